@@ -1,0 +1,184 @@
+"""Architectures: what a module is compiled for, what a device is, and which of the first run on the second.
+
+Rules and their sources: CUDA C++ Programming Guide, "Binary compatibility", "PTX compatibility" and "Feature set
+compiler targets"; the PTX ISA release notes for the table of versions.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import total_ordering
+from typing import Final, NamedTuple
+
+__all__ = ["ComputeCapability", "SmArch", "cuda_release_for_arch", "known_archs", "ptx_isa_of_driver"]
+
+_PATTERN: Final = re.compile(r"(sm|compute)_([1-9][0-9]*)([0-9])([af]?)")
+
+#: Integrated (Tegra) parts. Their CUBINs are not covered by the minor-version rule in either direction.
+_TEGRA: Final = frozenset({(5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0)})
+
+_CUDA_12: Final = frozenset({50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90})
+_CUDA_13: Final = frozenset({75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121})
+
+#: (first release, base numbers it compiles), read from ``nvrtcGetSupportedArchs`` of each release, ascending.
+_RELEASES: Final[tuple[tuple[tuple[int, int], frozenset[int]], ...]] = (
+    ((12, 0), _CUDA_12),
+    ((12, 8), _CUDA_12 | {100, 101, 120}),
+    ((12, 9), _CUDA_12 | {100, 101, 103, 120, 121}),
+    ((13, 0), _CUDA_13),
+    ((13, 4), _CUDA_13 | {107}),
+)
+_FIRST_FAMILY_RELEASE: Final = (12, 9)
+_FIRST_SUFFIXED: Final = {"a": 90, "f": 100}
+
+
+class ComputeCapability(NamedTuple):
+    """A device's compute capability, such as ``(9, 0)``."""
+
+    major: int
+    minor: int
+
+    @classmethod
+    def parse(cls, text: str) -> ComputeCapability:
+        """Read ``"9.0"``. Raises ValueError for anything else."""
+        match = re.fullmatch(r"([1-9][0-9]*)\.([0-9])", text)
+        if match is None:
+            message = f"not a compute capability: {text!r} (write it like '9.0')"
+            raise ValueError(message)
+        return cls(int(match[1]), int(match[2]))
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class SmArch:
+    """One compile target: real (``sm_90a``, gives a CUBIN) or virtual (``compute_90``, gives PTX).
+
+    Ordered by compute capability, then suffix (none, ``a``, ``f``), then real before virtual.
+    """
+
+    major: int
+    minor: int
+    suffix: str = ""
+    virtual: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> SmArch:
+        """Read ``sm_90``, ``sm_90a``, ``compute_100f``. Raises ValueError for anything else."""
+        match = _PATTERN.fullmatch(text)
+        if match is None:
+            message = f"unknown architecture {text!r}"
+            raise ValueError(message)
+        return cls(int(match[2]), int(match[3]), match[4], match[1] == "compute")
+
+    @classmethod
+    def of_device(cls, capability: tuple[int, int], suffix: str = "") -> SmArch:
+        """Return the real architecture of a device, ``sm_90`` for ``(9, 0)``."""
+        return cls(capability[0], capability[1], suffix)
+
+    @property
+    def number(self) -> int:
+        """The digits as CUDA writes them: 90 for 9.0, 121 for 12.1."""
+        return self.major * 10 + self.minor
+
+    @property
+    def capability(self) -> ComputeCapability:
+        """The compute capability this architecture was made for."""
+        return ComputeCapability(self.major, self.minor)
+
+    @property
+    def real(self) -> SmArch:
+        """The same architecture as a real one: ``sm_90a`` for ``compute_90a``."""
+        return SmArch(self.major, self.minor, self.suffix)
+
+    @property
+    def as_virtual(self) -> SmArch:
+        """The same architecture as a virtual one: ``compute_90a`` for ``sm_90a``."""
+        return SmArch(self.major, self.minor, self.suffix, virtual=True)
+
+    def refusal(self, capability: tuple[int, int]) -> str | None:
+        """Return why an image of this architecture cannot run on a device, or None when it can (by the table).
+
+        The driver has the last word: see ``runtime.resolve``.
+        """
+        device = ComputeCapability(*capability)
+        if self.capability == device:
+            return None
+        if self.suffix == "a":
+            return f"architecture-specific code for {self.capability} runs on no other device"
+        if self.suffix == "f":
+            return self._family_refusal(device)
+        if self.virtual:
+            return None if self.capability <= device else f"needs compute capability {self.capability} or higher"
+        return self._binary_refusal(device)
+
+    def _family_refusal(self, device: ComputeCapability) -> str | None:
+        if device.major != self.major:
+            return f"family-specific code for {self.major}.x runs on no other family"
+        return None if device.minor >= self.minor else f"needs compute capability {self.capability} or higher"
+
+    def _binary_refusal(self, device: ComputeCapability) -> str | None:
+        if device.major != self.major:
+            return f"a CUBIN for {self.capability} never runs on another major ({device})"
+        if device.minor < self.minor:
+            return f"a CUBIN for {self.capability} never runs on a lower minor ({device})"
+        if tuple(self.capability) in _TEGRA or tuple(device) in _TEGRA:
+            return f"integrated (Tegra) parts take exact CUBINs only ({self.capability} is not {device})"
+        return None
+
+    def preference(self, capability: tuple[int, int]) -> tuple[int, int]:
+        """Sort key, best first, among images of one kind that may run: ``a``, exact, ``f``, then highest base."""
+        if self.suffix == "a":
+            rank = 0
+        elif self.capability == capability:
+            rank = 1 if not self.suffix else 2
+        else:
+            rank = 2 if self.suffix else 3
+        return rank, -self.number
+
+    def __str__(self) -> str:
+        return f"{'compute' if self.virtual else 'sm'}_{self.number}{self.suffix}"
+
+    def __lt__(self, other: SmArch) -> bool:
+        return self._order() < other._order()
+
+    def _order(self) -> tuple[int, int, str, bool]:
+        return self.major, self.minor, self.suffix, self.virtual
+
+
+def known_archs(release: tuple[int, int], *, virtual: bool = False) -> tuple[SmArch, ...]:
+    """Return the plain architectures a toolkit release compiles, ascending; newer releases count as the newest known.
+
+    A proposal for validation before any compiler is loaded; ``nvrtcGetSupportedArchs`` decides.
+    """
+    numbers = next((numbers for first, numbers in reversed(_RELEASES) if first <= release), frozenset[int]())
+    return tuple(SmArch(number // 10, number % 10, virtual=virtual) for number in sorted(numbers))
+
+
+def cuda_release_for_arch(arch: SmArch, *, major: int) -> tuple[int, int] | None:
+    """Return the oldest toolkit release of a major that compiles ``arch``, or None when none known does."""
+    if arch.suffix and arch.number < _FIRST_SUFFIXED[arch.suffix]:
+        return None
+    for first, numbers in _RELEASES:
+        if first[0] == major and arch.number in numbers:
+            return max(first, _FIRST_FAMILY_RELEASE) if arch.suffix == "f" else first
+    return None
+
+
+def ptx_isa_of_driver(driver: tuple[int, int]) -> tuple[int, int] | None:
+    """Return the newest PTX ISA a driver for CUDA ``driver`` knows, or None when the driver is newer than this table.
+
+    CUDA 11.m: 7.m. CUDA 12.0 to 12.5: 8.m, 12.6 to 12.9: 8.(m-1). CUDA 13.m: 9.m (PTX ISA, release notes).
+    """
+    major, minor = driver
+    match major:
+        case 11:
+            return 7, minor
+        case 12:
+            return 8, minor if minor < 6 else minor - 1
+        case 13:
+            return 9, minor
+    return (6, 0) if major < 11 else None

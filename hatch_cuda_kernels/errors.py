@@ -1,0 +1,190 @@
+"""Every error the package raises. Each carries its data as attributes, prints what to do next, and pickles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hatch_cuda_kernels.runtime.resolve import Candidate
+
+__all__ = [
+    "ArgumentError",
+    "BuildError",
+    "CompileError",
+    "DriverError",
+    "HatchCudaKernelsError",
+    "KernelNotFoundError",
+    "LaunchError",
+    "ManifestError",
+    "NoImageError",
+    "StaleKernelError",
+    "StoreError",
+    "ToolchainError",
+]
+
+
+class HatchCudaKernelsError(Exception):
+    """Base of all errors of this package.
+
+    Subclasses hand every constructor argument to ``Exception.__init__`` so that the default pickling works: compile
+    errors travel from worker processes.
+    """
+
+
+class InputError(HatchCudaKernelsError, ValueError):
+    """What the user wrote cannot be used; the command line exits with status 2."""
+
+
+class ManifestError(InputError):
+    """The manifest has problems; ``problems`` lists all of them as ``file:line:column: path: message`` strings."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__(tuple(problems))
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        return "\n".join(self.problems)
+
+
+class ToolchainError(HatchCudaKernelsError):
+    """NVRTC, nvJitLink or the toolkit headers are missing, too old, or not the release that was asked for.
+
+    ``fix`` is the command or change that mends it.
+    """
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        super().__init__(message, fix)
+        self.message = message
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  to fix: {self.fix}" if self.fix else self.message
+
+
+class CompileError(HatchCudaKernelsError):
+    """NVRTC or nvJitLink refused a module. ``log`` is the program log, ``flags`` the options it was given."""
+
+    def __init__(
+        self,
+        module: str,
+        arch: str,
+        message: str,
+        *,
+        log: str = "",
+        flags: Sequence[str] = (),
+        bad_names: Sequence[str] = (),
+    ) -> None:
+        super().__init__(module, arch, message)
+        self.module = module
+        self.arch = arch
+        self.message = message
+        self.log = log
+        self.flags = tuple(flags)
+        self.bad_names = tuple(bad_names)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_compile_error, (
+            self.module,
+            self.arch,
+            self.message,
+            self.log,
+            self.flags,
+            self.bad_names,
+        )
+
+    def __str__(self) -> str:
+        parts = [f"module {self.module!r} for {self.arch}: {self.message}"]
+        if self.log:
+            parts.append("\n".join(f"  | {line}" for line in self.log.splitlines()))
+        if self.flags:
+            parts.append(f"  options: {' '.join(self.flags)}")
+        return "\n".join(parts)
+
+
+def _rebuild_compile_error(
+    module: str, arch: str, message: str, log: str, flags: Sequence[str], bad_names: Sequence[str]
+) -> CompileError:
+    return CompileError(module, arch, message, log=log, flags=flags, bad_names=bad_names)
+
+
+class BuildError(HatchCudaKernelsError):
+    """A build failed; ``problems`` holds every failure of the run, not only the first."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__(tuple(problems))
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        return "\n".join(self.problems)
+
+
+class StoreError(HatchCudaKernelsError):
+    """A store is missing, unreadable, damaged, or written by a newer version. ``path`` is where it was looked for."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(path, message)
+        self.path = path
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+
+class KernelNotFoundError(HatchCudaKernelsError, LookupError):
+    """No module of the store has the kernel (or global variable); ``near`` are names that look alike."""
+
+    def __init__(self, name: str, store: str, near: Sequence[str] = (), hint: str = "") -> None:
+        super().__init__(name, store, tuple(near), hint)
+        self.name = name
+        self.store = store
+        self.near = tuple(near)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        guess = f"; did you mean {' or '.join(repr(name) for name in self.near)}?" if self.near else ""
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"no kernel {self.name!r} in {self.store}{guess}{hint}"
+
+
+class NoImageError(HatchCudaKernelsError):
+    """No rung of the ladder gave an image. ``candidates`` names each one considered, with its reason."""
+
+    def __init__(self, kernel: str, arch: str, candidates: Sequence[Candidate], fixes: Sequence[str] = ()) -> None:
+        super().__init__(kernel, arch, tuple(candidates), tuple(fixes))
+        self.kernel = kernel
+        self.arch = arch
+        self.candidates = tuple(candidates)
+        self.fixes = tuple(fixes)
+
+    def __str__(self) -> str:
+        lines = [f"no image of kernel {self.kernel!r} runs on {self.arch}. Considered:"]
+        lines += [f"  {candidate}" for candidate in self.candidates]
+        lines += [f"  to fix: {fix}" for fix in self.fixes]
+        return "\n".join(lines)
+
+
+class DriverError(HatchCudaKernelsError):
+    """A CUDA driver call failed. ``code`` is the ``CUresult`` number, ``name`` its spelling, ``call`` the function."""
+
+    def __init__(self, call: str, code: int, name: str) -> None:
+        super().__init__(call, code, name)
+        self.call = call
+        self.code = code
+        self.name = name
+
+    def __str__(self) -> str:
+        return f"{self.call} failed with {self.name} ({self.code})"
+
+
+class LaunchError(HatchCudaKernelsError):
+    """A launch was refused before it reached the driver: bad grid, block, shared memory or stream."""
+
+
+class ArgumentError(LaunchError, TypeError):
+    """An argument of a launch does not fit the recorded signature; the message names kernel, position and type."""
+
+
+class StaleKernelError(LaunchError):
+    """The kernel's context was destroyed or reset; fetch a fresh kernel from the store."""

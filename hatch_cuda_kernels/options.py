@@ -1,0 +1,139 @@
+"""NVRTC's options as a typed value: what a manifest, a key and a compile agree on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from typing import Any, Final
+
+__all__ = ["CppStd", "NvrtcOptions", "extra_refusal"]
+
+
+class CppStd(StrEnum):
+    """The C++ language standard NVRTC compiles by."""
+
+    CPP14 = "c++14"
+    CPP17 = "c++17"
+    CPP20 = "c++20"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NvrtcOptions:
+    """Options of one module. None means NVRTC's own default, which ``use_fast_math`` moves.
+
+    Paths in ``include`` and ``pre_include`` are relative to the project, never absolute: they enter the key.
+    """
+
+    std: CppStd = CppStd.CPP17
+    """C++ standard."""
+    use_fast_math: bool = False
+    """Fast, less exact math; implies ftz, approximate division and square root, and fma unless these are set."""
+    ftz: bool | None = None
+    """Flush single-precision denormals to zero."""
+    prec_div: bool | None = None
+    """IEEE-exact single-precision division."""
+    prec_sqrt: bool | None = None
+    """IEEE-exact single-precision square root."""
+    fma: bool | None = None
+    """Contract multiply and add into one instruction."""
+    maxrregcount: int | None = None
+    """Most registers a thread may use."""
+    lineinfo: bool = False
+    """Source line numbers for profilers; paths of toolkit headers then enter the image."""
+    debug: bool = False
+    """Device debug information, without optimisation."""
+    lto: bool = False
+    """Compile to LTO-IR and finish with nvJitLink; virtual architectures then ship LTO-IR instead of PTX."""
+    include: tuple[str, ...] = ()
+    """Project folders searched for headers, in order."""
+    define: tuple[tuple[str, str | None], ...] = ()
+    """Macros in order; the value is C++ text, None defines the bare name."""
+    pre_include: tuple[str, ...] = ()
+    """Headers included before the source."""
+    extra: tuple[str, ...] = ()
+    """Flags handed to NVRTC as they are, in order."""
+
+    def flags(self) -> tuple[str, ...]:
+        """Return NVRTC's flags, in canonical order; architecture, includes and determinism flags are not among them."""
+        flags = [f"--std={self.std}"]
+        if self.use_fast_math:
+            flags.append("--use_fast_math")
+        flags += [
+            f"--{flag}={'true' if value else 'false'}"
+            for flag, value in (
+                ("ftz", self.ftz),
+                ("prec-div", self.prec_div),
+                ("prec-sqrt", self.prec_sqrt),
+                ("fmad", self.fma),
+            )
+            if value is not None
+        ]
+        if self.maxrregcount is not None:
+            flags.append(f"--maxrregcount={self.maxrregcount}")
+        flags += [flag for flag, on in (("-lineinfo", self.lineinfo), ("-G", self.debug), ("-dlto", self.lto)) if on]
+        flags += [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in self.define]
+        return (*flags, *self.extra)
+
+    def canonical(self) -> dict[str, Any]:
+        """Return JSON data that is equal for equal options and leaves out what has its default value."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: [list(pair) for pair in value] if name == "define" else _plain(value)
+            for name, value in plain.items()
+            if value != _DEFAULTS[name]
+        }
+
+    @classmethod
+    def from_canonical(cls, data: dict[str, Any]) -> NvrtcOptions:
+        """Read what ``canonical`` wrote. Raises TypeError for a name and ValueError for a standard it does not know."""
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
+        }
+        if "define" in values:
+            values["define"] = tuple((name, text) for name, text in values["define"])
+        if "std" in values:
+            values["std"] = CppStd(values["std"])
+        return cls(**values)
+
+    def override(self, **changes: Any) -> NvrtcOptions:  # noqa: ANN401 - values are checked by the manifest
+        """Return a copy with some options replaced; ``define`` is merged name by name, the later value wins."""
+        if "define" in changes:
+            changes["define"] = tuple((dict(self.define) | dict(changes["define"])).items())
+        return replace(self, **changes)
+
+
+_DEFAULTS: Final = {field.name: field.default for field in fields(NvrtcOptions)}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, CppStd):
+        return value.value
+    return list(value) if isinstance(value, tuple) else value
+
+
+#: Flags the build sets itself, or that would let something into a compile that the key does not cover.
+_REFUSED_EXTRA: Final = (
+    (("-arch", "--gpu-architecture"), "list architectures under 'arches'"),
+    (("-I", "--include-path"), "list header folders under 'include'"),
+    (("-D", "--define-macro", "-U", "--undefine-macro"), "list macros under 'define'"),
+    (("-include", "--pre-include"), "list headers under 'pre_include'"),
+    (("-dlto", "--dlink-time-opt"), "write 'lto: true'"),
+    (("-std", "--std"), "write 'std: c++17'"),
+    (("-use_fast_math", "--use_fast_math"), "write 'use_fast_math: true'"),
+    (("-maxrregcount", "--maxrregcount"), "write 'maxrregcount: N'"),
+    (("--pch", "-pch", "--create-pch", "-create-pch", "--use-pch", "-use-pch"), "the build decides about them"),
+    (("--frandom-seed", "-frandom-seed", "-no-cache", "--no-cache"), "the build sets it, for reproducible images"),
+    (("-time", "--time", "--fdevice-time-trace", "-fdevice-time-trace"), "it writes files or varying output"),
+)
+
+
+def extra_refusal(flag: str) -> str | None:
+    """Return why a pass-through flag is refused, or None when it may pass."""
+    if not flag.startswith("-"):
+        return f"{flag!r} is not a flag; write one flag an item, with its value after '='"
+    for names, advice in _REFUSED_EXTRA:
+        for name in names:
+            glued = name in {"-I", "-D", "-U"} and flag.startswith(name)
+            if glued or flag == name or flag.startswith((f"{name}=", f"{name} ")):
+                return f"{name} cannot be passed through: {advice}"
+    return None
