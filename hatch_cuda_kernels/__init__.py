@@ -1,1 +1,97 @@
-"""TODO."""
+"""Ship CUDA C++ kernels prebuilt in a pure-Python wheel, and load the right image at run time.
+
+Names are loaded on first use: importing the package loads no CUDA library, no yaml, no hatchling and no numpy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.arch import ComputeCapability, SmArch
+    from hatch_cuda_kernels.errors import (
+        ArgumentError,
+        BuildError,
+        CompileError,
+        DriverError,
+        HatchCudaKernelsError,
+        KernelNotFoundError,
+        LaunchError,
+        ManifestError,
+        NoImageError,
+        StaleKernelError,
+        StoreError,
+        ToolchainError,
+    )
+    from hatch_cuda_kernels.image import Image
+    from hatch_cuda_kernels.options import CppStd, NvrtcOptions
+    from hatch_cuda_kernels.runtime.kernel import GlobalVariable, Kernel
+    from hatch_cuda_kernels.runtime.resolve import Candidate, Explanation
+    from hatch_cuda_kernels.runtime.store import Store, open_store
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "arch": ("ComputeCapability", "SmArch"),
+    "errors": (
+        "ArgumentError",
+        "BuildError",
+        "CompileError",
+        "DriverError",
+        "HatchCudaKernelsError",
+        "KernelNotFoundError",
+        "LaunchError",
+        "ManifestError",
+        "NoImageError",
+        "StaleKernelError",
+        "StoreError",
+        "ToolchainError",
+    ),
+    "image": ("Image",),
+    "options": ("CppStd", "NvrtcOptions"),
+    "runtime.kernel": ("GlobalVariable", "Kernel"),
+    "runtime.resolve": ("Candidate", "Explanation"),
+    "runtime.store": ("Store", "open_store"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "ArgumentError",
+    "BuildError",
+    "Candidate",
+    "CompileError",
+    "ComputeCapability",
+    "CppStd",
+    "DriverError",
+    "Explanation",
+    "GlobalVariable",
+    "HatchCudaKernelsError",
+    "Image",
+    "Kernel",
+    "KernelNotFoundError",
+    "LaunchError",
+    "ManifestError",
+    "NoImageError",
+    "NvrtcOptions",
+    "SmArch",
+    "StaleKernelError",
+    "Store",
+    "StoreError",
+    "ToolchainError",
+    "open_store",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - keeps the import of the package itself bare
+
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

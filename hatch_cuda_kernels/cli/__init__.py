@@ -1,1 +1,63 @@
-"""TODO."""
+"""The command line: one command a file, each imported only when it runs.
+
+Exit status 0: done. 1: the answer is no, or something failed. 2: the input cannot be used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels import __version__
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["main"]
+
+#: Command and its module, in the order the help lists them.
+_COMMANDS = {
+    "check": "check",
+    "build": "build",
+    "inspect": "inspect",
+    "explain": "explain",
+    "cache": "cache",
+    "schema": "schema",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    args = _parser().parse_args(argv)
+    try:
+        return int(args.run(args))
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except HatchCudaKernelsError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except ModuleNotFoundError as error:
+        if error.name not in {"yaml", "rich"}:
+            raise
+        print(f'{error.name} is missing: python3 -m pip install "hatch-cuda-kernels[build]"', file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has gone; Python would complain again at exit
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hatch-cuda-kernels", description="Build, look into and explain stores of CUDA kernels."
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    commands = parser.add_subparsers(metavar="command", required=True)
+    for name, module in _COMMANDS.items():
+        import_module(f"{__name__}.{module}").register(commands, name)
+    return parser

@@ -1,1 +1,1 @@
-"""TODO."""
+"""One ``CompileJob`` in, one ``Compiled`` out; nothing here knows manifests, wheels, stores or devices."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Run side: store -> ladder -> image -> kernel -> launch."""

@@ -1,0 +1,123 @@
+"""One cached image and what is known about it. On disk it is a folder: the raw image and ``entry.json``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.image import Symbol
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
+    from hatch_cuda_kernels.image import Kind
+
+__all__ = ["ENTRY_FILE", "ENTRY_SCHEMA", "BadEntryError", "Entry"]
+
+#: Raised when older readers would misread an entry; other schemas are left alone and count as a miss.
+ENTRY_SCHEMA: Final = 1
+ENTRY_FILE: Final = "entry.json"
+
+
+class BadEntryError(ValueError):
+    """An entry on disk is damaged; the cache quarantines it and reports a miss."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An image with its key and its description."""
+
+    key: str
+    module: str
+    kind: Kind
+    arch: SmArch
+    image: bytes
+    kernels: tuple[Symbol, ...]
+    globals: tuple[Symbol, ...]
+    resources: dict[str, dict[str, int]]
+    ptx_isa: tuple[int, int]
+    toolchain: dict[str, str]
+    log: str
+    """Compiler warnings, shown again when a build takes the image from the cache."""
+    created: str
+    """When it was compiled: UTC, ISO 8601."""
+    seconds: float
+    """How long the compile took."""
+
+    @classmethod
+    def of(cls, job: CompileJob, kind: Kind, compiled: Compiled) -> Entry:
+        """Return the entry of one image of a job that was compiled just now."""
+        return cls(
+            key=job.key(kind, compiled.toolchain),
+            module=job.module,
+            kind=kind,
+            arch=job.image_arch(kind),
+            image=compiled.images[kind],
+            kernels=compiled.kernels,
+            globals=compiled.globals,
+            resources=compiled.resources,
+            ptx_isa=compiled.ptx_isa,
+            toolchain=compiled.toolchain.to_json(),
+            log=compiled.log,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            seconds=compiled.seconds,
+        )
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the image."""
+        return sha256(self.image).hexdigest()
+
+    @property
+    def file(self) -> str:
+        """Name of the image file, such as ``image.cubin``; cuobjdump reads it as it is."""
+        return f"image.{self.kind}"
+
+    def to_json(self) -> str:
+        """Return the text of ``entry.json``; the image is named there by its digest."""
+        data = {
+            "schema": ENTRY_SCHEMA,
+            "key": self.key,
+            "module": self.module,
+            "kind": self.kind,
+            "arch": str(self.arch),
+            "file": self.file,
+            "sha256": self.sha256,
+            "bytes": len(self.image),
+            "kernels": [[symbol.name, symbol.lowered, list(symbol.params)] for symbol in self.kernels],
+            "globals": [[symbol.name, symbol.lowered] for symbol in self.globals],
+            "resources": self.resources,
+            "ptx_isa": list(self.ptx_isa),
+            "toolchain": self.toolchain,
+            "log": self.log,
+            "created": self.created,
+            "seconds": round(self.seconds, 6),
+        }
+        return json.dumps(data, indent=1, sort_keys=True) + "\n"
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any], image: bytes) -> Entry:
+        """Read what ``to_json`` wrote and check the image against it. Raises BadEntryError."""
+        try:
+            if sha256(image).hexdigest() != data["sha256"]:
+                raise BadEntryError("the image does not match its digest")
+            return cls(
+                key=data["key"],
+                module=data["module"],
+                kind=data["kind"],
+                arch=SmArch.parse(data["arch"]),
+                image=image,
+                kernels=tuple(Symbol(name, lowered, tuple(params)) for name, lowered, params in data["kernels"]),
+                globals=tuple(Symbol(name, lowered) for name, lowered in data["globals"]),
+                resources=data["resources"],
+                ptx_isa=(data["ptx_isa"][0], data["ptx_isa"][1]),
+                toolchain=data["toolchain"],
+                log=data["log"],
+                created=data["created"],
+                seconds=data["seconds"],
+            )
+        except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
+            raise BadEntryError(str(error) or type(error).__name__) from error

@@ -1,0 +1,47 @@
+"""Where the user's cache is and how large it may grow, from the environment."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from hatch_cuda_kernels.cache.disk import DiskCache
+from hatch_cuda_kernels.errors import InputError
+
+__all__ = ["CACHE_DIR_VARIABLE", "MAX_BYTES_VARIABLE", "default_cache_path", "open_cache"]
+
+CACHE_DIR_VARIABLE: Final = "HATCH_CUDA_KERNELS_CACHE_DIR"
+MAX_BYTES_VARIABLE: Final = "HATCH_CUDA_KERNELS_CACHE_MAX_BYTES"
+_DEFAULT_MAX_BYTES: Final = 1 << 30
+
+
+def default_cache_path() -> Path:
+    """Return the folder ``HATCH_CUDA_KERNELS_CACHE_DIR`` names, else the platform's user cache folder."""
+    stated = os.environ.get(CACHE_DIR_VARIABLE)
+    if stated:
+        return Path(stated).expanduser().absolute()
+    from platformdirs import user_cache_path  # noqa: PLC0415 - not needed when the folder is stated
+
+    return user_cache_path("hatch-cuda-kernels", appauthor=False)
+
+
+def max_cache_bytes() -> int:
+    """Return the cap in bytes. Raises InputError when the variable is not a positive number."""
+    stated = os.environ.get(MAX_BYTES_VARIABLE)
+    if not stated:
+        return _DEFAULT_MAX_BYTES
+    if not stated.isdecimal() or int(stated) == 0:
+        raise InputError(f"{MAX_BYTES_VARIABLE}={stated!r} is not a positive number of bytes")
+    return int(stated)
+
+
+def open_cache() -> DiskCache:
+    """Return this process's cache for the environment as it is now; equal settings share one object."""
+    return _cache_at(default_cache_path(), max_cache_bytes())
+
+
+@cache
+def _cache_at(path: Path, max_bytes: int) -> DiskCache:
+    return DiskCache(path, max_bytes=max_bytes)

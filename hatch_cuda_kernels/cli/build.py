@@ -1,0 +1,67 @@
+"""``build``: compile a manifest into a store folder, without building a wheel."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.image import STORE_FOLDER
+
+if TYPE_CHECKING:
+    import argparse
+
+    from hatch_cuda_kernels.plugin.build import BuildReport
+
+
+def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
+    """Add the command."""
+    parser = commands.add_parser(name, help="compile into a folder")
+    parser.add_argument("manifest", nargs="?", default="kernels.yaml", metavar="MANIFEST")
+    parser.add_argument("--out", type=Path, metavar="DIR", help=f"store folder (default: {STORE_FOLDER} here)")
+    parser.add_argument("--jobs", type=_positive, metavar="N", help="most compiles at a time (default: all cores)")
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Build the store and print what it holds."""
+    from hatch_cuda_kernels.plugin.build import build_store  # noqa: PLC0415 - loads NVRTC
+    from hatch_cuda_kernels.plugin.manifest import load_manifest  # noqa: PLC0415 - needs yaml
+    from hatch_cuda_kernels.plugin.native import native_archs  # noqa: PLC0415
+    from hatch_cuda_kernels.plugin.progress import open_progress, render_report  # noqa: PLC0415
+
+    manifest = load_manifest(args.manifest, native=native_archs)
+    out = (args.out or Path(STORE_FOLDER)).absolute()
+    report = build_store(manifest, out, workers=args.jobs, progress=open_progress())
+    for warning in report.warnings:
+        print(warning, file=sys.stderr)
+    if args.json:
+        print_json({"out": str(out), "seconds": round(report.seconds, 3), "images": _images(report)})
+    else:
+        print(render_report(report))
+        print(f"written to {out}")
+    return 0
+
+
+def _images(report: BuildReport) -> list[dict[str, Any]]:
+    return [
+        {
+            "module": entry.module,
+            "arch": str(entry.arch),
+            "kind": entry.kind,
+            "bytes": len(entry.image),
+            "seconds": entry.seconds,
+            "compiled": entry.key in report.compiled,
+        }
+        for built in report.modules
+        for entry in built.entries
+    ]
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value

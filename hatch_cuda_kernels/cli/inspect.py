@@ -1,0 +1,45 @@
+"""``inspect``: what is inside a wheel, a store folder or an installed package."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
+from hatch_cuda_kernels.table import text_table
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
+    """Add the command."""
+    parser = commands.add_parser(name, help="list modules, kernels and images")
+    parser.add_argument("package", metavar="WHEEL|DIR|PACKAGE")
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print every module with its kernels and images."""
+    with open_any(args.package) as store:
+        contents = store.contents()
+    if args.json:
+        print_json(contents)
+        return 0
+    rows = [
+        (name, image["arch"], image["kind"], f"{image['bytes']:,}", *_resources(image), image["sha256"][:12])
+        for name, module in contents["modules"].items()
+        for image in module["images"]
+    ]
+    headings = ("module", "arch", "kind", "bytes", "registers", "spills", "sha256")
+    print(text_table(headings, rows, right=("bytes", "registers", "spills")))
+    for name, module in contents["modules"].items():
+        toolchain = module["toolchain"]
+        print(f"\n{name}: NVRTC {toolchain['nvrtc']}" + (f", {toolchain['headers']}" if toolchain["headers"] else ""))
+        for kernel, symbol in module["kernels"].items():
+            print(f"  {kernel}({', '.join(symbol['params'])})  {symbol['lowered']}")
+    return 0
+
+
+def _resources(image: dict[str, Any]) -> tuple[str, str]:
+    return tuple("" if image[name] is None else str(image[name]) for name in ("registers", "spills"))  # type: ignore[return-value]

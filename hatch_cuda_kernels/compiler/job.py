@@ -1,0 +1,120 @@
+"""What is compiled and what comes out. Both travel to worker processes and other hosts, so both are plain values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.compiler.headers import VIRTUAL_ROOT
+from hatch_cuda_kernels.key import cache_key, source_digest
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.compiler.headers import Closure
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
+    from hatch_cuda_kernels.image import Kind, Symbol
+    from hatch_cuda_kernels.options import NvrtcOptions
+
+__all__ = ["CompileJob", "Compiled"]
+
+#: NVRTC writes the program's base name into symbols of header-heavy sources, so one name serves all sources.
+_ANONYMOUS: Final = f"{VIRTUAL_ROOT}module.cu"
+_SHOWS_NAME: Final = re.compile(r"\b(?:__FILE__|assert)\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileJob:
+    """One module for one architecture, complete in itself: it compiles the same in any process on any host.
+
+    ``arch`` is real; a virtual architecture is the ``ptx`` (or ``ltoir``) of the same compile, whose CUBIN proves that
+    the PTX can be assembled.
+    """
+
+    module: str
+    source_path: str
+    source: str
+    program_name: str
+    headers: tuple[tuple[str, str], ...]
+    pre_include: tuple[str, ...]
+    outside: tuple[str, ...]
+    """Headers as spelled that are not the project's: the toolkit's, or missing."""
+    options: NvrtcOptions
+    arch: SmArch
+    kinds: tuple[Kind, ...]
+    names: tuple[str, ...] = ()
+    globals: tuple[str, ...] = ()
+
+    @classmethod
+    def from_closure(
+        cls,
+        closure: Closure,
+        *,
+        module: str,
+        source_path: str,
+        options: NvrtcOptions,
+        arch: SmArch,
+        kinds: tuple[Kind, ...],
+        names: tuple[str, ...] = (),
+        globals: tuple[str, ...] = (),  # noqa: A002 - the manifest's word
+    ) -> CompileJob:
+        """Return the job of a scanned source. The program is named after the source only where the image shows it."""
+        shown = options.lineinfo or options.debug or _SHOWS_NAME.search(closure.source) is not None
+        return cls(
+            module=module,
+            source_path=source_path,
+            source=closure.source,
+            program_name=closure.program_name if shown else _ANONYMOUS,
+            headers=closure.headers,
+            pre_include=closure.pre_include,
+            outside=closure.outside,
+            options=options,
+            arch=arch,
+            kinds=kinds,
+            names=names,
+            globals=globals,
+        )
+
+    @property
+    def source_sha256(self) -> str:
+        """Digest of the source and headers as NVRTC sees them."""
+        return source_digest(
+            program_name=self.program_name, source=self.source, headers=self.headers, pre_include=self.pre_include
+        )
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """Every name expression NVRTC is asked for: kernels as written, variables as ``&name``."""
+        return (*self.names, *(f"&{name}" for name in self.globals))
+
+    def image_arch(self, kind: Kind) -> SmArch:
+        """Return the architecture an image of this kind has: virtual for PTX and LTO-IR."""
+        return self.arch if kind == "cubin" else self.arch.as_virtual
+
+    def key(self, kind: Kind, toolchain: Toolchain) -> str:
+        """Return the key of one image of this job."""
+        return cache_key(
+            source_sha256=self.source_sha256,
+            options=self.options,
+            arch=self.image_arch(kind),
+            kind=kind,
+            names=self.expressions,
+            nvrtc=toolchain.nvrtc,
+            toolkit_headers=toolchain.headers if self.outside else "",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """What one job gave: its images, and what the images were found to hold."""
+
+    images: dict[Kind, bytes]
+    kernels: tuple[Symbol, ...]
+    globals: tuple[Symbol, ...]
+    resources: dict[str, dict[str, int]]
+    """Per lowered name: registers, shared, stack, spill_stores, spill_loads."""
+    ptx_isa: tuple[int, int]
+    toolchain: Toolchain
+    log: str
+    """NVRTC's warnings; empty when there are none."""
+    seconds: float

@@ -1,0 +1,102 @@
+"""Finish PTX or LTO-IR to a CUBIN with nvJitLink: needs no driver, so no driver can be too old for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from hatch_cuda_kernels.errors import CompileError, ToolchainError
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.options import NvrtcOptions
+
+__all__ = ["Linked", "link", "nvjitlink_version"]
+
+_INSTALL: Final = 'python3 -m pip install "hatch-cuda-kernels[jit]"'
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A finished image and nvJitLink's messages."""
+
+    image: bytes
+    log: str
+
+
+def nvjitlink_version() -> tuple[int, int]:
+    """Return nvJitLink's release; it reads PTX and LTO-IR of no newer one. Raises ToolchainError when it is missing."""
+    major, minor = _bindings().version()
+    return int(major), int(minor)
+
+
+def link(data: bytes, kind: Kind, *, arch: SmArch, options: NvrtcOptions, name: str, to_ptx: bool = False) -> Linked:
+    """Return ``data`` finished for the real architecture ``arch``, as a CUBIN or (LTO-IR only) as PTX.
+
+    Raises CompileError with nvJitLink's log when it refuses, ToolchainError when it is not installed.
+    """
+    nvjitlink = _bindings()
+    flags = _flags(kind, arch, options, to_ptx=to_ptx)
+    handle = None
+    try:
+        handle = nvjitlink.create(len(flags), flags)
+        nvjitlink.add_data(handle, _input_type(nvjitlink, kind), data, len(data), name)
+        nvjitlink.complete(handle)
+        image = _read(nvjitlink, handle, "linked_ptx" if to_ptx else "linked_cubin")
+        return Linked(image.rstrip(b"\0") if to_ptx else image, _log(nvjitlink, handle, "info_log"))
+    except nvjitlink.nvJitLinkError as error:
+        log = _log(nvjitlink, handle, "error_log") if handle is not None else ""
+        message = f"nvJitLink {nvjitlink_version()} refused the {kind} ({error})"
+        raise CompileError(name, str(arch), message, log=log, flags=flags) from error
+    finally:
+        if handle is not None:
+            nvjitlink.destroy(handle)
+
+
+def _bindings() -> Any:  # noqa: ANN401 - a module
+    from cuda.bindings import nvjitlink  # noqa: PLC0415 - loads the library
+
+    try:
+        nvjitlink.version()
+    except Exception as error:  # pathfinder and the bindings raise several types for a missing library
+        raise ToolchainError(f"nvJitLink is not installed ({type(error).__name__})", _INSTALL) from error
+    return nvjitlink
+
+
+def _flags(kind: Kind, arch: SmArch, options: NvrtcOptions, *, to_ptx: bool) -> list[str]:
+    """Return nvJitLink's flags; for LTO-IR, the options that act on code generation apply only here."""
+    flags = [f"-arch={arch}"]
+    if not to_ptx:
+        flags.append("-Xptxas=-v")
+    if options.maxrregcount is not None:
+        flags.append(f"-maxrregcount={options.maxrregcount}")
+    flags += [flag for flag, on in (("-lineinfo", options.lineinfo), ("-g", options.debug)) if on]
+    if kind != "ltoir":
+        return flags
+    fast = options.use_fast_math
+    flags += ["-lto", f"-ftz={int(fast if options.ftz is None else options.ftz)}"]
+    flags += [f"-prec-div={int(not fast if options.prec_div is None else options.prec_div)}"]
+    flags += [f"-prec-sqrt={int(not fast if options.prec_sqrt is None else options.prec_sqrt)}"]
+    flags += [f"-fma={int(options.fma is not False)}"]
+    return [*flags, "-ptx"] if to_ptx else flags
+
+
+def _input_type(nvjitlink: Any, kind: Kind) -> Any:  # noqa: ANN401 - an enum of the bindings
+    return {
+        "ptx": nvjitlink.InputType.PTX,
+        "ltoir": nvjitlink.InputType.LTOIR,
+        "cubin": nvjitlink.InputType.CUBIN,
+    }[kind]
+
+
+def _read(nvjitlink: Any, handle: int, what: str) -> bytes:  # noqa: ANN401 - a module
+    size = getattr(nvjitlink, f"get_{what}_size")(handle)
+    buffer = bytearray(size)
+    if size:
+        getattr(nvjitlink, f"get_{what}")(handle, buffer)
+    return bytes(buffer)
+
+
+def _log(nvjitlink: Any, handle: int, what: str) -> str:  # noqa: ANN401 - a module
+    return _read(nvjitlink, handle, what).rstrip(b"\0").decode(errors="replace")

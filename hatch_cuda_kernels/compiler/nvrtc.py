@@ -1,0 +1,193 @@
+"""The one compile function, on ``cuda.bindings.nvrtc``. The hook, the CLI, workers and the run-time JIT all call it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from cuda.bindings import nvrtc
+
+from hatch_cuda_kernels.compiler.cubin import read_cubin
+from hatch_cuda_kernels.compiler.headers import VIRTUAL_ROOT
+from hatch_cuda_kernels.compiler.job import Compiled
+from hatch_cuda_kernels.compiler.names import plain_name
+from hatch_cuda_kernels.compiler.ptx import Ptx, read_ptx
+from hatch_cuda_kernels.compiler.ptxas import bad_name_expressions, split_log
+from hatch_cuda_kernels.compiler.toolchain import load_toolchain
+from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.image import Symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hatch_cuda_kernels.compiler.job import CompileJob
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
+    from hatch_cuda_kernels.image import Kind
+
+__all__ = ["compile", "compile_flags"]
+
+#: First release that knows --modify-stack-limit and has a cache of its own to switch off.
+_CACHE_RELEASE: Final = (12, 9)
+
+
+def compile(job: CompileJob) -> Compiled:  # noqa: A001 - the field's word
+    """Compile one job and return its images with what they hold.
+
+    Raises CompileError with the program log when NVRTC refuses the source, when a name expression does not resolve, or
+    when a promised symbol is not in the image; ToolchainError when NVRTC or nvJitLink is missing.
+    """
+    start = time.perf_counter()
+    toolchain = load_toolchain()
+    flags = compile_flags(job, toolchain)
+    with _program(job) as program:
+        log = _compile(job, program, flags)
+        lowered = {name: _lowered_name(program, name) for name in job.expressions}
+        images, ptx, log = _images(job, program, log)
+    resources, log = split_log(log)
+    kernels = _kernels(job, ptx, lowered)
+    return Compiled(
+        images={kind: images[kind] for kind in job.kinds},
+        kernels=kernels,
+        globals=tuple(Symbol(name, lowered[f"&{name}"]) for name in job.globals),
+        resources=_resources(images.get("cubin"), {name: found.to_json() for name, found in resources.items()}),
+        ptx_isa=ptx.isa,
+        toolchain=toolchain,
+        log=_readable(log, job),
+        seconds=time.perf_counter() - start,
+    )
+
+
+def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
+    """Return every flag NVRTC gets for this job, in order."""
+    flags = [f"-arch={job.arch}", *job.options.flags()]
+    # Without a seed, the process id enters symbol names as soon as CUB is in (internal-linkage objects).
+    flags.append(f"--frandom-seed={job.source_sha256[:16]}")
+    if toolchain.release >= _CACHE_RELEASE:
+        # NVRTC would raise the stack limit of the whole process during a compile, and children would inherit it.
+        flags += ["--modify-stack-limit=false", "-no-cache"]
+    if not job.options.lto:
+        flags.append("--ptxas-options=-v")
+    flags += [f"--pre-include={name}" for name in job.pre_include]
+    if job.outside:
+        flags += [f"-I{folder}" for folder in toolchain.include_dirs]
+    return tuple(flags)
+
+
+@contextmanager
+def _program(job: CompileJob) -> Iterator[Any]:
+    texts = [text.encode() for _, text in job.headers]
+    names = [name.encode() for name, _ in job.headers]
+    program = _check(
+        nvrtc.nvrtcCreateProgram(job.source.encode(), job.program_name.encode(), len(names), texts, names), job
+    )
+    try:
+        for expression in job.expressions:
+            _check(nvrtc.nvrtcAddNameExpression(program, expression.encode()), job)
+        yield program
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _compile(job: CompileJob, program: Any, flags: tuple[str, ...]) -> str:  # noqa: ANN401 - an opaque handle
+    (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
+    log = _bytes(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).rstrip(b"\0").decode(errors="replace")
+    if int(status) != 0:
+        bad = bad_name_expressions(log, job.expressions)
+        reason = f"cannot resolve {', '.join(map(repr, bad))}" if bad else _reason(log, status)
+        raise CompileError(
+            job.module, str(job.arch), reason, log=_readable(log, job), flags=_portable(flags), bad_names=bad
+        )
+    return log
+
+
+def _reason(log: str, status: Any) -> str:  # noqa: ANN401 - an enum of the bindings
+    if "cannot open source file" in log or "could not open source file" in log:
+        return (
+            "a header is missing. Project headers included through a macro are declared under 'headers:'; "
+            'toolkit headers come with pip install "hatch-cuda-kernels[jit]"'
+        )
+    return f"NVRTC refused the source ({status.name})"
+
+
+def _images(job: CompileJob, program: Any, log: str) -> tuple[dict[Kind, bytes], Ptx, str]:  # noqa: ANN401 - handle
+    if job.options.lto:
+        return _finish_lto(job, _bytes(nvrtc.nvrtcGetLTOIRSize, nvrtc.nvrtcGetLTOIR, program), log)
+    ptx = _bytes(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0")
+    cubin = _bytes(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+    return {"ptx": ptx, "cubin": cubin}, read_ptx(ptx.decode()), log
+
+
+def _finish_lto(job: CompileJob, ltoir: bytes, log: str) -> tuple[dict[Kind, bytes], Ptx, str]:
+    """Finish LTO-IR with nvJitLink: the CUBIN is an image or the proof that the LTO-IR can become one."""
+    from hatch_cuda_kernels.compiler.nvjitlink import link  # noqa: PLC0415 - another 117 MB library
+
+    options = job.options
+    linked = link(ltoir, "ltoir", arch=job.arch, options=options, name=job.module)
+    ptx = link(ltoir, "ltoir", arch=job.arch, options=options, name=job.module, to_ptx=True).image
+    return {"ltoir": ltoir, "cubin": linked.image}, read_ptx(ptx.decode()), f"{log}\n{linked.log}"
+
+
+def _kernels(job: CompileJob, ptx: Ptx, lowered: dict[str, str]) -> tuple[Symbol, ...]:
+    """Return the named kernels as written, then every other entry point under its own name.
+
+    Raises CompileError when a named kernel is not an entry point: a status of success does not prove it.
+    """
+    absent = tuple(name for name in job.names if lowered[name] not in ptx.entries)
+    absent += tuple(f"&{name}" for name in job.globals if lowered[f"&{name}"] not in ptx.variables)
+    if absent:
+        message = f"not in the image: {', '.join(absent)}"
+        raise CompileError(job.module, str(job.arch), message, bad_names=absent)
+    named = [Symbol(name, lowered[name], ptx.entries[lowered[name]]) for name in job.names]
+    taken = {symbol.lowered for symbol in named}
+    return (*named, *_found_kernels({name: params for name, params in ptx.entries.items() if name not in taken}))
+
+
+def _found_kernels(entries: dict[str, tuple[str, ...]]) -> Iterator[Symbol]:
+    """Name the entry points nobody listed: C++ functions by their plain name unless overloads share it."""
+    plain = {symbol: plain_name(symbol) or symbol for symbol in entries}
+    for symbol, params in entries.items():
+        unique = list(plain.values()).count(plain[symbol]) == 1
+        yield Symbol(plain[symbol] if unique else symbol, symbol, params)
+
+
+def _resources(cubin: bytes | None, logged: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    """Return per-kernel resources from ptxas's log, which alone knows spills, else from the CUBIN."""
+    if cubin is None:
+        return logged
+    kernels = read_cubin(cubin).kernels
+    return {
+        name: logged.get(name) or {"registers": found.registers, "shared": found.shared, "stack": found.frame}
+        for name, found in sorted(kernels.items())
+    }
+
+
+def _lowered_name(program: Any, expression: str) -> str:  # noqa: ANN401 - an opaque handle
+    _, name = nvrtc.nvrtcGetLoweredName(program, expression.encode())
+    return str(name.decode())
+
+
+def _bytes(size_of: Any, read: Any, program: Any) -> bytes:  # noqa: ANN401 - functions of the bindings
+    """Read a buffer by its size. Never ``b" " * 1``: the bindings would write into CPython's shared one-byte object."""
+    size = size_of(program)[1]
+    if size <= 1:
+        return b""
+    buffer = bytes(size)
+    read(program, buffer)
+    return buffer
+
+
+def _check(result: tuple[Any, ...], job: CompileJob) -> Any:  # noqa: ANN401 - whatever the binding returned
+    status, *values = result
+    if int(status) != 0:
+        raise CompileError(job.module, str(job.arch), f"NVRTC failed with {status.name}")
+    return values[0] if values else None
+
+
+def _readable(log: str, job: CompileJob) -> str:
+    """Return a log that names the project's files the way the user wrote them."""
+    return log.replace(job.program_name, job.source_path).replace(VIRTUAL_ROOT, "").strip()
+
+
+def _portable(flags: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(flag for flag in flags if not flag.startswith("-I"))

@@ -1,0 +1,86 @@
+"""Reads what a PTX text declares: its ISA and target, entry points with parameter types, module variables.
+
+Grammar: PTX ISA, "Directives". Written for what NVVM prints (one declaration a line, module scope unindented).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+__all__ = ["Ptx", "read_ptx"]
+
+_VERSION: Final = re.compile(r"^\.version\s+(\d+)\.(\d+)\s*\n", re.MULTILINE)
+_TARGET: Final = re.compile(r"^\.target\s+(\w+)[^\n]*\n", re.MULTILINE)
+_NAME: Final = r"[A-Za-z_$%][\w$]*"
+# Each begins with a newline: a literal first makes the search fast, and neither can stand on the first line.
+_ENTRY: Final = re.compile(rf"\n\.(?:(?:visible|weak)\s+\.)?entry\s+({_NAME})\s*(?:\(([^()]*)\)|(?=[.{{])|(?P<cut>))")
+_VARIABLE: Final = re.compile(r"\n\.(?:(?:visible|weak|common)\s+\.)?(?:const|global)\s+([^=;\n]*)(?:[=;]|(?P<cut>))")
+_DECLARATION: Final = re.compile(
+    rf"(?:\.v(?P<lanes>[24])\s+)?\.[a-z]+(?P<bits>\d+)(?P<pair>x2)?\s+(?P<name>{_NAME})(?P<dimensions>(?:\[\d+\])*)\s*$"
+)
+_PARAM: Final = re.compile(
+    r"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>\w+)\s+"
+    rf"(?:(?P<pointer>\.ptr)\s+(?:\.[a-z]+\s+)?(?:\.align\s+\d+\s+)?)?{_NAME}(?:\[(?P<size>\d+)\])?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ptx:
+    """What one PTX text declares."""
+
+    isa: tuple[int, int]
+    """The PTX ISA version, which a driver must know."""
+    target: str
+    """``sm_90a``: PTX spells its virtual architecture this way."""
+    entries: dict[str, tuple[str, ...]]
+    """Parameter types by lowered name, in the order of the text."""
+    variables: dict[str, int]
+    """Bytes of each ``.const`` and ``.global`` variable that the text defines, by lowered name."""
+
+
+def read_ptx(text: str) -> Ptx:
+    """Read a PTX text. Raises ValueError, with the reason, when it has no version or target or breaks its grammar.
+
+    A parameter type is PTX's own word (``u64``, ``f32``, ``u8``), ``ptr`` for a pointer that NVVM marked as one (it
+    does for sm_100 and newer), ``b8[16]:8`` for 16 bytes aligned to 8, which is how a struct passes by value.
+    """
+    version, target = _VERSION.search(text), _TARGET.search(text)
+    if version is None or target is None:
+        raise ValueError("not PTX: no .version or no .target line")
+    return Ptx(
+        isa=(int(version[1]), int(version[2])),
+        target=target[1],
+        entries=dict(_entry(found) for found in _ENTRY.finditer(text)),
+        variables=dict(_variable(found) for found in _VARIABLE.finditer(text)),
+    )
+
+
+def _entry(found: re.Match[str]) -> tuple[str, tuple[str, ...]]:
+    if found["cut"] is not None:
+        raise _unreadable("entry point", found[0])
+    params = (found[2] or "").strip()
+    return found[1], tuple(_param(param.strip()) for param in params.split(",")) if params else ()
+
+
+def _param(text: str) -> str:
+    found = _PARAM.fullmatch(text)
+    if found is None:
+        raise _unreadable("parameter", text)
+    if found["pointer"]:
+        return "ptr"
+    return f"{found['type']}[{found['size']}]:{found['align'] or 1}" if found["size"] else found["type"]
+
+
+def _variable(line: re.Match[str]) -> tuple[str, int]:
+    found = _DECLARATION.search(line[1])
+    if found is None or line["cut"] is not None:
+        raise _unreadable("variable", line[0])
+    bits = int(found["bits"]) * (2 if found["pair"] else 1) * int(found["lanes"] or 1)
+    return found["name"], bits // 8 * prod(int(size) for size in re.findall(r"\d+", found["dimensions"]))
+
+
+def _unreadable(what: str, text: str) -> ValueError:
+    return ValueError(f"cannot read this {what} of a PTX text: {text.strip()!r}")

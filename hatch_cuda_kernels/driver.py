@@ -1,0 +1,70 @@
+"""The CUDA driver through ``cuda.bindings.driver``: the few calls both sides need, with errors as exceptions."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from hatch_cuda_kernels.arch import ComputeCapability
+from hatch_cuda_kernels.errors import DriverError
+
+__all__ = ["check", "compute_capability", "cuda", "device_count", "driver_version", "no_device_reason"]
+
+
+@cache
+def cuda() -> Any:  # noqa: ANN401 - a module
+    """Import the bindings and initialise the driver, once. Raises DriverError when there is none, or no device."""
+    from cuda.bindings import driver  # noqa: PLC0415 - nothing before the first use of a device loads it
+
+    try:
+        (status,) = driver.cuInit(0)
+    except Exception as error:  # the bindings and pathfinder raise several types for a missing library
+        raise DriverError("loading the CUDA driver", -1, f"{type(error).__name__}: no CUDA driver here") from error
+    if int(status) != 0:
+        raise DriverError("cuInit", int(status), status.name)
+    return driver
+
+
+def check(call: str, result: tuple[Any, ...]) -> Any:  # noqa: ANN401 - whatever the call returns
+    """Return the values of a driver call (None, one, or a tuple). Raises DriverError when it failed."""
+    status = result[0]
+    if int(status) != 0:
+        raise DriverError(call, int(status), status.name)
+    if len(result) == 1:
+        return None
+    return result[1] if len(result) == 2 else result[1:]
+
+
+def no_device_reason() -> str | None:
+    """Return why no CUDA device can be used here, or None when one can."""
+    try:
+        return None if device_count() else "the driver reports no device"
+    except DriverError as error:
+        return str(error)
+
+
+def device_count() -> int:
+    """Return how many devices the driver shows. Raises DriverError without a driver."""
+    return int(check("cuDeviceGetCount", cuda().cuDeviceGetCount()))
+
+
+def driver_version() -> tuple[int, int]:
+    """Return the newest CUDA the driver supports, such as ``(13, 0)``."""
+    version = int(check("cuDriverGetVersion", cuda().cuDriverGetVersion()))
+    return version // 1000, version % 1000 // 10
+
+
+def compute_capability(ordinal: int) -> ComputeCapability:
+    """Return the compute capability of a device."""
+    driver = cuda()
+    device = check("cuDeviceGet", driver.cuDeviceGet(ordinal))
+    attribute = driver.CUdevice_attribute
+    return ComputeCapability(
+        *(
+            int(check("cuDeviceGetAttribute", driver.cuDeviceGetAttribute(which, device)))
+            for which in (
+                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+            )
+        )
+    )

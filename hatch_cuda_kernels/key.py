@@ -1,0 +1,70 @@
+"""The one key of a compile: equal keys mean equal images, so a miss always has a reason that can be named."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.options import NvrtcOptions
+
+__all__ = ["KEY_SCHEMA", "cache_key", "source_digest"]
+
+#: Raised when the way a job is compiled changes so that old images must not be taken for new ones.
+KEY_SCHEMA: Final = 1
+
+
+def cache_key(
+    *,
+    source_sha256: str,
+    options: NvrtcOptions,
+    arch: SmArch,
+    kind: Kind,
+    names: Iterable[str],
+    nvrtc: str,
+    toolkit_headers: str,
+) -> str:
+    """Return the sha256, in hex, that names an image in the disk cache.
+
+    ``names`` are the name expressions (of kernels and, with a leading ``&``, of variables) in any order; ``nvrtc`` is
+    major.minor.build; ``toolkit_headers`` is empty when the source includes none. No path, time, user or driver enters.
+    """
+    return _digest(
+        {
+            "schema": KEY_SCHEMA,
+            "source": source_sha256,
+            "options": options.canonical(),
+            "arch": str(arch),
+            "kind": kind,
+            "names": sorted(names),
+            "nvrtc": nvrtc,
+            "toolkit_headers": toolkit_headers,
+        }
+    )
+
+
+def source_digest(
+    *, program_name: str, source: str, headers: Iterable[tuple[str, str]], pre_include: Iterable[str]
+) -> str:
+    """Return the sha256 of exactly what NVRTC is shown: the source and each in-memory header under its name."""
+    return _digest(
+        {
+            "program_name": program_name,
+            "source": _sha256(source),
+            "headers": sorted([name, _sha256(text)] for name, text in headers),
+            "pre_include": list(pre_include),
+        }
+    )
+
+
+def _digest(data: object) -> str:
+    return _sha256(json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

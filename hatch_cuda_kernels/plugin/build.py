@@ -1,0 +1,160 @@
+"""The build itself, without any build system: manifest in, store out. The hook and the command line both call it."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from hatch_cuda_kernels.cache import Entry, open_cache
+from hatch_cuda_kernels.compiler.toolchain import load_toolchain
+from hatch_cuda_kernels.errors import BuildError, CompileError
+from hatch_cuda_kernels.plugin.plan import PlannedModule, make_plan
+from hatch_cuda_kernels.plugin.pool import compile_all
+from hatch_cuda_kernels.plugin.release import check_release
+from hatch_cuda_kernels.plugin.store_writer import BuiltModule, write_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hatch_cuda_kernels.cache import DiskCache
+    from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
+    from hatch_cuda_kernels.plugin.manifest import Manifest, Module
+
+__all__ = ["BuildReport", "Progress", "build_store", "find_fresh"]
+
+
+class Progress(Protocol):
+    """What a build tells while it runs."""
+
+    def start(self, total: int) -> None:
+        """Say that ``total`` jobs will be compiled."""
+
+    def done(self, job: CompileJob, seconds: float | None) -> None:
+        """Say that a job finished after ``seconds``, or failed (None)."""
+
+    def finish(self) -> None:
+        """Say that no more jobs come; called also when the build fails."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildReport:
+    """What a build made: every module with its images, which of them were compiled now, and how long it took."""
+
+    modules: tuple[BuiltModule, ...]
+    compiled: frozenset[str]
+    """Keys compiled in this build; the rest came from the disk cache."""
+    warnings: tuple[str, ...]
+    seconds: float
+
+
+def build_store(
+    manifest: Manifest,
+    out: Path,
+    *,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    editable: bool = False,
+) -> BuildReport:
+    """Compile what the disk cache does not hold and write the store to ``out``, which is replaced whole or not touched.
+
+    Raises ManifestError for unreadable sources, ToolchainError for a missing or wrong NVRTC, BuildError with every
+    failed compile of the run.
+    """
+    start = time.perf_counter()
+    plan = make_plan(manifest)
+    warnings = check_release(manifest)
+    cache, toolchain = open_cache(), load_toolchain()
+    entries = find_fresh(plan, cache, toolchain)
+    jobs = [job for planned in plan for job in missing_jobs(planned, entries, toolchain)]
+    compiled = _compile_missing(jobs, manifest, cache, workers, progress)
+    entries |= compiled
+    modules = tuple(
+        BuiltModule(planned, tuple(entries[key] for key in planned_keys(planned, toolchain))) for planned in plan
+    )
+    write_store(out, modules, root=manifest.root, editable=_editable(manifest, out) if editable else None)
+    return BuildReport(
+        modules=modules,
+        compiled=frozenset(compiled),
+        warnings=(*warnings, *_logged(modules)),
+        seconds=time.perf_counter() - start,
+    )
+
+
+def planned_keys(planned: PlannedModule, toolchain: Toolchain) -> list[str]:
+    """Return the key of every image of a module, in the plan's order."""
+    return [job.key(kind, toolchain) for job in planned.jobs for kind in job.kinds]
+
+
+def find_fresh(plan: tuple[PlannedModule, ...], cache: DiskCache, toolchain: Toolchain) -> dict[str, Entry]:
+    """Return the planned images that the disk cache holds already, by key."""
+    found = ((key, cache.get(key)) for planned in plan for key in planned_keys(planned, toolchain))
+    return {key: entry for key, entry in found if entry is not None}
+
+
+def missing_jobs(planned: PlannedModule, entries: dict[str, Entry], toolchain: Toolchain) -> list[CompileJob]:
+    """Return the jobs of a module of which an image is missing."""
+    return [job for job in planned.jobs if any(job.key(kind, toolchain) not in entries for kind in job.kinds)]
+
+
+def _compile_missing(
+    jobs: list[CompileJob], manifest: Manifest, cache: DiskCache, workers: int | None, progress: Progress | None
+) -> dict[str, Entry]:
+    modules = {module.name: module for module in manifest.modules}
+    entries: dict[str, Entry] = {}
+    problems: list[str] = []
+    if progress is not None and jobs:
+        progress.start(len(jobs))
+    try:
+        for job, outcome in compile_all(jobs, workers=workers):
+            if isinstance(outcome, Exception):
+                problems += locate(outcome, modules[job.module])
+            else:
+                entries |= _keep(job, outcome, cache)
+            if progress is not None:
+                progress.done(job, None if isinstance(outcome, Exception) else outcome.seconds)
+    finally:
+        if progress is not None and jobs:
+            progress.finish()
+    if problems:
+        raise BuildError(list(dict.fromkeys(problems)))
+    return entries
+
+
+def _keep(job: CompileJob, compiled: Compiled, cache: DiskCache) -> dict[str, Entry]:
+    entries = {}
+    for kind in job.kinds:
+        entry = Entry.of(job, kind, compiled)
+        cache.put(entry)
+        entries[entry.key] = entry
+    return entries
+
+
+def locate(error: Exception, module: Module) -> list[str]:
+    """Return the lines that report a failed job, at the manifest's own line where one name is to blame."""
+    if not isinstance(error, CompileError) or not error.bad_names:
+        return [f"{module.where}: {error}"]
+    written = {name.text: name.where for name in (*module.kernels, *module.instances)}
+    written |= {f"&{name.text}": name.where for name in module.globals}
+    return [f"{written.get(name, module.where)}: {name!r}: {error}" for name in error.bad_names]
+
+
+def _editable(manifest: Manifest, out: Path) -> dict[str, str]:
+    return {
+        "root": os.path.relpath(manifest.root, out).replace(os.sep, "/"),
+        "manifest": manifest.path.name,
+        "manifest_sha256": manifest.sha256,
+    }
+
+
+def _logged(modules: tuple[BuiltModule, ...]) -> list[str]:
+    """Return each module's compiler warnings, once where every architecture says the same."""
+    logs = (
+        f"module {built.planned.module.name!r}: {entry.log}"
+        for built in modules
+        for entry in built.entries
+        if entry.log
+    )
+    return list(dict.fromkeys(logs))

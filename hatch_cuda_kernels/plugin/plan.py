@@ -1,0 +1,83 @@
+"""From a manifest to the ordered compile jobs: a pure function once the sources are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels.compiler.headers import Closure, read_closure
+from hatch_cuda_kernels.compiler.job import CompileJob
+from hatch_cuda_kernels.errors import InputError, ManifestError
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.plugin.manifest import Manifest, Module
+
+__all__ = ["PlannedModule", "image_kind", "make_plan", "module_jobs", "read_sources"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedModule:
+    """One module with its sources read and its compiles laid out, ascending by architecture."""
+
+    module: Module
+    closure: Closure
+    jobs: tuple[CompileJob, ...]
+
+
+def make_plan(manifest: Manifest) -> tuple[PlannedModule, ...]:
+    """Read the sources and return the plan, ordered by module. Raises ManifestError naming every unreadable source."""
+    closures = read_sources(manifest)
+    return tuple(
+        PlannedModule(
+            module=module, closure=closures[module.name], jobs=tuple(module_jobs(module, closures[module.name]))
+        )
+        for module in manifest.modules
+    )
+
+
+def read_sources(manifest: Manifest) -> dict[str, Closure]:
+    """Return each module's source with its header closure. Raises ManifestError with all problems."""
+    closures, problems = {}, []
+    for module in manifest.modules:
+        try:
+            closures[module.name] = read_closure(
+                manifest.root,
+                module.source,
+                include=module.options.include,
+                headers=module.headers,
+                pre_include=module.options.pre_include,
+            )
+        except InputError as error:
+            problems.append(f"{module.where}: {error}")
+    if problems:
+        raise ManifestError(problems)
+    return closures
+
+
+def module_jobs(module: Module, closure: Closure) -> list[CompileJob]:
+    """Return one job for each real architecture; where its virtual form is listed too, the same compile gives both."""
+    kinds: dict[SmArch, list[Kind]] = {}
+    for arch in module.arches:
+        kinds.setdefault(arch.real, []).append(image_kind(arch, lto=module.options.lto))
+    return [
+        CompileJob.from_closure(
+            closure,
+            module=module.name,
+            source_path=module.source,
+            options=module.options,
+            arch=arch,
+            kinds=tuple(found),
+            names=tuple(name.text for name in (*module.kernels, *module.instances)),
+            globals=tuple(name.text for name in module.globals),
+        )
+        for arch, found in sorted(kinds.items())
+    ]
+
+
+def image_kind(arch: SmArch, *, lto: bool) -> Kind:
+    """Return what an architecture's image is: CUBIN for a real one, PTX (or LTO-IR) for a virtual one."""
+    if not arch.virtual:
+        return "cubin"
+    return "ltoir" if lto else "ptx"

@@ -1,0 +1,91 @@
+"""What a YAML file becomes: a small immutable tree that keeps raw text and positions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+__all__ = ["Entry", "Mapping", "Mark", "Node", "Problem", "Scalar", "Sequence", "describe", "join", "shorten"]
+
+_PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_+-]{1,60}")
+_PLAIN_TEXT: Final = re.compile(r"[!-~]{1,40}")
+_LONGEST: Final = 60
+_TAG_NAMES: Final = {"bool": "the boolean", "float": "the number", "int": "the integer", "timestamp": "the date"}
+
+
+class Mark(NamedTuple):
+    """A position in the text, both numbers from 1."""
+
+    line: int
+    column: int
+
+
+class Problem(NamedTuple):
+    """What is wrong with the text, where, and the keys that lead there (empty at the root)."""
+
+    mark: Mark
+    path: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One value as it was written: ``8.10`` stays ``8.10``, and ``tag`` is what YAML 1.1 takes it for."""
+
+    text: str
+    tag: str
+    quoted: bool
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A list."""
+
+    items: tuple[Node, ...]
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key of a mapping with its value; ``mark`` is the key's."""
+
+    key: str
+    value: Node
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """Entries in the order written, with distinct keys."""
+
+    entries: tuple[Entry, ...]
+    mark: Mark
+
+
+Node: TypeAlias = Scalar | Sequence | Mapping
+
+
+def join(path: str, key: str) -> str:
+    """Return the path of a key; one that is not a plain word stands in quotes."""
+    word = key if _PLAIN_KEY.fullmatch(key) else shorten(key)
+    return f"{path}.{word}" if path else word
+
+
+def describe(node: Node) -> str:
+    """Return what a node is, for "found ..." in a message."""
+    if isinstance(node, Sequence):
+        return "a list"
+    if isinstance(node, Mapping):
+        return "a mapping"
+    if node.tag == "null":
+        return "nothing"
+    if node.tag in _TAG_NAMES:
+        return f"{_TAG_NAMES[node.tag]} {node.text if _PLAIN_TEXT.fullmatch(node.text) else shorten(node.text)}"
+    return f"the string {shorten(node.text)}"
+
+
+def shorten(text: str) -> str:
+    """Return text in quotes, on one line, cut where it gets long."""
+    return repr(text) if len(text) <= _LONGEST else f"{text[:_LONGEST]!r}..."

@@ -1,0 +1,120 @@
+"""Climb the ladder and load: an image counts as loaded only when its kernel handle was obtained.
+
+``cuLibraryLoadData`` succeeds for images that cannot run, because loading is lazy; ``cuLibraryGetKernel`` then says 209
+or 222 (seen on driver 580.159).
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.errors import DriverError, StoreError
+from hatch_cuda_kernels.runtime.resolve import ladder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hatch_cuda_kernels.image import Image
+    from hatch_cuda_kernels.runtime.resolve import Candidate, Request
+
+__all__ = ["ImageRefusedError", "LoadedKernel", "Loader", "climb"]
+
+_NOT_IN_IMAGE: Final = 500
+#: INVALID_IMAGE, NO_BINARY_FOR_GPU, NOT_FOUND: another image of the same kind may do.
+_NEXT_IMAGE: Final = frozenset({200, 209, _NOT_IN_IMAGE})
+#: INVALID_PTX, JIT_COMPILER_NOT_FOUND, UNSUPPORTED_PTX_VERSION, JIT_COMPILATION_DISABLED: no PTX will do.
+_NEXT_RUNG: Final = frozenset({218, 221, 222, 223})
+
+T = TypeVar("T")
+
+
+class ImageRefusedError(Exception):
+    """The driver refused an image; ``whole_rung`` says that it would refuse every image of that kind."""
+
+    def __init__(self, reason: str, *, whole_rung: bool) -> None:
+        super().__init__(reason)
+        self.whole_rung = whole_rung
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedKernel:
+    """A kernel the driver accepted: handles of the kernel and of the library it is in."""
+
+    image: Image
+    library: Any
+    handle: Any
+
+
+def climb(request: Request, load: Callable[[Image], T], considered: list[Candidate]) -> T | None:
+    """Return the first image that ``load`` takes, or None; every candidate met is appended to ``considered``.
+
+    ``load`` raises ImageRefusedError to send the climb on. What a compile raises is raised.
+    """
+    for rung in ladder(request.policy):
+        for candidate in _settle(rung(request), load, considered):
+            return candidate
+    return None
+
+
+def _settle(candidates: Iterator[Candidate], load: Callable[[Image], T], considered: list[Candidate]) -> Iterator[T]:
+    for candidate in candidates:
+        if not candidate.accepted or candidate.get is None:
+            considered.append(candidate)
+            continue
+        try:
+            loaded = load(candidate.get())
+        except StoreError as error:
+            considered.append(candidate.refuse(str(error)))
+        except ImageRefusedError as refusal:
+            considered.append(candidate.refuse(str(refusal)))
+            if refusal.whole_rung:
+                return
+        else:
+            considered.append(candidate)
+            yield loaded
+
+
+class Loader:
+    """The libraries of this process and what its driver refused. Thread-safe; handles serve every context."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._libraries: dict[str, Any] = {}
+        self._refused: dict[tuple[str, tuple[int, int]], str] = {}
+
+    def refusal(self, sha256: str, capability: tuple[int, int]) -> str | None:
+        """Return why the driver refused an image on such a device earlier, or None."""
+        return self._refused.get((sha256, capability))
+
+    def load(self, image: Image, lowered: str, capability: tuple[int, int]) -> LoadedKernel:
+        """Return the kernel of that lowered name for the current context.
+
+        Raises ImageRefusedError when the driver cannot use the image, DriverError for any other failure.
+        """
+        with self._lock:
+            try:
+                library = self._library(image)
+                handle = check("cuLibraryGetKernel", cuda().cuLibraryGetKernel(library, lowered.encode()))
+            except DriverError as error:
+                raise self._refuse(error, image, lowered, capability) from error
+            return LoadedKernel(image, library, handle)
+
+    def _library(self, image: Image) -> Any:  # noqa: ANN401 - an opaque handle
+        library = self._libraries.get(image.sha256)
+        if library is None:
+            call = cuda().cuLibraryLoadData(image.data, [], [], 0, [], [], 0)
+            library = self._libraries[image.sha256] = check("cuLibraryLoadData", call)
+        return library
+
+    def _refuse(self, error: DriverError, image: Image, lowered: str, capability: tuple[int, int]) -> Exception:
+        if error.code not in _NEXT_IMAGE | _NEXT_RUNG:
+            return error
+        reason = f"refused by the driver: {error.name} ({error.code})"
+        if error.code == _NOT_IN_IMAGE:
+            reason = f"the kernel is not in this image ({lowered})"
+        else:
+            self._refused[image.sha256, capability] = reason
+        return ImageRefusedError(reason, whole_rung=error.code in _NEXT_RUNG)

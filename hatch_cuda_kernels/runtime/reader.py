@@ -1,0 +1,168 @@
+"""Read a store folder. A look-up touches a few lines and one module's index, however large the store."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels.errors import StoreError
+from hatch_cuda_kernels.image import INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, STORE_FOLDER, ModuleIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hatch_cuda_kernels.image import ImageRecord
+
+__all__ = ["KernelLine", "StoreReader", "find_store"]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLine:
+    """One kernel (or variable) as ``kernels.tsv`` lists it."""
+
+    key: str
+    module: str
+    lowered: str
+    params: tuple[str, ...]
+    name: str
+
+    @classmethod
+    def parse(cls, line: bytes) -> KernelLine:
+        """Read one line. Raises ValueError for another number of fields."""
+        key, module, lowered, params, name = line.decode().split("\t")
+        return cls(key, module, lowered, tuple(params.split(",")) if params else (), name)
+
+
+def find_store(package: str | Path) -> Path:
+    """Return the store folder of an import package (given by name, not imported) or of a path.
+
+    Raises StoreError when the package or its store does not exist.
+    """
+    if isinstance(package, Path) or "/" in package or "\\" in package:
+        folder = Path(package)
+        candidates = [folder, folder / STORE_FOLDER]
+    else:
+        candidates = [folder / STORE_FOLDER for folder in _package_folders(package)]
+        candidates += [Path(package), Path(package) / STORE_FOLDER] if not candidates else []
+    for folder in candidates:
+        if (folder / KERNELS_FILE).is_file():
+            return folder
+    where = ", ".join(str(folder) for folder in candidates) or "an import package of that name"
+    raise StoreError(str(package), f"no kernel store here (looked for {KERNELS_FILE} in {where})")
+
+
+def _package_folders(package: str) -> list[Path]:
+    """Return where a package's files are; a package that is not imported yet stays so."""
+    module = sys.modules.get(package)
+    locations = getattr(module, "__path__", None)
+    if locations is None:
+        from importlib.util import find_spec  # noqa: PLC0415 - most callers are the package itself
+
+        try:
+            spec = find_spec(package)
+        except (ImportError, ValueError):
+            return []
+        locations = spec.submodule_search_locations if spec is not None else None
+    return [Path(location) for location in locations or ()]
+
+
+class StoreReader:
+    """The files of one store. Nothing is opened before it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._modules: dict[str, ModuleIndex] = {}
+
+    def find(self, key: str) -> list[KernelLine]:
+        """Return every line of a normalised name: one a module that has it."""
+        prefix = f"{key}\t".encode()
+        return list(self._lines_from(prefix, prefix))
+
+    def find_instances(self, template: str) -> list[KernelLine]:
+        """Return every listed instance of a template, ``block_sum<...>`` for ``block_sum``."""
+        prefix = f"{template}<".encode()
+        return list(self._lines_from(prefix, prefix))
+
+    def lines(self) -> list[KernelLine]:
+        """Return every line; for listings and suggestions, not for look-ups."""
+        return list(self._lines_from(b"", b""))
+
+    def module(self, name: str) -> ModuleIndex:
+        """Return a module's index, read once. Raises StoreError when it is missing or damaged."""
+        known = self._modules.get(name)
+        if known is None:
+            path = self.folder / name / INDEX_FILE
+            try:
+                known = ModuleIndex.from_json(json.loads(path.read_bytes()))
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise StoreError(str(path), f"cannot read the index: {error}") from error
+            self._modules[name] = known
+        return known
+
+    def modules(self) -> list[ModuleIndex]:
+        """Return every module's index, by name."""
+        return [self.module(path.parent.name) for path in sorted(self.folder.glob(f"*/{INDEX_FILE}"))]
+
+    def read_image(self, module: str, record: ImageRecord) -> bytes:
+        """Return an image's bytes. Raises StoreError when they are missing or do not match the index's digest."""
+        path = self.image_path(module, record)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise StoreError(str(path), f"cannot read the image: {error}") from error
+        if sha256(data).hexdigest() != record.sha256:
+            raise StoreError(str(path), "the image does not match the digest in its index; reinstall the package")
+        return data
+
+    def image_path(self, module: str, record: ImageRecord) -> Path:
+        """Return where an image's file is."""
+        return self.folder / module / record.file
+
+    def source_root(self, module: str) -> Path:
+        """Return the folder that holds the shipped source and headers in project layout."""
+        return self.folder / module / SOURCE_FOLDER
+
+    @cached_property
+    def _kernels(self) -> mmap.mmap | bytes:
+        path = self.folder / KERNELS_FILE
+        try:
+            with path.open("rb") as file:
+                return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:  # an empty file cannot be mapped
+            return b""
+        except OSError as error:
+            raise StoreError(str(path), f"cannot read: {error}") from error
+
+    def _lines_from(self, start: bytes, prefix: bytes) -> Iterator[KernelLine]:
+        """Yield the lines from the first that is not below ``start``, as long as they begin with ``prefix``."""
+        text = self._kernels
+        at = _bisect_lines(text, start)
+        while at < len(text):
+            end = text.find(b"\n", at)
+            line = text[at:end]
+            if not line.startswith(prefix):
+                return
+            try:
+                yield KernelLine.parse(line)
+            except ValueError as error:
+                raise StoreError(str(self.folder / KERNELS_FILE), f"damaged line {line!r}") from error
+            at = end + 1
+
+
+def _bisect_lines(text: mmap.mmap | bytes, wanted: bytes) -> int:
+    """Return the offset of the first line not below ``wanted`` in newline-terminated sorted lines."""
+    low, high = 0, len(text)
+    while low < high:
+        start = text.rfind(b"\n", low, (low + high) // 2) + 1 or low
+        end = text.find(b"\n", start) + 1 or len(text)
+        if text[start : end - 1] < wanted:
+            low = end
+        else:
+            high = start
+    return low

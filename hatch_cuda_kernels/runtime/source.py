@@ -1,0 +1,83 @@
+"""A module's source as the run side sees it: shipped in the store, or the project itself in an editable install."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hatch_cuda_kernels.compiler.job import CompileJob
+    from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.runtime.reader import StoreReader
+    from hatch_cuda_kernels.runtime.resolve import Request
+
+__all__ = ["ModuleSource"]
+
+
+class ModuleSource:
+    """Where a module's source is, whether it is still what the prebuilt images are from, and the jobs made of it."""
+
+    def __init__(self, reader: StoreReader, module: str) -> None:
+        self._reader = reader
+        self._index = reader.module(module)
+
+    @cached_property
+    def stale(self) -> str | None:
+        """Why prebuilt images no longer count: in an editable install, the source or a header has changed."""
+        if self._index.editable is None:
+            return None
+        try:
+            current = self._job(SmArch(9, 0), ("cubin",)).source_sha256
+        except InputError as error:
+            return f"the source cannot be read: {error}"
+        return None if current == self._index.source_sha256 else "the source or a header changed since it was built"
+
+    @property
+    def root(self) -> Path:
+        """The folder that paths of the index are relative to."""
+        editable = self._index.editable
+        if editable is not None:
+            return (self._reader.folder / editable["root"]).resolve()
+        return self._reader.source_root(self._index.module)
+
+    def device_arch(self, request: Request) -> SmArch:
+        """Return the real architecture to compile for a device, with ``a`` (or ``f``) when the module is built so."""
+        suffixes = {record.arch.suffix for record in self._index.images}
+        suffix = next((suffix for suffix in ("a", "f") if suffix in suffixes), "")
+        return SmArch.of_device(request.capability, suffix)
+
+    def job(self, request: Request) -> CompileJob:
+        """Return the compile of this module for the request's device, with an unlisted instance as its only name.
+
+        Raises InputError when the source cannot be read.
+        """
+        names = self._index.names if request.listed else (request.kernel.name,)
+        return self._job(self.device_arch(request), ("cubin",), names)
+
+    def _job(self, arch: SmArch, kinds: tuple[Kind, ...], names: tuple[str, ...] | None = None) -> CompileJob:
+        from hatch_cuda_kernels.compiler.headers import read_closure  # noqa: PLC0415 - off the prebuilt path
+        from hatch_cuda_kernels.compiler.job import CompileJob  # noqa: PLC0415
+        from hatch_cuda_kernels.options import NvrtcOptions  # noqa: PLC0415
+
+        index = self._index
+        options = NvrtcOptions.from_canonical(index.options)
+        # A store ships the files of the closure only, so a folder that gave none of them is not there.
+        include = [folder for folder in options.include if (self.root / folder).is_dir()]
+        closure = read_closure(
+            self.root, index.source, include=include, headers=index.headers, pre_include=options.pre_include
+        )
+        return CompileJob.from_closure(
+            closure,
+            module=index.module,
+            source_path=index.source,
+            options=options,
+            arch=arch,
+            kinds=kinds,
+            names=index.names if names is None else names,
+            globals=index.globals,
+        )

@@ -1,0 +1,22 @@
+"""Plain text tables for terminals and logs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["text_table"]
+
+
+def text_table(headings: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = ()) -> str:
+    """Return aligned columns under their headings; the columns named in ``right`` are right-aligned."""
+    cells = [list(headings), *([str(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(headings))]
+    lines = []
+    for row in cells:
+        columns = zip(headings, row, widths, strict=True)
+        padded = (cell.rjust(width) if heading in right else cell.ljust(width) for heading, cell, width in columns)
+        lines.append("  ".join(padded).rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,94 @@
+"""Fixtures: an isolated cache, small projects, and the example project's store built once."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from hatch_cuda_kernels.driver import no_device_reason
+
+EXAMPLE = Path(__file__).parent.parent / "example_project"
+
+SAXPY = """
+extern "C" __global__ void saxpy(float* y, const float* x, unsigned int n, float a) {
+    unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}
+"""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def isolation(tmp_path_factory):
+    """Give the whole run a cache folder of its own and an environment without the package's variables."""
+    saved = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("HATCH_CUDA_KERNELS_")}
+    os.environ["HATCH_CUDA_KERNELS_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    del os.environ["HATCH_CUDA_KERNELS_CACHE_DIR"]
+    os.environ.update(saved)
+
+
+@pytest.fixture
+def fresh_cache(tmp_path, monkeypatch):
+    """Return the path of an empty cache folder that this test alone uses."""
+    path = tmp_path / "fresh-cache"
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(path))
+    return path
+
+
+@pytest.fixture
+def make_project(tmp_path):
+    """Return a function that writes a project's files and returns its folder."""
+
+    def make(manifest: str, /, **files: str) -> Path:
+        root = tmp_path / "project"
+        root.mkdir(exist_ok=True)
+        (root / "kernels.yaml").write_text(textwrap.dedent(manifest))
+        for name, text in {"saxpy.cu": SAXPY, **{key.replace("__", "/"): text for key, text in files.items()}}.items():
+            path = root / (name if "." in name else name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return root
+
+    return make
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes a text file under the test's folder, making its parents."""
+
+    def write_file(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    return write_file
+
+
+@pytest.fixture(scope="session")
+def example_store(tmp_path_factory, isolation):
+    """Return the folder of the example project's store, built in this process."""
+    from hatch_cuda_kernels.plugin.build import build_store
+    from hatch_cuda_kernels.plugin.manifest import load_manifest
+
+    out = tmp_path_factory.mktemp("example") / "_kernels"
+    build_store(load_manifest(EXAMPLE / "kernels.yaml"), out)
+    return out
+
+
+@pytest.fixture(scope="session")
+def device():
+    """Skip the test, with the driver's reason, where there is no CUDA device."""
+    reason = no_device_reason()
+    if reason is not None:
+        pytest.skip(f"needs a CUDA device: {reason}")
+
+
+def pytest_collection_modifyitems(items):
+    """Mark tests by the fixtures they use."""
+    for item in items:
+        if "device" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.gpu)

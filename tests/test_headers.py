@@ -1,0 +1,332 @@
+"""The header closure, checked against what NVRTC itself finds."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from raw_nvrtc import RawResult, compile_raw
+
+from hatch_cuda_kernels.compiler.headers import VIRTUAL_ROOT, Closure, read_closure
+from hatch_cuda_kernels.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KERNEL = 'extern "C" __global__ void k(int* p) { *p = X; }\n'
+
+
+def write(root: Path, files: dict[str, str | bytes]) -> Path:
+    """Create a project from file texts."""
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return root
+
+
+def build(closure: Closure, *flags: str) -> RawResult:
+    """Compile a closure and nothing else."""
+    forced = (f"--pre-include={name}" for name in closure.pre_include)
+    return compile_raw(closure.source, *forced, *flags, name=closure.program_name, headers=closure.headers)
+
+
+def stored_value(result: RawResult) -> int:
+    """Return the constant that the kernel stores."""
+    assert result.ok, result.log
+    found = re.search(r"mov\.[bu]32\s+%r\d+, (\d+);", result.ptx)
+    assert found is not None
+    return int(found[1])
+
+
+def test_relative_includes_reach_up_and_down(tmp_path):
+    """A header three folders away, included through ``..``, is found and compiled in."""
+    write(
+        tmp_path,
+        {
+            "kernels/deep/k.cu": '#include "../../include/a/x.h"\n' + KERNEL,
+            "include/a/x.h": '#pragma once\n#include "../b/y.h"\n#define X (Y + 1)\n',
+            "include/b/y.h": "#define Y 41\n",
+        },
+    )
+    closure = read_closure(tmp_path, "kernels/deep/k.cu")
+    assert stored_value(build(closure)) == 42
+    assert [path for path, _ in closure.files] == ["include/a/x.h", "include/b/y.h", "kernels/deep/k.cu"]
+    assert [name for name, _ in closure.headers] == [f"{VIRTUAL_ROOT}include/a/x.h", f"{VIRTUAL_ROOT}include/b/y.h"]
+    assert closure.outside == ()
+
+
+def test_files_carry_the_digest_of_their_bytes(tmp_path):
+    """The digest is that of the file on disk, so that a reader of the index can compare with sha256sum."""
+    write(tmp_path, {"k.cu": b"\xef\xbb\xbfint x;\r\n"})
+    (entry,) = read_closure(tmp_path, "k.cu").files
+    assert entry == ("k.cu", hashlib.sha256((tmp_path / "k.cu").read_bytes()).hexdigest())
+
+
+def test_equal_spellings_in_two_folders_are_two_files(tmp_path):
+    """Each includer of ``util.h`` gets the one beside it."""
+    write(
+        tmp_path,
+        {
+            "k.cu": '#include "a/api.h"\n#include "b/api.h"\n#define X (A * 10 + B)\n' + KERNEL,
+            "a/api.h": '#include "util.h"\n',
+            "b/api.h": '#include "util.h"\n',
+            "a/util.h": "#define A 1\n",
+            "b/util.h": "#define B 2\n",
+        },
+    )
+    assert stored_value(build(read_closure(tmp_path, "k.cu"))) == 12
+
+
+def test_one_file_under_two_spellings_is_included_once(tmp_path):
+    """``#pragma once`` holds for a header reached by a relative path, an include folder, a macro and a pre-include."""
+    write(
+        tmp_path,
+        {
+            "kernels/k.cu": (
+                '#include "../include/once.h"\n#include <once.h>\n#include "./sub/../../include/once.h"\n'
+                "#define AGAIN <once.h>\n#include AGAIN\n" + KERNEL
+            ),
+            "include/once.h": "#pragma once\n__device__ const int X = 7;\n",
+        },
+    )
+    closure = read_closure(
+        tmp_path, "kernels/k.cu", include=["include"], headers=["include/*.h"], pre_include=["include/once.h"]
+    )
+    assert stored_value(build(closure)) == 7
+    assert closure.pre_include == (f"{VIRTUAL_ROOT}include/once.h",)
+
+
+@pytest.mark.parametrize("spelling", ['"stray.h"', "<stray.h>", '"kernels/stray.h"'])
+def test_a_header_nobody_hashed_is_not_seen(tmp_path, monkeypatch, spelling):
+    """A computed include finds neither the working directory nor the source's own folder unless it is declared."""
+    files = dict.fromkeys(["stray.h", "kernels/stray.h"], "#define X 5\n")
+    write(tmp_path, {"kernels/k.cu": f"#define NAME {spelling}\n#include NAME\n{KERNEL}", **files})
+    monkeypatch.chdir(tmp_path)
+    closure = read_closure(tmp_path, "kernels/k.cu")
+    result = build(closure)
+    assert not result.ok
+    assert "could not open source file" in result.log
+    assert closure.computed == ("kernels/k.cu:2",)
+    assert stored_value(build(read_closure(tmp_path, "kernels/k.cu", headers=["kernels/stray.h"]))) == 5
+
+
+def test_dots_do_not_climb_out_of_a_toolkit_folder(tmp_path):
+    """A missing ``../x.h`` is not looked for beside the toolkit's headers, where nobody would hash it."""
+    write(tmp_path, {"toolkit/x.h": "#define X 1\n", "toolkit/include/y.h": ""})
+    write(tmp_path / "project", {"kernels/k.cu": '#include "../x.h"\n' + KERNEL})
+    result = build(read_closure(tmp_path / "project", "kernels/k.cu"), f"-I{tmp_path}/toolkit/include")
+    assert not result.ok
+    assert f'cannot open source file "{VIRTUAL_ROOT}x.h"' in result.log
+
+
+def test_has_include_tells_the_truth_about_the_project(tmp_path):
+    """A probe is true for a project header and false for a missing one; adding the header changes the closure."""
+    write(
+        tmp_path,
+        {
+            "k.cu": (
+                '#if __has_include("yes.h") && !__has_include(<no.h>) && !__has_include("dir/no.h")\n#define X 1\n'
+                "#else\n#define X 2\n#endif\n" + KERNEL
+            ),
+            "yes.h": "",
+        },
+    )
+    before = read_closure(tmp_path, "k.cu", include=["."])
+    assert stored_value(build(before)) == 1
+    assert before.outside == ("dir/no.h", "no.h")
+    write(tmp_path, {"no.h": ""})
+    after = read_closure(tmp_path, "k.cu", include=["."])
+    assert stored_value(build(after)) == 2
+    assert after.files != before.files
+
+
+def test_the_same_project_in_two_places_gives_the_same_bytes(tmp_path, monkeypatch):
+    """Line tables and ``__FILE__`` name virtual paths: neither the checkout nor the working directory is in the PTX."""
+    files = {
+        "kernels/k.cu": '#include <t.h>\nextern "C" __global__ void k(const char** p, float* q) { *p = f(); g(q); }\n',
+        "include/t.h": (
+            "__device__ const char* f() { return __FILE__; }\n__device__ void g(float* q) { *q = sinf(*q); }\n"
+        ),
+    }
+    images = []
+    for folder in ("one", "elsewhere/two"):
+        root = write(tmp_path / folder, files)
+        monkeypatch.chdir(root / "kernels")
+        result = build(read_closure(root, "kernels/k.cu", include=["include"]), "-lineinfo")
+        assert result.ok, result.log
+        images.append((result.ptx, result.cubin))
+    assert images[0] == images[1]
+    assert f'"{VIRTUAL_ROOT}include/t.h"' in images[0][0]
+    assert str(tmp_path) not in images[0][0]
+
+
+def test_a_header_that_appears_earlier_in_the_search_order_wins(tmp_path):
+    """A new file in an earlier include folder changes the closure, so an old image cannot be a stale hit."""
+    write(tmp_path, {"k.cu": '#include "c.h"\n' + KERNEL, "second/c.h": "#define X 2\n", "first/other.h": ""})
+    before = read_closure(tmp_path, "k.cu", include=["first", "second"])
+    write(tmp_path, {"first/c.h": "#define X 1\n"})
+    after = read_closure(tmp_path, "k.cu", include=["first", "second"])
+    write(tmp_path, {"c.h": "#define X 0\n"})
+    beside = read_closure(tmp_path, "k.cu", include=["first", "second"])
+    assert [stored_value(build(closure)) for closure in (before, after, beside)] == [2, 1, 0]
+    assert len({closure.headers for closure in (before, after, beside)}) == 3
+
+
+def test_cycles_and_a_source_that_includes_itself(tmp_path):
+    """Headers that include each other, and a source that includes itself, are read once and compile."""
+    write(
+        tmp_path,
+        {
+            "k.cu": '#include "a.h"\n#ifndef TWICE\n#define TWICE\n#include "k.cu"\n#else\n' + KERNEL + "#endif\n",
+            "a.h": '#pragma once\n#include "b.h"\n',
+            "b.h": '#pragma once\n#include "a.h"\n#define X 3\n',
+        },
+    )
+    closure = read_closure(tmp_path, "k.cu")
+    assert stored_value(build(closure)) == 3
+    assert [name for name, _ in closure.headers] == [f"{VIRTUAL_ROOT}{name}" for name in ("a.h", "b.h", "k.cu")]
+
+
+def test_pre_includes_may_be_project_or_toolkit_headers(tmp_path):
+    """A project header comes first in the program under its virtual name; an unknown one is left to the toolkit."""
+    write(
+        tmp_path,
+        {"k.cu": KERNEL, "include/std/shim.h": '#include "more.h"\n', "include/std/more.h": "#define X 8\n"},
+    )
+    closure = read_closure(tmp_path, "k.cu", include=["include"], pre_include=["std/shim.h", "cuda_fp16.h"])
+    assert closure.pre_include == (f"{VIRTUAL_ROOT}include/std/shim.h", "cuda_fp16.h")
+    assert closure.outside == ("cuda_fp16.h",)
+    write(tmp_path, {"toolkit/cuda_fp16.h": "#define FROM_TOOLKIT 1\n"})
+    assert stored_value(build(closure, f"-I{tmp_path}/toolkit")) == 8
+
+
+def test_a_project_shim_can_include_the_toolkit_header_it_hides(tmp_path):
+    """``#include_next`` is left alone, so that it goes on to the toolkit's folders."""
+    write(tmp_path, {"toolkit/lib.h": "#define X 9\n"})
+    write(tmp_path / "p", {"k.cu": "#include <lib.h>\n" + KERNEL, "shims/lib.h": "#include_next <lib.h>\n"})
+    closure = read_closure(tmp_path / "p", "k.cu", include=["shims"])
+    assert closure.outside == ("lib.h",)
+    assert stored_value(build(closure, f"-I{tmp_path}/toolkit")) == 9
+
+
+def test_declared_headers_answer_to_the_spellings_a_macro_may_build(tmp_path):
+    """A table picked by a macro is found by its name from the source, an include folder or the project root."""
+    write(
+        tmp_path,
+        {
+            "kernels/k.cu": (
+                "#define S2(x) #x\n#define S(x) S2(x)\n#define TABLE(n) S(tables/n.inc)\n"
+                "__constant__ int t[] = {\n#include TABLE(big)\n};\n"
+                "#define HERE S(near/n.inc)\n#include HERE\n#define THERE <kernels/near/n.inc>\n#include THERE\n"
+                'extern "C" __global__ void k(int* p) { *p = X + t[*p]; }\n'
+            ),
+            "include/tables/big.inc": '1, 2,\n#include "more.inc"\n',
+            "include/tables/more.inc": "3\n",
+            "kernels/near/n.inc": "#define X 4\n",
+        },
+    )
+    closure = read_closure(
+        tmp_path, "kernels/k.cu", include=["include"], headers=["include/tables/b*.inc", "kernels/**/*.inc"]
+    )
+    result = build(closure)
+    assert result.ok, result.log
+    assert "t[12] = {1, 0, 0, 0, 2, 0, 0, 0, 3" in result.ptx
+    assert "include/tables/more.inc" in dict(closure.files)
+
+
+def test_the_file_nearest_to_the_source_wins_a_spelling(tmp_path):
+    """Two declared files that a macro could mean are told apart by search order, whatever order they are listed in."""
+    write(tmp_path, {"k/k.cu": "#define N <t.inc>\n#include N\n" + KERNEL})
+    write(tmp_path, {"a/t.inc": "#define X 1\n", "b/t.inc": "#define X 2\n"})
+    patterns = ["a/*.inc", "b/*.inc"]
+    for include, value in ((["b", "a"], 2), (["a", "b"], 1)):
+        for headers in (patterns, patterns[::-1]):
+            assert stored_value(build(read_closure(tmp_path, "k/k.cu", include=include, headers=headers))) == value
+
+
+def test_globs_skip_hidden_files_and_reach_any_depth(tmp_path):
+    """``**`` stands for any number of folders; an editor's hidden files are no headers."""
+    write(
+        tmp_path,
+        {"k.cu": "", "t/a.h": "", "t/x/y/b.h": "", "t/.c.h.swp": "", "t/.git/d.h": "", "t/x/e.txt": ""},
+    )
+
+    def found(pattern: str) -> list[str]:
+        return [path for path, _ in read_closure(tmp_path, "k.cu", headers=[pattern]).files if path != "k.cu"]
+
+    assert found("t/**/*.h") == ["t/a.h", "t/x/y/b.h"]
+    assert found("./t/**") == ["t/a.h", "t/x/e.txt", "t/x/y/b.h"]
+    assert found("t/[ab].h") == ["t/a.h"]
+
+
+def test_byte_order_mark_line_ends_and_line_numbers(tmp_path):
+    """A byte order mark goes (NVRTC rejects it), CRLF stays, and an error keeps its line."""
+    write(
+        tmp_path,
+        {
+            "k.cu": b'\xef\xbb\xbf#include \\\r\n  "a.h"\r\n// one\r\nbroken line\r\n',
+            "a.h": b"\xef\xbb\xbf#define A\r\n",
+        },
+    )
+    closure = read_closure(tmp_path, "k.cu")
+    assert closure.source == f'#include \\\r\n  "{VIRTUAL_ROOT}a.h"\r\n// one\r\nbroken line\r\n'
+    assert dict(closure.headers) == {f"{VIRTUAL_ROOT}a.h": "#define A\r\n"}
+    assert f"{VIRTUAL_ROOT}k.cu(4): error" in build(closure).log
+
+
+@pytest.mark.parametrize(
+    ("files", "arguments", "problem"),
+    [
+        ({}, {}, r"k\.cu: no such source file in .*"),
+        ({"k.cu": '\n#include "../x.h"\n'}, {}, r'k\.cu:2: "\.\./x\.h" leaves the project; .*'),
+        ({"k.cu": "#include </usr/x.h>\n"}, {}, r"k\.cu:1: </usr/x\.h> leaves the project; .*"),
+        ({"k.cu": b"// ok\n// \xa9\n"}, {}, r"k\.cu:2: byte 0xa9 at offset 9 is not UTF-8; .*"),
+        ({"k.cu": "int a;\nint\0b;"}, {}, r"k\.cu:2: NUL byte; .*"),
+        ({"k.cu": '#include "a.h"\n', "a.h": b"\xff"}, {}, r"a\.h:1: byte 0xff at offset 0 is not UTF-8; .*"),
+        ({"k.cu": ""}, {"headers": ["inc/*.h"]}, r"inc/\*\.h: no header in .* matches this pattern"),
+        ({"k.cu": ""}, {"headers": ["../*.h"]}, r"\.\./\*\.h: headers must be inside the project, .*"),
+        ({"k.cu": ""}, {"include": ["inc"]}, r"inc: no such include folder in .*"),
+        ({"k.cu": ""}, {"include": ["k.cu"]}, r"k\.cu: no such include folder in .*"),
+        ({"k.cu": ""}, {"include": ["/usr/include"]}, r"/usr/include: an include folder must be inside .*"),
+        ({"k.cu": ""}, {"pre_include": ["../x.h"]}, r"\.\./x\.h: no such header to pre-include in .*"),
+    ],
+)
+def test_what_cannot_be_used_is_named(tmp_path, files, arguments, problem):
+    """Each problem is one line that says where it is."""
+    write(tmp_path, files)
+    with pytest.raises(InputError) as caught:
+        read_closure(tmp_path, "k.cu", **arguments)
+    assert re.fullmatch(problem, str(caught.value)), str(caught.value)
+
+
+def test_a_source_outside_the_project_is_refused(tmp_path):
+    """Neither ``..`` nor an absolute path reaches a source that another checkout would not have."""
+    write(tmp_path, {"k.cu": "", "project/x.cu": ""})
+    for source in ("../k.cu", str(tmp_path / "k.cu")):
+        with pytest.raises(InputError, match="must be inside the project"):
+            read_closure(tmp_path / "project", source)
+
+
+def test_links_may_stay_but_not_leave(tmp_path):
+    """A symbolic link inside the project is a name like any other; one that leads out is refused, folders too."""
+    write(tmp_path, {"away/x.h": "#define X 1\n", "p/real/x.h": "#define X 2\n"})
+    write(tmp_path / "p", {"k.cu": '#include "link/x.h"\n' + KERNEL})
+    (tmp_path / "p/link").symlink_to("real")
+    assert stored_value(build(read_closure(tmp_path / "p", "k.cu"))) == 2
+    (tmp_path / "p/link").unlink()
+    (tmp_path / "p/link").symlink_to(tmp_path / "away")
+    with pytest.raises(InputError, match=r"link/x\.h: a symbolic link leads out of the project"):
+        read_closure(tmp_path / "p", "k.cu")
+    with pytest.raises(InputError, match="include folder must be inside"):
+        read_closure(tmp_path / "p", "k.cu", include=["link"])
+
+
+def test_all_problems_come_at_once(tmp_path):
+    """One run names every header that has to be mended."""
+    write(tmp_path, {"k.cu": '#include "a.h"\n#include "b.h"\n#include "/c.h"\n', "a.h": b"\xff", "b.h": "\0"})
+    with pytest.raises(InputError) as caught:
+        read_closure(tmp_path, "k.cu")
+    assert sorted(line.split(":")[0] for line in str(caught.value).splitlines()) == ["a.h", "b.h", "k.cu"]

@@ -1,0 +1,99 @@
+"""NVRTC options: flags, canonical form, inheritance and what may pass through."""
+
+from dataclasses import fields
+
+import pytest
+
+from hatch_cuda_kernels.options import CppStd, NvrtcOptions, extra_refusal
+
+
+def test_flags_are_nvrtcs_spelling_in_canonical_order():
+    """Every option reaches NVRTC, whatever order it was written in."""
+    options = NvrtcOptions(
+        extra=("--restrict",),
+        define=(("B", None), ("A", "1 + 1")),
+        debug=True,
+        maxrregcount=64,
+        fma=False,
+        prec_sqrt=True,
+        prec_div=False,
+        ftz=True,
+        use_fast_math=True,
+        std=CppStd.CPP20,
+        lineinfo=True,
+        lto=True,
+    )
+    assert options.flags() == (
+        "--std=c++20",
+        "--use_fast_math",
+        "--ftz=true",
+        "--prec-div=false",
+        "--prec-sqrt=true",
+        "--fmad=false",
+        "--maxrregcount=64",
+        "-lineinfo",
+        "-G",
+        "-dlto",
+        "-DB",
+        "-DA=1 + 1",
+        "--restrict",
+    )
+
+
+def test_defaults_are_not_in_the_canonical_form():
+    """An explicit default equals an unset option."""
+    assert NvrtcOptions(std=CppStd.CPP17, use_fast_math=False).canonical() == {}
+
+
+def test_canonical_form_survives_json():
+    """What an index records gives the same options back."""
+    import json
+
+    options = NvrtcOptions(
+        std=CppStd.CPP20, ftz=False, define=(("A", "x"), ("B", None)), include=("inc",), extra=("-w",)
+    )
+    assert NvrtcOptions.from_canonical(json.loads(json.dumps(options.canonical()))) == options
+
+
+def test_define_order_is_kept_and_override_merges_by_name():
+    """A module's macro replaces the top-level one in place; new ones follow."""
+    base = NvrtcOptions(define=(("A", "1"), ("B", "2")), include=("inc",))
+    changed = base.override(define=(("C", "3"), ("A", "9")), include=("other",))
+    assert changed.define == (("A", "9"), ("B", "2"), ("C", "3"))
+    assert changed.include == ("other",)
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "-arch=sm_90",
+        "--gpu-architecture=sm_90",
+        "-I/usr/include",
+        "-DX=1",
+        "--pch",
+        "--frandom-seed=1",
+        "-dlto",
+        "x.cu",
+    ],
+)
+def test_flags_that_the_key_does_not_cover_are_refused(flag):
+    """A pass-through flag cannot let something unseen into a compile; the refusal says what to write instead."""
+    assert extra_refusal(flag)
+
+
+@pytest.mark.parametrize("flag", ["--restrict", "-w", "--diag-suppress=177", "--extra-device-vectorization"])
+def test_other_flags_pass(flag):
+    """Flags of NVRTC that have no option of their own pass."""
+    assert extra_refusal(flag) is None
+
+
+def test_every_option_changes_flags_or_headers():
+    """No option is without effect: each non-default value shows in the flags or names headers."""
+    samples = {
+        "std": CppStd.CPP14, "use_fast_math": True, "ftz": True, "prec_div": True, "prec_sqrt": True, "fma": True,
+        "maxrregcount": 32, "lineinfo": True, "debug": True, "lto": True, "define": (("X", "1"),), "extra": ("-w",),
+    }  # fmt: skip
+    headers = {"include", "pre_include"}
+    assert samples.keys() | headers == {field.name for field in fields(NvrtcOptions)}
+    plain = NvrtcOptions().flags()
+    assert all(NvrtcOptions(**{name: value}).flags() != plain for name, value in samples.items())
