@@ -46,8 +46,8 @@ def make_project(tmp_path):
         root = tmp_path / "project"
         root.mkdir(exist_ok=True)
         (root / "kernels.yaml").write_text(textwrap.dedent(manifest))
-        for name, text in {"saxpy.cu": SAXPY, **{key.replace("__", "/"): text for key, text in files.items()}}.items():
-            path = root / (name if "." in name else name)
+        for name, text in {"saxpy.cu": SAXPY, **files}.items():
+            path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         return root

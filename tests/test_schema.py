@@ -6,12 +6,12 @@ from dataclasses import dataclass, fields
 
 import jsonschema
 import pytest
-import yaml  # noqa: TID251 - reads manifests as an editor does
+import yaml
 
 from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plugin.manifest import parse_manifest
-from hatch_cuda_kernels.plugin.schema import field_docs, manifest_schema
+from hatch_cuda_kernels.plugin.manifest.schema import field_docs, manifest_schema
 
 #: Where each mapping with known keys stands, as text around one more entry.
 HOLES = {

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
-import yaml  # noqa: TID251 - compared with PyYAML itself
+import yaml
 
-from hatch_cuda_kernels.plugin import yaml_nodes
-from hatch_cuda_kernels.plugin.yaml_nodes import read_tree
-from hatch_cuda_kernels.plugin.yaml_tree import Entry, Mapping, Mark, Scalar, Sequence, describe, join
+from hatch_cuda_kernels.plugin.manifest import yaml_nodes
+from hatch_cuda_kernels.plugin.manifest.yaml_nodes import read_tree
+from hatch_cuda_kernels.plugin.manifest.yaml_tree import Entry, Mapping, Mark, Scalar, Sequence, describe, join
 
 LAUGHS = "\n".join(
     f"{name}: &{name} [{', '.join([f'*{inner}'] * 10)}]" for inner, name in zip("abcdef", "bcdefg", strict=True)
@@ -50,6 +50,11 @@ WRONG = {
     "a:\n\tb: 1\n": [
         "2:1: : not valid YAML: found character '\\t' that cannot start any token while scanning for the next token"
     ],
+    "a:\t1\n": [
+        "1:3: : not valid YAML: found character '\\t' that cannot start any token while scanning for the next token"
+    ],
+    "{a: b?c}\n": ["1:6: : not valid YAML: expected ',' or '}', but got '?' while parsing a flow mapping"],
+    "a: [!b, c]\n": ["1:5: a[0]: unknown tag '!b,'; remove it"],
     "a: 'b\n": ["2:1: : not valid YAML: found unexpected end of stream while scanning a quoted scalar begun at line 1"],
     "a:\n  b: \x07\n": ["2:6: : not valid YAML: the character U+0007 is not allowed"],
     "a: \ud800\n": ["1:4: : not valid YAML: the character U+D800 is not allowed"],

@@ -88,7 +88,7 @@ def read_cubin(data: bytes) -> Cubin:
     """Read a CUBIN. Raises ValueError, with the reason, for a damaged one and for anything else."""
     try:
         return _read(data)
-    except (struct.error, IndexError, UnicodeDecodeError) as error:
+    except (struct.error, IndexError, OverflowError, UnicodeDecodeError) as error:
         message = f"damaged CUBIN: {error}"
         raise ValueError(message) from error
 
@@ -133,12 +133,14 @@ def _sections(data: bytes) -> tuple[int, int, list[_Section]]:
     if data[:4] != b"\x7fELF":
         raise ValueError("not a CUBIN: no ELF header")
     header = _HEADER.unpack_from(data)
-    _, width, order, abi, _, machine, _, _, _, start, flags, _, _, _, entry, count, names = header
+    _, width, order, abi, _, machine, _, _, programs, start, flags, _, program, programs_count, entry, count, names = (
+        header
+    )
     if (width, order) != _LITTLE_64BIT or machine != _MACHINE_CUDA or entry != _SECTION.size:
         raise ValueError("not a CUBIN: an ELF file for another machine")
     table = data[start : start + count * entry]
-    if len(table) != count * entry:
-        raise ValueError("damaged CUBIN: the section table ends past the file")
+    if len(table) != count * entry or programs + programs_count * program > len(data):
+        raise ValueError("damaged CUBIN: a header table ends past the file")
     raw = list(_SECTION.iter_unpack(table))
     for _, kind, _, _, offset, size, *_ in raw:
         if kind != _NO_BITS and offset + size > len(data):
@@ -190,7 +192,8 @@ def _params(data: bytes, section: _Section | None) -> tuple[tuple[int, int], ...
     for attribute, payload in _attributes(data, section):
         if attribute in {_PARAMETER_PACKED, _PARAMETER_LARGE}:
             ordinal, offset, size = _PARAMETER.unpack(payload)
-            found[ordinal] = offset, size >> 18 if attribute == _PARAMETER_PACKED else size
+            # Both layouts share the word with flags, such as "is a pointer" from sm_100 on.
+            found[ordinal] = offset, size >> 18 if attribute == _PARAMETER_PACKED else size & 0xFFFF
     return tuple(found[ordinal] for ordinal in sorted(found))
 
 

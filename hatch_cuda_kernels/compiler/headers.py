@@ -194,7 +194,7 @@ class _Reader:
             if not spelling:
                 self.computed.add(_at(path, text, start))
             elif is_next:
-                self.outside.add(spelling[1:-1])
+                self._next(spelling, (path, text, start))
             elif (target := self._target(folder, spelling, (path, text, start))) is not None:
                 pieces += (text[done:start], spelling[0], VIRTUAL_ROOT, target, spelling[-1])
                 done = end
@@ -219,9 +219,18 @@ class _Reader:
             if _wanders(name):
                 found = normalize(folders[0] if folders else "", name)
                 if found is None:
-                    self.problems.append(f"{_at(*where)}: {spelling} leaves the project; copy the header into it")
+                    self._leaves(spelling, where)
         self._targets[key] = found
         return found
+
+    def _next(self, spelling: str, where: tuple[str, str, int]) -> None:
+        """Note an ``#include_next``: from a project file it goes on to the toolkit's folders."""
+        self.outside.add(spelling[1:-1])
+        if _wanders(spelling[1:-1]):
+            self._leaves(spelling, where)
+
+    def _leaves(self, spelling: str, where: tuple[str, str, int]) -> None:
+        self.problems.append(f"{_at(*where)}: {spelling} leaves the project; copy the header into it")
 
     def _search(self, folders: Sequence[str], spelling: str) -> str | None:
         for folder in folders:

@@ -39,6 +39,8 @@ class CompileJob:
     pre_include: tuple[str, ...]
     outside: tuple[str, ...]
     """Headers as spelled that are not the project's: the toolkit's, or missing."""
+    computed: tuple[str, ...]
+    """``path:line`` of includes that a macro names; they may name the toolkit's headers too."""
     options: NvrtcOptions
     arch: SmArch
     kinds: tuple[Kind, ...]
@@ -68,12 +70,18 @@ class CompileJob:
             headers=closure.headers,
             pre_include=closure.pre_include,
             outside=closure.outside,
+            computed=closure.computed,
             options=options,
             arch=arch,
             kinds=kinds,
             names=names,
             globals=globals,
         )
+
+    @property
+    def uses_toolkit_headers(self) -> bool:
+        """Whether the toolkit's headers can have a part in the image."""
+        return bool(self.outside or self.computed)
 
     @property
     def source_sha256(self) -> str:
@@ -100,7 +108,7 @@ class CompileJob:
             kind=kind,
             names=self.expressions,
             nvrtc=toolchain.nvrtc,
-            toolkit_headers=toolchain.headers if self.outside else "",
+            toolkit_headers=toolchain.headers if self.uses_toolkit_headers else "",
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from hatch_cuda_kernels.compiler.cuda_wheels import preload
 from hatch_cuda_kernels.errors import CompileError, ToolchainError
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def link(data: bytes, kind: Kind, *, arch: SmArch, options: NvrtcOptions, name: 
 def _bindings() -> Any:  # noqa: ANN401 - a module
     from cuda.bindings import nvjitlink  # noqa: PLC0415 - loads the library
 
+    preload("nvJitLink")
     try:
         nvjitlink.version()
     except Exception as error:  # pathfinder and the bindings raise several types for a missing library

@@ -69,7 +69,7 @@ def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
     if not job.options.lto:
         flags.append("--ptxas-options=-v")
     flags += [f"--pre-include={name}" for name in job.pre_include]
-    if job.outside:
+    if job.uses_toolkit_headers:
         flags += [f"-I{folder}" for folder in toolchain.include_dirs]
     return tuple(flags)
 
@@ -93,21 +93,23 @@ def _compile(job: CompileJob, program: Any, flags: tuple[str, ...]) -> str:  # n
     (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
     log = _bytes(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).rstrip(b"\0").decode(errors="replace")
     if int(status) != 0:
+        log = split_log(log)[1]  # ptxas's statistics come before its errors
         bad = bad_name_expressions(log, job.expressions)
-        reason = f"cannot resolve {', '.join(map(repr, bad))}" if bad else _reason(log, status)
+        reason = f"cannot resolve {', '.join(map(repr, bad))}" if bad else _reason(job, log, status)
         raise CompileError(
             job.module, str(job.arch), reason, log=_readable(log, job), flags=_portable(flags), bad_names=bad
         )
     return log
 
 
-def _reason(log: str, status: Any) -> str:  # noqa: ANN401 - an enum of the bindings
-    if "cannot open source file" in log or "could not open source file" in log:
-        return (
-            "a header is missing. Project headers included through a macro are declared under 'headers:'; "
-            'toolkit headers come with pip install "hatch-cuda-kernels[jit]"'
-        )
-    return f"NVRTC refused the source ({status.name})"
+def _reason(job: CompileJob, log: str, status: Any) -> str:  # noqa: ANN401 - an enum of the bindings
+    if "cannot open source file" not in log and "could not open source file" not in log:
+        return f"NVRTC refused the source ({status.name})"
+    macro = f" (as the one at {job.computed[0]})" if job.computed else ""
+    return (
+        f"a header is missing. A project header that is included through a macro{macro} is declared under 'headers:'; "
+        'toolkit headers come with pip install "hatch-cuda-kernels[jit]"'
+    )
 
 
 def _images(job: CompileJob, program: Any, log: str) -> tuple[dict[Kind, bytes], Ptx, str]:  # noqa: ANN401 - handle

@@ -8,6 +8,8 @@ import posixpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from hatch_cuda_kernels.errors import InputError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -62,7 +64,9 @@ class ProjectFiles:
                     if kind is not None:
                         found[entry.name] = _AWAY if away or (entry.is_symlink() and self._leaves(entry)) else kind
         except NotADirectoryError:
-            pass
+            pass  # a link to a file outside the project
+        except OSError as error:
+            raise InputError(f"{folder or '.'}: cannot be listed: {error.strerror}") from error
         return found
 
     def _leaves(self, entry: os.DirEntry[str]) -> bool:

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.compiler.cuda_wheels import find_header_folders, preload
 from hatch_cuda_kernels.errors import ToolchainError
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def _nvrtc_version() -> str:
     """Read NVRTC's build from the head of an empty program's PTX; ``nvrtcVersion`` leaves the build number out."""
     from cuda.bindings import nvrtc  # noqa: PLC0415 - loads the library
 
+    preload("nvrtc")
     try:
         _, program = nvrtc.nvrtcCreateProgram(_PROBE, b"probe.cu", 0, [], [])
     except Exception as error:  # pathfinder and the bindings raise several types for a missing library
@@ -86,16 +88,20 @@ def _nvrtc_version() -> str:
 
 
 def _header_folders(major: int) -> Iterator[Path]:
-    """Yield the folders with the toolkit's headers, each once, as cuda.pathfinder finds them."""
-    from cuda.pathfinder import find_nvidia_header_directory  # noqa: PLC0415 - only compiles need it
-
-    found = [find_nvidia_header_directory(name) for name in ("cudart", "cccl")]
-    folders = [Path(path) for path in found if path]
-    if not any((folder / "crt/host_config.h").is_file() for folder in folders):
-        crt = find_nvidia_header_directory("nvcc")
-        folders += [Path(crt)] if crt else []
+    """Yield the folders with the toolkit's headers, each once: from wheels, else as cuda.pathfinder finds them."""
+    folders = list(find_header_folders())
+    for part, (marker, *_) in _HEADER_PARTS.items():
+        if not any((folder / marker).is_file() for folder in folders):
+            folders += _system_folders(part)
     # A toolkit of another major beside this NVRTC (a system CUDA 12 with the CUDA 13 wheels) would not compile.
     yield from dict.fromkeys(folder for folder in folders if _major_of(folder) in {major, None})
+
+
+def _system_folders(part: str) -> list[Path]:
+    from cuda.pathfinder import find_nvidia_header_directory  # noqa: PLC0415 - only compiles need it
+
+    found = find_nvidia_header_directory("nvcc" if part == "crt" else part)
+    return [Path(found)] if found else []
 
 
 def _major_of(folder: Path) -> int | None:

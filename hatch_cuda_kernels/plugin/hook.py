@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -44,13 +46,25 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
             elif self.target_name == "wheel":
                 self._build(version, build_data)
         except HatchCudaKernelsError as error:
+            self._scratch_folders.close()
             self._abort(error)
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
+        """Remove the temporary store once the wheel has it."""
+        self._scratch_folders.close()
 
     def clean(self, versions: list[str]) -> None:  # noqa: ARG002 - hatchling's signature
         """Remove the store that an editable install left in the source tree."""
         import shutil  # noqa: PLC0415 - rarely needed
 
         shutil.rmtree(self._package_folder() / STORE_FOLDER, ignore_errors=True)
+
+    @cached_property
+    def _scratch_folders(self) -> ExitStack:
+        return ExitStack()
+
+    def _scratch(self) -> Path:
+        return Path(self._scratch_folders.enter_context(tempfile.TemporaryDirectory(prefix="hatch-cuda-kernels-")))
 
     def _build(self, version: str, build_data: dict[str, Any]) -> None:
         from hatch_cuda_kernels.plugin.build import build_store  # noqa: PLC0415 - loads NVRTC's bindings
@@ -59,12 +73,13 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         manifest = self._manifest()
         editable = version == "editable"
         in_tree = self._package_folder() / STORE_FOLDER
-        self._temporary = None if editable else tempfile.TemporaryDirectory(prefix="hatch-cuda-kernels-")
-        out = in_tree if self._temporary is None else Path(self._temporary.name) / STORE_FOLDER
+        out = in_tree if editable else self._scratch() / STORE_FOLDER
         report = build_store(manifest, out, workers=self._option("jobs"), progress=open_progress(), editable=editable)
         self._show(report)
         if not editable:
             self._exclude(in_tree)
+            if build_data["pure_python"] and not build_data["infer_tag"]:
+                build_data.setdefault("tag", "py3-none-any")
             build_data["force_include"][str(out)] = str(self._package_path() / STORE_FOLDER)
 
     def _include_sources(self, build_data: dict[str, Any]) -> None:

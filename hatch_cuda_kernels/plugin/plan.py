@@ -41,6 +41,8 @@ def read_sources(manifest: Manifest) -> dict[str, Closure]:
     """Return each module's source with its header closure. Raises ManifestError with all problems."""
     closures, problems = {}, []
     for module in manifest.modules:
+        if module.front_end != "per-arch":
+            problems.append(f"{module.where}: front_end '{module.front_end}' is not supported yet; leave it out")
         try:
             closures[module.name] = read_closure(
                 manifest.root,

@@ -42,10 +42,8 @@ def check_release(manifest: Manifest) -> list[str]:
     ships_ptx = any(arch.virtual for module in manifest.modules for arch in module.arches)
     if manifest.cuda is None and ships_ptx and found > manifest.release:
         needs, could = _text(found), _text(manifest.release)
-        return [
-            f"PTX written by NVRTC {needs} needs a driver for CUDA {needs} or newer;"
-            + f' with cuda: "{could}" in {manifest.path.name} it would need {could}'
-        ]
+        advice = f'with cuda: "{could}" in {manifest.path.name} it would need {could}'
+        return [f"PTX written by NVRTC {needs} needs a driver for CUDA {needs} or newer; {advice}"]
     return []
 
 

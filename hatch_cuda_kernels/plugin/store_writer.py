@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,8 +36,14 @@ class BuiltModule:
         found: dict[str, Symbol] = {}
         for entry in self.entries:
             for symbol in entry.kernels:
-                found.setdefault(symbol.lowered, symbol)
+                known = found.get(symbol.lowered, symbol)
+                found[symbol.lowered] = replace(known, params=tuple(map(_merge, known.params, symbol.params)))
         return tuple(found.values())
+
+
+def _merge(one: str, other: str) -> str:
+    """Return a parameter's type from two images: only some architectures' PTX tells pointers from integers."""
+    return "ptr" if "ptr" in {one, other} else one
 
 
 def write_store(out: Path, modules: Sequence[BuiltModule], *, root: Path, editable: dict[str, str] | None) -> None:

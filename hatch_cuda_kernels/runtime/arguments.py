@@ -171,9 +171,15 @@ def _convert(param: str, prepare: Callable[[Any], Any], arg: Any) -> Any:  # noq
             raise ValueError(f"{value} is below the smallest {8 * size}-bit integer")
         value += 1 << (8 * size)
     if param in _FLOATS and not isinstance(value, int | float):
-        value = float(value)
+        value = _float(value)
     struct.pack(f"<{code}", value)
     return value
+
+
+def _float(value: Any) -> float:  # noqa: ANN401
+    if not hasattr(type(value), "__float__"):  # float() would parse text
+        raise TypeError("not a number")
+    return float(value)
 
 
 def _struct_bytes(arg: Any, size: int) -> bytes:  # noqa: ANN401

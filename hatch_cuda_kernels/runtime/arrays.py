@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.driver import check, cuda
@@ -36,16 +37,13 @@ def device_address(arg: Any) -> int:  # noqa: ANN401 - any Python object may be 
 
 def _reader_for(arg: Any) -> Callable[[Any], int]:  # noqa: ANN401
     """Return how addresses of this argument's type are read; the answer is remembered by type."""
-    if hasattr(arg, "data_ptr"):
-        return _torch if hasattr(arg, "is_cuda") else _data_ptr
+    if isinstance(arg, Integral):  # numpy integers, which have an array interface too
+        return int
     if type(arg).__module__.partition(".")[0] == "cupy":
         return _cupy
-    if hasattr(arg, "__cuda_array_interface__"):
-        return _cuda_array_interface
-    if hasattr(arg, "__array_interface__"):
-        return _host_array
-    if hasattr(arg, "__dlpack__"):
-        return _dlpack
+    for attribute, reader in _PROTOCOLS.items():
+        if hasattr(arg, attribute):
+            return reader
     return _integer
 
 
@@ -116,6 +114,14 @@ def _integer(value: Any) -> int:  # noqa: ANN401
         raise NotAnArrayError("neither an array, nor an address, nor None") from error
 
 
+#: The attribute that shows a protocol and how it is read, cheapest first.
+_PROTOCOLS: Final[dict[str, Callable[[Any], int]]] = {
+    "is_cuda": _torch,
+    "data_ptr": _data_ptr,
+    "__cuda_array_interface__": _cuda_array_interface,
+    "__array_interface__": _host_array,
+    "__dlpack__": _dlpack,
+}
 _READERS: Final[dict[type, Callable[[Any], int]]] = {
     int: lambda value: value,
     type(None): lambda _: 0,

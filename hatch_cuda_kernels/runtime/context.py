@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.driver import check, compute_capability, cuda, driver_version

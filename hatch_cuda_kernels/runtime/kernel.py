@@ -124,7 +124,7 @@ class Kernel:
         from cuda.core import ObjectCode  # noqa: PLC0415, TID251 - half a second, only when asked for
 
         make = ObjectCode.from_ptx if self.image.kind == "ptx" else ObjectCode.from_cubin
-        return make(self.image.data, symbol_mapping={self.name: self.lowered}).get_kernel(self.name)
+        return make(self.image.data, symbol_mapping={self.name: self.lowered.encode()}).get_kernel(self.name)
 
     @cached_property
     def _function(self) -> Any:  # noqa: ANN401 - an opaque handle

@@ -56,7 +56,7 @@ class ModuleSource:
 
         Raises InputError when the source cannot be read.
         """
-        names = self._index.names if request.listed else (request.kernel.name,)
+        names = self._index.names if request.listed else (request.kernel.key,)
         return self._job(self.device_arch(request), ("cubin",), names)
 
     def _job(self, arch: SmArch, kinds: tuple[Kind, ...], names: tuple[str, ...] | None = None) -> CompileJob:

@@ -197,7 +197,7 @@ class Store:
         if lines:
             modules = ", ".join(line.module for line in lines)
             raise KernelNotFoundError(
-                name, str(self.path), hint=f"several modules have it: pass module= one of {modules}"
+                name, str(self.path), hint=f"several modules have it, name one with module=: {modules}"
             )
         from difflib import get_close_matches  # noqa: PLC0415 - only for the message
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from hatch_cuda_kernels.arch import ComputeCapability
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions, extra_refusal
-from hatch_cuda_kernels.plugin.manifest_arches import ARCHES
-from hatch_cuda_kernels.plugin.manifest_kinds import (
+from hatch_cuda_kernels.plugin.manifest.arches import ARCHES
+from hatch_cuda_kernels.plugin.manifest.kinds import (
     BOOLEAN,
     CPP_TEXT,
     IDENTIFIER,
@@ -26,9 +26,9 @@ from hatch_cuda_kernels.plugin.manifest_kinds import (
     table,
     text,
 )
-from hatch_cuda_kernels.plugin.manifest_paths import FOLDER, HEADER, HEADERS_GLOB, SOURCE
-from hatch_cuda_kernels.plugin.manifest_spot import RefusedError, Spot, wrong_type
-from hatch_cuda_kernels.plugin.yaml_tree import Scalar
+from hatch_cuda_kernels.plugin.manifest.paths import FOLDER, HEADER, HEADERS_GLOB, SOURCE
+from hatch_cuda_kernels.plugin.manifest.spot import RefusedError, Spot, wrong_type
+from hatch_cuda_kernels.plugin.manifest.yaml_tree import Scalar
 
 __all__ = ["FRONT_ENDS", "MANIFEST", "TABLES"]
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from hatch_cuda_kernels.plugin.manifest_spot import RefusedError, Spot, suggest, wrong_type
-from hatch_cuda_kernels.plugin.yaml_tree import Mapping, Scalar, Sequence, shorten
+from hatch_cuda_kernels.plugin.manifest.spot import RefusedError, Spot, suggest, wrong_type
+from hatch_cuda_kernels.plugin.manifest.yaml_tree import Mapping, Scalar, Sequence, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from hatch_cuda_kernels.compiler.project_files import ProjectFiles
 from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.plugin.manifest_arches import Scope, make_scope
-from hatch_cuda_kernels.plugin.manifest_instances import expand_instances
-from hatch_cuda_kernels.plugin.manifest_keys import FRONT_ENDS, MANIFEST
-from hatch_cuda_kernels.plugin.manifest_kinds import Item, attempt, table
-from hatch_cuda_kernels.plugin.manifest_model import Manifest, Module, Named, Pattern, Supports
-from hatch_cuda_kernels.plugin.manifest_spot import Reading, Spot
-from hatch_cuda_kernels.plugin.yaml_nodes import read_tree
+from hatch_cuda_kernels.plugin.manifest.arches import Scope, make_scope
+from hatch_cuda_kernels.plugin.manifest.instances import expand_instances
+from hatch_cuda_kernels.plugin.manifest.keys import FRONT_ENDS, MANIFEST
+from hatch_cuda_kernels.plugin.manifest.kinds import Item, attempt, table
+from hatch_cuda_kernels.plugin.manifest.model import Manifest, Module, Named, Pattern, Supports
+from hatch_cuda_kernels.plugin.manifest.spot import Reading, Spot
+from hatch_cuda_kernels.plugin.manifest.yaml_nodes import read_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.plugin.manifest_arches import Native
+    from hatch_cuda_kernels.plugin.manifest.arches import Native
 
 __all__ = ["Manifest", "Module", "Named", "Pattern", "Supports", "load_manifest", "parse_manifest"]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, known_archs
-from hatch_cuda_kernels.plugin.manifest_kinds import Item, Kind, items_of, text
-from hatch_cuda_kernels.plugin.manifest_spot import RefusedError, Spot, suggest, wrong_type
-from hatch_cuda_kernels.plugin.yaml_tree import Scalar, Sequence, shorten
+from hatch_cuda_kernels.plugin.manifest.kinds import Item, Kind, items_of, text
+from hatch_cuda_kernels.plugin.manifest.spot import RefusedError, Spot, suggest, wrong_type
+from hatch_cuda_kernels.plugin.manifest.yaml_tree import Scalar, Sequence, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -116,11 +116,11 @@ def _release_refusal(arch: SmArch, stated: Release | None) -> str:
     first = cuda_release_for_arch(arch, major=stated[0] if stated else 13) or _first_release(arch)
     if first is None:
         return f"no CUDA release known here compiles '{arch}'; list architectures instead"
-    if cuda_release_for_arch(arch, major=13) is None:
-        known = f'releases {_text(first)} to {_text(_LAST_12)} do; write cuda: "{_text(_LAST_12)}"'
-    else:
-        known = f"the first release that does is {_text(first)}"
-    return f"{name} does not know '{arch}'; {known}"
+    if cuda_release_for_arch(arch, major=13):
+        return f"{name} does not know '{arch}'; the first release that does is {_text(first)}"
+    last = _text(_LAST_12)
+    known = f"{_text(first)} to {last} do" if first < _LAST_12 else f"only {last} does"
+    return f"{name} does not know '{arch}'; {known}, so write cuda: \"{last}\""
 
 
 def _text(release: Release) -> str:

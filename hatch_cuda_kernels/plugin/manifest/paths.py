@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from hatch_cuda_kernels.compiler.project_files import normalize
-from hatch_cuda_kernels.plugin.manifest_kinds import text
-from hatch_cuda_kernels.plugin.manifest_spot import RefusedError, Spot
+from hatch_cuda_kernels.plugin.manifest.kinds import text
+from hatch_cuda_kernels.plugin.manifest.spot import RefusedError, Spot
 
 __all__ = ["FOLDER", "HEADER", "HEADERS_GLOB", "SOURCE"]
 

@@ -10,10 +10,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.plugin.manifest_keys import TABLES
+from hatch_cuda_kernels.plugin.manifest.keys import TABLES
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.plugin.manifest_kinds import Key, Table
+    from hatch_cuda_kernels.plugin.manifest.kinds import Key, Table
 
 __all__ = ["field_docs", "manifest_schema"]
 

@@ -7,10 +7,10 @@ import math
 import re
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.plugin.manifest_kinds import IDENTIFIER, Item
-from hatch_cuda_kernels.plugin.manifest_model import Named, Pattern
-from hatch_cuda_kernels.plugin.manifest_spot import suggest
-from hatch_cuda_kernels.plugin.yaml_tree import shorten
+from hatch_cuda_kernels.plugin.manifest.kinds import IDENTIFIER, Item
+from hatch_cuda_kernels.plugin.manifest.model import Named, Pattern
+from hatch_cuda_kernels.plugin.manifest.spot import suggest
+from hatch_cuda_kernels.plugin.manifest.yaml_tree import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -6,7 +6,7 @@ import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.plugin.yaml_tree import Entry, Mark, Node, Problem, describe, join
+from hatch_cuda_kernels.plugin.manifest.yaml_tree import Entry, Mark, Node, Problem, describe, join
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import yaml
 
-from hatch_cuda_kernels.plugin.yaml_tree import (
+from hatch_cuda_kernels.plugin.manifest.yaml_tree import (
     Entry,
     Mapping,
     Mark,
@@ -25,9 +25,9 @@ from hatch_cuda_kernels.plugin.yaml_tree import (
 
 __all__ = ["read_tree"]
 
-#: libyaml's parser is about ten times faster than PyYAML's own; most builds of PyYAML have it. On text without these
-#: characters, which it takes in more places, it agrees with PyYAML's own about events and marks.
-_TAKEN_BY_LIBYAML: Final = frozenset("\t?")
+#: libyaml's parser is about ten times faster than PyYAML's own, and most builds of PyYAML have it. On text without
+#: these characters, which it takes in more places, it agrees with PyYAML's own about events and marks.
+_DISPUTED: Final = frozenset("\t?!")
 _FAST: Final[type[yaml.SafeLoader]] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _DEEPEST: Final = 32
@@ -43,7 +43,7 @@ _SCALAR_TAGS: Final = frozenset({"bool", "float", "int", "null", "str"})
 def read_tree(text: str) -> tuple[Node | None, list[Problem]]:
     """Return the tree, or None when there is none, and every problem found; never raises for what the text holds."""
     text = text.removeprefix("\ufeff")
-    if _TAKEN_BY_LIBYAML.isdisjoint(text):
+    if _DISPUTED.isdisjoint(text):
         try:
             return _Composer(text, _FAST).compose()
         except (yaml.YAMLError, UnicodeError):

@@ -1,0 +1,155 @@
+"""The command line: contracts of JSON and exit status."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from hatch_cuda_kernels.cli import main
+
+FIVE_MISTAKES = """\
+schema: 1
+arches: [sm_80, sm_9]
+colour: blue
+options: {maxrregcount: many}
+modules:
+  gone: {source: gone.cu}
+  wrong: {source: saxpy.cu, instances: ["k<{T}>"]}
+"""
+
+
+def run(capsys, *argv):
+    """Run a command and return its status and its standard output."""
+    status = main([str(arg) for arg in argv])
+    return status, capsys.readouterr().out
+
+
+def test_inspect_json_has_the_contracted_fields(capsys, example_store):
+    """Modules, kernels with mangled names, images with their facts, toolchain and digest."""
+    status, out = run(capsys, "inspect", example_store, "--json")
+    modules = json.loads(out)["modules"]
+    assert status == 0
+    assert set(modules) == {"filter", "radix_sort", "reduce", "saxpy", "softmax"}
+    assert modules["reduce"]["kernels"]["block_sum<float, 128>"] == {
+        "lowered": "_Z9block_sumIfLi128EEvPKT_PS0_x", "params": ["ptr", "ptr", "u64"],
+    }  # fmt: skip
+    image = modules["saxpy"]["images"][0]
+    assert {"file", "kind", "arch", "sha256", "bytes", "ptx_isa", "registers", "spills"} <= image.keys()
+    assert modules["saxpy"]["toolchain"]["nvrtc"].startswith("13.0.")
+    assert len(modules["saxpy"]["source_sha256"]) == 64
+
+
+def test_inspect_reads_a_wheel(capsys, example_store, tmp_path):
+    """A wheel is looked into without installing it."""
+    wheel = tmp_path / "x-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path in example_store.rglob("*"):
+            archive.write(path, f"x/_kernels/{path.relative_to(example_store)}")
+    status, out = run(capsys, "inspect", wheel)
+    assert status == 0
+    assert "softmax     compute_80  ptx" in out
+    assert run(capsys, "explain", "saxpy", "--package", wheel, "--arch", "sm_90")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["no_such_package", "missing.whl", "."])
+def test_inspect_of_nothing_is_bad_input(capsys, name, tmp_path, monkeypatch):
+    """What holds no store is status 2 and a sentence."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["inspect", name]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_explain_json_and_status(capsys, example_store, monkeypatch, fresh_cache):
+    """The JSON is contracted; no image is status 1."""
+    args = ("explain", "saxpy", "--package", example_store, "--json")
+    status, out = run(capsys, *args, "--arch", "sm_90", "--driver", "13.0")
+    data = json.loads(out)
+    assert status == 0
+    assert (data["kernel"], data["arch"], data["driver"]) == ("saxpy", "sm_90", "13.0")
+    assert data["chosen"] == {"origin": "prebuilt", "arch": "sm_90", "kind": "cubin"}
+    assert all(c.keys() == {"origin", "arch", "kind", "accepted", "reason"} for c in data["candidates"])
+    status, out = run(capsys, *args, "--arch", "sm_75", "--policy", "prebuilt")
+    assert (status, json.loads(out)["chosen"]) == (1, None)
+
+
+@pytest.mark.parametrize("bad", [("--arch", "sm_9"), ("--driver", "13"), ("--policy", "best")])
+def test_explain_with_bad_input(capsys, example_store, bad):
+    """A misspelt device, driver or policy is status 2."""
+    defaults = () if bad[0] == "--arch" else ("--arch", "sm_90")
+    assert main(["explain", "saxpy", "--package", str(example_store), *defaults, *bad]) == 2
+
+
+def test_five_mistakes_are_five_located_problems(capsys, make_project, tmp_path):
+    """Every mistake is reported with its place, the status is 2, and the output folder is untouched."""
+    root = make_project(FIVE_MISTAKES)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").write_text("keep")
+    assert main(["build", str(root / "kernels.yaml"), "--out", str(tmp_path / "out")]) == 2
+    problems = capsys.readouterr().err.splitlines()
+    assert [problem.split(": ")[0] for problem in problems] == [
+        "kernels.yaml:2:17", "kernels.yaml:3:1", "kernels.yaml:4:25", "kernels.yaml:6:18", "kernels.yaml:7:41",
+    ]  # fmt: skip
+    assert "did you mean 'sm_90'?" in problems[0]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
+    status, out = run(capsys, "check", root / "kernels.yaml", "--json")
+    assert (status, json.loads(out)) == (2, {"jobs": [], "problems": problems})
+
+
+def test_check_lists_the_plan_and_what_is_fresh(capsys, make_project, tmp_path, fresh_cache):
+    """Before a build all images would be compiled, after it none."""
+    root = make_project("{schema: 1, arches: [sm_90, compute_80], modules: {a: {source: saxpy.cu}}}")
+    jobs = [{"module": "a", "arch": "compute_80", "kind": "ptx"}, {"module": "a", "arch": "sm_90", "kind": "cubin"}]
+    for fresh in (False, True):
+        status, out = run(capsys, "check", root / "kernels.yaml", "--json")
+        assert status == 0
+        assert json.loads(out) == {"jobs": [job | {"fresh": fresh} for job in jobs], "problems": []}
+        main(["build", str(root / "kernels.yaml"), "--out", str(tmp_path / "out")])
+        capsys.readouterr()
+
+
+def test_build_json(capsys, make_project, tmp_path, fresh_cache):
+    """The machine-readable build says what was compiled and where it went."""
+    root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
+    status, out = run(capsys, "build", root / "kernels.yaml", "--out", tmp_path / "out", "--json")
+    data = json.loads(out)
+    assert (status, data["out"]) == (0, str(tmp_path / "out"))
+    assert [(image["arch"], image["compiled"]) for image in data["images"]] == [("sm_90", True)]
+
+
+def test_failed_build_is_status_1(capsys, make_project, tmp_path):
+    """A compile error is a no, not bad input, and shows NVRTC's log."""
+    root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: a.cu}}}", **{"a.cu": "broken"})
+    assert main(["build", str(root / "kernels.yaml"), "--out", str(tmp_path / "out")]) == 1
+    assert "a.cu(1): error" in capsys.readouterr().err
+
+
+def test_cache_info_and_clear(capsys, fresh_cache, example_store):
+    """The cache can be seen and emptied."""
+    main(["cache", "info", "--json"])
+    assert json.loads(capsys.readouterr().out) == {
+        "path": str(fresh_cache), "entries": 0, "bytes": 0, "max_bytes": 1 << 30, "writable": True,
+    }  # fmt: skip
+    from hatch_cuda_kernels import open_store
+
+    open_store(example_store).find_image("saxpy", arch="sm_75")
+    assert run(capsys, "cache", "clear")[1] == f"removed 1 images from {fresh_cache}\n"
+    assert f"{fresh_cache}: 0 images, 0 of 1,073,741,824 bytes" in run(capsys, "cache", "info")[1]
+
+
+def test_schema_is_a_json_schema(capsys):
+    """The schema prints and is itself valid."""
+    jsonschema = pytest.importorskip("jsonschema")
+    status, out = run(capsys, "schema")
+    assert status == 0
+    jsonschema.Draft202012Validator.check_schema(json.loads(out))
+
+
+def test_module_and_console_script_are_the_same_program():
+    """``python -m hatch_cuda_kernels`` runs it, and no command is an error of usage."""
+    version = subprocess.run([sys.executable, "-m", "hatch_cuda_kernels", "--version"], capture_output=True, text=True)
+    assert version.stdout.startswith("hatch-cuda-kernels ")
+    assert subprocess.run([sys.executable, "-m", "hatch_cuda_kernels"], capture_output=True).returncode == 2

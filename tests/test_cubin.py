@@ -1,0 +1,136 @@
+"""The CUBIN reader, checked against ptxas's own report of the same compile."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+from raw_nvrtc import RawResult, compile_raw
+
+from hatch_cuda_kernels.compiler.cubin import Cubin, KernelSection, read_cubin
+from hatch_cuda_kernels.compiler.ptxas import split_log
+
+SOURCE = """
+struct alignas(8) Pair { int a; double b; };
+struct Large { char bytes[5000]; };
+__constant__ float filter[16];
+__device__ int counter = 3;
+namespace ns { __device__ double table[4]; }
+__noinline__ __device__ float chosen(float x) {
+    float all[32];
+    for (int i = 0; i < 32; ++i) all[i] = x * i;
+    return all[static_cast<int>(x) & 31];
+}
+template <class T> __global__ void sum(T* out, T value, Pair pair) {
+    __shared__ T part[64];
+    part[threadIdx.x] = value;
+    __syncthreads();
+    *out = part[3] + pair.a + filter[counter];
+}
+extern "C" __global__ void calls(float* p, signed char c, short h, bool b) { *p = chosen(*p) + c + h + b; }
+extern "C" __global__ void large(Large in, int* out) { *out = in.bytes[*out] + ns::table[1]; }
+extern "C" __global__ void empty() {}
+"""
+ARCHS = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_90a", "sm_100", "sm_100f", "sm_120", "sm_120a", "sm_121"]
+SUM = "_Z3sumIfEvPT_S0_4Pair"
+
+
+def compiled(arch: str) -> RawResult:
+    """Compile the sample with ptxas's report in the log."""
+    result = compile_raw(SOURCE, "--ptxas-options=-v", arch=arch, expressions=("sum<float>",))
+    assert result.ok, result.log
+    return result
+
+
+@pytest.fixture(scope="module", params=ARCHS)
+def sample(request) -> tuple[str, RawResult, Cubin]:
+    """Return an architecture, its compile and what the reader makes of it."""
+    result = compiled(request.param)
+    return request.param, result, read_cubin(result.cubin)
+
+
+@pytest.fixture(scope="module")
+def image() -> bytes:
+    """Return one CUBIN to damage."""
+    return compiled("sm_90").cubin
+
+
+def test_the_architecture_is_read_with_its_suffix(sample):
+    """The SM number comes from the ELF flags, the suffix (which the flags lack) from the assembler's note."""
+    arch, _, cubin = sample
+    assert cubin.arch == arch
+    assert cubin.sm == int(arch.strip("sm_af"))
+
+
+def test_resources_agree_with_ptxas(sample):
+    """Registers, static shared memory and stack are what ptxas printed, on every architecture."""
+    _, result, cubin = sample
+    reported, _ = split_log(result.log)
+    read = {name: (kernel.registers, kernel.shared, kernel.frame) for name, kernel in cubin.kernels.items()}
+    assert read == {name: (found.registers, found.shared, found.stack) for name, found in reported.items()}
+    assert cubin.kernels[SUM].shared == 256
+    assert cubin.kernels["calls"].frame >= 128
+
+
+def test_parameters_have_offsets_and_sizes(sample):
+    """Each parameter stands where the host must put it, also in a kernel with more than 4 KiB of them."""
+    _, _, cubin = sample
+    assert list(cubin.kernels) == [SUM, "calls", "empty", "large"]
+    assert cubin.kernels[SUM].params == ((0, 8), (8, 4), (16, 16))
+    assert cubin.kernels["calls"].params == ((0, 8), (8, 1), (10, 2), (12, 1))
+    assert cubin.kernels["large"].params == ((0, 5000), (5000, 8))
+    assert cubin.kernels["empty"].params == ()
+
+
+def test_device_variables_have_sizes(sample):
+    """Constants and globals are listed with their bytes; functions they call and reserved symbols are not."""
+    _, _, cubin = sample
+    assert cubin.variables == {"_ZN2ns5tableE": 32, "counter": 4, "filter": 64}
+
+
+def test_the_layout_of_cuda_12_is_read(image):
+    """ABI 7 (NVRTC 12, up to sm_90) has the SM number in the low byte of the flags, and a bit for the ``a`` suffix."""
+    for flags, arch in ((0x5A055A, "sm_90"), (0x5A0D5A, "sm_90a"), (0x4B054B, "sm_75")):
+        old = bytearray(image)
+        old[8] = 7
+        struct.pack_into("<I", old, 48, flags)
+        assert read_cubin(bytes(old)).arch == arch
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "no ELF header"),
+        (b".version 9.0\n.target sm_90\n", "no ELF header"),
+        (b"\x7fELF", "damaged CUBIN"),
+        (b"\x7fELF" + b"\0" * 60, "another machine"),
+    ],
+)
+def test_other_files_are_refused(data, reason):
+    """Something that is no CUBIN is named as such."""
+    with pytest.raises(ValueError, match=reason):
+        read_cubin(data)
+
+
+def test_a_cut_image_is_refused(image):
+    """An image cut anywhere raises ValueError, never another error, and never reads as a whole one."""
+    for size in (*range(0, 4096, 7), *range(4096, len(image), 97), len(image) - 1):
+        with pytest.raises(ValueError, match="CUBIN"):
+            read_cubin(image[:size])
+
+
+def test_a_scribbled_image_gives_a_result_or_a_reason(image):
+    """Random bytes anywhere lead to ValueError or to some result of the right type."""
+    chance = random.Random(1)
+    for _ in range(1500):
+        damaged = bytearray(image)
+        for _ in range(chance.randrange(1, 4)):
+            at = chance.randrange(len(damaged))
+            damaged[at : at + 8] = chance.choice([b"\xff" * 8, bytes(8), chance.randbytes(8)])
+        try:
+            found = read_cubin(bytes(damaged))
+        except ValueError as error:
+            assert str(error)  # noqa: PT017 - either outcome is right
+        else:
+            assert all(isinstance(kernel, KernelSection) for kernel in found.kernels.values())

@@ -1,0 +1,170 @@
+"""The Hatch hook, called as hatchling calls it, without building an environment."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from hatchling.builders.sdist import SdistBuilder
+from hatchling.builders.wheel import WheelBuilder
+
+PYPROJECT = """
+[build-system]
+requires = ["hatchling", "hatch-cuda-kernels[build]"]
+build-backend = "hatchling.build"
+[project]
+name = "My.Project"
+version = "1.0"
+[tool.hatch.build.targets.wheel]
+packages = ["my_project"]
+[tool.hatch.build{scope}.hooks.cuda-kernels]
+{options}
+"""
+MANIFEST = "{schema: 1, arches: [sm_90, compute_80], modules: {a: {source: src/a.cu, options: {include: [include]}}}}"
+STORE = {f"my_project/_kernels/{name}" for name in (
+    "kernels.tsv", "a/index.json", "a/a.sm_90.cubin", "a/a.compute_80.ptx", "a/source/src/a.cu", "a/source/include/a.h",
+)}  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Return a function that lays out a project and changes into it."""
+
+    def lay_out(*, options="", scope=".targets.wheel", manifest=MANIFEST):
+        files = {
+            "pyproject.toml": PYPROJECT.format(options=options, scope=scope),
+            "kernels.yaml": manifest,
+            "src/a.cu": '#include <a.h>\nextern "C" __global__ void a(int* y) { *y = A; }\n',
+            "include/a.h": "#define A 1\n",
+            "my_project/__init__.py": "",
+        }
+        for name, text in files.items():
+            path = tmp_path / "p" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        monkeypatch.chdir(tmp_path / "p")
+        return tmp_path / "p"
+
+    return lay_out
+
+
+def build(builder, root, version="standard"):
+    """Build one artifact and return its path."""
+    return Path(next(builder(str(root)).build(directory=str(root / "dist"), versions=[version])))
+
+
+def names(wheel):
+    """Return a wheel's file names without its metadata."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+def test_wheel_is_pure_and_carries_the_store(project, capsys):
+    """The wheel is py3-none-any, and holds exactly the package and its store; the table is shown."""
+    root = project()
+    wheel = build(WheelBuilder, root)
+    assert wheel.name == "my_project-1.0-py3-none-any.whl"
+    assert names(wheel) == {"my_project/__init__.py", *STORE}
+    assert not (root / "my_project" / "_kernels").exists()
+    assert "2 images of 1 modules" in capsys.readouterr().out
+
+
+def test_dependencies_pin_the_toolkit_release(project):
+    """An isolated build is told which NVRTC and headers to install, by the manifest."""
+    builder = WheelBuilder(str(project(manifest=MANIFEST.replace("schema: 1", 'schema: 1, cuda: "13.2"'))))
+    hook = builder.get_build_hooks(str(builder.root))["cuda-kernels"]
+    assert hook.dependencies() == [
+        "cuda-bindings>=13,<14",
+        "nvidia-cuda-crt==13.2.*",
+        "nvidia-cuda-cccl==13.2.*",
+        "nvidia-cuda-nvrtc==13.2.*",
+        "nvidia-cuda-runtime==13.2.*",
+    ]
+
+
+def test_dependencies_for_cuda_12(project):
+    """CUDA 12 comes from packages of other names, with the bindings of that major."""
+    builder = WheelBuilder(str(project(manifest=MANIFEST.replace("schema: 1", 'schema: 1, cuda: "12.9"'))))
+    hook = builder.get_build_hooks(str(builder.root))["cuda-kernels"]
+    assert hook.dependencies() == [
+        "cuda-bindings>=12.9,<13",
+        "nvidia-cuda-nvcc-cu12==12.9.*",
+        "nvidia-cuda-cccl-cu12==12.9.*",
+        "nvidia-cuda-nvrtc-cu12==12.9.*",
+        "nvidia-cuda-runtime-cu12==12.9.*",
+    ]
+
+
+def test_editable_store_lies_in_the_tree_and_never_in_a_wheel(project):
+    """An editable build writes where the import finds it; a later wheel does not pick up what lies there."""
+    root = project()
+    build(WheelBuilder, root, "editable")
+    in_tree = root / "my_project" / "_kernels"
+    assert (in_tree / "a" / "a.sm_90.cubin").is_file()
+    assert (in_tree / ".gitignore").read_text() == "*\n"
+    (in_tree / "stale").mkdir()
+    (in_tree / "stale" / "index.json").write_text("{}")
+    assert names(build(WheelBuilder, root)) == {"my_project/__init__.py", *STORE}
+    with zipfile.ZipFile(root / "dist" / "my_project-1.0-py3-none-any.whl") as archive:
+        assert b"editable" not in archive.read("my_project/_kernels/a/index.json")
+
+
+def test_clean_removes_the_store_in_the_tree(project):
+    """``hatch clean`` takes the editable store away."""
+    root = project()
+    build(WheelBuilder, root, "editable")
+    list(WheelBuilder(str(root)).build(directory=str(root / "dist"), clean_only=True))
+    assert not (root / "my_project" / "_kernels").exists()
+
+
+def test_sdist_carries_manifest_sources_and_headers(project):
+    """A global hook adds what the wheel needs, whatever else the sdist selects, and compiles nothing."""
+    import tarfile
+
+    root = project(scope="")
+    with (root / "pyproject.toml").open("a") as file:
+        file.write('[tool.hatch.build.targets.sdist]\nonly-include = ["my_project"]\n')
+    build(WheelBuilder, root, "editable")
+    with tarfile.open(build(SdistBuilder, root)) as archive:
+        found = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"kernels.yaml", "src/a.cu", "include/a.h", "my_project/__init__.py"} <= found
+    assert not [name for name in found if "_kernels" in name]
+
+
+OPTIONS = [
+    ('manifset = "x.yaml"', "Unknown option `manifset` for build hook `cuda-kernels`"),
+    ("manifest = 1", "Option `manifest` for build hook `cuda-kernels` must be a string"),
+    ("jobs = true", "Option `jobs` for build hook `cuda-kernels` must be an integer"),
+    ('package = "other"', "no package folder other (or src/other)"),
+    ('manifest = "gone.yaml"', "gone.yaml:1:1: manifest: cannot read"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), OPTIONS)
+def test_bad_options_stop_the_build_with_status_2(project, capsys, options, message):
+    """A wrong option is a sentence and status 2, not a traceback."""
+    root = project(options=options)
+    with pytest.raises(SystemExit) as caught:
+        build(WheelBuilder, root)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_options_reach_the_build(project):
+    """Another manifest and a nested package are taken from the hook's table, reserved keys tolerated."""
+    root = project(options='manifest = "k.yaml"\npackage = "my_project.gpu"\njobs = 1\nenable-by-default = true')
+    (root / "kernels.yaml").rename(root / "k.yaml")
+    (root / "my_project" / "gpu").mkdir()
+    assert "my_project/gpu/_kernels/a/a.sm_90.cubin" in names(build(WheelBuilder, root))
+
+
+def test_compile_error_stops_the_build_with_status_1(project, capsys):
+    """NVRTC's log reaches whoever builds the wheel, and no wheel is left."""
+    root = project()
+    (root / "src" / "a.cu").write_text("broken")
+    with pytest.raises(SystemExit) as caught:
+        build(WheelBuilder, root)
+    assert caught.value.code == 1
+    assert "src/a.cu(1): error" in capsys.readouterr().err
+    assert not list((root / "dist").iterdir())

@@ -1,0 +1,45 @@
+"""What importing loads, seen from a fresh interpreter."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+HEAVY = ("yaml", "hatchling", "numpy", "cuda.bindings", "cuda.core", "platformdirs", "rich")
+
+
+def loaded_after(code):
+    """Run code in a fresh interpreter and return the names in sys.modules and of mapped libraries."""
+    script = f"{code}\nimport sys\nprint('\\n'.join(sys.modules))\nprint(open('/proc/self/maps').read())"
+    return subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+
+
+def test_importing_the_package_is_bare():
+    """``import hatch_cuda_kernels`` loads no heavy package, and not even dataclasses."""
+    modules = loaded_after("import hatch_cuda_kernels").split()
+    assert not [name for name in (*HEAVY, "dataclasses") if name in modules]
+
+
+def test_opening_a_store_loads_neither_cuda_nor_yaml():
+    """``open_store`` reads nothing and loads no library."""
+    modules = loaded_after("from hatch_cuda_kernels import open_store; open_store('no_such_package')").split()
+    assert not [name for name in HEAVY if name in modules]
+
+
+def test_the_hit_path_loads_no_nvrtc(example_store):
+    """Finding a prebuilt image loads neither NVRTC nor its bindings."""
+    seen = loaded_after(
+        "from pathlib import Path; from hatch_cuda_kernels import open_store;"
+        f"assert open_store(Path({str(example_store)!r})).find_image('saxpy', arch='sm_90').origin == 'prebuilt'"
+    )
+    assert "libnvrtc" not in seen
+    assert not [name for name in ("cuda.bindings.nvrtc", "yaml", "numpy", "hatchling") if name in seen.split()]
+
+
+def test_every_public_name_resolves():
+    """Each name of ``__all__`` exists, and a wrong one is an AttributeError."""
+    import hatch_cuda_kernels
+
+    assert all(getattr(hatch_cuda_kernels, name) is not None for name in hatch_cuda_kernels.__all__)
+    assert set(hatch_cuda_kernels.__all__) <= set(dir(hatch_cuda_kernels))
+    assert not hasattr(hatch_cuda_kernels, "no_such_name")

@@ -1,0 +1,84 @@
+"""Spellings of name expressions, and lowered names of plain functions."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from raw_nvrtc import compile_raw
+
+from hatch_cuda_kernels.compiler.names import base_name, normalize_name, plain_name
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("saxpy", "saxpy"),
+        ("  block_sum< float , 256 >", "block_sum<float,256>"),
+        ("block_sum<unsigned   int,\n\t256>", "block_sum<unsigned int,256>"),
+        ("ns :: k < const float * , v<int> >", "ns::k<const float*,v<int>>"),
+        ("k<' ', 1'000>", "k<' ',1'000>"),
+        ('k< "a  b" >', 'k<"a  b">'),
+        ("& d_filter", "&d_filter"),
+    ],
+)
+def test_equal_spellings_become_equal(text, normal):
+    """Only spaces that keep words apart survive, and the result is its own normal form."""
+    assert normalize_name(text) == normal
+    assert normalize_name(normal) == normal
+
+
+def test_nvrtc_takes_the_normal_form_for_the_same_kernel():
+    """The normal form of an expression lowers to the same symbol as the expression."""
+    source = "template <class T, int N> __global__ void k(T) {}\nnamespace ns { template <class T> struct V {}; }"
+    for text in ("k < unsigned  int , 3 - 1 >", "k< ns :: V< const int * > , ' ' >", "k<float*, (1 > 0) >"):
+        lowered = compile_raw(source, expressions=(text, normalize_name(text))).lowered
+        assert len(set(lowered.values())) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "base"),
+    [
+        ("saxpy", "saxpy"),
+        ("ns::block_sum<float,256>", "ns::block_sum"),
+        ("::k< ns::v<int> >", "k"),
+        ("ns::outer<int>::inner<3>", "ns::outer::inner"),
+        ("k<(2 > 1), '<'>", "k"),
+        ("&ns::table<double>", "ns::table"),
+        ("(void (*)(int*)) g", "g"),
+    ],
+)
+def test_base_names(text, base):
+    """The base name is what an author would call the kernel."""
+    assert base_name(text) == base
+
+
+def test_plain_functions_of_a_real_compile_are_read():
+    """Kernels that are no templates get their qualified name back, also from namespaces without a name."""
+    source = """
+    struct S { int x; };
+    template <class T> struct Q { T t; };
+    __global__ void none() {}
+    __global__ void plain(float*, const S*, unsigned long (*)(S), Q<int>) {}
+    __global__ void k10_(int) {}
+    namespace ns { __global__ void inner(int) {} inline namespace v1 { __global__ void deep(Q<S>*) {} } }
+    namespace { __global__ void hidden(int) {} }
+    static __global__ void quiet(int) {}
+    namespace ns { template <class T> __global__ void instance(T) {} }
+    extern "C" __global__ void c_name(int) {}
+    """
+    result = compile_raw(source, expressions=("hidden", "quiet", "ns::instance<float>"))
+    assert result.ok, result.log
+    found = {plain_name(symbol) for symbol in re.findall(r"\.entry (\w+)", result.ptx)}
+    assert found == {None, "none", "plain", "k10_", "ns::inner", "ns::v1::deep", "hidden", "quiet"}
+    assert plain_name(result.lowered["ns::instance<float>"]) is None
+    assert plain_name("c_name") is None
+
+
+@pytest.mark.parametrize(
+    "lowered",
+    ["", "_Z", "_ZN", "_ZNE", "_Z5pla", "_Z99k", "_Z3foo", "_ZN2ns5inner", "_ZN2ns7inner_cE", "_ZZ1kvE1s", "_ZN1SC1Ev"],
+)
+def test_other_symbols_have_no_plain_name(lowered):
+    """Variables, members, locals and broken names are not guessed at."""
+    assert plain_name(lowered) is None

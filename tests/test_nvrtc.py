@@ -1,0 +1,155 @@
+"""Compiling with the real NVRTC: images, names, logs, determinism."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.compiler.cubin import read_cubin
+from hatch_cuda_kernels.compiler.headers import read_closure
+from hatch_cuda_kernels.compiler.job import CompileJob
+from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.options import NvrtcOptions
+
+TEMPLATES = """
+namespace ns { template <typename T, int N> __global__ void fill(T* y, T v) { if (threadIdx.x < N) y[threadIdx.x] = v; }
+__constant__ float table[4]; }
+extern "C" __global__ void plain(float* y) { y[0] = ns::table[0]; }
+__global__ void cpp_linkage(int n) {}
+__global__ void overloaded(int n) {}
+__global__ void overloaded(float n) {}
+"""
+
+
+@pytest.fixture
+def make_job(write, tmp_path):
+    """Return a function that writes a source and makes a job of it."""
+
+    def make(source, *, arch="sm_90", kinds=("cubin", "ptx"), names=(), variables=(), **options):
+        write("p/k.cu", source)
+        opts = NvrtcOptions(**options)
+        closure = read_closure(tmp_path / "p", "k.cu", include=opts.include, pre_include=opts.pre_include)
+        return CompileJob.from_closure(
+            closure, module="m", source_path="k.cu", options=opts, arch=SmArch.parse(arch), kinds=kinds, names=names,
+            globals=variables,
+        )  # fmt: skip
+
+    return make
+
+
+def test_one_compile_gives_cubin_and_ptx(make_job):
+    """A real architecture's compile also gives the PTX of its virtual form."""
+    compiled = compile_job(make_job('extern "C" __global__ void k(float* y, int n, double d) {}'))
+    assert read_cubin(compiled.images["cubin"]).sm == 90
+    assert b".target sm_90" in compiled.images["ptx"]
+    major, minor = compiled.toolchain.release
+    assert compiled.ptx_isa == (major - 4, minor)
+    assert compiled.kernels[0].params == ("u64", "u32", "f64")
+    assert compiled.resources["k"]["registers"] > 0
+
+
+def test_names_are_really_lowered(make_job):
+    """Instances, namespaces and variables get NVRTC's own mangled names; unlisted kernels are found."""
+    compiled = compile_job(make_job(TEMPLATES, names=("ns::fill<float, 2 + 2>",), variables=("ns::table",)))
+    lowered = {symbol.name: symbol.lowered for symbol in (*compiled.kernels, *compiled.globals)}
+    assert lowered == {
+        "ns::fill<float, 2 + 2>": "_ZN2ns4fillIfLi4EEEvPT_S1_",
+        "ns::table": "_ZN2ns5tableE",
+        "plain": "plain",
+        "cpp_linkage": "_Z11cpp_linkagei",
+        "_Z10overloadedi": "_Z10overloadedi",
+        "_Z10overloadedf": "_Z10overloadedf",
+    }
+
+
+def test_lto_gives_ltoir_and_a_finished_cubin(make_job):
+    """With lto, NVRTC's LTO-IR ships for virtual architectures and nvJitLink finishes the real one."""
+    compiled = compile_job(make_job(TEMPLATES, kinds=("cubin", "ltoir"), names=("ns::fill<int, 8>",), lto=True))
+    assert set(compiled.images) == {"cubin", "ltoir"}
+    assert read_cubin(compiled.images["cubin"]).sm == 90
+    assert compiled.kernels[0].params == ("u64", "u32")
+
+
+def test_unresolved_names_are_named(make_job):
+    """An expression that does not resolve is told from those that do."""
+    with pytest.raises(CompileError) as caught:
+        compile_job(make_job(TEMPLATES, names=("ns::fill<int, 8>", "ns::missing<int>")))
+    assert caught.value.bad_names == ("ns::missing<int>",)
+    assert "cannot resolve 'ns::missing<int>'" in str(caught.value)
+
+
+def test_a_device_function_is_no_kernel(make_job):
+    """A name of something else than an entry point fails and is named."""
+    with pytest.raises(CompileError, match="cannot resolve 'helper'"):
+        compile_job(make_job("__device__ __noinline__ int helper(int i) { return i; }", names=("helper",)))
+
+
+def test_compile_errors_show_the_users_path_and_the_options(make_job):
+    """The log names the file as the project does; the error pickles, as it travels from workers."""
+    with pytest.raises(CompileError) as caught:
+        compile_job(make_job("int main( {", maxrregcount=40))
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert "k.cu(1): error" in error.log
+    assert "hatch-cuda-kernels/" not in error.log
+    assert "--maxrregcount=40" in str(error)
+
+
+def test_missing_header_says_what_to_do(make_job):
+    """A header nobody has points at `headers:` and at the packages with the toolkit's."""
+    with pytest.raises(CompileError, match=r"declared under 'headers:'.*hatch-cuda-kernels\[jit\]"):
+        compile_job(make_job('#include "nowhere.h"\n'))
+
+
+def test_warnings_are_kept(make_job):
+    """NVRTC's warnings come back without ptxas's statistics."""
+    compiled = compile_job(make_job('extern "C" __global__ void k() { int unused = 1; }'))
+    assert "k.cu(1): warning" in compiled.log
+    assert "ptxas" not in compiled.log
+
+
+def test_spills_are_recorded(make_job):
+    """A kernel squeezed into few registers reports its spills."""
+    body = " ".join(f"float v{i} = x[{i}] * {i + 1}.5f;" for i in range(60))
+    total = " + ".join(f"v{i} * v{59 - i}" for i in range(60))
+    source = f'extern "C" __global__ void k(volatile float* x) {{ {body} x[0] = {total}; }}'
+    compiled = compile_job(make_job(source, maxrregcount=24))
+    assert compiled.resources["k"]["spill_stores"] > 0
+
+
+CUB = """
+#include <cub/block/block_reduce.cuh>
+extern "C" __global__ void k(float* x) {
+    using Reduce = cub::BlockReduce<float, 128>;
+    __shared__ typename Reduce::TempStorage storage;
+    float sum = Reduce(storage).Sum(x[threadIdx.x]);
+    if (threadIdx.x == 0) x[0] = sum;
+}
+"""
+
+
+def test_cub_images_are_the_same_in_every_process(make_job):
+    """CUB's internal-linkage objects carry no process id: another process compiles the same bytes."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    job = make_job(CUB)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        elsewhere = pool.submit(compile_job, job).result()
+    assert compile_job(job).images == elsewhere.images
+
+
+def test_source_name_does_not_enter_the_image(make_job, write, tmp_path):
+    """Two sources of equal text and different names share an image, unless they show their name."""
+    first = make_job(CUB)
+    write("p/other.cu", CUB)
+    closure = read_closure(tmp_path / "p", "other.cu")
+    other = CompileJob.from_closure(
+        closure, module="other", source_path="other.cu", options=first.options, arch=first.arch, kinds=first.kinds
+    )
+    assert other.source_sha256 == first.source_sha256
+    shown = make_job("__global__ void k(const char** p) { *p = __FILE__; }")
+    assert b"47, 104, 97, 116, 99, 104" in compile_job(shown).images["ptx"]  # "/hatch": the virtual name
+    assert shown.program_name.endswith("/k.cu")

@@ -1,0 +1,196 @@
+"""Stores without a GPU: look-up, the ladder, explanations, recording."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+
+import pytest
+
+from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, NoImageError, StoreError
+from hatch_cuda_kernels.runtime.store import open_store
+
+
+@pytest.fixture
+def store(example_store):
+    """Return the example project's store."""
+    return open_store(example_store)
+
+
+def found(image):
+    """Return what matters of an image."""
+    return image.origin, str(image.arch), image.kind
+
+
+LADDER = [
+    ("sm_90", None, "compatible", ("prebuilt", "sm_90", "cubin")),
+    ("sm_86", None, "compatible", ("prebuilt", "sm_80", "cubin")),
+    ("sm_121", None, "compatible", ("prebuilt", "sm_120", "cubin")),
+    ("sm_100", None, "compatible", ("prebuilt", "compute_80", "ptx")),
+    ("sm_100", (13, 0), "compatible", ("prebuilt", "compute_80", "ptx")),
+    ("sm_100", (12, 8), "compatible", ("jitted", "sm_100", "cubin")),
+    ("sm_75", None, "compatible", ("jitted", "sm_75", "cubin")),
+    ("sm_86", None, "exact", ("jitted", "sm_86", "cubin")),
+    ("sm_90", None, "exact", ("prebuilt", "sm_90", "cubin")),
+    ("sm_86", None, "prebuilt", ("prebuilt", "sm_80", "cubin")),
+]
+
+
+@pytest.mark.parametrize(("arch", "driver", "policy", "expected"), LADDER)
+def test_ladder(store, fresh_cache, arch, driver, policy, expected):
+    """Each imagined device gets the best image, and explain names the same one."""
+    explained = store.explain("saxpy", arch=arch, driver=driver, policy=policy).to_json()["chosen"]
+    image = store.find_image("saxpy", arch=arch, driver=driver, policy=policy)
+    assert found(image) == expected
+    assert explained == dict(zip(("origin", "arch", "kind"), expected, strict=True))
+
+
+def test_a_compile_is_recorded_for_the_next(store, fresh_cache):
+    """What was jitted once is cached from then on, byte for byte."""
+    first = store.find_image("block_sum<float, 128>", arch="sm_75")
+    second = open_store(store.path).find_image("block_sum<float,128>", arch="sm_75")
+    assert (first.origin, second.origin) == ("jitted", "cached")
+    assert first.data == second.data
+    assert second.path.is_relative_to(fresh_cache)
+
+
+def test_one_compile_serves_every_kernel_of_a_module(store, fresh_cache):
+    """A module is compiled whole: its other instances are hits."""
+    store.find_image("block_sum<float, 128>", arch="sm_75")
+    assert store.find_image("block_sum<double, 256>", arch="sm_75").origin == "cached"
+
+
+def test_an_unlisted_instance_is_compiled_alone(store, fresh_cache):
+    """An instance the manifest lacks is compiled even where the architecture is prebuilt, and then recorded."""
+    image = store.find_image("block_sum<double, 512>", arch="sm_90")
+    assert found(image) == ("jitted", "sm_90", "cubin")
+    assert [symbol.lowered for symbol in image.kernels] == ["_Z9block_sumIdLi512EEvPKT_PS0_x"]
+    assert store.find_image("block_sum<double,512>", arch="sm_90").origin == "cached"
+
+
+def test_the_prebuilt_image_is_the_file_in_the_store(store, example_store):
+    """A prebuilt image's bytes are those of the readable file it names."""
+    image = store.find_image("saxpy", arch="sm_90")
+    assert image.path == example_store / "saxpy" / "saxpy.sm_90.cubin"
+    assert image.data == image.path.read_bytes()
+
+
+def test_unknown_kernel_suggests_names(store):
+    """A typo is answered with the names that look alike."""
+    with pytest.raises(KernelNotFoundError, match=r"no kernel 'sapxy' in .*; did you mean 'saxpy'\?"):
+        store.find_image("sapxy", arch="sm_90")
+
+
+def test_a_virtual_architecture_is_no_device(store):
+    """Asking for compute_90 says what to write."""
+    with pytest.raises(InputError, match="compute_90 is no device; write sm_90"):
+        store.find_image("saxpy", arch="compute_90")
+
+
+def test_unknown_policy_is_refused():
+    """A policy that does not exist is an error at once."""
+    with pytest.raises(InputError, match="unknown policy 'fast'; it is one of compatible, exact, prebuilt"):
+        open_store("anything", policy="fast")
+
+
+def test_missing_store_shows_at_first_use(tmp_path):
+    """Opening is free; the first look-up says where it looked."""
+    store = open_store(tmp_path)
+    with pytest.raises(StoreError, match=r"no kernel store here \(looked for kernels.tsv in "):
+        store.find_image("saxpy", arch="sm_90")
+    with pytest.raises(StoreError, match="no_such_package"):
+        open_store("no_such_package").explain("saxpy", arch="sm_90")
+
+
+def test_jit_switched_off(store, fresh_cache, monkeypatch):
+    """With HATCH_CUDA_KERNELS_JIT=0 nothing is compiled, and the error lists every candidate and the way out."""
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_JIT", "0")
+    with pytest.raises(NoImageError) as caught:
+        store.find_image("saxpy", arch="sm_75")
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert str(error) == str(caught.value)
+    assert [(c.origin, str(c.arch)) for c in error.candidates] == [
+        ("prebuilt", "sm_120"), ("prebuilt", "sm_90"), ("prebuilt", "sm_80"), ("prebuilt", "compute_80"),
+        ("cached", "sm_75"), ("jitted", "sm_75"),
+    ]  # fmt: skip
+    assert "unset HATCH_CUDA_KERNELS_JIT" in str(error)
+    assert "build the package with sm_75 among its arches" in str(error)
+
+
+def test_explain_reads_as_a_table(store, fresh_cache):
+    """The text names the device, marks the chosen candidate and gives each refusal."""
+    text = str(store.explain("saxpy", arch="sm_103", driver=(12, 8)))
+    assert text.splitlines()[0] == "saxpy on sm_103 with a driver for CUDA 12.8:"
+    assert "refused  prebuilt compute_80 ptx: written as PTX ISA 9.0, the driver knows up to 8.7" in text
+    assert " -> accepted jitted sm_103 cubin: compiled from kernels/saxpy.cu by NVRTC" in text
+
+
+def test_explain_as_data(store, fresh_cache):
+    """The JSON has the contracted fields."""
+    data = json.loads(json.dumps(store.explain("saxpy", arch="sm_90", driver=(13, 0)).to_json()))
+    assert data.keys() == {"kernel", "arch", "driver", "chosen", "candidates"}
+    assert (data["kernel"], data["arch"], data["driver"]) == ("saxpy", "sm_90", "13.0")
+    assert all(c.keys() == {"origin", "arch", "kind", "accepted", "reason"} for c in data["candidates"])
+
+
+def test_a_damaged_image_is_passed_over(example_store, tmp_path, fresh_cache):
+    """An image that does not match its digest is never used; the next rung serves, and says why."""
+    shutil.copytree(example_store, tmp_path / "copy")
+    image = tmp_path / "copy" / "saxpy" / "saxpy.sm_90.cubin"
+    image.write_bytes(image.read_bytes()[:-1])
+    assert found(open_store(tmp_path / "copy").find_image("saxpy", arch="sm_90")) == ("prebuilt", "compute_80", "ptx")
+
+
+def test_an_index_of_another_schema_is_refused(example_store, tmp_path):
+    """A store written by a newer version is not misread."""
+    shutil.copytree(example_store, tmp_path / "copy")
+    index = tmp_path / "copy" / "saxpy" / "index.json"
+    index.write_text(json.dumps(json.loads(index.read_text()) | {"schema": 2}))
+    with pytest.raises(StoreError, match="index schema 2 is not 1: written by another hatch-cuda-kernels"):
+        open_store(tmp_path / "copy").find_image("saxpy", arch="sm_90")
+
+
+def test_one_name_in_two_modules_needs_the_module(make_project, tmp_path):
+    """The same kernel name in two modules is found by naming the module."""
+    from hatch_cuda_kernels.plugin.build import build_store
+    from hatch_cuda_kernels.plugin.manifest import load_manifest
+
+    manifest = """
+        schema: 1
+        arches: [sm_90]
+        modules:
+          one: {source: saxpy.cu}
+          two: {source: saxpy.cu, options: {use_fast_math: true}}
+    """
+    build_store(load_manifest(make_project(manifest) / "kernels.yaml"), tmp_path / "out")
+    store = open_store(tmp_path / "out")
+    with pytest.raises(KernelNotFoundError, match="several modules have it, name one with module=: one, two"):
+        store.find_image("saxpy", arch="sm_90")
+    assert store.find_image("saxpy", arch="sm_90", module="two").module == "two"
+
+
+def test_suffixed_modules_are_jitted_with_their_suffix(make_project, tmp_path, fresh_cache):
+    """A module built for sm_90a is compiled as sm_100a for a device of that capability."""
+    from hatch_cuda_kernels.plugin.build import build_store
+    from hatch_cuda_kernels.plugin.manifest import load_manifest
+
+    manifest = "{schema: 1, arches: [sm_90a], modules: {m: {source: saxpy.cu}}}"
+    build_store(load_manifest(make_project(manifest) / "kernels.yaml"), tmp_path / "out")
+    store = open_store(tmp_path / "out")
+    assert found(store.find_image("saxpy", arch="sm_90")) == ("prebuilt", "sm_90a", "cubin")
+    assert found(store.find_image("saxpy", arch="sm_100")) == ("jitted", "sm_100a", "cubin")
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 1000])
+def test_look_up_finds_every_line_of_any_store(tmp_path, count):
+    """Bisecting finds exactly the lines of a name in sorted files of any length."""
+    from hatch_cuda_kernels.runtime.reader import StoreReader
+
+    names = sorted(f"k{'x' * (i % 7)}{i}" for i in range(count))
+    lines = [f"{name}\tm\t{name}\tu64\t{name}\n" for name in names]
+    (tmp_path / "kernels.tsv").write_text("".join(sorted(lines, key=str.encode)))
+    reader = StoreReader(tmp_path)
+    assert [line.key for line in reader.lines()] == sorted(names, key=str.encode)
+    assert all([line.name for line in reader.find(name)] == [name] for name in names)
+    assert reader.find("absent") == reader.find("zzz") == reader.find("") == []

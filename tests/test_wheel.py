@@ -1,0 +1,127 @@
+"""End to end with the real front ends: ``python -m build`` and pip, the plugin offered as a wheel."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from hatch_cuda_kernels.compiler.cubin import read_cubin
+
+REPOSITORY = Path(__file__).parent.parent
+EXAMPLE = REPOSITORY / "example_project"
+
+pytestmark = pytest.mark.slow
+
+
+def run(*command, cwd=None, **environment):
+    """Run a command and return its standard output; its output is in the failure."""
+    done = subprocess.run(
+        [str(part) for part in command], cwd=cwd, env=os.environ | environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def plugin_wheel(tmp_path_factory):
+    """Return the folder with this package's own wheel."""
+    out = tmp_path_factory.mktemp("plugin")
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, REPOSITORY)
+    return out
+
+
+def copy_example(folder):
+    """Return a copy of the example project without what builds left in it."""
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("_kernels", "dist", "__pycache__", ".*_cache"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def isolated(plugin_wheel, tmp_path_factory):
+    """Return the folder with the sdist and wheel that an isolated ``python -m build`` made."""
+    root = copy_example(tmp_path_factory.mktemp("one") / "example_project")
+    out = tmp_path_factory.mktemp("isolated")
+    run(sys.executable, "-m", "build", "--outdir", out, root, PIP_FIND_LINKS=str(plugin_wheel))
+    return out
+
+
+@pytest.fixture(scope="module")
+def wheel(isolated):
+    """Return the example's wheel."""
+    return isolated / "example_project-0.1.0-py3-none-any.whl"
+
+
+def test_isolated_build_gives_one_pure_wheel(isolated, wheel):
+    """The build leaves an sdist and exactly one wheel for every Python and platform."""
+    assert {path.name for path in isolated.iterdir()} == {wheel.name, "example_project-0.1.0.tar.gz"}
+
+
+def test_wheel_lists_every_module_and_architecture(wheel):
+    """``inspect --json`` lists each pair, and each CUBIN is ELF for its SM."""
+    data = json.loads(run(sys.executable, "-m", "hatch_cuda_kernels", "inspect", wheel, "--json"))["modules"]
+    assert set(data) == {"filter", "radix_sort", "reduce", "saxpy", "softmax"}
+    with zipfile.ZipFile(wheel) as archive:
+        for name, module in data.items():
+            assert [image["arch"] for image in module["images"]] == ["sm_80", "compute_80", "sm_90", "sm_120"]
+            for image in module["images"]:
+                blob = archive.read(f"example_project/_kernels/{name}/{image['file']}")
+                assert len(blob) == image["bytes"]
+                if image["kind"] == "cubin":
+                    cubin = read_cubin(blob)
+                    assert f"sm_{cubin.sm}" == image["arch"]
+                    assert {symbol["lowered"] for symbol in module["kernels"].values()} == set(cubin.kernels)
+    assert data["reduce"]["kernels"]["block_sum<double, 256>"]["lowered"] == "_Z9block_sumIdLi256EEvPKT_PS0_x"
+
+
+def test_wheel_from_the_tree_elsewhere_is_byte_identical(wheel, tmp_path):
+    """Another checkout, another cache, no sdist between: the same bytes, CUB module included."""
+    root = copy_example(tmp_path / "quite" / "elsewhere")
+    cache = {"HATCH_CUDA_KERNELS_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / "dist", root]
+    assert "20 compiled, 0 from the cache" in run(*command, **cache)
+    assert (tmp_path / "dist" / wheel.name).read_bytes() == wheel.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def editable(plugin_wheel, tmp_path_factory):
+    """Return an editable install's project and the Python it was installed into, as a user would."""
+    folder = tmp_path_factory.mktemp("editable")
+    root = copy_example(folder / "example_project")
+    venv.create(folder / "venv", with_pip=True)
+    python = folder / "venv" / "bin" / "python"
+    run(python, "-m", "pip", "install", "--editable", f"{root}[jit]", PIP_FIND_LINKS=str(plugin_wheel))
+    return root, python
+
+
+def origins(python, **environment):
+    """Return where the image of one kernel of each module comes from, asked in a fresh process."""
+    code = (
+        "import json; from example_project._store import STORE;"
+        "kernels = dict(saxpy='saxpy', reduce='block_sum<float, 128>', softmax='softmax<32>',"
+        " radix_sort='sort_tiles<int, 128, 16>', filter='filter2d<1, 32, 8>');"
+        "print(json.dumps({m: STORE.find_image(k, arch='sm_90').origin for m, k in kernels.items()}))"
+    )
+    return json.loads(run(python, "-c", code, **environment))
+
+
+def test_editable_install_compiles_what_an_edit_touched(editable, tmp_path):
+    """After an edit of a shared header, exactly its modules miss the store, are compiled, and then are cached."""
+    root, python = editable
+    cache = {"HATCH_CUDA_KERNELS_CACHE_DIR": str(tmp_path / "cache")}
+    assert set(origins(python, **cache).values()) == {"prebuilt"}
+    header = root / "include" / "example" / "block_reduce.cuh"
+    before = header.read_text()
+    header.write_text(before + "\n// edited\n")
+    touched = {"reduce", "softmax"}
+    assert {module for module, origin in origins(python, **cache).items() if origin == "jitted"} == touched
+    assert {module for module, origin in origins(python, **cache).items() if origin == "cached"} == touched
+    header.write_text(before)
+    assert set(origins(python, **cache).values()) == {"prebuilt"}
