@@ -25,9 +25,12 @@ if TYPE_CHECKING:
     )
     from hatch_cuda_kernels.image import Image
     from hatch_cuda_kernels.options import CppStd, NvrtcOptions
+    from hatch_cuda_kernels.runtime.driver_cache import DriverCacheSettings, configure_driver_cache
+    from hatch_cuda_kernels.runtime.explain import Explanation
     from hatch_cuda_kernels.runtime.kernel import GlobalVariable, Kernel
-    from hatch_cuda_kernels.runtime.resolve import Candidate, Explanation
+    from hatch_cuda_kernels.runtime.resolve import Candidate
     from hatch_cuda_kernels.runtime.store import Store, open_store
+    from hatch_cuda_kernels.standalone import CompiledSource, compile_async, compile_to_cubin, compile_to_ptx
 
 __version__ = "0.1.0"
 
@@ -50,8 +53,11 @@ _HOMES = {
     "image": ("Image",),
     "options": ("CppStd", "NvrtcOptions"),
     "runtime.kernel": ("GlobalVariable", "Kernel"),
-    "runtime.resolve": ("Candidate", "Explanation"),
+    "runtime.driver_cache": ("DriverCacheSettings", "configure_driver_cache"),
+    "runtime.explain": ("Explanation",),
+    "runtime.resolve": ("Candidate",),
     "runtime.store": ("Store", "open_store"),
+    "standalone": ("CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -60,8 +66,10 @@ __all__ = [
     "BuildError",
     "Candidate",
     "CompileError",
+    "CompiledSource",
     "ComputeCapability",
     "CppStd",
+    "DriverCacheSettings",
     "DriverError",
     "Explanation",
     "GlobalVariable",
@@ -78,6 +86,10 @@ __all__ = [
     "Store",
     "StoreError",
     "ToolchainError",
+    "compile_async",
+    "compile_to_cubin",
+    "compile_to_ptx",
+    "configure_driver_cache",
     "open_store",
 ]
 

@@ -7,8 +7,6 @@ compiler targets"; the PTX ISA release notes for the table of versions.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import total_ordering
 from typing import Final, NamedTuple
 
 __all__ = ["ComputeCapability", "SmArch", "cuda_release_for_arch", "known_archs", "ptx_isa_of_driver"]
@@ -52,9 +50,7 @@ class ComputeCapability(NamedTuple):
         return f"{self.major}.{self.minor}"
 
 
-@total_ordering
-@dataclass(frozen=True, slots=True)
-class SmArch:
+class SmArch(NamedTuple):
     """One compile target: real (``sm_90a``, gives a CUBIN) or virtual (``compute_90``, gives PTX).
 
     Ordered by compute capability, then suffix (none, ``a``, ``f``), then real before virtual.
@@ -93,6 +89,11 @@ class SmArch:
     def real(self) -> SmArch:
         """The same architecture as a real one: ``sm_90a`` for ``compute_90a``."""
         return SmArch(self.major, self.minor, self.suffix)
+
+    @property
+    def plain(self) -> SmArch:
+        """The same architecture without its suffix."""
+        return SmArch(self.major, self.minor, "", self.virtual)
 
     @property
     def as_virtual(self) -> SmArch:
@@ -141,12 +142,6 @@ class SmArch:
 
     def __str__(self) -> str:
         return f"{'compute' if self.virtual else 'sm'}_{self.number}{self.suffix}"
-
-    def __lt__(self, other: SmArch) -> bool:
-        return self._order() < other._order()
-
-    def _order(self) -> tuple[int, int, str, bool]:
-        return self.major, self.minor, self.suffix, self.virtual
 
 
 def known_archs(release: tuple[int, int], *, virtual: bool = False) -> tuple[SmArch, ...]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.options import NvrtcOptions
 
-__all__ = ["KEY_SCHEMA", "cache_key", "source_digest"]
+__all__ = ["KEY_SCHEMA", "cache_key", "link_key", "source_digest"]
 
 #: Raised when the way a job is compiled changes so that old images must not be taken for new ones.
 KEY_SCHEMA: Final = 1
@@ -44,6 +44,19 @@ def cache_key(
             "names": sorted(names),
             "nvrtc": nvrtc,
             "toolkit_headers": toolkit_headers,
+        }
+    )
+
+
+def link_key(*, image_sha256: str, arch: SmArch, options: NvrtcOptions) -> str:
+    """Return the sha256, in hex, that names what nvJitLink makes of an image for an architecture."""
+    return _digest(
+        {
+            "schema": KEY_SCHEMA,
+            "image": image_sha256,
+            "arch": str(arch),
+            "options": options.canonical(),
+            "kind": "linked",
         }
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hatch_cuda_kernels.errors import ArgumentError
-from hatch_cuda_kernels.runtime.arguments import Packer
+from hatch_cuda_kernels.runtime.arguments import Signature, Slot
 
 
 class DeviceArray:
@@ -26,10 +26,10 @@ class Record:
 
 def test_layout_follows_alignment():
     """Each parameter stands at the next multiple of its alignment."""
-    packer = Packer("k", ("u8", "u64", "f32", "b8[16]:8", "u16", "f64"))
+    packer = Signature("k", ("u8", "u64", "f32", "b8[16]:8", "u16", "f64"))
     packed = packer.pack((1, 2, 3.0, bytes(range(16)), 4, 5.0))
     assert packed == struct.pack("<B7xQf4x16sH6xd", 1, 2, 3.0, bytes(range(16)), 4, 5.0)
-    assert packer.size == 56
+    assert packer.layout.size == 56
 
 
 ACCEPTED = [
@@ -52,23 +52,23 @@ ACCEPTED = [
 @pytest.mark.parametrize(("param", "arg", "expected"), ACCEPTED)
 def test_integers_and_pointers(param, arg, expected):
     """Python and numpy integers of either sign, arrays, addresses and None become the parameter's bits."""
-    packer = Packer("k", (param,))
+    packer = Signature("k", (param,))
     assert int.from_bytes(packer.pack((arg,)), "little") == expected
 
 
 @pytest.mark.parametrize("arg", [3, 3.0, True, np.float32(3), np.float64(3), np.int8(3), np.float16(3)])
 def test_floats_take_any_number(arg):
     """A float parameter takes integers and floats of Python and numpy."""
-    assert Packer("k", ("f32",)).pack((arg,)) == struct.pack("<f", float(arg))
+    assert Signature("k", ("f32",)).pack((arg,)) == struct.pack("<f", float(arg))
 
 
 def test_structs_by_value():
     """Structs come as bytes, as numpy records, and half as a numpy scalar."""
     record = np.zeros((), np.dtype([("a", "<i4"), ("b", "<f4")], align=True))
     record["a"], record["b"] = 7, 2.5
-    packer = Packer("k", ("b8[8]:4",))
+    packer = Signature("k", ("b8[8]:4",))
     assert packer.pack((record,)) == packer.pack((record[()],)) == packer.pack((struct.pack("<if", 7, 2.5),))
-    assert Packer("k", ("b8[2]:2",)).pack((np.float16(1.5),)) == np.float16(1.5).tobytes()
+    assert Signature("k", ("b8[2]:2",)).pack((np.float16(1.5),)) == np.float16(1.5).tobytes()
 
 
 REFUSED = [
@@ -95,15 +95,14 @@ REFUSED = [
 def test_misfits_are_named(params, args, message):
     """A wrong count, kind or range names the kernel, the position and the expected type."""
     with pytest.raises(ArgumentError, match=message):
-        Packer("k", params).pack(args)
+        Signature("k", params).pack(args)
 
 
-def test_buffers_are_not_shared_between_launches():
-    """A launch inside another launch gets its own buffer, and buffers are used again afterwards."""
-    packer = Packer("k", ("u64",))
-    with packer.packed((1,)) as outer, packer.packed((2,)) as inner:
-        assert outer != inner
-    with packer.packed((3,)) as again:
-        assert again in {outer, inner}
-    with Packer("none", ()).packed(()) as nothing:
-        assert nothing == 0
+def test_a_slot_describes_its_buffer_to_the_driver():
+    """The ``extra`` array names buffer and size as cuLaunchKernel reads them."""
+    import ctypes
+
+    slot = Slot(24)
+    extra = (ctypes.c_void_p * 5).from_address(slot.extra)
+    assert (extra[0], extra[1], extra[2], extra[4]) == (1, ctypes.addressof(slot.buffer), 2, None)
+    assert ctypes.c_size_t.from_address(extra[3]).value == 24

@@ -123,7 +123,8 @@ def test_explain_reads_as_a_table(store, fresh_cache):
     text = str(store.explain("saxpy", arch="sm_103", driver=(12, 8)))
     assert text.splitlines()[0] == "saxpy on sm_103 with a driver for CUDA 12.8:"
     assert "refused  prebuilt compute_80 ptx: written as PTX ISA 9.0, the driver knows up to 8.7" in text
-    assert " -> accepted jitted sm_103 cubin: compiled from kernels/saxpy.cu by NVRTC" in text
+    assert " -> accepted jitted sm_103 cubin: compute_80 ptx finished by nvJitLink" in text
+    assert "    accepted jitted sm_103 cubin: compiled from kernels/saxpy.cu by NVRTC" in text
 
 
 def test_explain_as_data(store, fresh_cache):

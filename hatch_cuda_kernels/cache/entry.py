@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.image import Symbol
 
 if TYPE_CHECKING:
@@ -62,9 +62,14 @@ class Entry:
             ptx_isa=compiled.ptx_isa,
             toolchain=compiled.toolchain.to_json(),
             log=compiled.log,
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            created=cls.now(),
             seconds=compiled.seconds,
         )
+
+    @staticmethod
+    def now() -> str:
+        """Return the time as ``created`` records it."""
+        return datetime.now(UTC).isoformat(timespec="seconds")
 
     @property
     def sha256(self) -> str:

@@ -1,6 +1,6 @@
 """CUDA libraries and headers installed as wheels, wherever ``sys.path`` finds them.
 
-cuda.pathfinder looks into the interpreter's own site-packages. pip builds in an environment that only ``sys.path`` knows,
+cuda.pathfinder looks into the interpreter's own site-packages. pip builds in an environment only ``sys.path`` knows,
 so a library found there is loaded before the bindings ask for it: they take what is loaded already.
 """
 

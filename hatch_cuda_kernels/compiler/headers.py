@@ -17,7 +17,7 @@ from hatch_cuda_kernels.compiler.project_files import ProjectFiles, normalize
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 __all__ = ["VIRTUAL_ROOT", "Closure", "read_closure"]
@@ -49,16 +49,17 @@ def read_closure(
     root: Path,
     source: str,
     *,
+    text: str | None = None,
     include: Sequence[str] = (),
     headers: Sequence[str] = (),
     pre_include: Sequence[str] = (),
 ) -> Closure:
     """Read a source and all project headers it names, all paths relative to ``root``.
 
-    ``include`` are folders; ``headers`` are globs for what computed includes need. Raises InputError, one line for each
-    problem.
+    With ``text``, the source is that text and ``source`` only the name it goes by. ``include`` are folders; ``headers``
+    are globs for what computed includes need. Raises InputError, one line for each problem.
     """
-    reader = _Reader(ProjectFiles(root))
+    reader = _Reader(ProjectFiles(root), {} if text is None else {source: text.encode()})
     start = reader.source(source)
     reader.include = [found for folder in include if (found := reader.folder(folder)) is not None]
     declared = list(dict.fromkeys(path for pattern in headers for path in reader.declared(pattern)))
@@ -95,8 +96,9 @@ def _spellings(declared: Sequence[str], folders: Sequence[str]) -> dict[str, str
 class _Reader:
     """Reads project files, each once, follows their directives, and gathers every problem."""
 
-    def __init__(self, project: ProjectFiles) -> None:
+    def __init__(self, project: ProjectFiles, given: Mapping[str, bytes]) -> None:
         self.project = project
+        self.given = given
         self.include: list[str] = []
         self.texts: dict[str, str] = {}
         self.digests: dict[str, str] = {}
@@ -112,7 +114,7 @@ class _Reader:
         found = normalize("", path)
         if found is None:
             self.problems.append(f"{path}: the source must be inside the project, given relative to it")
-        elif self.project.kind(found) not in {"file", "away"}:
+        elif found not in self.given and self.project.kind(found) not in {"file", "away"}:
             self.problems.append(f"{path}: no such source file in {self.project.root}")
         self._waiting.append(found or path)
         return found or path
@@ -165,6 +167,8 @@ class _Reader:
 
     def _read(self, path: str) -> str:
         """Return a file's text without byte order mark; empty, with a problem noted, when it cannot be used."""
+        if path in self.given:
+            return self._decode(path, self.given[path])
         if self.project.kind(path) == "away":
             self.problems.append(f"{path}: a symbolic link leads out of the project; copy the file into it")
             return ""
@@ -173,6 +177,9 @@ class _Reader:
         except OSError as error:
             self.problems.append(f"{path}: cannot be read: {error.strerror}")
             return ""
+        return self._decode(path, data)
+
+    def _decode(self, path: str, data: bytes) -> str:
         self.digests[path] = hashlib.sha256(data).hexdigest()
         try:
             text = data.decode()

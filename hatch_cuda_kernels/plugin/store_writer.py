@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ class BuiltModule:
         for entry in self.entries:
             for symbol in entry.kernels:
                 known = found.get(symbol.lowered, symbol)
-                found[symbol.lowered] = replace(known, params=tuple(map(_merge, known.params, symbol.params)))
+                found[symbol.lowered] = known._replace(params=tuple(map(_merge, known.params, symbol.params)))
         return tuple(found.values())
 
 

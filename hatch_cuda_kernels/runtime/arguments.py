@@ -1,7 +1,7 @@
 """Launch arguments: from Python objects to the kernel's parameter buffer, checked against the recorded signature.
 
-The buffer is packed by one ``struct.Struct`` a signature, which range-checks numbers itself; only what it rejects takes
-the slower path that converts or explains. Layout: CUDA C++ Programming Guide, "Driver API, kernel execution".
+A launch packs by ``struct``, which range-checks numbers itself (see ``launch``); only what it rejects takes the slower
+path here that converts or explains. Layout: CUDA C++ Programming Guide, "Driver API, kernel execution".
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ from __future__ import annotations
 import ctypes
 import re
 import struct
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.errors import ArgumentError
 from hatch_cuda_kernels.runtime.arrays import device_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-__all__ = ["Packer", "describe_type"]
+__all__ = ["PLAIN_NUMBERS", "Signature", "Slot", "as_number", "describe_type", "preparer"]
 
 #: struct code, size, and the words for people, by PTX type.
 _SCALARS: Final[dict[str, tuple[str, int, str]]] = {
@@ -41,14 +40,15 @@ _SCALARS: Final[dict[str, tuple[str, int, str]]] = {
 }
 _POINTERS: Final = frozenset({"u64", "b64", "ptr"})
 _FLOATS: Final = frozenset({"f16", "f32", "f64"})
-_PLAIN_NUMBERS: Final = frozenset({int, float, bool})
+#: Types that struct checks and converts by itself.
+PLAIN_NUMBERS: Final = frozenset({int, float, bool})
 _STRUCT: Final = re.compile(r"b8\[(\d+)\]:(\d+)")
 
 
-class _Slot:
-    """A parameter buffer and the ``extra`` array that describes it to cuLaunchKernel."""
+class Slot:
+    """A parameter buffer and the ``extra`` array that describes it to cuLaunchKernel, at addresses that stay."""
 
-    __slots__ = ("_extra", "_size", "address", "buffer")
+    __slots__ = ("_extra", "_size", "buffer", "extra")
 
     def __init__(self, size: int) -> None:
         self.buffer = ctypes.create_string_buffer(size)
@@ -56,60 +56,38 @@ class _Slot:
         # CU_LAUNCH_PARAM_BUFFER_POINTER = 1, CU_LAUNCH_PARAM_BUFFER_SIZE = 2, CU_LAUNCH_PARAM_END = 0 (cuda.h)
         pointers = (1, ctypes.addressof(self.buffer), 2, ctypes.addressof(self._size), 0)
         self._extra = (ctypes.c_void_p * len(pointers))(*pointers)
-        self.address = ctypes.addressof(self._extra)
+        self.extra = ctypes.addressof(self._extra)
 
 
-class Packer:
-    """Packs one kernel's arguments. ``size`` is the buffer's size in bytes."""
+class Signature:
+    """A kernel's parameters: how arguments are checked, converted and laid out in the parameter buffer."""
 
     def __init__(self, kernel: str, params: Sequence[str]) -> None:
         self.kernel = kernel
         self.params = tuple(params)
-        self._struct = struct.Struct(_layout(self.params))
-        self._prepare = tuple(_preparer(param) for param in self.params)
-        self.size = self._struct.size
+        self.layout = struct.Struct(_layout(self.params))
 
-        self._free: list[_Slot] = []
+    @property
+    def pointers(self) -> tuple[int, ...]:
+        """Positions of the parameters that can be pointers."""
+        return tuple(index for index, param in enumerate(self.params) if param in _POINTERS)
 
     def pack(self, args: Sequence[Any]) -> bytes:
         """Return the parameter buffer's bytes. Raises ArgumentError for a wrong number, kind or range of arguments."""
-        return self._struct.pack(*self._values(args))
+        return self.layout.pack(*self.convert(args))
 
-    @contextmanager
-    def packed(self, args: Sequence[Any]) -> Iterator[int]:
-        """Pack the arguments and yield the address to pass as cuLaunchKernel's ``extra``; 0 without parameters.
-
-        A slot belongs to one launch at a time: the bindings release the GIL during the call.
-        """
-        values = self._values(args)
-        if not self.params:
-            yield 0
-            return
-        try:
-            slot = self._free.pop()
-        except IndexError:
-            slot = _Slot(self.size)
-        self._struct.pack_into(slot.buffer, 0, *values)
-        yield slot.address
-        self._free.append(slot)
-
-    def _values(self, args: Sequence[Any]) -> list[Any]:
-        """Return the arguments as struct takes them. Raises ArgumentError."""
+    def convert(self, args: Sequence[Any]) -> list[Any]:
+        """Return the arguments as ``layout`` takes them. Raises ArgumentError."""
         if len(args) != len(self.params):
             raise ArgumentError(
                 f"{self.kernel} takes {len(self.params)} arguments ({', '.join(self.params)}), got {len(args)}"
             )
-        try:
-            values = [prepare(arg) for prepare, arg in zip(self._prepare, args, strict=True)]
-            self._struct.pack(*values)
-        except (struct.error, TypeError, ValueError, OverflowError):
-            return [self._convert(index, arg) for index, arg in enumerate(args)]
-        return values
+        return [self._convert(index, arg) for index, arg in enumerate(args)]
 
     def _convert(self, index: int, arg: Any) -> Any:  # noqa: ANN401 - any Python object may be passed
         param = self.params[index]
         try:
-            return _convert(param, self._prepare[index], arg)
+            return _convert(param, preparer(param)(arg), *_size_of(param)[:2])
         except (struct.error, TypeError, ValueError, OverflowError) as error:
             raise ArgumentError(
                 f"argument {index} of {self.kernel} must be a {describe_type(param)}, got {_describe(arg)}: {error}"
@@ -142,32 +120,29 @@ def _size_of(param: str) -> tuple[str, int, int]:
     return code, size, size
 
 
-def _preparer(param: str) -> Callable[[Any], Any]:
-    """Return the function that makes an argument palatable to struct; numbers pass as they are."""
+def preparer(param: str) -> Callable[[Any], Any]:
+    """Return the function that turns an argument for this parameter into what struct takes, or raises."""
     if _STRUCT.fullmatch(param):
         size = _size_of(param)[1]
         return lambda arg: _struct_bytes(arg, size)
-    return device_address if param in _POINTERS else _number
+    return device_address if param in _POINTERS else as_number
 
 
-def _number(arg: Any) -> Any:  # noqa: ANN401 - any Python object may be passed
-    """Pass plain numbers and numpy scalars; refuse arrays, which struct would read by a hidden device copy."""
-    if type(arg) in _PLAIN_NUMBERS:
+def as_number(arg: Any) -> Any:  # noqa: ANN401 - any Python object may be passed
+    """Pass numbers of Python and numpy; refuse arrays, which struct would read by a hidden copy from the device."""
+    if type(arg) in PLAIN_NUMBERS:
         return arg
-    if hasattr(arg, "__array__") and getattr(arg, "shape", ()) == () and type(arg).__module__ == "numpy":
+    if hasattr(arg, "__array__") and getattr(arg, "shape", None) == () and type(arg).__module__ == "numpy":
         return arg.item()
     if hasattr(arg, "data_ptr") or hasattr(arg, "__cuda_array_interface__") or hasattr(arg, "__array__"):
         raise TypeError("an array was passed for a number")
     return arg
 
 
-def _convert(param: str, prepare: Callable[[Any], Any], arg: Any) -> Any:  # noqa: ANN401
-    """Convert what the fast path rejected, or raise the reason: PTX does not say which integers are signed."""
-    value = prepare(arg)
-    code, size, _ = _size_of(param)
+def _convert(param: str, value: Any, code: str, size: int) -> Any:  # noqa: ANN401
+    """Convert what struct would reject, or raise the reason. PTX does not say which integers are signed."""
     if param.startswith("u") and isinstance(value, int) and value < 0:
-        low = -(1 << (8 * size - 1))
-        if value < low:
+        if value < -(1 << (8 * size - 1)):
             raise ValueError(f"{value} is below the smallest {8 * size}-bit integer")
         value += 1 << (8 * size)
     if param in _FLOATS and not isinstance(value, int | float):
@@ -193,4 +168,4 @@ def _struct_bytes(arg: Any, size: int) -> bytes:  # noqa: ANN401
 def _describe(arg: Any) -> str:  # noqa: ANN401
     kind = type(arg)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    return f"{arg!r} ({name})" if type(arg) in _PLAIN_NUMBERS else name
+    return f"{arg!r} ({name})" if type(arg) in PLAIN_NUMBERS else name

@@ -12,7 +12,7 @@ from hatch_cuda_kernels.errors import DriverError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NotAnArrayError", "device_address"]
+__all__ = ["ADDRESS_READERS", "NotAnArrayError", "device_address"]
 
 #: DLPack device types whose memory a kernel can reach: CUDA, pinned host, managed (dlpack.h, DLDeviceType).
 _DLPACK_REACHABLE: Final = frozenset({2, 3, 13})
@@ -28,11 +28,18 @@ def device_address(arg: Any) -> int:  # noqa: ANN401 - any Python object may be 
     Takes torch and CuPy arrays, anything with ``__cuda_array_interface__`` or DLPack on a CUDA device, and host arrays
     whose memory is pinned. Raises NotAnArrayError.
     """
-    kind = type(arg)
-    reader = _READERS.get(kind)
-    if reader is None:
-        reader = _READERS[kind] = _reader_for(arg)
-    return reader(arg)
+    return ADDRESS_READERS[type(arg)](arg)
+
+
+class _Readers(dict[type, "Callable[[Any], int]"]):
+    """How to read the address of an argument, by its type; an unknown type is looked at once."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], int]:
+        def first(arg: Any) -> int:  # noqa: ANN401
+            reader = self[kind] = _reader_for(arg)
+            return reader(arg)
+
+        return first
 
 
 def _reader_for(arg: Any) -> Callable[[Any], int]:  # noqa: ANN401
@@ -49,7 +56,7 @@ def _reader_for(arg: Any) -> Callable[[Any], int]:  # noqa: ANN401
 
 def _torch(tensor: Any) -> int:  # noqa: ANN401
     if tensor.is_cuda or tensor.is_pinned():
-        return int(tensor.data_ptr())
+        return tensor.data_ptr()  # type: ignore[no-any-return]
     raise NotAnArrayError(f"the tensor is on {tensor.device}, not on a CUDA device")
 
 
@@ -58,7 +65,7 @@ def _data_ptr(array: Any) -> int:  # noqa: ANN401
 
 
 def _cupy(array: Any) -> int:  # noqa: ANN401
-    return int(array.data.ptr)
+    return array.data.ptr  # type: ignore[no-any-return]
 
 
 def _cuda_array_interface(array: Any) -> int:  # noqa: ANN401
@@ -122,7 +129,4 @@ _PROTOCOLS: Final[dict[str, Callable[[Any], int]]] = {
     "__array_interface__": _host_array,
     "__dlpack__": _dlpack,
 }
-_READERS: Final[dict[type, Callable[[Any], int]]] = {
-    int: lambda value: value,
-    type(None): lambda _: 0,
-}
+ADDRESS_READERS: Final = _Readers({int: lambda value: value, type(None): lambda _: 0})

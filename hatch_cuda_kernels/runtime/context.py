@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.driver import check, compute_capability, cuda, driver_version
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hatch_cuda_kernels.arch import ComputeCapability
 
-__all__ = ["Device", "current_context_id", "current_device"]
+__all__ = ["Device", "context_id_reader", "current_context_id", "current_device"]
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(NamedTuple):
     """A device as the ladder sees it."""
 
     ordinal: int
@@ -35,6 +35,13 @@ def current_context_id() -> int:
         context = check("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(device))
         check("cuCtxSetCurrent", driver.cuCtxSetCurrent(context))
     return int(check("cuCtxGetId", driver.cuCtxGetId(context)))
+
+
+def context_id_reader() -> Callable[[], tuple[Any, Any]]:
+    """Return a function that asks the driver for (status, id of the current context) and does nothing else."""
+    driver = cuda()
+    # NULL stands for the current context (CUDA Driver API, cuCtxGetId).
+    return partial(driver.cuCtxGetId, driver.CUcontext(0))
 
 
 def current_device() -> Device:

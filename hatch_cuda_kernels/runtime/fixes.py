@@ -24,6 +24,5 @@ def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[st
         fixes.append("allow compiling: policy='compatible'")
     if any("written as PTX ISA" in reason for reason in reasons):
         fixes.append("install a newer driver, or build the package with an older toolkit (cuda: in its kernels.yaml)")
-    arch = request.source.device_arch(request)
-    fixes.append(f"build the package with {arch} among its arches")
+    fixes.append(f"build the package with {request.source.device_arch(request.capability)} among its arches")
     return tuple(fixes)

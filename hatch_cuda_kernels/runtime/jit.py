@@ -1,12 +1,13 @@
-"""Rungs that need a compiler: what the disk cache recorded, and a JIT compile of the shipped source."""
+"""Rungs 3 and 5: what the disk cache recorded, and a JIT compile of the shipped source."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.errors import InputError, ToolchainError
 from hatch_cuda_kernels.image import Image
+from hatch_cuda_kernels.runtime.notices import compiling
 from hatch_cuda_kernels.runtime.resolve import Candidate
 
 if TYPE_CHECKING:
@@ -17,88 +18,58 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Origin
     from hatch_cuda_kernels.runtime.resolve import Request
 
-__all__ = ["JIT_VARIABLE", "cached_candidates", "jit_candidates"]
+__all__ = ["JIT_VARIABLE", "cached_candidates", "image_of", "jit_candidates", "jit_refusal", "recorded"]
 
-JIT_VARIABLE = "HATCH_CUDA_KERNELS_JIT"
+JIT_VARIABLE: Final = "HATCH_CUDA_KERNELS_JIT"
 
 
 def cached_candidates(request: Request) -> Iterator[Candidate]:
-    """Yield the recorded image of this device's architecture, if there is one."""
-    arch = request.source.device_arch(request)
+    """Yield the recorded images for this device: the compile from source, then images that nvJitLink finished."""
+    from hatch_cuda_kernels.runtime.linked import recorded_links  # noqa: PLC0415 - a cycle otherwise
+
+    arch = request.source.device_arch(request.capability)
     try:
-        job, toolchain = request.source.job(request), _toolchain()
+        job, toolchain = request.source.job(request), load_toolchain()
     except (InputError, ToolchainError) as error:
         yield Candidate("cached", arch, "cubin", accepted=False, reason=f"cannot be looked up: {error}")
-        return
-    entry = open_cache().get(job.key("cubin", toolchain))
-    if entry is None:
+    else:
         absent = f"nothing recorded for NVRTC {toolchain.nvrtc}"
-        yield Candidate("cached", arch, "cubin", accepted=False, reason=absent)
-        return
-    image = _image(entry, "cached")
+        yield recorded(request, open_cache().get(job.key("cubin", toolchain))) or Candidate(
+            "cached", arch, "cubin", accepted=False, reason=absent
+        )
+    yield from recorded_links(request)
+
+
+def recorded(request: Request, entry: Entry | None) -> Candidate | None:
+    """Return the candidate of a cache entry, None where there is no entry."""
+    if entry is None:
+        return None
+    image = image_of(entry, "cached")
     reason = request.refused(image.sha256)
-    yield Candidate(
-        "cached",
-        arch,
-        "cubin",
-        accepted=reason is None,
-        reason=reason or f"compiled on {entry.created} in {entry.seconds:.2f} s",
-        get=lambda: image,
-    )
+    praise = f"compiled on {entry.created} in {entry.seconds:.2f} s"
+    return Candidate("cached", entry.arch, "cubin", reason is None, reason or praise, lambda: image)
 
 
 def jit_candidates(request: Request) -> Iterator[Candidate]:
     """Yield the compile that would serve this device; ``get`` runs it."""
-    arch = request.source.device_arch(request)
-    reason = _jit_refusal(request)
+    arch = request.source.device_arch(request.capability)
+    reason = jit_refusal(request) or _compiler_refusal(request)
     if reason is not None:
         yield Candidate("jitted", arch, "cubin", accepted=False, reason=reason)
         return
-    yield Candidate(
-        "jitted",
-        arch,
-        "cubin",
-        accepted=True,
-        reason=f"compiled from {request.module.source} by NVRTC {_toolchain().nvrtc}",
-        get=lambda: jit(request.source.job(request)),
-    )
+    praise = f"compiled from {request.module.source} by NVRTC {load_toolchain().nvrtc}"
+    yield Candidate("jitted", arch, "cubin", accepted=True, reason=praise, get=lambda: _jit(request))
 
 
-def jit(job: CompileJob) -> Image:
-    """Compile a job to its CUBIN and record it. Raises CompileError with NVRTC's log."""
-    from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415 - loads NVRTC
-
-    compiled = compile_job(job)
-    entry = Entry.of(job, "cubin", compiled)
-    open_cache().put(entry)
-    return _image(entry, "jitted")
-
-
-def _jit_refusal(request: Request) -> str | None:
+def jit_refusal(request: Request) -> str | None:
+    """Return why nothing may be compiled for this request, or None when it may."""
     if request.policy == "prebuilt":
         return "policy 'prebuilt' never compiles"
-    if not request.jit:
-        return f"{JIT_VARIABLE}=0 forbids compiling"
-    try:
-        toolchain = _toolchain()
-        request.source.job(request)
-    except (InputError, ToolchainError) as error:
-        return str(error)
-    from hatch_cuda_kernels.compiler.toolchain import supported_numbers  # noqa: PLC0415
-
-    arch = request.source.device_arch(request)
-    if arch.number not in supported_numbers():
-        return f"NVRTC {toolchain.nvrtc} does not know {arch}"
-    return None
+    return None if request.jit else f"{JIT_VARIABLE}=0 forbids compiling"
 
 
-def _toolchain() -> Toolchain:
-    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # noqa: PLC0415 - loads NVRTC
-
-    return load_toolchain()
-
-
-def _image(entry: Entry, origin: Origin) -> Image:
+def image_of(entry: Entry, origin: Origin) -> Image:
+    """Return the loadable image of a cache entry."""
     return Image(
         module=entry.module,
         origin=origin,
@@ -109,3 +80,33 @@ def _image(entry: Entry, origin: Origin) -> Image:
         path=open_cache().path_of(entry),
         kernels=entry.kernels,
     )
+
+
+def _jit(request: Request) -> Image:
+    """Compile to a CUBIN and record it. Raises CompileError with NVRTC's log."""
+    from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415 - loads NVRTC
+
+    job: CompileJob = request.source.job(request)
+    with compiling(request, job.arch, f"NVRTC {load_toolchain().nvrtc}"):
+        entry = Entry.of(job, "cubin", compile_job(job))
+    open_cache().put(entry)
+    return image_of(entry, "jitted")
+
+
+def _compiler_refusal(request: Request) -> str | None:
+    from hatch_cuda_kernels.compiler.toolchain import supported_numbers  # noqa: PLC0415 - loads NVRTC
+
+    arch = request.source.device_arch(request.capability)
+    try:
+        toolchain = load_toolchain()
+        request.source.job(request)
+    except (InputError, ToolchainError) as error:
+        return str(error)
+    return None if arch.number in supported_numbers() else f"NVRTC {toolchain.nvrtc} does not know {arch}"
+
+
+def load_toolchain() -> Toolchain:
+    """Return this process's toolchain; see ``compiler.toolchain``."""
+    from hatch_cuda_kernels.compiler.toolchain import load_toolchain as load  # noqa: PLC0415 - loads NVRTC
+
+    return load()

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from operator import index
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.errors import DriverError, KernelNotFoundError, LaunchError, StaleKernelError
-from hatch_cuda_kernels.runtime.arguments import Packer
 from hatch_cuda_kernels.runtime.context import current_context_id
-from hatch_cuda_kernels.runtime.streams import stream_address
+from hatch_cuda_kernels.runtime.streams import current_stream, stream_address
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hatch_cuda_kernels.image import Image
     from hatch_cuda_kernels.runtime.loader import LoadedKernel
 
-__all__ = ["GlobalVariable", "Kernel", "Launcher"]
+__all__ = ["GlobalVariable", "Kernel"]
 
 #: Dynamic shared memory that needs no opting in (CUDA C++ Programming Guide, "Shared memory" of each architecture).
 _FREE_SHARED: Final = 48 << 10
+#: Shapes remembered by one kernel; programs that vary them without end start over.
+_MAX_SHAPES: Final = 256
 
 Dim = int | tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GlobalVariable:
+class GlobalVariable(NamedTuple):
     """A device variable of a loaded image: its address in the current context and its size in bytes."""
 
     name: str
@@ -36,36 +35,31 @@ class GlobalVariable:
     size: int
 
 
-class Shape(NamedTuple):
-    """Where and how large a launch is."""
-
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    shared_mem: int
-    stream: int
-
-
 class Kernel:
     """One kernel, loaded for one context. ``kernel[grid, block](*args)`` launches it."""
 
-    def __init__(self, name: str, params: Sequence[str], loaded: LoadedKernel, lowered: str, context_id: int) -> None:
+    def __init__(
+        self, name: str, params: Sequence[str], loaded: LoadedKernel, *, context_id: int, ordinal: int
+    ) -> None:
         self.name = name
-        self.lowered = lowered
+        self.lowered = loaded.lowered
         self.params = tuple(params)
         self.image: Image = loaded.image
         self.handle = loaded.handle
+        self.context_id = context_id
+        self.ordinal = ordinal
+        self.hits = 0
+        """How often the store answered with this object after loading it."""
         self._library = loaded.library
-        self._context_id = context_id
-        self._packer = Packer(name, params)
         self._shared_limit = _FREE_SHARED
+        self._shapes: dict[Any, Callable[..., None]] = {}
 
-    def __getitem__(self, launch: tuple[Any, ...]) -> Launcher:
-        """Return a launcher for ``kernel[grid, block]``, ``[grid, block, shared_mem]`` or with a stream as fourth."""
-        if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
-            raise LaunchError(
-                f"{self.name}: write kernel[grid, block], optionally with shared memory bytes and a stream"
-            )
-        return Launcher(self, *launch)
+    def __getitem__(self, launch: tuple[Any, ...]) -> Callable[..., None]:
+        """Return the launch function for ``kernel[grid, block]``, optionally with shared memory bytes and a stream."""
+        try:
+            return self._shapes[launch]
+        except (KeyError, TypeError):  # TypeError: a list among the sizes, or a stream that cannot be hashed
+            return self._shape(launch)
 
     def __repr__(self) -> str:
         return f"<Kernel {self.name} from {self.image!r}>"
@@ -88,21 +82,10 @@ class Kernel:
         LaunchError for bad dimensions, StaleKernelError when the context was destroyed or reset, DriverError for what
         the driver refuses.
         """
-        if current_context_id() != self._context_id:
-            raise StaleKernelError(
-                f"{self.name} was loaded for another context (or one that was reset since); "
-                "call get_kernel again in this context"
-            )
-        if shared_mem > self._shared_limit:
-            self._allow_shared(shared_mem)
-        shape = Shape(self._dims(grid, "grid"), self._dims(block, "block"), shared_mem, stream_address(stream, args))
-        with self._packer.packed(args) as extra:
-            if cluster is None and not cooperative:
-                call = cuda().cuLaunchKernel(self.handle, *shape.grid, *shape.block, shared_mem, shape.stream, 0, extra)
-            else:
-                dims = None if cluster is None else self._dims(cluster, "cluster")
-                call = cuda().cuLaunchKernelEx(_config(shape, dims, cooperative=cooperative), self.handle, 0, extra)
-        check(f"launching {self.name}", call)
+        if cluster is None and not cooperative:
+            self[grid, block, shared_mem, stream](*args)
+        else:
+            self._launch_with_attributes(grid, block, args, shared_mem, stream, cluster, cooperative=cooperative)
 
     def get_global(self, name: str) -> GlobalVariable:
         """Return a ``__constant__`` or ``__device__`` variable of the image this kernel is in.
@@ -126,18 +109,92 @@ class Kernel:
         make = ObjectCode.from_ptx if self.image.kind == "ptx" else ObjectCode.from_cubin
         return make(self.image.data, symbol_mapping={self.name: self.lowered.encode()}).get_kernel(self.name)
 
-    @cached_property
-    def _function(self) -> Any:  # noqa: ANN401 - an opaque handle
-        return check("cuKernelGetFunction", cuda().cuKernelGetFunction(self.handle))
+    def check_context(self) -> None:
+        """Raise StaleKernelError unless the current context is the one this kernel was loaded for.
 
-    def _allow_shared(self, wanted: int) -> None:
+        A thread without a context gets device 0's primary one, as its first use of CUDA would.
+        """
+        if current_context_id() != self.context_id:
+            raise StaleKernelError(
+                f"{self.name} was loaded for another context (or one that was reset since); "
+                "call get_kernel again in this context"
+            )
+
+    def fail_launch(self, status: Any) -> None:  # noqa: ANN401 - CUresult
+        """Raise the DriverError of a refused launch."""
+        raise DriverError(f"launching {self.name}", int(status), status.name)
+
+    @cached_property
+    def _signature(self) -> Any:  # noqa: ANN401 - arguments.Signature
+        from hatch_cuda_kernels.runtime.arguments import Signature  # noqa: PLC0415 - a kernel is loaded before launched
+
+        return Signature(self.name, self.params)
+
+    @cached_property
+    def _launch(self) -> Callable[..., None]:
+        from hatch_cuda_kernels.runtime.launch import make_launch  # noqa: PLC0415 - a kernel is loaded before launched
+
+        return make_launch(self, self._signature)
+
+    def _shape(self, launch: Any) -> Callable[..., None]:  # noqa: ANN401 - what stands between the brackets
+        if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
+            message = "write kernel[grid, block], optionally with shared memory bytes and a stream"
+            raise LaunchError(f"{self.name}: {message}")
+        grid, block, *rest = launch
+        shared_mem = self._allow_shared(rest[0] if rest else 0)
+        stream = rest[1] if len(rest) == 2 else None
+        address = None if stream is None else stream_address(stream)
+        dims = (*self._dims(grid, "grid"), *self._dims(block, "block"))
+        function = partial(self._launch, *dims, shared_mem, address)
+        if stream is None or isinstance(stream, int):  # another stream may change its address, or die
+            if len(self._shapes) >= _MAX_SHAPES:
+                self._shapes.clear()
+            self._shapes[launch] = function
+        return function
+
+    def _allow_shared(self, wanted: int) -> int:
+        if not isinstance(wanted, int) or wanted < 0:
+            raise LaunchError(f"{self.name}: shared memory must be a number of bytes, got {wanted!r}")
+        if wanted <= self._shared_limit:
+            return wanted
         driver = cuda()
         attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         try:
-            check("cuFuncSetAttribute", driver.cuFuncSetAttribute(self._function, attribute, wanted))
+            call = driver.cuKernelSetAttribute(attribute, wanted, self.handle, driver.CUdevice(self.ordinal))
+            check("cuKernelSetAttribute", call)
         except DriverError as error:
             raise LaunchError(f"{self.name}: {wanted} bytes of dynamic shared memory: {error}") from error
         self._shared_limit = wanted
+        return wanted
+
+    def _launch_with_attributes(
+        self,
+        grid: Dim,
+        block: Dim,
+        args: Sequence[Any],
+        shared_mem: int,
+        stream: Any,  # noqa: ANN401
+        cluster: Dim | None,
+        *,
+        cooperative: bool,
+    ) -> None:
+        from hatch_cuda_kernels.runtime.arguments import Slot  # noqa: PLC0415 - a kernel is loaded before launched
+        from hatch_cuda_kernels.runtime.attributes import launch_config  # noqa: PLC0415
+
+        self.check_context()
+        config = launch_config(
+            grid=self._dims(grid, "grid"),
+            block=self._dims(block, "block"),
+            shared_mem=self._allow_shared(shared_mem),
+            stream=current_stream(args, self.ordinal) if stream is None else stream_address(stream),
+            cluster=None if cluster is None else self._dims(cluster, "cluster"),
+            cooperative=cooperative,
+        )
+        slot = Slot(max(self._signature.layout.size, 1))
+        slot.buffer.raw = self._signature.pack(args).ljust(1, b"\0")
+        (status,) = cuda().cuLaunchKernelEx(config, self.handle, 0, slot.extra)
+        if int(status) != 0:
+            self.fail_launch(status)
 
     def _dims(self, value: Dim, what: str) -> tuple[int, int, int]:
         """Return three sizes. Raises LaunchError unless they are one to three positive integers."""
@@ -149,43 +206,3 @@ class Kernel:
             raise LaunchError(f"{self.name}: {what} must be one to three positive integers, got {value!r}")
         x, y, z, *_ = (*dims, 1, 1)
         return x, y, z
-
-
-class Launcher:
-    """``kernel[grid, block]``: call it with the kernel's arguments to launch."""
-
-    __slots__ = ("_kernel", "_shape")
-
-    def __init__(self, kernel: Kernel, grid: Dim, block: Dim, shared_mem: int = 0, stream: Any = None) -> None:  # noqa: ANN401
-        self._kernel = kernel
-        self._shape = grid, block, shared_mem, stream
-
-    def __call__(self, *args: Any) -> None:  # noqa: ANN401 - checked against the signature
-        """Launch asynchronously; see ``Kernel.launch``."""
-        grid, block, shared_mem, stream = self._shape
-        self._kernel.launch(grid, block, args, shared_mem=shared_mem, stream=stream)
-
-
-def _config(shape: Shape, cluster: tuple[int, int, int] | None, *, cooperative: bool) -> Any:  # noqa: ANN401
-    """Return a CUlaunchConfig with the attributes for clusters and cooperative launches."""
-    driver = cuda()
-    config = driver.CUlaunchConfig()
-    config.gridDimX, config.gridDimY, config.gridDimZ = shape.grid
-    config.blockDimX, config.blockDimY, config.blockDimZ = shape.block
-    config.sharedMemBytes = shape.shared_mem
-    config.hStream = driver.CUstream(shape.stream)
-    attributes = []
-    if cluster is not None:
-        attribute = driver.CUlaunchAttribute()
-        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-        dims = attribute.value.clusterDim
-        dims.x, dims.y, dims.z = cluster
-        attributes.append(attribute)
-    if cooperative:
-        attribute = driver.CUlaunchAttribute()
-        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-        attribute.value.cooperative = 1
-        attributes.append(attribute)
-    config.numAttrs = len(attributes)
-    config.attrs = attributes
-    return config

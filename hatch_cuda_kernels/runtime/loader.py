@@ -7,20 +7,24 @@ or 222 (seen on driver 580.159).
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.errors import DriverError, StoreError
+from hatch_cuda_kernels.image import Image
+from hatch_cuda_kernels.runtime.context import current_context_id, current_device
 from hatch_cuda_kernels.runtime.resolve import ladder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hatch_cuda_kernels.image import Image
+    from hatch_cuda_kernels.image import Symbol
+    from hatch_cuda_kernels.runtime.kernel import Kernel
     from hatch_cuda_kernels.runtime.resolve import Candidate, Request
+    from hatch_cuda_kernels.standalone import CompiledSource
 
-__all__ = ["ImageRefusedError", "LoadedKernel", "Loader", "climb"]
+__all__ = ["LOADER", "ImageRefusedError", "LoadedKernel", "Loader", "climb", "load_compiled"]
 
 _NOT_IN_IMAGE: Final = 500
 #: INVALID_IMAGE, NO_BINARY_FOR_GPU, NOT_FOUND: another image of the same kind may do.
@@ -39,11 +43,11 @@ class ImageRefusedError(Exception):
         self.whole_rung = whole_rung
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedKernel:
+class LoadedKernel(NamedTuple):
     """A kernel the driver accepted: handles of the kernel and of the library it is in."""
 
     image: Image
+    lowered: str
     library: Any
     handle: Any
 
@@ -53,7 +57,7 @@ def climb(request: Request, load: Callable[[Image], T], considered: list[Candida
 
     ``load`` raises ImageRefusedError to send the climb on. What a compile raises is raised.
     """
-    for rung in ladder(request.policy):
+    for rung in ladder(request.policy, tier_up=request.tier_up):
         for candidate in _settle(rung(request), load, considered):
             return candidate
     return None
@@ -100,7 +104,7 @@ class Loader:
                 handle = check("cuLibraryGetKernel", cuda().cuLibraryGetKernel(library, lowered.encode()))
             except DriverError as error:
                 raise self._refuse(error, image, lowered, capability) from error
-            return LoadedKernel(image, library, handle)
+            return LoadedKernel(image, lowered, library, handle)
 
     def _library(self, image: Image) -> Any:  # noqa: ANN401 - an opaque handle
         library = self._libraries.get(image.sha256)
@@ -118,3 +122,24 @@ class Loader:
         else:
             self._refused[image.sha256, capability] = reason
         return ImageRefusedError(reason, whole_rung=error.code in _NEXT_RUNG)
+
+
+def load_compiled(compiled: CompiledSource, symbol: Symbol) -> Kernel:
+    """Return a kernel of a stand-alone compile for the current context. Raises ImageRefusedError, DriverError."""
+    from hatch_cuda_kernels.runtime.kernel import Kernel  # noqa: PLC0415 - of no use to the ladder
+
+    context_id, device = current_context_id(), current_device()
+    image = Image(
+        module="source",
+        origin="cached" if compiled.cached else "jitted",
+        arch=compiled.arch,
+        kind=compiled.kind,
+        data=compiled.image,
+        sha256=sha256(compiled.image).hexdigest(),
+    )
+    loaded = LOADER.load(image, symbol.lowered, device.capability)
+    return Kernel(symbol.name, symbol.params, loaded, context_id=context_id, ordinal=device.ordinal)
+
+
+#: The libraries of this process: one image is loaded once, whoever asks for it.
+LOADER: Final = Loader()

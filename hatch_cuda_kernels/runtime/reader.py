@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import mmap
 import sys
-from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import StoreError
 from hatch_cuda_kernels.image import INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, STORE_FOLDER, ModuleIndex
 
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["KernelLine", "StoreReader", "find_store"]
 
 
-@dataclass(frozen=True, slots=True)
-class KernelLine:
+class KernelLine(NamedTuple):
     """One kernel (or variable) as ``kernels.tsv`` lists it."""
 
     key: str

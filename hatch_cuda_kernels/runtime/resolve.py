@@ -1,33 +1,32 @@
 """The ladder: which image a kernel gets on a device, and why not another.
 
-Each rung is a function that yields candidates, best first; the ladder is a tuple of rungs. A candidate is accepted or
+Each rung is a function that yields candidates, best first; a ladder is a tuple of rungs. A candidate is accepted or
 carries the reason it was refused. The table proposes: where a device is at hand the driver decides (see ``loader``).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.arch import ptx_isa_of_driver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from hatch_cuda_kernels.arch import ComputeCapability, SmArch
     from hatch_cuda_kernels.image import Image, ImageRecord, Kind, ModuleIndex, Origin
     from hatch_cuda_kernels.runtime.reader import KernelLine
     from hatch_cuda_kernels.runtime.source import ModuleSource
 
-__all__ = ["POLICIES", "Candidate", "Explanation", "Policy", "Request", "Rung", "candidates", "explain", "ladder"]
+    Rung = Callable[["Request"], Iterator["Candidate"]]
+
+__all__ = ["POLICIES", "Candidate", "Policy", "Request", "candidates", "isa_refusal", "ladder"]
 
 Policy = Literal["compatible", "exact", "prebuilt"]
 POLICIES: Final = ("compatible", "exact", "prebuilt")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(NamedTuple):
     """One question to the ladder: this kernel of this module, on such a device, under such a driver."""
 
     kernel: KernelLine
@@ -39,29 +38,29 @@ class Request:
     driver: tuple[int, int] | None
     """Newest CUDA the driver supports; None when there is no driver to ask, which then limits nothing."""
     policy: Policy
+    tier_up: bool
+    """Whether a recorded exact image goes before a prebuilt one that merely runs."""
     jit: bool
     read: Callable[[ImageRecord], Image]
-    refused: Callable[[str], str | None] = field(default=lambda _: None)
+    refused: Callable[[str], str | None]
     """Why the driver refused an image (by digest) earlier in this process, or None."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One image that was considered, or one that could be compiled."""
+class Candidate(NamedTuple):
+    """One image that was considered, or one that could be compiled (then ``get`` compiles it)."""
 
     origin: Origin
     arch: SmArch
     kind: Kind
     accepted: bool
     reason: str
-    get: Callable[[], Image] | None = field(default=None, repr=False, compare=False)
-    path: Path | None = field(default=None, repr=False, compare=False)
+    get: Callable[[], Image] | None = None
 
     def __str__(self) -> str:
         return f"{'accepted' if self.accepted else 'refused '} {self.origin} {self.arch} {self.kind}: {self.reason}"
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return Candidate, (self.origin, self.arch, self.kind, self.accepted, self.reason)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Candidate, self[:5]
 
     def refuse(self, reason: str) -> Candidate:
         """Return the same candidate, refused."""
@@ -76,43 +75,6 @@ class Candidate:
             "accepted": self.accepted,
             "reason": self.reason,
         }
-
-
-Rung = "Callable[[Request], Iterator[Candidate]]"
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """The ladder for one kernel: every candidate in order, and the one chosen."""
-
-    kernel: str
-    arch: SmArch
-    driver: tuple[int, int] | None
-    chosen: Candidate | None
-    candidates: tuple[Candidate, ...]
-    fixes: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, object]:
-        """Return the JSON object of ``explain --json``."""
-        chosen = self.chosen
-        return {
-            "kernel": self.kernel,
-            "arch": str(self.arch),
-            "driver": None if self.driver is None else f"{self.driver[0]}.{self.driver[1]}",
-            "chosen": chosen and {"origin": chosen.origin, "arch": str(chosen.arch), "kind": chosen.kind},
-            "candidates": [candidate.to_json() for candidate in self.candidates],
-        }
-
-    def __str__(self) -> str:
-        driver = "any driver" if self.driver is None else f"a driver for CUDA {self.driver[0]}.{self.driver[1]}"
-        lines = [f"{self.kernel} on {self.arch} with {driver}:"]
-        for candidate in self.candidates:
-            mark = "->" if candidate is self.chosen else "  "
-            lines.append(f" {mark} {candidate}")
-        if self.chosen is None:
-            lines.append(" no image")
-            lines += [f"  to fix: {fix}" for fix in self.fixes]
-        return "\n".join(lines)
 
 
 def prebuilt_cubins(request: Request) -> Iterator[Candidate]:
@@ -136,43 +98,50 @@ def prebuilt_ptx(request: Request) -> Iterator[Candidate]:
 
 
 def cached(request: Request) -> Iterator[Candidate]:
-    """Rung 3: an image that an earlier JIT compile (or a build on this machine) recorded in the disk cache."""
+    """Rung 3: an image that an earlier process (or a build on this machine) recorded in the disk cache."""
     from hatch_cuda_kernels.runtime.jit import cached_candidates  # noqa: PLC0415 - off the prebuilt path
 
     yield from cached_candidates(request)
 
 
+def linked(request: Request) -> Iterator[Candidate]:
+    """Rung 4: prebuilt PTX the driver does not know, or LTO-IR, finished to a CUBIN by nvJitLink and recorded."""
+    from hatch_cuda_kernels.runtime.linked import linked_candidates  # noqa: PLC0415 - off the prebuilt path
+
+    yield from linked_candidates(request)
+
+
 def jitted(request: Request) -> Iterator[Candidate]:
-    """Rung 5: compile the shipped source to a CUBIN for this device, and record it."""
+    """Rung 5: the shipped source compiled by NVRTC to a CUBIN for this device, and recorded."""
     from hatch_cuda_kernels.runtime.jit import jit_candidates  # noqa: PLC0415 - off the prebuilt path
 
     yield from jit_candidates(request)
 
 
-_LADDERS: Final[dict[str, tuple[Callable[[Request], Iterator[Candidate]], ...]]] = {
-    "compatible": (prebuilt_cubins, prebuilt_ptx, cached, jitted),
-    "exact": (exact_cubins, cached, jitted, other_cubins, prebuilt_ptx),
-    "prebuilt": (prebuilt_cubins, prebuilt_ptx, cached, jitted),
-}
+_COMPATIBLE: Final[tuple[Rung, ...]] = (prebuilt_cubins, prebuilt_ptx, cached, linked, jitted)
+_TIER_UP: Final[tuple[Rung, ...]] = (exact_cubins, cached, other_cubins, prebuilt_ptx, linked, jitted)
+_EXACT: Final[tuple[Rung, ...]] = (exact_cubins, cached, jitted, other_cubins, prebuilt_ptx, linked)
 
 
-def ladder(policy: Policy) -> tuple[Callable[[Request], Iterator[Candidate]], ...]:
-    """Return the rungs of a policy, in order; ``prebuilt`` keeps the JIT rung only to say that it is off."""
-    return _LADDERS[policy]
+def ladder(policy: Policy, *, tier_up: bool = False) -> tuple[Rung, ...]:
+    """Return the rungs of a policy, in order; ``prebuilt`` keeps the compiling rungs only to say that they are off."""
+    if policy == "exact":
+        return _EXACT
+    return _TIER_UP if tier_up else _COMPATIBLE
 
 
 def candidates(request: Request) -> Iterator[Candidate]:
     """Yield the candidates of every rung in order, compiling nothing."""
-    for rung in ladder(request.policy):
+    for rung in ladder(request.policy, tier_up=request.tier_up):
         yield from rung(request)
 
 
-def explain(request: Request, *, fixes: tuple[str, ...] = ()) -> Explanation:
-    """Return every candidate and the first accepted one; reads indexes, compiles nothing."""
-    considered = tuple(candidates(request))
-    chosen = next((candidate for candidate in considered if candidate.accepted), None)
-    arch = request.source.device_arch(request)
-    return Explanation(request.kernel.name, arch, request.driver, chosen, considered, fixes)
+def isa_refusal(isa: tuple[int, int], consumer: tuple[int, int] | None, what: str) -> str | None:
+    """Return why a driver or nvJitLink of CUDA ``consumer`` cannot read PTX of an ISA, or None when it can."""
+    known = None if consumer is None else ptx_isa_of_driver(consumer)
+    if known is None or isa <= known:
+        return None
+    return f"written as PTX ISA {isa[0]}.{isa[1]}, {what} knows up to {known[0]}.{known[1]}"
 
 
 def _prebuilt(request: Request, kind: Kind) -> Iterator[Candidate]:
@@ -181,14 +150,12 @@ def _prebuilt(request: Request, kind: Kind) -> Iterator[Candidate]:
     records = [record for record in request.module.images if record.kind == kind]
     for record in sorted(records, key=lambda record: record.arch.preference(request.capability)):
         reason = _refusal(request, record)
-        yield Candidate(
-            "prebuilt",
-            record.arch,
-            kind,
-            accepted=reason is None,
-            reason=reason or _praise(request, record),
-            get=lambda record=record: request.read(record),  # type: ignore[misc]
-        )
+        praise = reason or _praise(request, record)
+        yield Candidate("prebuilt", record.arch, kind, reason is None, praise, _reader(request, record))
+
+
+def _reader(request: Request, record: ImageRecord) -> Callable[[], Image]:
+    return lambda: request.read(record)
 
 
 def _refusal(request: Request, record: ImageRecord) -> str | None:
@@ -196,22 +163,15 @@ def _refusal(request: Request, record: ImageRecord) -> str | None:
     return (
         record.arch.refusal(request.capability)
         or request.source.stale
-        or (_isa_refusal(request, record) if record.kind == "ptx" else None)
-        or (f"the kernel is not in this image ({request.kernel.lowered})" if _lacks(request, record) else None)
+        or (isa_refusal(record.ptx_isa, request.driver, "the driver") if record.kind == "ptx" else None)
+        or _lack(request, record)
         or request.refused(record.sha256)
     )
 
 
-def _lacks(request: Request, record: ImageRecord) -> bool:
-    return request.kernel.lowered in record.lacks
-
-
-def _isa_refusal(request: Request, record: ImageRecord) -> str | None:
-    known = None if request.driver is None else ptx_isa_of_driver(request.driver)
-    if known is None or record.ptx_isa <= known:
-        return None
-    wrote, knows = (f"{isa[0]}.{isa[1]}" for isa in (record.ptx_isa, known))
-    return f"written as PTX ISA {wrote}, the driver knows up to {knows}"
+def _lack(request: Request, record: ImageRecord) -> str | None:
+    lowered = request.kernel.lowered
+    return f"the kernel is not in this image ({lowered})" if lowered in record.lacks else None
 
 
 def _praise(request: Request, record: ImageRecord) -> str:

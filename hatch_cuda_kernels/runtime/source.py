@@ -45,11 +45,11 @@ class ModuleSource:
             return (self._reader.folder / editable["root"]).resolve()
         return self._reader.source_root(self._index.module)
 
-    def device_arch(self, request: Request) -> SmArch:
+    def device_arch(self, capability: tuple[int, int]) -> SmArch:
         """Return the real architecture to compile for a device, with ``a`` (or ``f``) when the module is built so."""
         suffixes = {record.arch.suffix for record in self._index.images}
         suffix = next((suffix for suffix in ("a", "f") if suffix in suffixes), "")
-        return SmArch.of_device(request.capability, suffix)
+        return SmArch.of_device(capability, suffix)
 
     def job(self, request: Request) -> CompileJob:
         """Return the compile of this module for the request's device, with an unlisted instance as its only name.
@@ -57,7 +57,7 @@ class ModuleSource:
         Raises InputError when the source cannot be read.
         """
         names = self._index.names if request.listed else (request.kernel.key,)
-        return self._job(self.device_arch(request), ("cubin",), names)
+        return self._job(self.device_arch(request.capability), ("cubin",), names)
 
     def _job(self, arch: SmArch, kinds: tuple[Kind, ...], names: tuple[str, ...] | None = None) -> CompileJob:
         from hatch_cuda_kernels.compiler.headers import read_closure  # noqa: PLC0415 - off the prebuilt path

@@ -2,49 +2,83 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+import time
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hatch_cuda_kernels.arch import ComputeCapability, SmArch
-from hatch_cuda_kernels.compiler.names import base_name, normalize_name
-from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, NoImageError
-from hatch_cuda_kernels.image import Image
-from hatch_cuda_kernels.runtime.context import current_context_id, current_device
-from hatch_cuda_kernels.runtime.fixes import suggest_fixes
+from hatch_cuda_kernels.errors import NoImageError
+from hatch_cuda_kernels.runtime.context import context_id_reader, current_context_id, current_device
 from hatch_cuda_kernels.runtime.kernel import Kernel
-from hatch_cuda_kernels.runtime.loader import ImageRefusedError, Loader, climb
-from hatch_cuda_kernels.runtime.reader import KernelLine, StoreReader, find_store
-from hatch_cuda_kernels.runtime.resolve import POLICIES, Candidate, Explanation, Request, candidates
-from hatch_cuda_kernels.runtime.source import ModuleSource
+from hatch_cuda_kernels.runtime.loader import LOADER, climb
+from hatch_cuda_kernels.runtime.lookup import (
+    checked_policy,
+    device_capability,
+    find_kernel,
+    find_variable,
+    make_request,
+    symbol_of,
+)
+from hatch_cuda_kernels.runtime.reader import StoreReader, find_store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from concurrent.futures import Future
     from pathlib import Path
 
-    from hatch_cuda_kernels.image import ImageRecord
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.image import Image
+    from hatch_cuda_kernels.runtime.ahead import WarmUp
+    from hatch_cuda_kernels.runtime.explain import Explanation
     from hatch_cuda_kernels.runtime.kernel import GlobalVariable
     from hatch_cuda_kernels.runtime.loader import LoadedKernel
-    from hatch_cuda_kernels.runtime.resolve import Policy
+    from hatch_cuda_kernels.runtime.plans import PlanCache, PlanInfo
+    from hatch_cuda_kernels.runtime.resolve import Candidate, Policy, Request
 
-__all__ = ["Store", "open_store"]
-
-_LOADER = Loader()
+__all__ = ["KernelStats", "Store", "open_store"]
 
 
-def open_store(package: str | Path, *, policy: Policy = "compatible") -> Store:
-    """Return the store of an import package, or of a folder. Reads nothing; a missing store shows at first use."""
-    return Store(package, policy=policy)
+class KernelStats(NamedTuple):
+    """How one kernel came to be loaded in one context, and how often the store was asked for it since."""
+
+    kernel: str
+    context_id: int
+    origin: str
+    arch: str
+    kind: str
+    seconds: float
+    hits: int
+
+
+class _Key(NamedTuple):
+    name: str
+    module: str | None
+    policy: Policy
+    context_id: int
+
+
+def open_store(package: str | Path, *, policy: Policy = "compatible", tier_up: bool = False, plans: int = 64) -> Store:
+    """Return the store of an import package, or of a folder. Reads nothing; a missing store shows at first use.
+
+    With ``tier_up``, a kernel that got PTX or a CUBIN of an older minor is compiled exactly in the background, for the
+    next process to find. ``plans`` is how many instances ``instantiate`` remembers.
+    """
+    return Store(package, policy=policy, tier_up=tier_up, plans=plans)
 
 
 class Store:
     """The kernels of one package. Thread-safe; every look-up says why it chose what it chose."""
 
-    def __init__(self, package: str | Path, *, policy: Policy = "compatible") -> None:
+    def __init__(
+        self, package: str | Path, *, policy: Policy = "compatible", tier_up: bool = False, plans: int = 64
+    ) -> None:
         self.package = package
-        self.policy = _checked(policy)
-        self._kernels: dict[tuple[str, str | None, str, int], Kernel] = {}
-        self._lock = threading.RLock()
+        self.policy = checked_policy(policy)
+        self.tier_up = tier_up
+        self._hot: dict[int, dict[str, Kernel]] = {}
+        self._kernels: dict[_Key, tuple[Kernel, float]] = {}
+        self._locks: dict[_Key, threading.Lock] = {}
+        self._plan_capacity = plans
 
     def __repr__(self) -> str:
         return f"<Store {str(self.package)!r}>"
@@ -54,19 +88,47 @@ class Store:
         """The store's folder. Raises StoreError when there is none."""
         return find_store(self.package)
 
+    @cached_property
+    def kernels(self) -> tuple[str, ...]:
+        """Names of all kernels the store lists, each once, as they were written."""
+        return tuple(dict.fromkeys(line.name for line in self._reader.lines() if not line.key.startswith("&")))
+
     def get_kernel(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> Kernel:
         """Return a kernel, loaded for the current context (device 0's primary context where none is current).
 
         ``name`` is as in the manifest, or any instance of a template a module declares, which is then compiled and
         recorded. Raises KernelNotFoundError, NoImageError with every candidate's reason, or CompileError.
         """
-        key = (name, module, policy or self.policy, current_context_id())
-        kernel = self._kernels.get(key)
-        if kernel is None:
-            with self._lock:
-                kernel = self._kernels.get(key) or self._load(key)
-                self._kernels[key] = kernel
-        return kernel
+        if module is None and policy is None:
+            try:
+                kernel = self._hot[self._context_id()[1]][name]
+            except KeyError:
+                pass
+            else:
+                kernel.hits += 1
+                return kernel
+        return self._get(_Key(name, module, policy or self.policy, current_context_id()))
+
+    async def aget_kernel(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> Kernel:
+        """Return ``get_kernel``'s kernel without holding the event loop up while it is loaded or compiled."""
+        from asyncio import wrap_future  # noqa: PLC0415 - its caller has it
+
+        from hatch_cuda_kernels.runtime.ahead import in_context  # noqa: PLC0415 - off the prebuilt path
+
+        current_context_id()
+        return await wrap_future(in_context(partial(self.get_kernel, name, module=module, policy=policy)))
+
+    def instantiate(self, template: str, **arguments: Any) -> Kernel:  # noqa: ANN401 - rendered as text
+        """Return the instance of a declared pattern at these template arguments, remembering recent ones.
+
+        Raises InputError for arguments that are not the pattern's, and what ``get_kernel`` raises.
+        """
+        key = (template, frozenset(arguments.items()), current_context_id())
+        return self._plans.get(key, lambda: self._instantiate(template, arguments))
+
+    def plan_info(self) -> PlanInfo:
+        """Return capacity, size, hits, misses and evictions of ``instantiate``'s memory."""
+        return self._plans.info()
 
     def get_global(self, name: str, *, module: str | None = None) -> GlobalVariable:
         """Return a variable the manifest lists under ``globals``: address in the current context and size in bytes.
@@ -74,9 +136,8 @@ class Store:
         The variable is that of the image which the module's listed kernels are loaded from; an instance that was
         compiled on demand has its own, see ``Kernel.get_global``. Raises KernelNotFoundError.
         """
-        line = self._one(self._reader.find(f"&{normalize_name(name)}"), name, module)
-        first = next(other for other in self._reader.lines() if other.module == line.module and other.key[0] != "&")
-        return self.get_kernel(first.name, module=line.module).get_global(line.lowered)
+        variable, kernel = find_variable(self._reader, name, module)
+        return self.get_kernel(kernel.name, module=variable.module).get_global(variable.lowered)
 
     def find_image(
         self,
@@ -96,8 +157,14 @@ class Store:
         considered: list[Candidate] = []
         image = climb(request, lambda image: image, considered)
         if image is None:
-            raise self._no_image(request, considered)
+            raise _no_image(request, considered)
         return image
+
+    def compile_async(self, kernel: str, *, arch: str | SmArch, policy: Policy = "exact") -> Future[Image]:
+        """Start ``find_image`` in the background; NVRTC runs without the GIL. The Future raises what it raises."""
+        from hatch_cuda_kernels.runtime.ahead import background  # noqa: PLC0415 - off the prebuilt path
+
+        return background().submit(self.find_image, kernel, arch=arch, policy=policy)
 
     def explain(
         self,
@@ -112,45 +179,103 @@ class Store:
 
         Without ``arch`` it asks about the current device, whose driver is asked too: what it refuses says so.
         """
+        from hatch_cuda_kernels.runtime.explain import explain  # noqa: PLC0415 - off the prebuilt path
+
         request = self._request(kernel, module, policy, arch, driver)
-        asks_driver = arch is None
-        considered = list(_considered(request, asks_driver=asks_driver))
-        chosen = next((candidate for candidate in considered if candidate.accepted), None)
-        fixes = suggest_fixes(request, considered) if chosen is None else ()
-        return Explanation(
-            request.kernel.name, request.source.device_arch(request), request.driver, chosen, tuple(considered), fixes
+        return explain(request, None if arch is not None else partial(_load, request))
+
+    def warm_up(
+        self,
+        kernels: Sequence[str] | None = None,
+        devices: Sequence[int] | None = None,
+        *,
+        progress: bool | Callable[[int, int, str], None] = False,
+    ) -> WarmUp:
+        """Load kernels (default: all listed) ahead of need, on devices by ordinal (default: the current context's).
+
+        ``progress`` True prints a line; a function is called with (done, total, kernel). Returns counts by origin and
+        seconds.
+        """
+        from hatch_cuda_kernels.runtime.ahead import warm_up  # noqa: PLC0415 - off the prebuilt path
+
+        return warm_up(self, kernels, devices, progress=progress)
+
+    def is_loaded(self, name: str) -> bool:
+        """Return whether ``get_kernel`` would answer from memory in the current context."""
+        return name in self._hot.get(current_context_id(), {})
+
+    def stats(self) -> tuple[KernelStats, ...]:
+        """Return, for each kernel loaded through this store, its origin, image, load time in seconds, and hits."""
+        return tuple(
+            KernelStats(
+                kernel.name,
+                key.context_id,
+                kernel.image.origin,
+                str(kernel.image.arch),
+                kernel.image.kind,
+                seconds,
+                kernel.hits,
+            )
+            for key, (kernel, seconds) in list(self._kernels.items())
         )
 
     def contents(self) -> dict[str, Any]:
         """Return what is inside, as ``inspect --json`` prints it."""
-        modules: dict[str, Any] = {
-            index.module: {
-                "kernels": {},
-                "images": [image.to_json() for image in index.images],
-                "toolchain": index.toolchain,
-                "source_sha256": index.source_sha256,
-            }
-            for index in self._reader.modules()
-        }
-        for line in self._reader.lines():
-            if not line.key.startswith("&"):
-                symbol = {"lowered": line.lowered, "params": list(line.params)}
-                modules[line.module]["kernels"][line.name] = symbol
-        return {"modules": modules}
+        from hatch_cuda_kernels.runtime.contents import contents  # noqa: PLC0415 - off the prebuilt path
+
+        return contents(self._reader)
 
     @cached_property
     def _reader(self) -> StoreReader:
         return StoreReader(self.path)
 
-    def _load(self, key: tuple[str, str | None, str, int]) -> Kernel:
-        name, module, policy, context_id = key
-        request = self._request(name, module, _checked(policy), None, None)
+    @cached_property
+    def _context_id(self) -> Callable[[], tuple[Any, Any]]:
+        return context_id_reader()
+
+    @cached_property
+    def _plans(self) -> PlanCache:
+        from hatch_cuda_kernels.runtime.plans import PlanCache  # noqa: PLC0415 - off the prebuilt path
+
+        return PlanCache(self._plan_capacity)
+
+    def _instantiate(self, template: str, arguments: dict[str, Any]) -> Kernel:
+        from hatch_cuda_kernels.runtime.plans import render_instance  # noqa: PLC0415 - off the prebuilt path
+
+        name, module = render_instance(self._reader, template, arguments)
+        return self.get_kernel(name, module=module)
+
+    def _get(self, key: _Key) -> Kernel:
+        """Return a memoised kernel or load it, once however many threads ask."""
+        with self._locks.setdefault(key, threading.Lock()):
+            known = self._kernels.get(key)
+            if known is not None:
+                known[0].hits += 1
+                return known[0]
+            start = time.perf_counter()
+            kernel = self._load(key)
+            self._kernels[key] = kernel, time.perf_counter() - start
+        if key.module is None and key.policy == self.policy:
+            self._hot.setdefault(key.context_id, {})[key.name] = kernel
+        return kernel
+
+    def _load(self, key: _Key) -> Kernel:
+        request = self._request(key.name, key.module, key.policy, None, None)
         considered: list[Candidate] = []
-        loaded = climb(request, lambda image: _load(request, image), considered)
+        loaded = climb(request, partial(_load, request), considered)
         if loaded is None:
-            raise self._no_image(request, considered)
-        lowered, params = _symbol(request, loaded.image)
-        return Kernel(request.kernel.name, params, loaded, lowered, context_id)
+            raise _no_image(request, considered)
+        image = loaded.image
+        if (
+            self.tier_up
+            and image.origin == "prebuilt"
+            and (image.kind, image.arch.capability) != ("cubin", request.capability)
+        ):
+            from hatch_cuda_kernels.runtime.ahead import tier_up  # noqa: PLC0415 - off the prebuilt path
+
+            tier_up(request)
+        params = symbol_of(request, image)[1]
+        return Kernel(request.kernel.name, params, loaded, context_id=key.context_id, ordinal=current_device().ordinal)
 
     def _request(
         self,
@@ -160,109 +285,30 @@ class Store:
         arch: str | SmArch | None,
         driver: tuple[int, int] | None,
     ) -> Request:
-        line, listed = self._find(name, module)
+        found = find_kernel(self._reader, name, module)
         if arch is None:
+            current_context_id()
             device = current_device()
             capability, driver = device.capability, driver or device.driver
         else:
-            capability = _capability(arch)
-        return Request(
-            kernel=line,
-            listed=listed,
-            module=self._reader.module(line.module),
-            source=ModuleSource(self._reader, line.module),
+            capability = device_capability(arch)
+        return make_request(
+            self._reader,
+            LOADER,
+            found=found,
             capability=capability,
             driver=driver,
-            policy=_checked(policy or self.policy),
-            jit=os.environ.get("HATCH_CUDA_KERNELS_JIT", "1") != "0",
-            read=lambda record: self._read(line.module, record),
-            refused=lambda sha256: _LOADER.refusal(sha256, capability),
+            policy=checked_policy(policy or self.policy),
+            tier_up=self.tier_up,
         )
-
-    def _find(self, name: str, module: str | None) -> tuple[KernelLine, bool]:
-        """Return a kernel's line and whether the manifest lists it. Raises KernelNotFoundError."""
-        key = normalize_name(name)
-        lines = self._reader.find(key)
-        if not lines and "<" in key:
-            instances = {line.module: line for line in self._reader.find_instances(base_name(key))}
-            if instances or module is not None:
-                found = module or self._one(list(instances.values()), name, module).module
-                return KernelLine(key, found, "", (), name), False
-        return self._one(lines, name, module), True
-
-    def _one(self, lines: list[KernelLine], name: str, module: str | None) -> KernelLine:
-        lines = [line for line in lines if module in {None, line.module}]
-        if len(lines) == 1:
-            return lines[0]
-        if lines:
-            modules = ", ".join(line.module for line in lines)
-            raise KernelNotFoundError(
-                name, str(self.path), hint=f"several modules have it, name one with module=: {modules}"
-            )
-        from difflib import get_close_matches  # noqa: PLC0415 - only for the message
-
-        names = [line.name for line in self._reader.lines()]
-        raise KernelNotFoundError(name, str(self.path), get_close_matches(name, names))
-
-    def _read(self, module: str, record: ImageRecord) -> Image:
-        return Image(
-            module=module,
-            origin="prebuilt",
-            arch=record.arch,
-            kind=record.kind,
-            data=self._reader.read_image(module, record),
-            sha256=record.sha256,
-            path=self._reader.image_path(module, record),
-        )
-
-    def _no_image(self, request: Request, considered: list[Candidate]) -> NoImageError:
-        arch = f"sm_{request.capability.major}{request.capability.minor}"
-        return NoImageError(request.kernel.name, arch, considered, suggest_fixes(request, considered))
-
-
-def _considered(request: Request, *, asks_driver: bool) -> list[Candidate]:
-    """Return every candidate; with a driver to ask, the ones before the chosen are really loaded."""
-    if not asks_driver:
-        return list(candidates(request))
-    considered: list[Candidate] = []
-    decided = False
-    for candidate in candidates(request):
-        if candidate.accepted and candidate.get is not None and candidate.origin != "jitted" and not decided:
-            try:
-                _load(request, candidate.get())
-            except ImageRefusedError as refusal:
-                considered.append(candidate.refuse(str(refusal)))
-                continue
-        decided = decided or candidate.accepted
-        considered.append(candidate)
-    return considered
 
 
 def _load(request: Request, image: Image) -> LoadedKernel:
-    return _LOADER.load(image, _symbol(request, image)[0], request.capability)
+    return LOADER.load(image, symbol_of(request, image)[0], request.capability)
 
 
-def _symbol(request: Request, image: Image) -> tuple[str, tuple[str, ...]]:
-    """Return the lowered name and parameter types: the store's for a listed kernel, else what the compile recorded."""
-    if request.listed:
-        return request.kernel.lowered, request.kernel.params
-    key = request.kernel.key
-    found = next(symbol for symbol in image.kernels if normalize_name(symbol.name) == key)
-    return found.lowered, found.params
+def _no_image(request: Request, considered: list[Candidate]) -> NoImageError:
+    from hatch_cuda_kernels.runtime.fixes import suggest_fixes  # noqa: PLC0415 - only for the error
 
-
-def _capability(arch: str | SmArch) -> ComputeCapability:
-    try:
-        parsed = SmArch.parse(arch) if isinstance(arch, str) else arch
-    except ValueError as error:
-        raise InputError(f"{error}; an imagined device is written like sm_90") from error
-    if parsed.virtual:
-        raise InputError(f"{parsed} is no device; write {parsed.real}")
-    return parsed.capability
-
-
-def _checked(policy: str) -> Policy:
-    for known in POLICIES:
-        if policy == known:
-            return known
-    raise InputError(f"unknown policy {policy!r}; it is one of {', '.join(POLICIES)}")
+    arch = f"sm_{request.capability.major}{request.capability.minor}"
+    return NoImageError(request.kernel.name, arch, considered, suggest_fixes(request, considered))

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-__all__ = ["stream_address"]
+__all__ = ["CURRENT_STREAM", "current_stream", "stream_address"]
 
 
-def stream_address(stream: Any, args: Sequence[Any]) -> int:  # noqa: ANN401 - any framework's stream
+def stream_address(stream: Any) -> int:  # noqa: ANN401 - any framework's stream
     """Return a stream's handle as a number.
 
-    ``stream`` is an int, anything with ``__cuda_stream__`` (cuda.core protocol), or a framework's stream object. None
-    means the current stream of the framework that owns the first array among ``args``, else the legacy default stream.
-    Raises TypeError for anything else.
+    ``stream`` is an int, anything with ``__cuda_stream__`` (cuda.core protocol), or a framework's stream object. Raises
+    TypeError for anything else.
     """
-    if stream is None:
-        return _current_stream(args)
     if isinstance(stream, int):
         return stream
     protocol = getattr(stream, "__cuda_stream__", None)
@@ -35,15 +32,46 @@ def stream_address(stream: Any, args: Sequence[Any]) -> int:  # noqa: ANN401 - a
         raise TypeError(f"not a CUDA stream: {stream!r}") from None
 
 
-def _current_stream(args: Sequence[Any]) -> int:
+def current_stream(args: Sequence[Any], ordinal: int) -> int:
+    """Return the current stream, on a device, of the framework that owns the first array among ``args``.
+
+    0, the legacy default stream, where no argument belongs to a framework with streams.
+    """
     for arg in args:
-        torch = sys.modules.get("torch")
-        if torch is not None and getattr(arg, "is_cuda", False):
-            # The public torch.cuda.current_stream() builds an object in 4 us; this is what it calls.
-            return int(torch._C._cuda_getCurrentRawStream(arg.device.index))  # noqa: SLF001
-        if type(arg).__module__.partition(".")[0] == "cupy":
-            return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
-        interface = getattr(arg, "__cuda_array_interface__", None)
-        if interface is not None:
-            return int(interface.get("stream") or 0)
+        stream = CURRENT_STREAM[type(arg)](arg, ordinal)
+        if stream is not None:
+            return stream
     return 0
+
+
+class _CurrentStreams(dict[type, "Callable[[Any, int], int | None]"]):
+    """How to ask for the current stream, by an argument's type; None means that the type has no say."""
+
+    def __missing__(self, kind: type) -> Callable[[Any, int], int | None]:
+        def first(arg: Any, ordinal: int) -> int | None:  # noqa: ANN401
+            reader = self[kind] = _reader_for(arg)
+            return reader(arg, ordinal)
+
+        return first
+
+
+def _reader_for(arg: Any) -> Callable[[Any, int], int | None]:  # noqa: ANN401
+    if hasattr(arg, "is_cuda") and "torch" in sys.modules:
+        # The public torch.cuda.current_stream() builds an object in 4 us; this is what it calls.
+        raw = sys.modules["torch"]._C._cuda_getCurrentRawStream  # noqa: SLF001
+        return lambda _, ordinal: raw(ordinal)
+    if type(arg).__module__.partition(".")[0] == "cupy":
+        current = sys.modules["cupy"].cuda.get_current_stream
+        return lambda *_: current().ptr
+    return _interface_stream if hasattr(arg, "__cuda_array_interface__") else _no_stream
+
+
+def _interface_stream(array: Any, _: int) -> int | None:  # noqa: ANN401
+    return array.__cuda_array_interface__.get("stream")  # type: ignore[no-any-return]
+
+
+def _no_stream(*_: object) -> None:
+    """Answer for types that belong to no framework with streams."""
+
+
+CURRENT_STREAM: Final = _CurrentStreams({int: _no_stream, float: _no_stream, type(None): _no_stream})

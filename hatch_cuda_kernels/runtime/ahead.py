@@ -1,0 +1,110 @@
+"""Work ahead of need: warm-up, compiles in the background, kernels for coroutines."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.runtime.notices import LOGGER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from hatch_cuda_kernels.runtime.resolve import Request
+    from hatch_cuda_kernels.runtime.store import Store
+
+__all__ = ["WarmUp", "background", "in_context", "tier_up", "warm_up"]
+
+T = TypeVar("T")
+
+
+class WarmUp(NamedTuple):
+    """What a warm-up did: kernels loaded by origin, those already loaded, and the seconds it took."""
+
+    prebuilt: int
+    cached: int
+    jitted: int
+    already: int
+    seconds: float
+
+
+@cache
+def background() -> ThreadPoolExecutor:
+    """Return the threads that compile in the background; the interpreter waits for them at its end.
+
+    NVRTC's front end runs one compile at a time in a process, so two threads are enough to overlap its other phases.
+    """
+    return ThreadPoolExecutor(2, thread_name_prefix="hatch-cuda-kernels")
+
+
+def in_context(work: Callable[[], T]) -> Future[T]:
+    """Run ``work`` in a background thread with the context that is current here."""
+    driver = cuda()
+    context = check("cuCtxGetCurrent", driver.cuCtxGetCurrent())
+
+    def run() -> T:
+        check("cuCtxSetCurrent", driver.cuCtxSetCurrent(context))
+        return work()
+
+    return background().submit(run)
+
+
+def warm_up(
+    store: Store, kernels: Sequence[str] | None, devices: Sequence[int] | None, *, progress: bool | Callable[..., None]
+) -> WarmUp:
+    """Load kernels (default: all listed) on devices (default: the current one); see ``Store.warm_up``."""
+    names = list(store.kernels if kernels is None else kernels)
+    tell = _printer if progress is True else progress
+    counts = dict.fromkeys(("prebuilt", "cached", "jitted", "already"), 0)
+    start = time.perf_counter()
+    steps = [(device, name) for device in (devices if devices is not None else (None,)) for name in names]
+    for done, (device, name) in enumerate(steps, start=1):
+        with _device_current(device):
+            known = store.is_loaded(name)
+            kernel = store.get_kernel(name)
+        counts["already" if known else kernel.image.origin] += 1
+        if callable(tell):
+            tell(done, len(steps), name)
+    return WarmUp(**counts, seconds=time.perf_counter() - start)
+
+
+def tier_up(request: Request) -> None:
+    """Compile the exact CUBIN for the next process, in the background; a failure is logged and forgotten."""
+    from hatch_cuda_kernels.runtime.jit import cached_candidates, jit_candidates  # noqa: PLC0415 - off the fast path
+
+    if any(candidate.accepted for candidate in cached_candidates(request)):
+        return
+    for candidate in jit_candidates(request):
+        if candidate.accepted and candidate.get is not None:
+            background().submit(_quietly, candidate.get)
+
+
+def _quietly(compile_exact: Callable[[], object]) -> None:
+    try:
+        compile_exact()
+    except Exception as error:  # noqa: BLE001 - nobody waits for it, and the kernel in use works
+        LOGGER.info("the exact image could not be compiled in the background: %s", error)
+
+
+@contextmanager
+def _device_current(ordinal: int | None) -> Iterator[None]:
+    """Make a device's primary context current for the body."""
+    if ordinal is None:
+        yield
+        return
+    driver = cuda()
+    device = check("cuDeviceGet", driver.cuDeviceGet(ordinal))
+    context = check("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(device))
+    check("cuCtxPushCurrent", driver.cuCtxPushCurrent(context))
+    try:
+        yield
+    finally:
+        check("cuCtxPopCurrent", driver.cuCtxPopCurrent())
+
+
+def _printer(done: int, total: int, name: str) -> None:
+    print(f"\rloading kernels {done}/{total} {name}\x1b[K", end="\n" if done == total else "", flush=True)  # noqa: T201

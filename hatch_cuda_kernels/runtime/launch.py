@@ -1,0 +1,124 @@
+"""The launch function of a kernel, generated for its signature: a launch is counted in tenths of microseconds.
+
+For ``(f32, ptr, u64)`` it reads as below. What struct rejects takes a slower path that converts or explains.
+
+    def launch(gx, gy, gz, bx, by, bz, shared, stream, *args):
+        if context_id(current)[1] != loaded_for:
+            check_context()
+        slot = pop()  # or a new one
+        try:
+            a0, a1, a2 = args
+            pack(slot.buffer, 0, a0 if a0.__class__ in plain else p0(a0), readers[a1.__class__](a1), ...)
+        except rejected:
+            repack(slot.buffer, args)
+        if stream is None:
+            stream = streams[a1.__class__](a1, ordinal)
+            if stream is None:
+                stream = current_stream(args, ordinal)
+        status = cu_launch(handle, gx, gy, gz, bx, by, bz, shared, stream, 0, slot.extra)[0]
+        push(slot)
+        if status is not success:
+            fail(status)
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any, Final
+
+from hatch_cuda_kernels.driver import cuda
+from hatch_cuda_kernels.runtime.arguments import PLAIN_NUMBERS, Slot, preparer
+from hatch_cuda_kernels.runtime.arrays import ADDRESS_READERS
+from hatch_cuda_kernels.runtime.streams import CURRENT_STREAM, current_stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hatch_cuda_kernels.runtime.arguments import Signature
+    from hatch_cuda_kernels.runtime.kernel import Kernel
+
+__all__ = ["make_launch"]
+
+_TEMPLATE: Final = """
+def launch(gx, gy, gz, bx, by, bz, shared, stream, *args):
+    if context_id(current)[1] != loaded_for:
+        check_context()
+    try:
+        slot = pop()
+    except IndexError:
+        slot = new_slot(size)
+    try:
+        {unpack}
+        pack(slot.buffer, 0{values})
+    except rejected:
+        repack(slot.buffer, args)
+    if stream is None:
+        stream = {first_stream}
+        if stream is None:
+            stream = current_stream(args, ordinal)
+    status = cu_launch(handle, gx, gy, gz, bx, by, bz, shared, stream, 0, slot.extra)[0]
+    push(slot)
+    if status is not success:
+        fail(status)
+"""
+
+
+def make_launch(kernel: Kernel, signature: Signature) -> Callable[..., None]:
+    """Return ``launch(gx, gy, gz, bx, by, bz, shared, stream, *args)`` for a loaded kernel.
+
+    It raises ArgumentError, StaleKernelError or DriverError. A buffer belongs to one launch at a time, because the
+    bindings release the GIL during the call.
+    """
+    driver = cuda()
+    free: list[Slot] = []
+    names: dict[str, Any] = {
+        "context_id": driver.cuCtxGetId,
+        "current": driver.CUcontext(0),  # NULL: the current context (CUDA Driver API, cuCtxGetId)
+        "loaded_for": kernel.context_id,
+        "check_context": kernel.check_context,
+        "pop": free.pop,
+        "push": free.append,
+        "new_slot": Slot,
+        "size": max(signature.layout.size, 1),
+        "pack": signature.layout.pack_into,
+        "rejected": (struct.error, TypeError, ValueError, OverflowError),
+        "repack": _repacker(signature),
+        "plain": PLAIN_NUMBERS,
+        "readers": ADDRESS_READERS,
+        "streams": CURRENT_STREAM,
+        "current_stream": current_stream,
+        "ordinal": kernel.ordinal,
+        "cu_launch": driver.cuLaunchKernel,
+        "handle": kernel.handle,
+        "success": driver.CUresult.CUDA_SUCCESS,
+        "fail": kernel.fail_launch,
+    }
+    names |= {f"p{index}": preparer(param) for index, param in enumerate(signature.params)}
+    exec(_source(signature), names)  # noqa: S102 - the text is made of positions only, see _source
+    return names["launch"]  # type: ignore[no-any-return]
+
+
+def _source(signature: Signature) -> str:
+    """Fill the template in. Nothing of the kernel but its parameters' positions and types gets into the text."""
+    pointers = signature.pointers
+    values = [_value(index, is_pointer=index in pointers) for index in range(len(signature.params))]
+    names = "".join(f"a{index}, " for index in range(len(signature.params)))
+    return _TEMPLATE.format(
+        unpack=f"{names}= args" if names else "() = args",
+        values="".join(f", {value}" for value in values),
+        first_stream=f"streams[a{pointers[0]}.__class__](a{pointers[0]}, ordinal)" if pointers else "None",
+    )
+
+
+def _value(index: int, *, is_pointer: bool) -> str:
+    name = f"a{index}"
+    if is_pointer:
+        return f"readers[{name}.__class__]({name})"
+    return f"{name} if {name}.__class__ in plain else p{index}({name})"
+
+
+def _repacker(signature: Signature) -> Callable[[Any, Sequence[Any]], None]:
+    def repack(buffer: Any, args: Sequence[Any]) -> None:  # noqa: ANN401 - a ctypes buffer
+        signature.layout.pack_into(buffer, 0, *signature.convert(args))
+
+    return repack

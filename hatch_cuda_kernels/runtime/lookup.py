@@ -1,0 +1,125 @@
+"""From a kernel's name to a request for the ladder."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels.arch import ComputeCapability, SmArch
+from hatch_cuda_kernels.compiler.names import base_name, normalize_name
+from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
+from hatch_cuda_kernels.image import Image
+from hatch_cuda_kernels.runtime.reader import KernelLine
+from hatch_cuda_kernels.runtime.resolve import POLICIES, Request
+from hatch_cuda_kernels.runtime.source import ModuleSource
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.image import ImageRecord
+    from hatch_cuda_kernels.runtime.loader import Loader
+    from hatch_cuda_kernels.runtime.reader import StoreReader
+    from hatch_cuda_kernels.runtime.resolve import Policy
+
+__all__ = ["checked_policy", "device_capability", "find_kernel", "find_variable", "make_request", "symbol_of"]
+
+
+def find_kernel(reader: StoreReader, name: str, module: str | None) -> tuple[KernelLine, bool]:
+    """Return a kernel's line and whether the manifest lists it.
+
+    An unlisted instance belongs to the module that lists others of its template. Raises KernelNotFoundError.
+    """
+    key = normalize_name(name)
+    lines = reader.find(key)
+    if not lines and "<" in key:
+        instances = {line.module: line for line in reader.find_instances(base_name(key))}
+        if instances or module is not None:
+            found = module or _one(reader, list(instances.values()), name, module).module
+            return KernelLine(key, found, "", (), name), False
+    return _one(reader, lines, name, module), True
+
+
+def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[KernelLine, KernelLine]:
+    """Return a listed variable's line and that of a kernel of its module. Raises KernelNotFoundError."""
+    variable = _one(reader, reader.find(f"&{normalize_name(name)}"), name, module)
+    same_module = (line for line in reader.lines() if line.module == variable.module and not line.key.startswith("&"))
+    return variable, next(same_module)
+
+
+def make_request(
+    reader: StoreReader,
+    loader: Loader,
+    *,
+    found: tuple[KernelLine, bool],
+    capability: ComputeCapability,
+    driver: tuple[int, int] | None,
+    policy: Policy,
+    tier_up: bool,
+) -> Request:
+    """Return the ladder's question about a kernel, with the environment as it is now."""
+    kernel, listed = found
+    return Request(
+        kernel=kernel,
+        listed=listed,
+        module=reader.module(kernel.module),
+        source=ModuleSource(reader, kernel.module),
+        capability=capability,
+        driver=driver,
+        policy=policy,
+        tier_up=tier_up,
+        jit=os.environ.get("HATCH_CUDA_KERNELS_JIT", "1") != "0",
+        read=lambda record: _read(reader, kernel.module, record),
+        refused=lambda sha256: loader.refusal(sha256, capability),
+    )
+
+
+def symbol_of(request: Request, image: Image) -> tuple[str, tuple[str, ...]]:
+    """Return the lowered name and parameter types: the store's for a listed kernel, else what the compile recorded."""
+    if request.listed:
+        return request.kernel.lowered, request.kernel.params
+    key = request.kernel.key
+    found = next(symbol for symbol in image.kernels if normalize_name(symbol.name) == key)
+    return found.lowered, found.params
+
+
+def device_capability(arch: str | SmArch) -> ComputeCapability:
+    """Return the compute capability an imagined device ``sm_90`` has. Raises InputError for anything else."""
+    try:
+        parsed = SmArch.parse(arch) if isinstance(arch, str) else arch
+    except ValueError as error:
+        raise InputError(f"{error}; an imagined device is written like sm_90") from error
+    if parsed.virtual:
+        raise InputError(f"{parsed} is no device; write {parsed.real}")
+    return parsed.capability
+
+
+def checked_policy(policy: str) -> Policy:
+    """Return the policy. Raises InputError for a word that is none."""
+    for known in POLICIES:
+        if policy == known:
+            return known
+    raise InputError(f"unknown policy {policy!r}; it is one of {', '.join(POLICIES)}")
+
+
+def _one(reader: StoreReader, lines: list[KernelLine], name: str, module: str | None) -> KernelLine:
+    lines = [line for line in lines if module in {None, line.module}]
+    if len(lines) == 1:
+        return lines[0]
+    where = str(reader.folder)
+    if lines:
+        modules = ", ".join(line.module for line in lines)
+        raise KernelNotFoundError(name, where, hint=f"several modules have it, name one with module=: {modules}")
+    from difflib import get_close_matches  # noqa: PLC0415 - only for the message
+
+    names = [line.name for line in reader.lines()]
+    raise KernelNotFoundError(name, where, get_close_matches(name, names))
+
+
+def _read(reader: StoreReader, module: str, record: ImageRecord) -> Image:
+    return Image(
+        module=module,
+        origin="prebuilt",
+        arch=record.arch,
+        kind=record.kind,
+        data=reader.read_image(module, record),
+        sha256=record.sha256,
+        path=reader.image_path(module, record),
+    )

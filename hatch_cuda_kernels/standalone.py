@@ -1,0 +1,138 @@
+"""Compile source text without a store: to PTX, to a CUBIN, now or in the background, and load what came out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.cache import Entry, open_cache
+from hatch_cuda_kernels.compiler.headers import VIRTUAL_ROOT, Closure, read_closure
+from hatch_cuda_kernels.compiler.job import CompileJob
+from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
+from hatch_cuda_kernels.options import NvrtcOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from concurrent.futures import Future
+
+    from hatch_cuda_kernels.image import Kind, Symbol
+    from hatch_cuda_kernels.runtime.kernel import Kernel
+
+__all__ = ["CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"]
+
+
+class CompiledSource(NamedTuple):
+    """A compiled source: its image and the kernels in it."""
+
+    image: bytes
+    kind: Kind
+    arch: SmArch
+    kernels: tuple[Symbol, ...]
+    log: str
+    """NVRTC's warnings."""
+    cached: bool
+    """Whether it came from the disk cache."""
+
+    @property
+    def lowered_names(self) -> dict[str, str]:
+        """Each name expression (and every other kernel's plain name) with its lowered name."""
+        return {symbol.name: symbol.lowered for symbol in self.kernels}
+
+    def get_kernel(self, name: str) -> Kernel:
+        """Return a kernel loaded for the current context.
+
+        Raises KernelNotFoundError, ImageRefusedError where the driver cannot use the image, or DriverError.
+        """
+        from hatch_cuda_kernels.runtime.loader import load_compiled  # noqa: PLC0415 - needs a driver
+
+        symbol = next((symbol for symbol in self.kernels if name in {symbol.name, symbol.lowered}), None)
+        if symbol is None:
+            raise KernelNotFoundError(name, "the compiled source", tuple(self.lowered_names))
+        return load_compiled(self, symbol)
+
+
+def compile_to_ptx(source: str, *, arch: str | SmArch, **settings: Any) -> CompiledSource:  # noqa: ANN401
+    """Compile CUDA C++ text to PTX. Arguments and errors are those of ``compile_to_cubin``."""
+    return _compile(source, "ptx", arch, settings)
+
+
+def compile_to_cubin(source: str, *, arch: str | SmArch, **settings: Any) -> CompiledSource:  # noqa: ANN401
+    """Compile CUDA C++ text to a CUBIN.
+
+    ``arch`` is ``sm_90`` or ``compute_90``, suffixes included. Settings: ``options`` (NvrtcOptions), ``names`` (name
+    expressions to instantiate), ``headers`` (mapping of include name to text), ``root`` (a folder that includes of the
+    text and ``options.include`` are relative to; only headers found in it or in ``headers`` are seen), ``use_cache``
+    (default True: the disk cache). Raises CompileError with NVRTC's log, ToolchainError, or InputError.
+    """
+    return _compile(source, "cubin", arch, settings)
+
+
+def compile_async(source: str, *, arch: str | SmArch, kind: Kind = "cubin", **settings: Any) -> Future[CompiledSource]:  # noqa: ANN401
+    """Start a compile in the background and return its Future; NVRTC runs without the GIL."""
+    from hatch_cuda_kernels.runtime.ahead import background  # noqa: PLC0415 - starts threads
+
+    return background().submit(_compile, source, kind, arch, settings)
+
+
+def _compile(source: str, kind: Kind, arch: str | SmArch, settings: dict[str, Any]) -> CompiledSource:
+    from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415 - loads NVRTC
+    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # noqa: PLC0415
+
+    use_cache = settings.pop("use_cache", True)
+    job = _job(source, kind, arch, **settings)
+    key = job.key(kind, load_toolchain())
+    entry = open_cache().get(key) if use_cache else None
+    cached = entry is not None
+    if entry is None:
+        entry = Entry.of(job, kind, compile_job(job))
+        if use_cache:
+            open_cache().put(entry)
+    return CompiledSource(entry.image, kind, entry.arch, entry.kernels, entry.log, cached)
+
+
+def _job(
+    source: str,
+    kind: Kind,
+    arch: str | SmArch,
+    *,
+    options: NvrtcOptions | None = None,
+    names: Sequence[str] = (),
+    headers: Mapping[str, str] | None = None,
+    root: Path | str | None = None,
+) -> CompileJob:
+    try:
+        parsed = SmArch.parse(arch) if isinstance(arch, str) else arch
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    options = options or NvrtcOptions()
+    return CompileJob.from_closure(
+        _closure(source, headers or {}, options, root),
+        module="source",
+        source_path="source.cu",
+        options=options,
+        arch=parsed.real,
+        kinds=(kind,),
+        names=tuple(names),
+    )
+
+
+def _closure(source: str, headers: Mapping[str, str], options: NvrtcOptions, root: Path | str | None) -> Closure:
+    """Return the closure of a text: what it includes of the files below ``root``, and headers given as text."""
+    if root is not None:
+        found = read_closure(
+            Path(root), "source.cu", text=source, include=options.include, pre_include=options.pre_include
+        )
+        return replace(found, headers=tuple(sorted({**dict(found.headers), **headers}.items())))
+    if options.include:
+        raise InputError("options.include names folders of a project: pass root= with them")
+    return Closure(
+        source=source,
+        program_name=f"{VIRTUAL_ROOT}source.cu",
+        headers=tuple(sorted(headers.items())),
+        files=(),
+        pre_include=options.pre_include,
+        outside=("#include",) if "#" in source else (),  # not scanned: any directive may name a toolkit header
+        computed=(),
+    )
