@@ -5,8 +5,8 @@ Names are loaded on first use: importing the package loads no CUDA library, no y
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+#: Spelt out, because importing typing would be most of this import's time; type checkers know the name.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import ComputeCapability, SmArch
     from hatch_cuda_kernels.errors import (

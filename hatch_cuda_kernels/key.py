@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.digest import sha256
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -80,4 +81,4 @@ def _digest(data: object) -> str:
 
 
 def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256(text.encode()).hexdigest()

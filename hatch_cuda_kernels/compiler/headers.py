@@ -7,13 +7,13 @@ what is not hashed cannot be seen. ``#if`` is not evaluated: the closure is a su
 
 from __future__ import annotations
 
-import hashlib
 import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.directives import find_directives
 from hatch_cuda_kernels.compiler.project_files import ProjectFiles, normalize
+from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class _Reader:
         return self._decode(path, data)
 
     def _decode(self, path: str, data: bytes) -> str:
-        self.digests[path] = hashlib.sha256(data).hexdigest()
+        self.digests[path] = sha256(data).hexdigest()
         try:
             text = data.decode()
         except UnicodeDecodeError as error:

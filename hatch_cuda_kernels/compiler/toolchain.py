@@ -6,17 +6,17 @@ import json
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.cuda_wheels import find_header_folders, preload
+from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import ToolchainError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Toolchain", "load_toolchain", "missing_nvrtc", "supported_numbers"]
+__all__ = ["HEADER_MARKERS", "Toolchain", "load_toolchain", "missing_nvrtc", "supported_numbers"]
 
 _INSTALL: Final = 'python3 -m pip install "hatch-cuda-kernels[jit]"'
 _PROBE: Final = b"// asks NVRTC which build it is: the PTX it writes says so in its head"
@@ -28,6 +28,8 @@ _HEADER_PARTS: Final = {
     "crt": ("crt/host_config.h", "cuda_crt", "cuda_nvcc"),
     "cudart": ("cuda_runtime.h", "cuda_runtime", "cuda_cudart"),
 }
+#: Files that show that a folder holds toolkit headers.
+HEADER_MARKERS: Final = tuple(marker for marker, *_ in _HEADER_PARTS.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.driver import check, compute_capability, cuda, driver_version
 
@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hatch_cuda_kernels.arch import ComputeCapability
+    from hatch_cuda_kernels.runtime.kernel import Kernel
+    from hatch_cuda_kernels.runtime.resolve import Policy
 
-__all__ = ["Device", "context_id_reader", "current_context_id", "current_device"]
+__all__ = ["Device", "current_context_id", "current_device", "hot_lookup"]
 
 
 class Device(NamedTuple):
@@ -37,11 +39,23 @@ def current_context_id() -> int:
     return int(check("cuCtxGetId", driver.cuCtxGetId(context)))
 
 
-def context_id_reader() -> Callable[[], tuple[Any, Any]]:
-    """Return a function that asks the driver for (status, id of the current context) and does nothing else."""
+def hot_lookup(kernels: dict[int, dict[str, Kernel]], load: Callable[..., Kernel]) -> Callable[..., Kernel]:
+    """Return ``Store.get_kernel`` for a store that has loaded something: by context id and name, else ``load``."""
     driver = cuda()
     # NULL stands for the current context (CUDA Driver API, cuCtxGetId).
-    return partial(driver.cuCtxGetId, driver.CUcontext(0))
+    context_id, current = driver.cuCtxGetId, driver.CUcontext(0)
+
+    def get_kernel(name: str, *, module: str | None = None, policy: Policy | None = None) -> Kernel:
+        if module is None and policy is None:
+            try:
+                kernel = kernels[context_id(current)[1]][name]
+            except KeyError:
+                return load(name)
+            kernel.hits += 1
+            return kernel
+        return load(name, module=module, policy=policy)
+
+    return get_kernel
 
 
 def current_device() -> Device:

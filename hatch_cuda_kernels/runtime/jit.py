@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cache import Entry, open_cache
+from hatch_cuda_kernels.cache.toolchains import known_toolchains
 from hatch_cuda_kernels.errors import InputError, ToolchainError
 from hatch_cuda_kernels.image import Image
 from hatch_cuda_kernels.runtime.notices import compiling
@@ -29,14 +30,15 @@ def cached_candidates(request: Request) -> Iterator[Candidate]:
 
     arch = request.source.device_arch(request.capability)
     try:
-        job, toolchain = request.source.job(request), load_toolchain()
+        job, toolchains = request.source.job(request), known_toolchains()
     except (InputError, ToolchainError) as error:
         yield Candidate("cached", arch, "cubin", accepted=False, reason=f"cannot be looked up: {error}")
     else:
-        absent = f"nothing recorded for NVRTC {toolchain.nvrtc}"
-        yield recorded(request, open_cache().get(job.key("cubin", toolchain))) or Candidate(
-            "cached", arch, "cubin", accepted=False, reason=absent
-        )
+        entries = (open_cache().get(job.key("cubin", toolchain)) for toolchain in toolchains)
+        found = recorded(request, next((entry for entry in entries if entry is not None), None))
+        versions = " or ".join(toolchain.nvrtc for toolchain in toolchains)
+        absent = f"nothing recorded for NVRTC {versions}"
+        yield found or Candidate("cached", arch, "cubin", accepted=False, reason=absent)
     yield from recorded_links(request)
 
 

@@ -8,13 +8,16 @@ For ``(f32, ptr, u64)`` it reads as below. What struct rejects takes a slower pa
         slot = pop()  # or a new one
         try:
             a0, a1, a2 = args
-            pack(slot.buffer, 0, a0 if a0.__class__ in plain else p0(a0), readers[a1.__class__](a1), ...)
+            pack(
+                slot.buffer, 0,
+                a0 if a0.__class__ in plain else p0(a0),
+                a1.data_ptr() if a1.__class__ is tensor and a1.is_cuda else readers[a1.__class__](a1),
+                a2 if a2.__class__ in plain else p2(a2),
+            )
         except rejected:
             repack(slot.buffer, args)
         if stream is None:
-            stream = streams[a1.__class__](a1, ordinal)
-            if stream is None:
-                stream = current_stream(args, ordinal)
+            stream = torch_stream(ordinal) if a1.__class__ is tensor else current_stream(args, ordinal)
         status = cu_launch(handle, gx, gy, gz, bx, by, bz, shared, stream, 0, slot.extra)[0]
         push(slot)
         if status is not success:
@@ -24,12 +27,13 @@ For ``(f32, ptr, u64)`` it reads as below. What struct rejects takes a slower pa
 from __future__ import annotations
 
 import struct
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.driver import cuda
 from hatch_cuda_kernels.runtime.arguments import PLAIN_NUMBERS, Slot, preparer
 from hatch_cuda_kernels.runtime.arrays import ADDRESS_READERS
-from hatch_cuda_kernels.runtime.streams import CURRENT_STREAM, current_stream
+from hatch_cuda_kernels.runtime.streams import current_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,9 +57,7 @@ def launch(gx, gy, gz, bx, by, bz, shared, stream, *args):
     except rejected:
         repack(slot.buffer, args)
     if stream is None:
-        stream = {first_stream}
-        if stream is None:
-            stream = current_stream(args, ordinal)
+        stream = {stream}
     status = cu_launch(handle, gx, gy, gz, bx, by, bz, shared, stream, 0, slot.extra)[0]
     push(slot)
     if status is not success:
@@ -70,6 +72,8 @@ def make_launch(kernel: Kernel, signature: Signature) -> Callable[..., None]:
     bindings release the GIL during the call.
     """
     driver = cuda()
+    # A process that imports torch after this launch function was made takes the general path, which is right as well.
+    torch: Any = sys.modules.get("torch")
     free: list[Slot] = []
     names: dict[str, Any] = {
         "context_id": driver.cuCtxGetId,
@@ -85,7 +89,8 @@ def make_launch(kernel: Kernel, signature: Signature) -> Callable[..., None]:
         "repack": _repacker(signature),
         "plain": PLAIN_NUMBERS,
         "readers": ADDRESS_READERS,
-        "streams": CURRENT_STREAM,
+        "tensor": getattr(torch, "Tensor", None),
+        "torch_stream": torch and torch._C._cuda_getCurrentRawStream,  # noqa: SLF001 - see streams
         "current_stream": current_stream,
         "ordinal": kernel.ordinal,
         "cu_launch": driver.cuLaunchKernel,
@@ -103,17 +108,20 @@ def _source(signature: Signature) -> str:
     pointers = signature.pointers
     values = [_value(index, is_pointer=index in pointers) for index in range(len(signature.params))]
     names = "".join(f"a{index}, " for index in range(len(signature.params)))
+    others = "current_stream(args, ordinal)"
     return _TEMPLATE.format(
         unpack=f"{names}= args" if names else "() = args",
         values="".join(f", {value}" for value in values),
-        first_stream=f"streams[a{pointers[0]}.__class__](a{pointers[0]}, ordinal)" if pointers else "None",
+        stream=f"torch_stream(ordinal) if a{pointers[0]}.__class__ is tensor else {others}" if pointers else others,
     )
 
 
 def _value(index: int, *, is_pointer: bool) -> str:
     name = f"a{index}"
     if is_pointer:
-        return f"readers[{name}.__class__]({name})"
+        return (
+            f"{name}.data_ptr() if {name}.__class__ is tensor and {name}.is_cuda else readers[{name}.__class__]({name})"
+        )
     return f"{name} if {name}.__class__ in plain else p{index}({name})"
 
 

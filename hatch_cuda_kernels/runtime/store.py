@@ -7,8 +7,9 @@ import time
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hatch_cuda_kernels.early import start_driver
 from hatch_cuda_kernels.errors import NoImageError
-from hatch_cuda_kernels.runtime.context import context_id_reader, current_context_id, current_device
+from hatch_cuda_kernels.runtime.context import current_context_id, current_device, hot_lookup
 from hatch_cuda_kernels.runtime.kernel import Kernel
 from hatch_cuda_kernels.runtime.loader import LOADER, climb
 from hatch_cuda_kernels.runtime.lookup import (
@@ -99,14 +100,7 @@ class Store:
         ``name`` is as in the manifest, or any instance of a template a module declares, which is then compiled and
         recorded. Raises KernelNotFoundError, NoImageError with every candidate's reason, or CompileError.
         """
-        if module is None and policy is None:
-            try:
-                kernel = self._hot[self._context_id()[1]][name]
-            except KeyError:
-                pass
-            else:
-                kernel.hits += 1
-                return kernel
+        start_driver()
         return self._get(_Key(name, module, policy or self.policy, current_context_id()))
 
     async def aget_kernel(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> Kernel:
@@ -230,10 +224,6 @@ class Store:
         return StoreReader(self.path)
 
     @cached_property
-    def _context_id(self) -> Callable[[], tuple[Any, Any]]:
-        return context_id_reader()
-
-    @cached_property
     def _plans(self) -> PlanCache:
         from hatch_cuda_kernels.runtime.plans import PlanCache  # noqa: PLC0415 - off the prebuilt path
 
@@ -257,6 +247,8 @@ class Store:
             self._kernels[key] = kernel, time.perf_counter() - start
         if key.module is None and key.policy == self.policy:
             self._hot.setdefault(key.context_id, {})[key.name] = kernel
+            # From now on a look-up is two dictionary accesses behind the driver's answer; see hot_lookup.
+            self.__dict__["get_kernel"] = hot_lookup(self._hot, partial(Store.get_kernel, self))
         return kernel
 
     def _load(self, key: _Key) -> Kernel:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["CURRENT_STREAM", "current_stream", "stream_address"]
+__all__ = ["current_stream", "stream_address"]
 
 
 def stream_address(stream: Any) -> int:  # noqa: ANN401 - any framework's stream
@@ -38,7 +38,7 @@ def current_stream(args: Sequence[Any], ordinal: int) -> int:
     0, the legacy default stream, where no argument belongs to a framework with streams.
     """
     for arg in args:
-        stream = CURRENT_STREAM[type(arg)](arg, ordinal)
+        stream = _CURRENT_STREAM[type(arg)](arg, ordinal)
         if stream is not None:
             return stream
     return 0
@@ -74,4 +74,4 @@ def _no_stream(*_: object) -> None:
     """Answer for types that belong to no framework with streams."""
 
 
-CURRENT_STREAM: Final = _CurrentStreams({int: _no_stream, float: _no_stream, type(None): _no_stream})
+_CURRENT_STREAM: Final = _CurrentStreams({int: _no_stream, float: _no_stream, type(None): _no_stream})

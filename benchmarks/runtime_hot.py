@@ -1,0 +1,141 @@
+"""Hot figures in one process: look-up of a loaded kernel, launches, and the import alone."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+ROUNDS = 15
+BATCH = 400
+
+SOURCE = """
+extern "C" __global__ void saxpy(float* y, const float* x, int n, float a) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}
+"""
+
+
+def measure_hot(work: Path) -> dict[str, float]:
+    """Return microseconds by name. The variants take turns, and a batch of launches is drained outside the clock."""
+    results = {f"import {name}, ms over the interpreter": value for name, value in imports().items()}
+    try:
+        import numpy as np
+        import torch
+        from cuda.core import Device, LaunchConfig, launch
+    except ImportError as error:
+        print(f"left out: hot figures ({error})", file=sys.stderr)
+        return results
+    from hatch_cuda_kernels import open_store
+    from hatch_cuda_kernels.driver import check, cuda
+
+    root = work / "hot"
+    store = open_store(str(build(root, (work / "arch").read_text())))
+    kernel = store.get_kernel("saxpy")
+    x, y, n = torch.zeros(1024, device="cuda"), torch.zeros(1024, device="cuda"), 1024
+    device = Device()
+    device.set_current()
+    core_kernel, config, stream = kernel.as_cuda_core(), LaunchConfig(grid=4, block=256), device.default_stream
+    typed = [y.data_ptr(), x.data_ptr(), np.int32(n), np.float32(2)]
+    fixed = kernel[4, 256]
+    driver = cuda()
+    variants: dict[str, Callable[[], object]] = {
+        "get_kernel: ours, loaded": lambda: store.get_kernel("saxpy"),
+        "get_kernel: cuda.core ObjectCode.get_kernel": core_lookup(kernel),
+        "launch: ours, kernel[grid, block](torch, torch, int, float)": lambda: kernel[4, 256](y, x, n, 2.0),
+        "launch: ours, launcher kept": lambda: fixed(y, x, n, 2.0),
+        "launch: ours, addresses as int": lambda: kernel[4, 256](typed[0], typed[1], n, 2.0),
+        "launch: cuda.core, typed arguments made before": lambda: launch(stream, config, core_kernel, *typed),
+        "launch: cuda.core, arguments typed each time": lambda: launch(
+            stream, config, core_kernel, y.data_ptr(), x.data_ptr(), np.int32(n), np.float32(2)
+        ),
+        "launch: the bindings' call alone": bare_launch(driver, kernel, y, x, n),
+    }
+    variants |= cupy_variants(n) | torch_variants(work, x, y, n)
+    return results | take_turns(variants, lambda: check("cuCtxSynchronize", driver.cuCtxSynchronize()))
+
+
+def build(root: Path, arch: str) -> Path:
+    from hatch_cuda_kernels.plugin.build import build_store
+    from hatch_cuda_kernels.plugin.manifest import load_manifest
+
+    root.mkdir(exist_ok=True)
+    (root / "saxpy.cu").write_text(SOURCE)
+    (root / "kernels.yaml").write_text(f"{{schema: 1, arches: [{arch}], modules: {{saxpy: {{source: saxpy.cu}}}}}}")
+    build_store(load_manifest(root / "kernels.yaml"), root / "_kernels")
+    return root / "_kernels"
+
+
+def core_lookup(kernel) -> Callable[[], object]:
+    from cuda.core import ObjectCode
+
+    code = ObjectCode.from_cubin(kernel.image.data)
+    return lambda: code.get_kernel("saxpy")
+
+
+def bare_launch(driver, kernel, y, x, n) -> Callable[[], object]:
+    """The bindings' cuLaunchKernel with a parameter buffer packed before."""
+    from hatch_cuda_kernels.runtime.arguments import Signature, Slot
+
+    signature = Signature("saxpy", kernel.params)
+    slot = Slot(signature.layout.size)
+    slot.buffer.raw = signature.pack((y, x, n, 2.0))
+    return lambda: (slot, driver.cuLaunchKernel(kernel.handle, 4, 1, 1, 256, 1, 1, 0, 0, 0, slot.extra))
+
+
+def cupy_variants(n: int) -> dict[str, Callable[[], object]]:
+    try:
+        import cupy
+    except ImportError:
+        return {}
+    module = cupy.RawModule(code=SOURCE)
+    function = module.get_function("saxpy")
+    cx, cy, cn, ca = cupy.zeros(1024, "f4"), cupy.zeros(1024, "f4"), cupy.int32(n), cupy.float32(2)
+    return {
+        "get_kernel: CuPy RawModule.get_function": lambda: module.get_function("saxpy"),
+        "launch: CuPy RawKernel, numpy scalars": lambda: function((4,), (256,), (cy, cx, cn, ca)),
+    }
+
+
+def torch_variants(work: Path, x, y, n: int) -> dict[str, Callable[[], object]]:
+    import torch
+
+    try:
+        function = torch.cuda._compile_kernel(SOURCE, "saxpy")
+    except (AttributeError, RuntimeError) as error:
+        print(f"left out: torch._compile_kernel ({error})", file=sys.stderr)
+        return {}
+    return {"launch: torch._compile_kernel": lambda: function((4, 1, 1), (256, 1, 1), (y, x, n, 2.0))}
+
+
+def take_turns(variants: dict[str, Callable[[], object]], drain: Callable[[], object]) -> dict[str, float]:
+    times: dict[str, list[float]] = {name: [] for name in variants}
+    for _ in range(ROUNDS):
+        for name, call in variants.items():
+            call()
+            start = time.perf_counter_ns()
+            for _ in range(BATCH):
+                call()
+            times[name].append((time.perf_counter_ns() - start) / BATCH / 1000)
+            drain()
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def imports() -> dict[str, float]:
+    """Return milliseconds of importing a package in a fresh interpreter, over the interpreter alone."""
+    names = ("hatch_cuda_kernels", "cuda.bindings.driver", "cuda.core")
+    times: dict[str, list[float]] = {name: [] for name in ("", *names)}
+    for _ in range(9):
+        for name, values in times.items():
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-c", f"import {name}" if name else ""], check=False, capture_output=True)
+            values.append((time.perf_counter() - start) * 1000)
+    base = statistics.median(times.pop(""))
+    return {name: statistics.median(values) - base for name, values in times.items()}

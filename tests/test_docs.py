@@ -1,0 +1,439 @@
+"""The documentation says what the code does: snippets are read, run or compared, and references are complete.
+
+Fenced blocks: a ``title`` names the file that a block is; in the tutorial ``bash`` is run and ``shell`` (which needs
+a network) is not, and a ``text`` block below a ``bash`` block is what the commands print, numbers aside.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import tomllib
+from dataclasses import dataclass, fields
+from enum import Enum
+from pathlib import Path
+
+import pytest
+import yaml
+
+import hatch_cuda_kernels
+from hatch_cuda_kernels import cli, errors, open_store
+from hatch_cuda_kernels.image import ImageRecord, ModuleIndex
+from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.plugin.build import build_store
+from hatch_cuda_kernels.plugin.hook import _OPTIONS as HOOK_OPTIONS
+from hatch_cuda_kernels.plugin.manifest import load_manifest, parse_manifest
+from hatch_cuda_kernels.plugin.manifest.keys import TABLES
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+PAGES = [README, ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+MANIFEST, HOOK, CLI, ENVIRONMENT, API, STORE = (
+    DOCS / "reference" / f"{name}.md" for name in ("manifest", "hook", "cli", "environment", "api", "store")
+)
+#: What snippets import and the tests need not have.
+FRAMEWORKS = ("torch", "cupy", "cuda.core", "mylib")
+#: Called by generated code, so without an underscore, and of no use to others.
+INTERNAL = {"fail_launch"}
+
+FENCE = re.compile(r'^```(?P<language>\w*)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$', re.MULTILINE | re.DOTALL)
+VARIABLE = re.compile(r"HATCH_CUDA_KERNELS_[A-Z_]+")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    page: Path
+    line: int
+    language: str
+    title: str | None
+    text: str
+
+    def __str__(self):
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def blocks_of(page):
+    """Return the fenced blocks of a page in order."""
+    text = page.read_text()
+    return [
+        Block(page, text.count("\n", 0, found.start()) + 1, found["language"], found["title"], found["text"])
+        for found in FENCE.finditer(text)
+    ]
+
+
+def blocks(language):
+    """Return the blocks of a language on all pages."""
+    return [block for page in PAGES for block in blocks_of(page) if block.language == language]
+
+
+def section(page, heading):
+    """Return the text below a heading, up to the next one of its level or above."""
+    level = len(heading.partition(" ")[0])
+    pattern = rf"^{re.escape(heading)}\n(.*?)(?=^#{{1,{level}}} |\Z)"
+    found = re.search(pattern, page.read_text(), re.MULTILINE | re.DOTALL)
+    assert found is not None, f"{page.name} has no {heading!r}"
+    return found[1]
+
+
+def rows(page, heading):
+    """Return the cells of the first table below a heading, row by row."""
+    table = re.search(r"^\|.*\n\|[-|]+\|\n((?:\|.*\n?)+)", section(page, heading), re.MULTILINE)
+    lines = table[1].splitlines()
+    return [[cell.strip().replace(r"\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+
+
+def coded(text):
+    """Return the words of a text that are set as code, fenced blocks aside."""
+    return re.findall(r"`([^`]+)`", FENCE.sub("", text))
+
+
+def first_words(page, heading):
+    """Return the first word set as code of each row of a table."""
+    return [coded(row[0])[0] for row in rows(page, heading)]
+
+
+def test_every_fence_is_read():
+    """No fence is missed because it is written another way."""
+    for page in PAGES:
+        assert page.read_text().count("```") == 2 * len(blocks_of(page)), page
+
+
+@pytest.mark.parametrize("block", blocks("toml"), ids=str)
+def test_toml_is_valid(block):
+    """Every TOML snippet parses."""
+    assert tomllib.loads(block.text)
+
+
+@pytest.mark.parametrize("block", blocks("yaml"), ids=str)
+def test_yaml_is_a_manifest(block, tmp_path):
+    """Every YAML snippet is a valid manifest, or a part of one, once the files it names exist."""
+    text = block.text if "schema:" in block.text else f"schema: 1\n{block.text}"
+    text += "" if "modules:" in text else "modules: {m: {source: m.cu}}\n"
+    data = yaml.safe_load(text)
+    for table in (data, *data["modules"].values()):
+        for folder in table.get("options", {}).get("include", ()):
+            (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        for name in (*table.get("headers", ()), *filter(None, [table.get("source")])):
+            write(tmp_path / name.replace("**", "x").replace("*", "x"), "")
+    assert parse_manifest(text, root=tmp_path).modules
+
+
+def write(path, text):
+    """Write a file, making its folders."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+@pytest.mark.parametrize("block", blocks("python"), ids=str)
+def test_python_compiles_and_its_imports_exist(block):
+    """Every Python snippet is Python, and what it imports is there."""
+    for node in ast.walk(ast.parse(block.text)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                assert_importable(alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            assert_importable(node.module, [alias.name for alias in node.names])
+
+
+def assert_importable(module, names=()):
+    """Check that a module, and names in it, exist; frameworks need not be installed."""
+    if module.startswith(FRAMEWORKS):
+        return
+    imported = importlib.import_module(module)
+    for name in names:
+        assert hasattr(imported, name) or importlib.import_module(f"{module}.{name}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_relative_links_lead_somewhere(page):
+    """Every relative link names a file that exists, and a heading in it."""
+    prose = re.sub(r"`[^`]*`", "", FENCE.sub("", page.read_text()))
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+        path, _, anchor = target.partition("#")
+        if not target.startswith("https://"):
+            file = (page.parent / path).resolve() if path else page
+            assert file.exists(), target
+            assert not anchor or anchor in anchors(file), target
+
+
+def anchors(page):
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("start", [README, DOCS / "index.md"], ids=lambda page: page.name)
+def test_every_page_is_in_the_index(start):
+    """A reader who starts at the README or at the index finds every page."""
+    linked = {(start.parent / link).resolve() for link in re.findall(r"\]\(([^)#\s]+)", start.read_text())}
+    assert {page for page in DOCS.rglob("*.md") if page.name != "index.md"} <= linked
+
+
+TABLE_HEADINGS = {
+    "manifest": "## Top level",
+    "module": "## A module",
+    "options": "## Options",
+    "supports": "## Supports",
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_manifest_reference_names_every_key(table):
+    """Every key of a table has its row, in the reader's order, and no other key has; required ones say so."""
+    heading = TABLE_HEADINGS[table]
+    assert first_words(MANIFEST, heading) == list(TABLES[table])
+    assert [row[2] == "required" for row in rows(MANIFEST, heading)] == [
+        bool(k.required) for k in TABLES[table].values()
+    ]
+
+
+def test_manifest_reference_has_the_options_defaults():
+    """The default shown of an option is the one it has."""
+    listed = {coded(row[0])[0]: row[2] for row in rows(MANIFEST, "## Options")}
+    words = {None: "NVRTC's", (): "`[]`"}
+    defaults = {field.name: field.default for field in fields(NvrtcOptions)}
+    expected = {name: words.get(default, f"`{default!s}`".lower()) for name, default in defaults.items()}
+    assert listed == expected | {"maxrregcount": "none", "define": "`{}`"}
+
+
+def test_hook_reference_names_every_option():
+    """Every option of the hook has its row, and no other has."""
+    assert first_words(HOOK, "# Hook") == list(HOOK_OPTIONS)
+
+
+def test_environment_reference_names_every_variable():
+    """The variables in the source are those in the reference; no page names another."""
+    sources = (ROOT / "hatch_cuda_kernels").rglob("*.py")
+    known = {name for path in sources for name in VARIABLE.findall(path.read_text())}
+    assert set(first_words(ENVIRONMENT, "# Environment")) == known
+    assert {name for page in PAGES for name in VARIABLE.findall(page.read_text())} <= known
+
+
+def commands():
+    """Return the command line's commands with the flags they take, those of their actions included."""
+    (action,) = (action for action in cli._parser()._actions if isinstance(action.choices, dict))
+    return {name: flags(parser) for name, parser in action.choices.items()}
+
+
+def flags(parser):
+    """Return the long flags of a parser and of those below it, but the one for help."""
+    found = {option for action in parser._actions for option in action.option_strings if option.startswith("--")}
+    below = [sub for action in parser._actions if isinstance(action.choices, dict) for sub in action.choices.values()]
+    return found.union(*map(flags, below)) - {"--help"}
+
+
+def test_cli_reference_names_every_command_and_flag():
+    """Each command has a section that names its flags and no others, and a row in the README."""
+    known = commands()
+    assert re.findall(r"^## (.*)$", CLI.read_text(), re.MULTILINE) == list(known)
+    shown = {name: set(re.findall(r"--[a-z][a-z-]+", section(CLI, f"## {name}"))) for name in known}
+    assert shown == known
+    assert [word.split()[0] for word in first_words(README, "## Command line")] == list(known)
+
+
+def keys_of(data):
+    """Return every key of JSON data but those that are names of modules, kernels, symbols or axes."""
+    if isinstance(data, list):
+        return {key for item in data for key in keys_of(item)}
+    if not isinstance(data, dict):
+        return set()
+    by_name = {"modules", "kernels", "resources", "matrix", "options"}
+    below = [
+        keys_of([*value.values()] if key in by_name and isinstance(value, dict) else value)
+        for key, value in data.items()
+    ]
+    return set(data).union(*below)
+
+
+@pytest.mark.parametrize("command", ["check", "build", "inspect", "explain", "cache"])
+def test_cli_reference_names_every_json_field(command, capsys, example_store, make_project, tmp_path):
+    """Every field that a command prints is named where the command is described."""
+    manifest = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}") / "kernels.yaml"
+    arguments = {
+        "check": [manifest],
+        "build": [manifest, "--out", tmp_path / "out"],
+        "inspect": [example_store],
+        "explain": ["saxpy", "--package", example_store, "--arch", "sm_90"],
+        "cache": ["info"],
+    }
+    assert cli.main([command, *map(str, arguments[command]), "--json"]) == 0
+    printed = keys_of(json.loads(capsys.readouterr().out))
+    resources = {"registers", "shared", "stack", "spill_stores", "spill_loads"}
+    assert printed - resources <= set(coded(section(CLI, f"## {command}")))
+
+
+def test_store_reference_names_every_field(example_store, fresh_cache):
+    """Every field of an index and of a cache entry is named."""
+    index = json.loads((example_store / "reduce" / "index.json").read_text())
+    known = keys_of(index) | set(ModuleIndex.__annotations__) | set(ImageRecord.__annotations__)
+    assert known <= set(coded(section(STORE, "## The store")))
+    open_store(example_store).find_image("saxpy", arch="sm_75")
+    entry = json.loads(next(fresh_cache.rglob("entry.json")).read_text())
+    assert set(entry) <= set(coded(section(STORE, "## The disk cache")))
+
+
+def public(test):
+    """Return the public names whose values pass a test."""
+    found = {name: getattr(hatch_cuda_kernels, name) for name in hatch_cuda_kernels.__all__}
+    return {name: value for name, value in found.items() if test(value)}
+
+
+def is_error(value):
+    """Tell whether a value is a class of errors."""
+    return inspect.isclass(value) and issubclass(value, Exception)
+
+
+def test_api_reference_names_every_error():
+    """The errors listed are the public ones, and so are the attributes of each."""
+    assert set(first_words(API, "## Errors")) == set(public(is_error))
+    for name, also, attributes, _ in rows(API, "## Errors"):
+        error = getattr(errors, coded(name)[0])
+        assert set(coded(also)) <= {base.__name__ for base in error.__mro__}
+        assert set(coded(attributes)) == set(inspect.signature(error.__init__).parameters) - {"self", "args", "kwargs"}
+
+
+def test_api_reference_names_every_value():
+    """The values listed are the public classes that have no section of their own, with their fields."""
+    listed = {coded(row[0])[0]: coded(row[1]) for row in rows(API, "## Values")}
+    classes = public(inspect.isclass)
+    assert set(listed) == {name for name, value in classes.items() if not is_error(value)} - {"Store", "Kernel"}
+    for name, shown in listed.items():
+        value = classes[name]
+        expected = [member.name for member in value] if issubclass(value, Enum) else list(value.__annotations__)
+        assert shown == expected, name
+
+
+def stubs():
+    """Return the functions and classes that the Python reference spells out."""
+    trees = [ast.parse(block.text) for block in blocks_of(API) if block.language == "python"]
+    return [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+
+
+def assert_same_signature(stub, real):
+    """Check that a stub has the kind, parameters, defaults and annotations of what it stands for."""
+    function = getattr(real, "func", None) or getattr(real, "fget", None) or real
+    written = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    assert type(stub) is type(written), stub.name
+    assert ast.unparse(stub.args) == ast.unparse(written.args), stub.name
+    assert ast.unparse(stub.returns) == ast.unparse(written.returns), stub.name
+
+
+def test_api_reference_has_every_function():
+    """Every public function is shown as it is written."""
+    shown = {node.name: node for node in stubs() if isinstance(node, ast.FunctionDef)}
+    assert set(shown) == set(public(inspect.isfunction))
+    for name, stub in shown.items():
+        assert_same_signature(stub, getattr(hatch_cuda_kernels, name))
+
+
+@pytest.mark.parametrize("name", ["Store", "Kernel"])
+def test_api_reference_has_every_member(name):
+    """Every public method and property is shown as it is written, and every public attribute is named."""
+    real = getattr(hatch_cuda_kernels, name)
+    (shown,) = (node for node in stubs() if node.name == name)
+    members = {member.name: member for member in shown.body if not isinstance(member, ast.AnnAssign)}
+    public_members = {member for member in vars(real) if not member.startswith("_") or member == "__getitem__"}
+    assert set(members) == public_members - INTERNAL
+    for member, stub in members.items():
+        assert_same_signature(stub, inspect.getattr_static(real, member))
+    attributes = {member.target.id for member in shown.body if isinstance(member, ast.AnnAssign)}
+    assert attributes == set(re.findall(r"self\.([a-z]\w*)(?:: [^=]+)? = ", inspect.getsource(real.__init__)))
+
+
+def masked(text):
+    """Return a text's lines with numbers, digests and runs of spaces made alike."""
+    text = re.sub(r"\b[0-9a-f]{12,}\b", "#", text)
+    text = re.sub(r"(?<!\w)\d[\d,.]*", "#", text)
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def assert_printed(shown, printed):
+    """Check that the lines shown are printed in this order, perhaps with others between them."""
+    remaining = iter(masked(printed))
+    for line in masked(shown):
+        assert any(line == other for other in remaining), f"not printed, or not in this order: {line}\n{printed}"
+
+
+def test_readme_shows_what_explain_says(example_store, fresh_cache, monkeypatch):
+    """The explanation in the README is that of the example project, whole."""
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_JIT", "0")
+    (shown,) = (block.text for block in blocks_of(README) if block.text.startswith("saxpy on sm_75"))
+    assert masked(shown) == masked(str(open_store(example_store).explain("saxpy", arch="sm_75")))
+
+
+def test_readme_lists_the_files_of_a_store(make_project):
+    """The files shown in the README are those of a store."""
+    manifest = "{schema: 1, arches: [sm_90, compute_80], modules: {saxpy: {source: kernels/saxpy.cu}}}"
+    root = make_project(manifest, **{"kernels/saxpy.cu": 'extern "C" __global__ void saxpy() {}'})
+    build_store(load_manifest(root / "kernels.yaml"), root / "_kernels")
+    (shown,) = (block.text for block in blocks_of(README) if block.text.startswith("mylib/_kernels"))
+    built = {f"mylib/{path.relative_to(root)}" for path in (root / "_kernels").rglob("*") if path.is_file()}
+    assert {line.split()[0] for line in shown.splitlines()} == built
+
+
+def execute(script, folder):
+    """Run a script in the tutorial's project, its installs going to a folder beside it, and return its output."""
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "HATCH_CUDA_KERNELS_CACHE_DIR": str(folder / "cache"),
+        "PYTHONPATH": str(folder / "site"),
+        "PIP_TARGET": str(folder / "site"),
+        "PIP_UPGRADE": "1",
+        "PIP_NO_DEPS": "1",
+        "PIP_NO_INDEX": "1",
+    }
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=folder / "project", env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{script}\n{done.stdout}"
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_tutorial_works_as_written(tmp_path):
+    """From an empty folder, the tutorial's files and commands give what it says they print."""
+    (tmp_path / "project").mkdir()
+    printed = ""
+    for block in blocks_of(DOCS / "tutorial.md"):
+        if block.title is not None:
+            write(tmp_path / "project" / block.title, block.text)
+        elif block.language == "bash":
+            printed = execute(block.text, tmp_path)
+        elif block.language == "text":
+            assert_printed(block.text, printed)
+
+
+@pytest.mark.parametrize("name", ["arrays-and-streams", "constants"])
+def test_how_to_runs_on_a_device(name, device, tmp_path, monkeypatch):
+    """On a device, the snippets of a page run from top to bottom, less those of frameworks that are not installed."""
+    found = blocks_of(DOCS / "howto" / f"{name}.md")
+    for block in found:
+        if block.title is not None or block.language == "yaml":
+            write(tmp_path / (block.title or "kernels.yaml"), block.text)
+    build_store(load_manifest(tmp_path / "kernels.yaml"), tmp_path / "mylib" / "_kernels")
+    write(tmp_path / "mylib" / "__init__.py", "")
+    monkeypatch.syspath_prepend(tmp_path)
+    names = {}
+    for block in found:
+        if block.language == "python" and can_run(block):
+            exec(compile(block.text, str(block), "exec"), names)
+
+
+def can_run(block):
+    """Tell whether the frameworks that a snippet imports are installed."""
+    wanted = re.findall(r"^(?:import|from) (torch|cupy|cuda\.core)\b", block.text, re.MULTILINE)
+    try:
+        return all(importlib.import_module(name) for name in wanted)
+    except ModuleNotFoundError:
+        return False
