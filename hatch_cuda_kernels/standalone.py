@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import Entry, open_cache
-from hatch_cuda_kernels.compiler.headers import VIRTUAL_ROOT, Closure, read_closure
+from hatch_cuda_kernels.compiler.headers import Closure, read_closure
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
-from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.options import NvrtcOptions, extra_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,6 +108,9 @@ def _job(
     except ValueError as error:
         raise InputError(str(error)) from error
     options = options or NvrtcOptions()
+    refusals = [refusal for flag in options.extra if (refusal := extra_refusal(flag)) is not None]
+    if refusals:
+        raise InputError("; ".join(refusals))
     return CompileJob.from_closure(
         _closure(source, headers or {}, options, root),
         module="source",
@@ -120,19 +124,10 @@ def _job(
 
 def _closure(source: str, headers: Mapping[str, str], options: NvrtcOptions, root: Path | str | None) -> Closure:
     """Return the closure of a text: what it includes of the files below ``root``, and headers given as text."""
-    if root is not None:
-        found = read_closure(
-            Path(root), "source.cu", text=source, include=options.include, pre_include=options.pre_include
-        )
-        return replace(found, headers=tuple(sorted({**dict(found.headers), **headers}.items())))
-    if options.include:
+    if root is None and options.include:
         raise InputError("options.include names folders of a project: pass root= with them")
-    return Closure(
-        source=source,
-        program_name=f"{VIRTUAL_ROOT}source.cu",
-        headers=tuple(sorted(headers.items())),
-        files=(),
-        pre_include=options.pre_include,
-        outside=("#include",) if "#" in source else (),  # not scanned: any directive may name a toolkit header
-        computed=(),
-    )
+    with TemporaryDirectory(prefix="hatch-cuda-kernels-") as nothing:
+        found = read_closure(
+            Path(root or nothing), "source.cu", text=source, include=options.include, pre_include=options.pre_include
+        )
+    return replace(found, headers=tuple(sorted({**dict(found.headers), **headers}.items())))

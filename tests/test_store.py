@@ -195,3 +195,85 @@ def test_look_up_finds_every_line_of_any_store(tmp_path, count):
     assert [line.key for line in reader.lines()] == sorted(names, key=str.encode)
     assert all([line.name for line in reader.find(name)] == [name] for name in names)
     assert reader.find("absent") == reader.find("zzz") == reader.find("") == []
+
+
+def build(root, out):
+    """Build a project's manifest and open the store."""
+    from hatch_cuda_kernels.plugin.build import build_store
+    from hatch_cuda_kernels.plugin.manifest import load_manifest
+
+    build_store(load_manifest(root / "kernels.yaml"), out)
+    return open_store(out)
+
+
+def test_a_suffix_is_kept_only_where_the_device_has_that_form(make_project, tmp_path, fresh_cache):
+    """A module built for sm_90a is compiled plainly for devices without architecture-specific code."""
+    store = build(make_project("{schema: 1, arches: [sm_90a], modules: {m: {source: saxpy.cu}}}"), tmp_path / "out")
+    assert found(store.find_image("saxpy", arch="sm_86")) == ("jitted", "sm_86", "cubin")
+
+
+def test_exact_ignores_images_linked_from_older_ptx(store, fresh_cache):
+    """Whether PTX was finished for an old driver earlier does not change what ``exact`` gives."""
+    assert store.find_image("saxpy", arch="sm_100", driver=(12, 8)).origin == "jitted"
+    assert store.find_image("saxpy", arch="sm_100", driver=(12, 8)).origin == "cached"
+    assert store.find_image("saxpy", arch="sm_100", policy="exact").origin == "jitted"
+
+
+def test_linked_images_are_offered_only_for_kernels_they_hold(make_project, tmp_path, fresh_cache):
+    """A kernel that the PTX lacks is compiled from source instead of linked without it."""
+    root = make_project(
+        "{schema: 1, arches: [sm_90, compute_80], modules: {m: {source: m.cu}}}",
+        **{
+            "m.cu": 'extern "C" __global__ void k() {}\n'
+            '#if __CUDA_ARCH__ >= 900\nextern "C" __global__ void only90() {}\n#endif\n'
+        },
+    )
+    store = build(root, tmp_path / "out")
+    image = store.find_image("only90", arch="sm_100", driver=(12, 8))
+    assert "only90" in {symbol.name for symbol in image.kernels}
+    assert "the kernel is not in this image (only90)" in str(store.explain("only90", arch="sm_100"))
+
+
+def test_a_failed_compile_leaves_older_code_in_use(example_store, tmp_path, fresh_cache):
+    """With ``exact``, a source that no longer compiles falls back to a prebuilt image; explain says what failed."""
+    shutil.copytree(example_store, tmp_path / "copy")
+    (tmp_path / "copy" / "saxpy" / "source" / "kernels" / "saxpy.cu").write_text("broken")
+    store = open_store(tmp_path / "copy")
+    assert found(store.find_image("saxpy", arch="sm_86", policy="exact")) == ("prebuilt", "sm_80", "cubin")
+
+
+def test_a_failed_compile_that_was_needed_shows_its_log(example_store, tmp_path, fresh_cache):
+    """Where nothing else runs, the compile's own error is raised, with NVRTC's log."""
+    from hatch_cuda_kernels.errors import CompileError
+
+    shutil.copytree(example_store, tmp_path / "copy")
+    (tmp_path / "copy" / "saxpy" / "source" / "kernels" / "saxpy.cu").write_text("broken")
+    with pytest.raises(CompileError, match=r"kernels/saxpy.cu\(1\): error"):
+        open_store(tmp_path / "copy").find_image("saxpy", arch="sm_75")
+
+
+def test_spellings_of_an_instance_share_an_image_and_compile_as_written(store, fresh_cache):
+    """An unlisted instance compiles as it was written, and another spelling of it is the same image."""
+    first = store.find_image("block_sum<float, 64 - -64>", arch="sm_90")
+    assert first.kernels[0].lowered == "_Z9block_sumIfLi128EEvPKT_PS0_x"
+    assert store.find_image("block_sum<float,  64 - -64 >", arch="sm_90").origin == "cached"
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "message"),
+    [
+        ("saxpy", "reduce", r"no kernel 'saxpy' in .* \(module saxpy has it\)"),
+        ("block_sum<int, 64>", "nowhere", r"no kernel 'block_sum<int, 64>'"),
+        ("gemm<int>", None, r"no kernel 'gemm<int>'"),
+    ],
+)
+def test_a_wrong_module_or_template_is_named(store, name, module, message):
+    """Looking in the wrong module says which module has the kernel."""
+    with pytest.raises(KernelNotFoundError, match=message):
+        store.find_image(name, arch="sm_90", module=module)
+
+
+def test_kernels_are_listed_as_written(store):
+    """The store lists its kernels; a demo or a warm-up need not hard-code them."""
+    assert "block_sum<float, 128>" in store.kernels
+    assert "&d_filter" not in store.kernels

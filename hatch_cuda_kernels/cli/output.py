@@ -41,11 +41,21 @@ def open_any(package: str) -> Iterator[Store]:
             with tempfile.TemporaryDirectory(prefix="hatch-cuda-kernels-") as folder:
                 yield open_store(_unpack(Path(package), Path(folder)))
         else:
-            store = open_store(Path(package) if Path(package).is_dir() else package)
-            _ = store.path
-            yield store
+            yield _open(package)
     except StoreError as error:
         raise InputError(str(error)) from error
+
+
+def _open(package: str) -> Store:
+    """Return the store of a folder, or else of an import package. Raises StoreError."""
+    from hatch_cuda_kernels.runtime.store import open_store  # noqa: PLC0415 - one command needs it, others do not
+
+    named = Path(package)
+    if (named / KERNELS_FILE).is_file() or (named / STORE_FOLDER / KERNELS_FILE).is_file():
+        return open_store(named)
+    store = open_store(package)
+    _ = store.path
+    return store
 
 
 def _unpack(wheel: Path, folder: Path) -> Path:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.runtime.notices import LOGGER
@@ -14,6 +15,7 @@ from hatch_cuda_kernels.runtime.notices import LOGGER
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.runtime.resolve import Request
     from hatch_cuda_kernels.runtime.store import Store
 
@@ -30,6 +32,10 @@ class WarmUp(NamedTuple):
     jitted: int
     already: int
     seconds: float
+
+
+#: Modules and architectures whose exact compile this process has begun.
+_STARTED: Final[set[tuple[str, SmArch]]] = set()
 
 
 @cache
@@ -57,15 +63,15 @@ def warm_up(
     store: Store, kernels: Sequence[str] | None, devices: Sequence[int] | None, *, progress: bool | Callable[..., None]
 ) -> WarmUp:
     """Load kernels (default: all listed) on devices (default: the current one); see ``Store.warm_up``."""
-    names = list(store.kernels if kernels is None else kernels)
+    wanted = store.modules_of_kernels if kernels is None else [(name, None) for name in kernels]
     tell = _printer if progress is True else progress
     counts = dict.fromkeys(("prebuilt", "cached", "jitted", "already"), 0)
     start = time.perf_counter()
-    steps = [(device, name) for device in (devices if devices is not None else (None,)) for name in names]
-    for done, (device, name) in enumerate(steps, start=1):
+    steps = [(device, *found) for device in (devices if devices is not None else (None,)) for found in wanted]
+    for done, (device, name, module) in enumerate(steps, start=1):
         with _device_current(device):
-            known = store.is_loaded(name)
-            kernel = store.get_kernel(name)
+            known = store.is_loaded(name, module=module)
+            kernel = store.get_kernel(name, module=module)
         counts["already" if known else kernel.image.origin] += 1
         if callable(tell):
             tell(done, len(steps), name)
@@ -78,8 +84,10 @@ def tier_up(request: Request) -> None:
 
     if any(candidate.accepted for candidate in cached_candidates(request)):
         return
+    arch = request.source.device_arch(request.capability)
     for candidate in jit_candidates(request):
-        if candidate.accepted and candidate.get is not None:
+        if candidate.accepted and candidate.get is not None and (request.source.scope, arch) not in _STARTED:
+            _STARTED.add((request.source.scope, arch))  # one compile serves every kernel of the module
             background().submit(_quietly, candidate.get)
 
 
@@ -108,3 +116,8 @@ def _device_current(ordinal: int | None) -> Iterator[None]:
 
 def _printer(done: int, total: int, name: str) -> None:
     print(f"\rloading kernels {done}/{total} {name}\x1b[K", end="\n" if done == total else "", flush=True)  # noqa: T201
+
+
+if hasattr(os, "register_at_fork"):
+    # A forked child has the executor without its threads: work given to it would never run.
+    os.register_at_fork(after_in_child=background.cache_clear)

@@ -88,7 +88,7 @@ class Signature:
         param = self.params[index]
         try:
             return _convert(param, preparer(param)(arg), *_size_of(param)[:2])
-        except (struct.error, TypeError, ValueError, OverflowError) as error:
+        except (struct.error, AttributeError, TypeError, ValueError, OverflowError) as error:
             raise ArgumentError(
                 f"argument {index} of {self.kernel} must be a {describe_type(param)}, got {_describe(arg)}: {error}"
             ) from error

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.runtime.fixes import suggest_fixes
-from hatch_cuda_kernels.runtime.loader import ImageRefusedError
+from hatch_cuda_kernels.runtime.loader import try_candidate
 from hatch_cuda_kernels.runtime.resolve import candidates
 
 if TYPE_CHECKING:
@@ -68,11 +68,7 @@ def explain(request: Request, load: Callable[[Image], object] | None) -> Explana
 def _asked(request: Request, load: Callable[[Image], object]) -> Iterator[Candidate]:
     decided = False
     for candidate in candidates(request):
-        if candidate.accepted and not decided and candidate.get is not None and candidate.origin != "jitted":
-            try:
-                load(candidate.get())
-            except ImageRefusedError as refusal:
-                yield candidate.refuse(str(refusal))
-                continue
-        decided = decided or candidate.accepted
-        yield candidate
+        asks = candidate.accepted and not decided and candidate.origin != "jitted"
+        settled = try_candidate(candidate, load, []).candidate if asks else candidate
+        decided = decided or settled.accepted
+        yield settled

@@ -25,9 +25,7 @@ JIT_VARIABLE: Final = "HATCH_CUDA_KERNELS_JIT"
 
 
 def cached_candidates(request: Request) -> Iterator[Candidate]:
-    """Yield the recorded images for this device: the compile from source, then images that nvJitLink finished."""
-    from hatch_cuda_kernels.runtime.linked import recorded_links  # noqa: PLC0415 - a cycle otherwise
-
+    """Yield the recorded compile of this source for this device, if there is one."""
     arch = request.source.device_arch(request.capability)
     try:
         job, toolchains = request.source.job(request), known_toolchains()
@@ -39,7 +37,6 @@ def cached_candidates(request: Request) -> Iterator[Candidate]:
         versions = " or ".join(toolchain.nvrtc for toolchain in toolchains)
         absent = f"nothing recorded for NVRTC {versions}"
         yield found or Candidate("cached", arch, "cubin", accepted=False, reason=absent)
-    yield from recorded_links(request)
 
 
 def recorded(request: Request, entry: Entry | None) -> Candidate | None:

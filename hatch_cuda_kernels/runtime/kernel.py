@@ -21,6 +21,7 @@ __all__ = ["GlobalVariable", "Kernel"]
 
 #: Dynamic shared memory that needs no opting in (CUDA C++ Programming Guide, "Shared memory" of each architecture).
 _FREE_SHARED: Final = 48 << 10
+_MAX_DYNAMIC: Final = "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"
 #: Shapes remembered by one kernel; programs that vary them without end start over.
 _MAX_SHAPES: Final = 256
 
@@ -51,7 +52,6 @@ class Kernel:
         self.hits = 0
         """How often the store answered with this object after loading it."""
         self._library = loaded.library
-        self._shared_limit = _FREE_SHARED
         self._shapes: dict[Any, Callable[..., None]] = {}
 
     def __getitem__(self, launch: tuple[Any, ...]) -> Callable[..., None]:
@@ -152,20 +152,30 @@ class Kernel:
             self._shapes[launch] = function
         return function
 
+    @cached_property
+    def _free_shared(self) -> int:
+        """Dynamic shared memory in bytes that needs no opting in: what the kernel's static part leaves of 48 KiB."""
+        return max(_FREE_SHARED - self._attribute("CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES"), 0)
+
     def _allow_shared(self, wanted: int) -> int:
         if not isinstance(wanted, int) or wanted < 0:
             raise LaunchError(f"{self.name}: shared memory must be a number of bytes, got {wanted!r}")
-        if wanted <= self._shared_limit:
+        if wanted == 0 or wanted <= self._free_shared or wanted <= self._attribute(_MAX_DYNAMIC):
             return wanted
         driver = cuda()
-        attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        attribute = getattr(driver.CUfunction_attribute, _MAX_DYNAMIC)
         try:
             call = driver.cuKernelSetAttribute(attribute, wanted, self.handle, driver.CUdevice(self.ordinal))
             check("cuKernelSetAttribute", call)
         except DriverError as error:
             raise LaunchError(f"{self.name}: {wanted} bytes of dynamic shared memory: {error}") from error
-        self._shared_limit = wanted
         return wanted
+
+    def _attribute(self, name: str) -> int:
+        driver = cuda()
+        attribute = getattr(driver.CUfunction_attribute, name)
+        call = driver.cuKernelGetAttribute(attribute, self.handle, driver.CUdevice(self.ordinal))
+        return int(check("cuKernelGetAttribute", call))
 
     def _launch_with_attributes(
         self,

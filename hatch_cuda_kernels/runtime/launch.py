@@ -85,7 +85,7 @@ def make_launch(kernel: Kernel, signature: Signature) -> Callable[..., None]:
         "new_slot": Slot,
         "size": max(signature.layout.size, 1),
         "pack": signature.layout.pack_into,
-        "rejected": (struct.error, TypeError, ValueError, OverflowError),
+        "rejected": (struct.error, AttributeError, TypeError, ValueError, OverflowError),
         "repack": _repacker(signature),
         "plain": PLAIN_NUMBERS,
         "readers": ADDRESS_READERS,

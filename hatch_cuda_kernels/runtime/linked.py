@@ -6,12 +6,11 @@ import time
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cache import Entry, open_cache
-from hatch_cuda_kernels.errors import CompileError, ToolchainError
+from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.key import link_key
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.runtime.jit import image_of, jit_refusal, recorded
-from hatch_cuda_kernels.runtime.loader import ImageRefusedError
 from hatch_cuda_kernels.runtime.notices import compiling
 from hatch_cuda_kernels.runtime.resolve import Candidate, isa_refusal
 
@@ -22,23 +21,19 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Image, ImageRecord
     from hatch_cuda_kernels.runtime.resolve import Request
 
-__all__ = ["linked_candidates", "recorded_links"]
+__all__ = ["linked_candidates"]
 
 
 def linked_candidates(request: Request) -> Iterator[Candidate]:
-    """Yield, for each prebuilt PTX or LTO-IR that suits the device, the CUBIN nvJitLink would make of it."""
+    """Yield, for each prebuilt PTX or LTO-IR that suits the device, the CUBIN nvJitLink made of it, or would make."""
     for record, arch in _inputs(request):
+        known = recorded(request, open_cache().get(_key(request, record, arch)))
+        if known is not None:
+            yield known
+            continue
         reason = _refusal(request, record)
         praise = f"{record.arch} {record.kind} finished by nvJitLink"
         yield Candidate("jitted", arch, "cubin", reason is None, reason or praise, _linker(request, record, arch))
-
-
-def recorded_links(request: Request) -> Iterator[Candidate]:
-    """Yield the CUBINs an earlier process made of this module's PTX or LTO-IR."""
-    for record, arch in _inputs(request):
-        candidate = recorded(request, open_cache().get(_key(request, record, arch)))
-        if candidate is not None:
-            yield candidate
 
 
 def _inputs(request: Request) -> Iterator[tuple[ImageRecord, SmArch]]:
@@ -47,7 +42,7 @@ def _inputs(request: Request) -> Iterator[tuple[ImageRecord, SmArch]]:
         return
     records = [record for record in request.module.images if record.kind != "cubin"]
     for record in sorted(records, key=lambda record: (record.kind, record.arch.preference(request.capability))):
-        if record.arch.refusal(request.capability) is None:
+        if record.arch.refusal(request.capability) is None and request.kernel.lowered not in record.lacks:
             # A suffix freezes the code to its device or family, so the result keeps it.
             exact = record.arch.capability == request.capability
             yield record, record.arch.real if exact else request.source.device_arch(request.capability).plain
@@ -74,16 +69,13 @@ def _linker(request: Request, record: ImageRecord, arch: SmArch) -> Callable[[],
 
 
 def _link(request: Request, record: ImageRecord, arch: SmArch) -> Image:
-    """Finish an image and record it. Raises ImageRefusedError where nvJitLink refuses: the next rung may serve."""
+    """Finish an image and record it. Raises CompileError where nvJitLink refuses; the next rung may serve."""
     from hatch_cuda_kernels.compiler.nvjitlink import link, nvjitlink_version  # noqa: PLC0415 - a large library
 
     options = NvrtcOptions.from_canonical(request.module.options)
     start = time.perf_counter()
-    try:
-        with compiling(request, arch, "nvJitLink"):
-            done = link(request.read(record).data, record.kind, arch=arch, options=options, name=request.module.module)
-    except CompileError as error:
-        raise ImageRefusedError(error.message, whole_rung=False) from error
+    with compiling(request, arch, "nvJitLink"):
+        done = link(request.read(record).data, record.kind, arch=arch, options=options, name=request.module.module)
     entry = Entry(
         key=_key(request, record, arch),
         module=request.module.module,

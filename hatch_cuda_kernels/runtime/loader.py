@@ -7,24 +7,24 @@ or 222 (seen on driver 580.159).
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.driver import check, cuda
-from hatch_cuda_kernels.errors import DriverError, StoreError
+from hatch_cuda_kernels.errors import CompileError, DriverError, StoreError
 from hatch_cuda_kernels.image import Image
 from hatch_cuda_kernels.runtime.context import current_context_id, current_device
 from hatch_cuda_kernels.runtime.resolve import ladder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.runtime.kernel import Kernel
     from hatch_cuda_kernels.runtime.resolve import Candidate, Request
     from hatch_cuda_kernels.standalone import CompiledSource
 
-__all__ = ["LOADER", "ImageRefusedError", "LoadedKernel", "Loader", "climb", "load_compiled"]
+__all__ = ["LOADER", "ImageRefusedError", "LoadedKernel", "Loader", "climb", "load_compiled", "try_candidate"]
 
 _NOT_IN_IMAGE: Final = 500
 #: INVALID_IMAGE, NO_BINARY_FOR_GPU, NOT_FOUND: another image of the same kind may do.
@@ -52,33 +52,47 @@ class LoadedKernel(NamedTuple):
     handle: Any
 
 
+class Attempt(NamedTuple, Generic[T]):
+    """What came of one candidate: as it stands now, what was loaded, and whether the rest of its rung is in vain."""
+
+    candidate: Candidate
+    loaded: T | None = None
+    leave_rung: bool = False
+
+
 def climb(request: Request, load: Callable[[Image], T], considered: list[Candidate]) -> T | None:
     """Return the first image that ``load`` takes, or None; every candidate met is appended to ``considered``.
 
-    ``load`` raises ImageRefusedError to send the climb on. What a compile raises is raised.
+    ``load`` raises ImageRefusedError to send the climb on. A compile that fails sends it on too; where nothing else
+    serves, its CompileError is raised.
     """
+    failures: list[CompileError] = []
     for rung in ladder(request.policy, tier_up=request.tier_up):
-        for candidate in _settle(rung(request), load, considered):
-            return candidate
+        for candidate in rung(request):
+            attempt = try_candidate(candidate, load, failures)
+            considered.append(attempt.candidate)
+            if attempt.loaded is not None:
+                return attempt.loaded
+            if attempt.leave_rung:
+                break
+    if failures:
+        raise failures[0]
     return None
 
 
-def _settle(candidates: Iterator[Candidate], load: Callable[[Image], T], considered: list[Candidate]) -> Iterator[T]:
-    for candidate in candidates:
-        if not candidate.accepted or candidate.get is None:
-            considered.append(candidate)
-            continue
-        try:
-            loaded = load(candidate.get())
-        except StoreError as error:
-            considered.append(candidate.refuse(str(error)))
-        except ImageRefusedError as refusal:
-            considered.append(candidate.refuse(str(refusal)))
-            if refusal.whole_rung:
-                return
-        else:
-            considered.append(candidate)
-            yield loaded
+def try_candidate(candidate: Candidate, load: Callable[[Image], T], failures: list[CompileError]) -> Attempt[T]:
+    """Read or compile an accepted candidate and load it; what keeps it from that becomes its reason."""
+    if not candidate.accepted or candidate.get is None:
+        return Attempt(candidate)
+    try:
+        return Attempt(candidate, load(candidate.get()))
+    except StoreError as error:
+        return Attempt(candidate.refuse(str(error)))
+    except CompileError as error:
+        failures.append(error)
+        return Attempt(candidate.refuse(error.message))
+    except ImageRefusedError as refusal:
+        return Attempt(candidate.refuse(str(refusal)), leave_rung=refusal.whole_rung)
 
 
 class Loader:
@@ -86,31 +100,33 @@ class Loader:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._libraries: dict[str, Any] = {}
+        self._libraries: dict[tuple[str, str], Any] = {}
         self._refused: dict[tuple[str, tuple[int, int]], str] = {}
 
     def refusal(self, sha256: str, capability: tuple[int, int]) -> str | None:
         """Return why the driver refused an image on such a device earlier, or None."""
         return self._refused.get((sha256, capability))
 
-    def load(self, image: Image, lowered: str, capability: tuple[int, int]) -> LoadedKernel:
+    def load(self, image: Image, lowered: str, capability: tuple[int, int], scope: str) -> LoadedKernel:
         """Return the kernel of that lowered name for the current context.
+
+        ``scope`` names whose image it is: equal images of two modules are two libraries, as each has its variables.
 
         Raises ImageRefusedError when the driver cannot use the image, DriverError for any other failure.
         """
         with self._lock:
             try:
-                library = self._library(image)
+                library = self._library(image, scope)
                 handle = check("cuLibraryGetKernel", cuda().cuLibraryGetKernel(library, lowered.encode()))
             except DriverError as error:
                 raise self._refuse(error, image, lowered, capability) from error
             return LoadedKernel(image, lowered, library, handle)
 
-    def _library(self, image: Image) -> Any:  # noqa: ANN401 - an opaque handle
-        library = self._libraries.get(image.sha256)
+    def _library(self, image: Image, scope: str) -> Any:  # noqa: ANN401 - an opaque handle
+        library = self._libraries.get((scope, image.sha256))
         if library is None:
             call = cuda().cuLibraryLoadData(image.data, [], [], 0, [], [], 0)
-            library = self._libraries[image.sha256] = check("cuLibraryLoadData", call)
+            library = self._libraries[scope, image.sha256] = check("cuLibraryLoadData", call)
         return library
 
     def _refuse(self, error: DriverError, image: Image, lowered: str, capability: tuple[int, int]) -> Exception:
@@ -137,7 +153,7 @@ def load_compiled(compiled: CompiledSource, symbol: Symbol) -> Kernel:
         data=compiled.image,
         sha256=sha256(compiled.image).hexdigest(),
     )
-    loaded = LOADER.load(image, symbol.lowered, device.capability)
+    loaded = LOADER.load(image, symbol.lowered, device.capability, "stand-alone")
     return Kernel(symbol.name, symbol.params, loaded, context_id=context_id, ordinal=device.ordinal)
 
 

@@ -31,17 +31,27 @@ def find_kernel(reader: StoreReader, name: str, module: str | None) -> tuple[Ker
     lines = reader.find(key)
     if not lines and "<" in key:
         instances = {line.module: line for line in reader.find_instances(base_name(key))}
-        if instances or module is not None:
-            found = module or _one(reader, list(instances.values()), name, module).module
-            return KernelLine(key, found, "", (), name), False
+        if module is not None and reader.has_module(module):
+            return KernelLine(key, module, "", (), name), False
+        if instances:
+            return KernelLine(key, _one(reader, list(instances.values()), name, module).module, "", (), name), False
     return _one(reader, lines, name, module), True
 
 
 def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[KernelLine, KernelLine]:
-    """Return a listed variable's line and that of a kernel of its module. Raises KernelNotFoundError."""
+    """Return a listed variable's line and that of a kernel which every image of its module has.
+
+    Raises KernelNotFoundError where there is no such variable, or no such kernel.
+    """
     variable = _one(reader, reader.find(f"&{normalize_name(name)}"), name, module)
-    same_module = (line for line in reader.lines() if line.module == variable.module and not line.key.startswith("&"))
-    return variable, next(same_module)
+    index = reader.module(variable.module)
+    lacking = {lowered for record in index.images for lowered in record.lacks}
+    listed = (line for kernel in index.names for line in reader.find(normalize_name(kernel)))
+    for line in (*listed, *(line for line in reader.lines() if not line.key.startswith("&"))):
+        if line.module == variable.module and line.lowered not in lacking:
+            return variable, line
+    hint = f"no kernel of module {variable.module} is in all its images: use Kernel.get_global"
+    raise KernelNotFoundError(name, str(reader.folder), hint=hint)
 
 
 def make_request(
@@ -72,12 +82,13 @@ def make_request(
 
 
 def symbol_of(request: Request, image: Image) -> tuple[str, tuple[str, ...]]:
-    """Return the lowered name and parameter types: the store's for a listed kernel, else what the compile recorded."""
-    if request.listed:
-        return request.kernel.lowered, request.kernel.params
+    """Return the lowered name and parameter types: what the compile recorded with the image, else what the store lists.
+
+    The two differ in an editable install, where a signature may have changed since the store was written.
+    """
     key = request.kernel.key
-    found = next(symbol for symbol in image.kernels if normalize_name(symbol.name) == key)
-    return found.lowered, found.params
+    found = next((symbol for symbol in image.kernels if normalize_name(symbol.name) == key), None)
+    return (request.kernel.lowered, request.kernel.params) if found is None else (found.lowered, found.params)
 
 
 def device_capability(arch: str | SmArch) -> ComputeCapability:
@@ -100,17 +111,20 @@ def checked_policy(policy: str) -> Policy:
 
 
 def _one(reader: StoreReader, lines: list[KernelLine], name: str, module: str | None) -> KernelLine:
-    lines = [line for line in lines if module in {None, line.module}]
-    if len(lines) == 1:
-        return lines[0]
+    fitting = [line for line in lines if module in {None, line.module}]
+    if len(fitting) == 1:
+        return fitting[0]
     where = str(reader.folder)
     if lines:
         modules = ", ".join(line.module for line in lines)
-        raise KernelNotFoundError(name, where, hint=f"several modules have it, name one with module=: {modules}")
+        hint = f"several modules have it, name one with module=: {modules}" if fitting else f"module {modules} has it"
+        raise KernelNotFoundError(name, where, hint=hint)
     from difflib import get_close_matches  # noqa: PLC0415 - only for the message
 
-    names = [line.name for line in reader.lines()]
-    raise KernelNotFoundError(name, where, get_close_matches(name, names))
+    everything = reader.lines()
+    editable = everything and reader.module(everything[0].module).editable is not None
+    hint = "an editable install knows the kernels of its last install: repeat it after adding one" if editable else ""
+    raise KernelNotFoundError(name, where, get_close_matches(name, [line.name for line in everything]), hint)
 
 
 def _read(reader: StoreReader, module: str, record: ImageRecord) -> Image:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.compiler.names import base_name, normalize_name
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
+from hatch_cuda_kernels.patterns import fill, placeholders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -81,12 +81,8 @@ def render_instance(reader: StoreReader, template: str, arguments: dict[str, Any
     if not declared:
         raise KernelNotFoundError(template, str(reader.folder), hint="no instance pattern of this template is declared")
     for pattern, module in declared:
-        if set(_placeholders(pattern)) == set(arguments):
-            return pattern.format(**arguments), module
+        if set(placeholders(pattern)) == set(arguments):
+            return fill(pattern, arguments), module
     expected = " or ".join(pattern for pattern, _ in declared)
     given = ", ".join(arguments) or "none"
     raise InputError(f"the arguments of {template} are those of {expected}; given: {given}")
-
-
-def _placeholders(pattern: str) -> list[str]:
-    return re.findall(r"\{([A-Za-z_][A-Za-z0-9_]*)\}", pattern)

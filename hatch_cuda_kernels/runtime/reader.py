@@ -47,11 +47,12 @@ def find_store(package: str | Path) -> Path:
         candidates = [folder, folder / STORE_FOLDER]
     else:
         candidates = [folder / STORE_FOLDER for folder in _package_folders(package)]
-        candidates += [Path(package), Path(package) / STORE_FOLDER] if not candidates else []
     for folder in candidates:
         if (folder / KERNELS_FILE).is_file():
             return folder
-    where = ", ".join(str(folder) for folder in candidates) or "an import package of that name"
+    if not candidates:
+        raise StoreError(str(package), "no import package of that name; pass a Path for a folder")
+    where = ", ".join(str(folder) for folder in candidates)
     raise StoreError(str(package), f"no kernel store here (looked for {KERNELS_FILE} in {where})")
 
 
@@ -102,6 +103,10 @@ class StoreReader:
                 raise StoreError(str(path), f"cannot read the index: {error}") from error
             self._modules[name] = known
         return known
+
+    def has_module(self, name: str) -> bool:
+        """Return whether the store has a module of that name."""
+        return (self.folder / name / INDEX_FILE).is_file()
 
     def modules(self) -> list[ModuleIndex]:
         """Return every module's index, by name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,18 +45,27 @@ class ModuleSource:
             return (self._reader.folder / editable["root"]).resolve()
         return self._reader.source_root(self._index.module)
 
+    @property
+    def scope(self) -> str:
+        """Text that tells this module from every other, of this store and of others."""
+        return str(self._reader.folder / self._index.module)
+
     def device_arch(self, capability: tuple[int, int]) -> SmArch:
-        """Return the real architecture to compile for a device, with ``a`` (or ``f``) when the module is built so."""
-        suffixes = {record.arch.suffix for record in self._index.images}
-        suffix = next((suffix for suffix in ("a", "f") if suffix in suffixes), "")
-        return SmArch.of_device(capability, suffix)
+        """Return the real architecture to compile for a device.
+
+        It has ``a`` (or ``f``) when the module is built so and that form of the device's architecture exists.
+        """
+        built = {record.arch.suffix for record in self._index.images}
+        forms = (SmArch.of_device(capability, suffix) for suffix in ("a", "f") if suffix in built)
+        known = (form for form in forms if any(cuda_release_for_arch(form, major=major) for major in (12, 13)))
+        return next(known, SmArch.of_device(capability))
 
     def job(self, request: Request) -> CompileJob:
         """Return the compile of this module for the request's device, with an unlisted instance as its only name.
 
         Raises InputError when the source cannot be read.
         """
-        names = self._index.names if request.listed else (request.kernel.key,)
+        names = self._index.names if request.listed else (request.kernel.name,)
         return self._job(self.device_arch(request.capability), ("cubin",), names)
 
     def _job(self, arch: SmArch, kinds: tuple[Kind, ...], names: tuple[str, ...] | None = None) -> CompileJob:

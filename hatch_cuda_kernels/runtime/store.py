@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -92,7 +93,14 @@ class Store:
     @cached_property
     def kernels(self) -> tuple[str, ...]:
         """Names of all kernels the store lists, each once, as they were written."""
-        return tuple(dict.fromkeys(line.name for line in self._reader.lines() if not line.key.startswith("&")))
+        return tuple(dict.fromkeys(name for name, _ in self.modules_of_kernels))
+
+    @property
+    def modules_of_kernels(self) -> list[tuple[str, str | None]]:
+        """Every listed kernel with its module, which is None where no other module has the name."""
+        lines = [line for line in self._reader.lines() if not line.key.startswith("&")]
+        count = Counter(line.key for line in lines)
+        return [(line.name, line.module if count[line.key] > 1 else None) for line in lines]
 
     def get_kernel(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> Kernel:
         """Return a kernel, loaded for the current context (device 0's primary context where none is current).
@@ -124,14 +132,15 @@ class Store:
         """Return capacity, size, hits, misses and evictions of ``instantiate``'s memory."""
         return self._plans.info()
 
-    def get_global(self, name: str, *, module: str | None = None) -> GlobalVariable:
+    def get_global(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> GlobalVariable:
         """Return a variable the manifest lists under ``globals``: address in the current context and size in bytes.
 
         The variable is that of the image which the module's listed kernels are loaded from; an instance that was
         compiled on demand has its own, see ``Kernel.get_global``. Raises KernelNotFoundError.
         """
         variable, kernel = find_variable(self._reader, name, module)
-        return self.get_kernel(kernel.name, module=variable.module).get_global(variable.lowered)
+        loaded = self.get_kernel(kernel.name, module=variable.module, policy=policy)
+        return loaded.get_global(variable.lowered)
 
     def find_image(
         self,
@@ -194,9 +203,9 @@ class Store:
 
         return warm_up(self, kernels, devices, progress=progress)
 
-    def is_loaded(self, name: str) -> bool:
+    def is_loaded(self, name: str, *, module: str | None = None) -> bool:
         """Return whether ``get_kernel`` would answer from memory in the current context."""
-        return name in self._hot.get(current_context_id(), {})
+        return _Key(name, module, self.policy, current_context_id()) in self._kernels
 
     def stats(self) -> tuple[KernelStats, ...]:
         """Return, for each kernel loaded through this store, its origin, image, load time in seconds, and hits."""
@@ -296,7 +305,7 @@ class Store:
 
 
 def _load(request: Request, image: Image) -> LoadedKernel:
-    return LOADER.load(image, symbol_of(request, image)[0], request.capability)
+    return LOADER.load(image, symbol_of(request, image)[0], request.capability, request.source.scope)
 
 
 def _no_image(request: Request, considered: list[Candidate]) -> NoImageError:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.patterns import fill, placeholders
 from hatch_cuda_kernels.plugin.manifest.kinds import IDENTIFIER, Item
 from hatch_cuda_kernels.plugin.manifest.model import Named, Pattern
 from hatch_cuda_kernels.plugin.manifest.spot import suggest
@@ -19,8 +19,6 @@ __all__ = ["MOST_INSTANCES", "expand_instances"]
 
 #: Of one module: far beyond what NVRTC compiles in a day, and little enough to list.
 MOST_INSTANCES: Final = 100_000
-
-_PLACEHOLDER: Final = re.compile(rf"\{{({IDENTIFIER.pattern})\}}")
 
 
 def expand_instances(
@@ -45,13 +43,9 @@ def expand_instances(
     return tuple(expanded), tuple(pattern for _, pattern in patterns if pattern.matrix)
 
 
-def _placeholders(text: str) -> list[str]:
-    return _PLACEHOLDER.findall(text)
-
-
 def _placeholders_known(item: Item, matrix: Mapping[str, Item]) -> bool:
     """Tell whether a pattern can be expanded: each placeholder is an axis, and no axis was refused."""
-    names = _placeholders(item.value)
+    names = placeholders(item.value)
     for name in names:
         if name not in matrix:
             item.spot.report(f"unknown placeholder {{{name}}}{suggest(name, matrix, '; add it to the matrix')}")
@@ -59,12 +53,12 @@ def _placeholders_known(item: Item, matrix: Mapping[str, Item]) -> bool:
 
 
 def _pattern(item: Item, matrix: Mapping[str, Item]) -> Pattern:
-    used = set(_placeholders(item.value))
+    used = set(placeholders(item.value))
     return Pattern(text=item.value, matrix=tuple((name, axis.value) for name, axis in matrix.items() if name in used))
 
 
 def _report_unused(instances: Sequence[Item], matrix: Mapping[str, Item]) -> None:
-    used = {name for item in instances for name in _placeholders(item.value)}
+    used = {name for item in instances for name in placeholders(item.value)}
     for name, axis in matrix.items():
         if name not in used and IDENTIFIER.fullmatch(name):
             axis.spot.report(f"no instance uses {{{name}}}; remove it or write an instance with it")
@@ -84,9 +78,6 @@ def _expand(item: Item, pattern: Pattern, seen: dict[str, str]) -> list[Named]:
 
 
 def _fill(pattern: Pattern) -> Iterator[str]:
-    pieces = _PLACEHOLDER.split(pattern.text)  # text, name, text, name, ..., text
-    names = pieces[1::2]
+    names = [name for name, _ in pattern.matrix]
     for values in itertools.product(*(values for _, values in pattern.matrix)):
-        chosen = {name: value for (name, _), value in zip(pattern.matrix, values, strict=True)}
-        pieces[1::2] = [chosen[name] for name in names]
-        yield "".join(pieces)
+        yield fill(pattern.text, dict(zip(names, values, strict=True)))

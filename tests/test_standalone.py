@@ -1,0 +1,96 @@
+"""Stand-alone compiles of source text."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from hatch_cuda_kernels import NvrtcOptions, compile_async, compile_to_cubin, compile_to_ptx
+from hatch_cuda_kernels.compiler.cubin import read_cubin
+from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundError
+
+TEMPLATE = "template <typename T> __global__ void twice(T* y) { y[threadIdx.x] *= 2; }"
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "compute_90a"])
+def test_cubin_and_ptx(arch, fresh_cache):
+    """Either spelling of the architecture gives either kind, with real lowered names."""
+    cubin = compile_to_cubin(TEMPLATE, arch=arch, names=["twice<float>"])
+    ptx = compile_to_ptx(TEMPLATE, arch=arch, names=["twice<float>"])
+    assert (str(cubin.arch), str(ptx.arch)) == ("sm_90a", "compute_90a")
+    assert read_cubin(cubin.image).arch == "sm_90a"
+    assert b".target sm_90a" in ptx.image
+    assert cubin.lowered_names == ptx.lowered_names == {"twice<float>": "_Z5twiceIfEvPT_"}
+
+
+def test_the_cache_is_used_and_can_be_left_out(fresh_cache):
+    """A second compile of the same text is a hit; use_cache=False compiles again."""
+    first = compile_to_cubin(TEMPLATE, arch="sm_80", names=["twice<int>"])
+    again = compile_to_cubin(TEMPLATE, arch="sm_80", names=["twice<int>"])
+    fresh = compile_to_cubin(TEMPLATE, arch="sm_80", names=["twice<int>"], use_cache=False)
+    assert [first.cached, again.cached, fresh.cached] == [False, True, False]
+    assert first.image == again.image == fresh.image
+
+
+def test_headers_as_text_and_below_a_root(write, tmp_path, fresh_cache):
+    """Headers come as text or from a project folder; an edit of either is another compile."""
+    source = '#include "given.h"\n#include "found.h"\nextern "C" __global__ void k(int* y) { *y = GIVEN + FOUND; }'
+    write("inc/found.h", "#define FOUND 2\n")
+    settings = {"root": tmp_path, "options": NvrtcOptions(include=("inc",))}
+    first = compile_to_ptx(source, arch="sm_80", headers={"given.h": "#define GIVEN 1\n"}, **settings)
+    write("inc/found.h", "#define FOUND 3\n")
+    second = compile_to_ptx(source, arch="sm_80", headers={"given.h": "#define GIVEN 1\n"}, **settings)
+    third = compile_to_ptx(source, arch="sm_80", headers={"given.h": "#define GIVEN 5\n"}, **settings)
+    assert len({first.image, second.image, third.image}) == 3
+    assert not second.cached
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"options": NvrtcOptions(extra=("-Iinc",))}, "-I cannot be passed through"),
+        ({"options": NvrtcOptions(include=("inc",))}, "pass root= with them"),
+        ({"arch": "sm_9"}, "unknown architecture 'sm_9'"),
+    ],
+)
+def test_what_the_key_cannot_cover_is_refused(settings, message):
+    """Settings that would let unseen files into a compile are input errors."""
+    with pytest.raises(InputError, match=message):
+        compile_to_ptx("", **{"arch": "sm_80", **settings})
+
+
+def test_an_absolute_include_is_refused(write, tmp_path):
+    """A file outside what is hashed cannot be included by its path."""
+    outside = write("outside.h", "#define X 1\n")
+    with pytest.raises(InputError):
+        compile_to_ptx(f'#include "{outside}"\n', arch="sm_80")
+
+
+def test_async_compiles_leave_this_thread_free(fresh_cache):
+    """A Future gives the result or raises the error, while this thread goes on."""
+    good = compile_async(TEMPLATE, arch="sm_80", names=["twice<double>"])
+    bad = compile_async("broken", arch="sm_80")
+    with pytest.raises(CompileError, match=r"source.cu\(1\): error"):
+        bad.result()
+    assert good.result().lowered_names == {"twice<double>": "_Z5twiceIdEvPT_"}
+
+
+def test_an_unknown_kernel_suggests_the_others(fresh_cache):
+    """Asking a compiled source for a kernel it lacks names those it has."""
+    compiled = compile_to_cubin(TEMPLATE, arch="sm_80", names=["twice<int>"])
+    with pytest.raises(KernelNotFoundError, match="did you mean 'twice<int>'"):
+        compiled.get_kernel("twice<float>")
+
+
+def test_a_jit_is_told_on_the_logger(example_store, fresh_cache, caplog):
+    """A run-time compile says what, why, how long, and how to avoid it."""
+    from hatch_cuda_kernels import open_store
+
+    with caplog.at_level(logging.INFO, logger="hatch_cuda_kernels"):
+        open_store(example_store).find_image("saxpy", arch="sm_75")
+    started, finished = (record.message for record in caplog.records)
+    assert started.startswith("compiling saxpy (saxpy) for sm_75 with NVRTC 13.")
+    assert "not prebuilt: the package was built for sm_80, compute_80, sm_90, sm_120" in started
+    assert "recorded for the next process" in finished
+    assert "ship sm_75, or set HATCH_CUDA_KERNELS_JIT=0 to forbid it" in finished
