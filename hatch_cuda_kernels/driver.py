@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from hatch_cuda_kernels.arch import ComputeCapability
-from hatch_cuda_kernels.early import start_driver
+from hatch_cuda_kernels.early import join_driver
 from hatch_cuda_kernels.errors import DriverError
 
 __all__ = ["check", "compute_capability", "cuda", "device_count", "driver_version", "no_device_reason"]
@@ -15,11 +15,9 @@ __all__ = ["check", "compute_capability", "cuda", "device_count", "driver_versio
 @cache
 def cuda() -> Any:  # noqa: ANN401 - a module
     """Import the bindings and initialise the driver, once. Raises DriverError when there is none, or no device."""
-    early = start_driver()
     from cuda.bindings import driver  # noqa: PLC0415 - nothing before the first use of a device loads it
 
-    if early is not None:
-        early.join()
+    join_driver()
     try:
         (status,) = driver.cuInit(0)
     except Exception as error:  # the bindings and pathfinder raise several types for a missing library

@@ -5,20 +5,41 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
-from functools import cache
 
-__all__ = ["start_driver"]
+__all__ = ["is_starting", "join_driver", "start_driver"]
 
 _NOT_INITIALIZED = 3  # CUDA_ERROR_NOT_INITIALIZED
+_lock = threading.Lock()
+_started: list[threading.Thread | None] = []
 
 
-@cache
-def start_driver() -> threading.Thread | None:
-    """Begin initialising the driver and device 0's primary context in a thread, and return it.
+def start_driver() -> None:
+    """Begin initialising the driver and device 0's primary context in a thread; the first call of a process only.
 
-    None where the application has initialised the driver already (its context is the one to use), where there is no
+    Nothing is done where the application has initialised the driver (its context is the one to use), where there is no
     driver, or on Windows. What fails here fails again, with its error, where the driver is used.
     """
+    if _started:
+        return
+    with _lock:
+        if not _started:
+            _started.append(_start())
+
+
+def is_starting() -> bool:
+    """Return whether the driver is being initialised right now."""
+    thread = _started[0] if _started else None
+    return thread is not None and thread.is_alive()
+
+
+def join_driver() -> None:
+    """Wait for the driver where it was started here."""
+    thread = _started[0] if _started else None
+    if thread is not None:
+        thread.join()
+
+
+def _start() -> threading.Thread | None:
     if sys.platform == "win32":
         return None
     try:

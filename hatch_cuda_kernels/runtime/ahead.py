@@ -63,7 +63,7 @@ def warm_up(
     store: Store, kernels: Sequence[str] | None, devices: Sequence[int] | None, *, progress: bool | Callable[..., None]
 ) -> WarmUp:
     """Load kernels (default: all listed) on devices (default: the current one); see ``Store.warm_up``."""
-    wanted = store.modules_of_kernels if kernels is None else [(name, None) for name in kernels]
+    wanted = store.listed_kernels() if kernels is None else [(name, None) for name in kernels]
     tell = _printer if progress is True else progress
     counts = dict.fromkeys(("prebuilt", "cached", "jitted", "already"), 0)
     start = time.perf_counter()

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.errors import DriverError, KernelNotFoundError, LaunchError, StaleKernelError
 from hatch_cuda_kernels.runtime.context import current_context_id
-from hatch_cuda_kernels.runtime.streams import current_stream, stream_address
+from hatch_cuda_kernels.runtime.streams import stream_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hatch_cuda_kernels.image import Image
+    from hatch_cuda_kernels.runtime.launch import Configs
     from hatch_cuda_kernels.runtime.loader import LoadedKernel
 
 __all__ = ["GlobalVariable", "Kernel"]
@@ -53,6 +54,7 @@ class Kernel:
         """How often the store answered with this object after loading it."""
         self._library = loaded.library
         self._shapes: dict[Any, Callable[..., None]] = {}
+        self._configs: dict[Any, Configs] = {}
 
     def __getitem__(self, launch: tuple[Any, ...]) -> Callable[..., None]:
         """Return the launch function for ``kernel[grid, block]``, optionally with shared memory bytes and a stream."""
@@ -82,10 +84,12 @@ class Kernel:
         LaunchError for bad dimensions, StaleKernelError when the context was destroyed or reset, DriverError for what
         the driver refuses.
         """
-        if cluster is None and not cooperative:
-            self[grid, block, shared_mem, stream](*args)
-        else:
-            self._launch_with_attributes(grid, block, args, shared_mem, stream, cluster, cooperative=cooperative)
+        key = (grid, block, shared_mem, cluster, cooperative)
+        try:
+            configs = self._configs[key]
+        except (KeyError, TypeError):  # TypeError: a list among the sizes
+            configs = self._make_configs(*key)
+        self._launch(configs, None if stream is None else stream_address(stream), *args)
 
     def get_global(self, name: str) -> GlobalVariable:
         """Return a ``__constant__`` or ``__device__`` variable of the image this kernel is in.
@@ -125,32 +129,37 @@ class Kernel:
         raise DriverError(f"launching {self.name}", int(status), status.name)
 
     @cached_property
-    def _signature(self) -> Any:  # noqa: ANN401 - arguments.Signature
-        from hatch_cuda_kernels.runtime.arguments import Signature  # noqa: PLC0415 - a kernel is loaded before launched
-
-        return Signature(self.name, self.params)
-
-    @cached_property
     def _launch(self) -> Callable[..., None]:
-        from hatch_cuda_kernels.runtime.launch import make_launch  # noqa: PLC0415 - a kernel is loaded before launched
+        from hatch_cuda_kernels.runtime.arguments import Signature  # noqa: PLC0415 - a kernel is loaded before launched
+        from hatch_cuda_kernels.runtime.launch import make_launch  # noqa: PLC0415
 
-        return make_launch(self, self._signature)
+        return make_launch(self, Signature(self.name, self.params))
 
     def _shape(self, launch: Any) -> Callable[..., None]:  # noqa: ANN401 - what stands between the brackets
         if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
             message = "write kernel[grid, block], optionally with shared memory bytes and a stream"
             raise LaunchError(f"{self.name}: {message}")
         grid, block, *rest = launch
-        shared_mem = self._allow_shared(rest[0] if rest else 0)
         stream = rest[1] if len(rest) == 2 else None
-        address = None if stream is None else stream_address(stream)
-        dims = (*self._dims(grid, "grid"), *self._dims(block, "block"))
-        function = partial(self._launch, *dims, shared_mem, address)
+        configs = self._make_configs(grid, block, rest[0] if rest else 0, None, False)
+        function = partial(self._launch, configs, None if stream is None else stream_address(stream))
         if stream is None or isinstance(stream, int):  # another stream may change its address, or die
-            if len(self._shapes) >= _MAX_SHAPES:
-                self._shapes.clear()
-            self._shapes[launch] = function
+            _remember(self._shapes, launch, function)
         return function
+
+    def _make_configs(self, grid: Dim, block: Dim, shared_mem: int, cluster: Dim | None, cooperative: bool) -> Configs:
+        from hatch_cuda_kernels.runtime.launch import Configs  # noqa: PLC0415 - a kernel is loaded before launched
+
+        configs = Configs(
+            self._dims(grid, "grid"),
+            self._dims(block, "block"),
+            shared_mem=self._allow_shared(shared_mem),
+            cluster=None if cluster is None else self._dims(cluster, "cluster"),
+            cooperative=cooperative,
+        )
+        if not isinstance(grid, list) and not isinstance(block, list) and not isinstance(cluster, list):
+            _remember(self._configs, (grid, block, shared_mem, cluster, cooperative), configs)
+        return configs
 
     @cached_property
     def _free_shared(self) -> int:
@@ -177,35 +186,6 @@ class Kernel:
         call = driver.cuKernelGetAttribute(attribute, self.handle, driver.CUdevice(self.ordinal))
         return int(check("cuKernelGetAttribute", call))
 
-    def _launch_with_attributes(
-        self,
-        grid: Dim,
-        block: Dim,
-        args: Sequence[Any],
-        shared_mem: int,
-        stream: Any,  # noqa: ANN401
-        cluster: Dim | None,
-        *,
-        cooperative: bool,
-    ) -> None:
-        from hatch_cuda_kernels.runtime.arguments import Slot  # noqa: PLC0415 - a kernel is loaded before launched
-        from hatch_cuda_kernels.runtime.attributes import launch_config  # noqa: PLC0415
-
-        self.check_context()
-        config = launch_config(
-            grid=self._dims(grid, "grid"),
-            block=self._dims(block, "block"),
-            shared_mem=self._allow_shared(shared_mem),
-            stream=current_stream(args, self.ordinal) if stream is None else stream_address(stream),
-            cluster=None if cluster is None else self._dims(cluster, "cluster"),
-            cooperative=cooperative,
-        )
-        slot = Slot(max(self._signature.layout.size, 1))
-        slot.buffer.raw = self._signature.pack(args).ljust(1, b"\0")
-        (status,) = cuda().cuLaunchKernelEx(config, self.handle, 0, slot.extra)
-        if int(status) != 0:
-            self.fail_launch(status)
-
     def _dims(self, value: Dim, what: str) -> tuple[int, int, int]:
         """Return three sizes. Raises LaunchError unless they are one to three positive integers."""
         try:
@@ -216,3 +196,9 @@ class Kernel:
             raise LaunchError(f"{self.name}: {what} must be one to three positive integers, got {value!r}")
         x, y, z, *_ = (*dims, 1, 1)
         return x, y, z
+
+
+def _remember(memory: dict[Any, Any], key: Any, value: Any) -> None:  # noqa: ANN401
+    if len(memory) >= _MAX_SHAPES:
+        memory.clear()
+    memory[key] = value

@@ -2,7 +2,7 @@
 
 For ``(f32, ptr, u64)`` it reads as below. What struct rejects takes a slower path that converts or explains.
 
-    def launch(gx, gy, gz, bx, by, bz, shared, stream, *args):
+    def launch(configs, stream, *args):
         if context_id(current)[1] != loaded_for:
             check_context()
         slot = pop()  # or a new one
@@ -18,7 +18,7 @@ For ``(f32, ptr, u64)`` it reads as below. What struct rejects takes a slower pa
             repack(slot.buffer, args)
         if stream is None:
             stream = torch_stream(ordinal) if a1.__class__ is tensor else current_stream(args, ordinal)
-        status = cu_launch(handle, gx, gy, gz, bx, by, bz, shared, stream, 0, slot.extra)[0]
+        status = cu_launch(configs[stream], handle, 0, slot.extra)[0]
         push(slot)
         if status is not success:
             fail(status)
@@ -28,11 +28,13 @@ from __future__ import annotations
 
 import struct
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.driver import cuda
 from hatch_cuda_kernels.runtime.arguments import PLAIN_NUMBERS, Slot, preparer
 from hatch_cuda_kernels.runtime.arrays import ADDRESS_READERS
+from hatch_cuda_kernels.runtime.attributes import launch_config
 from hatch_cuda_kernels.runtime.streams import current_stream
 
 if TYPE_CHECKING:
@@ -41,10 +43,10 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.arguments import Signature
     from hatch_cuda_kernels.runtime.kernel import Kernel
 
-__all__ = ["make_launch"]
+__all__ = ["Configs", "make_launch"]
 
 _TEMPLATE: Final = """
-def launch(gx, gy, gz, bx, by, bz, shared, stream, *args):
+def launch(configs, stream, *args):
     if context_id(current)[1] != loaded_for:
         check_context()
     try:
@@ -58,15 +60,40 @@ def launch(gx, gy, gz, bx, by, bz, shared, stream, *args):
         repack(slot.buffer, args)
     if stream is None:
         stream = {stream}
-    status = cu_launch(handle, gx, gy, gz, bx, by, bz, shared, stream, 0, slot.extra)[0]
+    status = cu_launch(configs[stream], handle, 0, slot.extra)[0]
     push(slot)
     if status is not success:
         fail(status)
 """
+#: Streams whose configuration is remembered for one shape; programs that make streams without end start over.
+_MAX_STREAMS: Final = 64
+
+
+class Configs(dict[int, Any]):
+    """The driver's launch configurations of one shape, by stream; they never change, so threads share them."""
+
+    def __init__(
+        self,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        *,
+        shared_mem: int,
+        cluster: tuple[int, int, int] | None = None,
+        cooperative: bool = False,
+    ) -> None:
+        self._make = partial(
+            launch_config, grid=grid, block=block, shared_mem=shared_mem, cluster=cluster, cooperative=cooperative
+        )
+
+    def __missing__(self, stream: int) -> Any:  # noqa: ANN401 - CUlaunchConfig
+        if len(self) >= _MAX_STREAMS:
+            self.clear()
+        config = self[stream] = self._make(stream=stream)
+        return config
 
 
 def make_launch(kernel: Kernel, signature: Signature) -> Callable[..., None]:
-    """Return ``launch(gx, gy, gz, bx, by, bz, shared, stream, *args)`` for a loaded kernel.
+    """Return ``launch(configs, stream, *args)`` for a loaded kernel; None for a stream is the caller's current one.
 
     It raises ArgumentError, StaleKernelError or DriverError. A buffer belongs to one launch at a time, because the
     bindings release the GIL during the call.
@@ -93,7 +120,7 @@ def make_launch(kernel: Kernel, signature: Signature) -> Callable[..., None]:
         "torch_stream": torch and torch._C._cuda_getCurrentRawStream,  # noqa: SLF001 - see streams
         "current_stream": current_stream,
         "ordinal": kernel.ordinal,
-        "cu_launch": driver.cuLaunchKernel,
+        "cu_launch": driver.cuLaunchKernelEx,
         "handle": kernel.handle,
         "success": driver.CUresult.CUDA_SUCCESS,
         "fail": kernel.fail_launch,

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.arch import ComputeCapability, SmArch
+from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.names import base_name, normalize_name
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.image import Image
+from hatch_cuda_kernels.runtime.context import current_context_id, current_device
+from hatch_cuda_kernels.runtime.loader import LOADER
 from hatch_cuda_kernels.runtime.reader import KernelLine
 from hatch_cuda_kernels.runtime.resolve import POLICIES, Request
 from hatch_cuda_kernels.runtime.source import ModuleSource
 
 if TYPE_CHECKING:
+    from hatch_cuda_kernels.arch import ComputeCapability
     from hatch_cuda_kernels.image import ImageRecord
-    from hatch_cuda_kernels.runtime.loader import Loader
     from hatch_cuda_kernels.runtime.reader import StoreReader
     from hatch_cuda_kernels.runtime.resolve import Policy
 
@@ -56,15 +58,24 @@ def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[K
 
 def make_request(
     reader: StoreReader,
-    loader: Loader,
-    *,
     found: tuple[KernelLine, bool],
-    capability: ComputeCapability,
+    *,
+    arch: str | SmArch | None,
     driver: tuple[int, int] | None,
-    policy: Policy,
+    policy: str,
     tier_up: bool,
 ) -> Request:
-    """Return the ladder's question about a kernel, with the environment as it is now."""
+    """Return the ladder's question about a kernel: for ``arch``, or else for the current device and its driver.
+
+    Raises InputError for an architecture or policy that does not exist, DriverError without a device to ask about.
+    """
+    checked = checked_policy(policy)
+    if arch is None:
+        current_context_id()
+        device = current_device()
+        capability, driver = device.capability, driver or device.driver
+    else:
+        capability = device_capability(arch)
     kernel, listed = found
     return Request(
         kernel=kernel,
@@ -73,11 +84,11 @@ def make_request(
         source=ModuleSource(reader, kernel.module),
         capability=capability,
         driver=driver,
-        policy=policy,
+        policy=checked,
         tier_up=tier_up,
         jit=os.environ.get("HATCH_CUDA_KERNELS_JIT", "1") != "0",
         read=lambda record: _read(reader, kernel.module, record),
-        refused=lambda sha256: loader.refusal(sha256, capability),
+        refused=lambda sha256: LOADER.refusal(sha256, capability),
     )
 
 

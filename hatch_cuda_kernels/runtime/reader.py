@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import mmap
 import sys
+from collections import Counter
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -91,6 +92,12 @@ class StoreReader:
     def lines(self) -> list[KernelLine]:
         """Return every line; for listings and suggestions, not for look-ups."""
         return list(self._lines_from(b"", b""))
+
+    def kernels(self) -> list[tuple[str, str | None]]:
+        """Return every listed kernel with its module, which is None where no other module has the name."""
+        lines = [line for line in self.lines() if not line.key.startswith("&")]
+        count = Counter(line.key for line in lines)
+        return [(line.name, line.module if count[line.key] > 1 else None) for line in lines]
 
     def module(self, name: str) -> ModuleIndex:
         """Return a module's index, read once. Raises StoreError when it is missing or damaged."""

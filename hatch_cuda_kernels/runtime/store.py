@@ -1,62 +1,40 @@
-"""A package's kernels: the one object users of the run side talk to."""
+"""A package's kernels: the one object users of the run side talk to.
+
+Everything else is imported inside the methods that need it: the driver starts first, and Python imports meanwhile.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.early import start_driver
-from hatch_cuda_kernels.errors import NoImageError
-from hatch_cuda_kernels.runtime.context import current_context_id, current_device, hot_lookup
-from hatch_cuda_kernels.runtime.kernel import Kernel
-from hatch_cuda_kernels.runtime.loader import LOADER, climb
-from hatch_cuda_kernels.runtime.lookup import (
-    checked_policy,
-    device_capability,
-    find_kernel,
-    find_variable,
-    make_request,
-    symbol_of,
-)
-from hatch_cuda_kernels.runtime.reader import StoreReader, find_store
 
+#: Spelt out, because importing typing comes before the driver can start; type checkers know the name.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from concurrent.futures import Future
     from pathlib import Path
+    from typing import Any
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Image
     from hatch_cuda_kernels.runtime.ahead import WarmUp
     from hatch_cuda_kernels.runtime.explain import Explanation
-    from hatch_cuda_kernels.runtime.kernel import GlobalVariable
-    from hatch_cuda_kernels.runtime.loader import LoadedKernel
+    from hatch_cuda_kernels.runtime.kernel import GlobalVariable, Kernel
     from hatch_cuda_kernels.runtime.plans import PlanCache, PlanInfo
-    from hatch_cuda_kernels.runtime.resolve import Candidate, Policy, Request
+    from hatch_cuda_kernels.runtime.reader import StoreReader
+    from hatch_cuda_kernels.runtime.resolve import Policy, Request
+    from hatch_cuda_kernels.runtime.stats import KernelStats
 
-__all__ = ["KernelStats", "Store", "open_store"]
+    #: Name, module, policy and context id.
+    _Key = tuple[str, str | None, Policy, int]
 
+__all__ = ["Store", "open_store"]
 
-class KernelStats(NamedTuple):
-    """How one kernel came to be loaded in one context, and how often the store was asked for it since."""
-
-    kernel: str
-    context_id: int
-    origin: str
-    arch: str
-    kind: str
-    seconds: float
-    hits: int
-
-
-class _Key(NamedTuple):
-    name: str
-    module: str | None
-    policy: Policy
-    context_id: int
+_POLICIES = ("compatible", "exact", "prebuilt")
 
 
 def open_store(package: str | Path, *, policy: Policy = "compatible", tier_up: bool = False, plans: int = 64) -> Store:
@@ -75,7 +53,11 @@ class Store:
         self, package: str | Path, *, policy: Policy = "compatible", tier_up: bool = False, plans: int = 64
     ) -> None:
         self.package = package
-        self.policy = checked_policy(policy)
+        if policy not in _POLICIES:
+            from hatch_cuda_kernels.runtime.lookup import checked_policy  # noqa: PLC0415
+
+            checked_policy(policy)
+        self.policy = policy
         self.tier_up = tier_up
         self._hot: dict[int, dict[str, Kernel]] = {}
         self._kernels: dict[_Key, tuple[Kernel, float]] = {}
@@ -88,19 +70,14 @@ class Store:
     @cached_property
     def path(self) -> Path:
         """The store's folder. Raises StoreError when there is none."""
+        from hatch_cuda_kernels.runtime.reader import find_store  # noqa: PLC0415
+
         return find_store(self.package)
 
     @cached_property
     def kernels(self) -> tuple[str, ...]:
         """Names of all kernels the store lists, each once, as they were written."""
-        return tuple(dict.fromkeys(name for name, _ in self.modules_of_kernels))
-
-    @property
-    def modules_of_kernels(self) -> list[tuple[str, str | None]]:
-        """Every listed kernel with its module, which is None where no other module has the name."""
-        lines = [line for line in self._reader.lines() if not line.key.startswith("&")]
-        count = Counter(line.key for line in lines)
-        return [(line.name, line.module if count[line.key] > 1 else None) for line in lines]
+        return tuple(dict.fromkeys(name for name, _ in self.listed_kernels()))
 
     def get_kernel(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> Kernel:
         """Return a kernel, loaded for the current context (device 0's primary context where none is current).
@@ -109,15 +86,19 @@ class Store:
         recorded. Raises KernelNotFoundError, NoImageError with every candidate's reason, or CompileError.
         """
         start_driver()
-        return self._get(_Key(name, module, policy or self.policy, current_context_id()))
+        from hatch_cuda_kernels.runtime.context import current_context_id  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.prelude import prepare  # noqa: PLC0415
+
+        prepare(self._reader)
+        return self._get((name, module, policy or self.policy, current_context_id()))
 
     async def aget_kernel(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> Kernel:
         """Return ``get_kernel``'s kernel without holding the event loop up while it is loaded or compiled."""
         from asyncio import wrap_future  # noqa: PLC0415 - its caller has it
 
-        from hatch_cuda_kernels.runtime.ahead import in_context  # noqa: PLC0415 - off the prebuilt path
+        start_driver()
+        from hatch_cuda_kernels.runtime.ahead import in_context  # noqa: PLC0415
 
-        current_context_id()
         return await wrap_future(in_context(partial(self.get_kernel, name, module=module, policy=policy)))
 
     def instantiate(self, template: str, **arguments: Any) -> Kernel:  # noqa: ANN401 - rendered as text
@@ -125,6 +106,8 @@ class Store:
 
         Raises InputError for arguments that are not the pattern's, and what ``get_kernel`` raises.
         """
+        from hatch_cuda_kernels.runtime.context import current_context_id  # noqa: PLC0415
+
         key = (template, frozenset(arguments.items()), current_context_id())
         return self._plans.get(key, lambda: self._instantiate(template, arguments))
 
@@ -138,6 +121,8 @@ class Store:
         The variable is that of the image which the module's listed kernels are loaded from; an instance that was
         compiled on demand has its own, see ``Kernel.get_global``. Raises KernelNotFoundError.
         """
+        from hatch_cuda_kernels.runtime.lookup import find_variable  # noqa: PLC0415
+
         variable, kernel = find_variable(self._reader, name, module)
         loaded = self.get_kernel(kernel.name, module=variable.module, policy=policy)
         return loaded.get_global(variable.lowered)
@@ -156,16 +141,13 @@ class Store:
         ``arch`` (default: the current device) is real, such as ``sm_120``; ``driver`` is the CUDA version of an
         imagined driver, None for one that knows every PTX. Raises KernelNotFoundError, NoImageError or CompileError.
         """
-        request = self._request(kernel, module, policy, arch, driver)
-        considered: list[Candidate] = []
-        image = climb(request, lambda image: image, considered)
-        if image is None:
-            raise _no_image(request, considered)
-        return image
+        from hatch_cuda_kernels.runtime.loading import climb_or_raise  # noqa: PLC0415
+
+        return climb_or_raise(self._request(kernel, module, policy, arch, driver), lambda image: image)
 
     def compile_async(self, kernel: str, *, arch: str | SmArch, policy: Policy = "exact") -> Future[Image]:
         """Start ``find_image`` in the background; NVRTC runs without the GIL. The Future raises what it raises."""
-        from hatch_cuda_kernels.runtime.ahead import background  # noqa: PLC0415 - off the prebuilt path
+        from hatch_cuda_kernels.runtime.ahead import background  # noqa: PLC0415
 
         return background().submit(self.find_image, kernel, arch=arch, policy=policy)
 
@@ -182,10 +164,11 @@ class Store:
 
         Without ``arch`` it asks about the current device, whose driver is asked too: what it refuses says so.
         """
-        from hatch_cuda_kernels.runtime.explain import explain  # noqa: PLC0415 - off the prebuilt path
+        from hatch_cuda_kernels.runtime.explain import explain  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.loading import load_image  # noqa: PLC0415
 
         request = self._request(kernel, module, policy, arch, driver)
-        return explain(request, None if arch is not None else partial(_load, request))
+        return explain(request, None if arch is not None else partial(load_image, request))
 
     def warm_up(
         self,
@@ -199,84 +182,69 @@ class Store:
         ``progress`` True prints a line; a function is called with (done, total, kernel). Returns counts by origin and
         seconds.
         """
-        from hatch_cuda_kernels.runtime.ahead import warm_up  # noqa: PLC0415 - off the prebuilt path
+        from hatch_cuda_kernels.runtime.ahead import warm_up  # noqa: PLC0415
 
         return warm_up(self, kernels, devices, progress=progress)
 
     def is_loaded(self, name: str, *, module: str | None = None) -> bool:
         """Return whether ``get_kernel`` would answer from memory in the current context."""
-        return _Key(name, module, self.policy, current_context_id()) in self._kernels
+        from hatch_cuda_kernels.runtime.context import current_context_id  # noqa: PLC0415
+
+        return (name, module, self.policy, current_context_id()) in self._kernels
 
     def stats(self) -> tuple[KernelStats, ...]:
         """Return, for each kernel loaded through this store, its origin, image, load time in seconds, and hits."""
-        return tuple(
-            KernelStats(
-                kernel.name,
-                key.context_id,
-                kernel.image.origin,
-                str(kernel.image.arch),
-                kernel.image.kind,
-                seconds,
-                kernel.hits,
-            )
-            for key, (kernel, seconds) in list(self._kernels.items())
-        )
+        from hatch_cuda_kernels.runtime.stats import kernel_stats  # noqa: PLC0415
+
+        return tuple(kernel_stats(kernel, seconds) for kernel, seconds in list(self._kernels.values()))
 
     def contents(self) -> dict[str, Any]:
         """Return what is inside, as ``inspect --json`` prints it."""
-        from hatch_cuda_kernels.runtime.contents import contents  # noqa: PLC0415 - off the prebuilt path
+        from hatch_cuda_kernels.runtime.contents import contents  # noqa: PLC0415
 
         return contents(self._reader)
 
+    def listed_kernels(self) -> list[tuple[str, str | None]]:
+        """Return every listed kernel with the module to name, which is None where no other module has the kernel."""
+        return self._reader.kernels()
+
     @cached_property
     def _reader(self) -> StoreReader:
+        from hatch_cuda_kernels.runtime.reader import StoreReader  # noqa: PLC0415
+
         return StoreReader(self.path)
 
     @cached_property
     def _plans(self) -> PlanCache:
-        from hatch_cuda_kernels.runtime.plans import PlanCache  # noqa: PLC0415 - off the prebuilt path
+        from hatch_cuda_kernels.runtime.plans import PlanCache  # noqa: PLC0415
 
         return PlanCache(self._plan_capacity)
 
     def _instantiate(self, template: str, arguments: dict[str, Any]) -> Kernel:
-        from hatch_cuda_kernels.runtime.plans import render_instance  # noqa: PLC0415 - off the prebuilt path
+        from hatch_cuda_kernels.runtime.plans import render_instance  # noqa: PLC0415
 
         name, module = render_instance(self._reader, template, arguments)
         return self.get_kernel(name, module=module)
 
     def _get(self, key: _Key) -> Kernel:
         """Return a memoised kernel or load it, once however many threads ask."""
+        from hatch_cuda_kernels.runtime.context import hot_lookup  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.loading import load_kernel  # noqa: PLC0415
+
+        name, module, policy, context_id = key
         with self._locks.setdefault(key, threading.Lock()):
             known = self._kernels.get(key)
             if known is not None:
                 known[0].hits += 1
                 return known[0]
             start = time.perf_counter()
-            kernel = self._load(key)
+            kernel = load_kernel(self._request(name, module, policy, None, None), context_id)
             self._kernels[key] = kernel, time.perf_counter() - start
-        if key.module is None and key.policy == self.policy:
-            self._hot.setdefault(key.context_id, {})[key.name] = kernel
+        if module is None and policy == self.policy:
+            self._hot.setdefault(context_id, {})[name] = kernel
             # From now on a look-up is two dictionary accesses behind the driver's answer; see hot_lookup.
             self.__dict__["get_kernel"] = hot_lookup(self._hot, partial(Store.get_kernel, self))
         return kernel
-
-    def _load(self, key: _Key) -> Kernel:
-        request = self._request(key.name, key.module, key.policy, None, None)
-        considered: list[Candidate] = []
-        loaded = climb(request, partial(_load, request), considered)
-        if loaded is None:
-            raise _no_image(request, considered)
-        image = loaded.image
-        if (
-            self.tier_up
-            and image.origin == "prebuilt"
-            and (image.kind, image.arch.capability) != ("cubin", request.capability)
-        ):
-            from hatch_cuda_kernels.runtime.ahead import tier_up  # noqa: PLC0415 - off the prebuilt path
-
-            tier_up(request)
-        params = symbol_of(request, image)[1]
-        return Kernel(request.kernel.name, params, loaded, context_id=key.context_id, ordinal=current_device().ordinal)
 
     def _request(
         self,
@@ -286,30 +254,13 @@ class Store:
         arch: str | SmArch | None,
         driver: tuple[int, int] | None,
     ) -> Request:
-        found = find_kernel(self._reader, name, module)
-        if arch is None:
-            current_context_id()
-            device = current_device()
-            capability, driver = device.capability, driver or device.driver
-        else:
-            capability = device_capability(arch)
+        from hatch_cuda_kernels.runtime.lookup import find_kernel, make_request  # noqa: PLC0415
+
         return make_request(
             self._reader,
-            LOADER,
-            found=found,
-            capability=capability,
+            find_kernel(self._reader, name, module),
+            arch=arch,
             driver=driver,
-            policy=checked_policy(policy or self.policy),
+            policy=policy or self.policy,
             tier_up=self.tier_up,
         )
-
-
-def _load(request: Request, image: Image) -> LoadedKernel:
-    return LOADER.load(image, symbol_of(request, image)[0], request.capability, request.source.scope)
-
-
-def _no_image(request: Request, considered: list[Candidate]) -> NoImageError:
-    from hatch_cuda_kernels.runtime.fixes import suggest_fixes  # noqa: PLC0415 - only for the error
-
-    arch = f"sm_{request.capability.major}{request.capability.minor}"
-    return NoImageError(request.kernel.name, arch, considered, suggest_fixes(request, considered))

@@ -1,0 +1,35 @@
+"""What can be done while the driver starts: import what a load needs, and what a miss in the store would need."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.early import is_starting
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.runtime.reader import StoreReader
+
+__all__ = ["prepare"]
+
+_ALWAYS: Final = ("cuda.bindings.driver", "hatch_cuda_kernels.runtime.loading", "hatch_cuda_kernels.runtime.launch")
+#: The rungs of the disk cache, which most processes do not reach; here their import costs no time.
+_WHILE_WAITING: Final = (
+    "hatch_cuda_kernels.runtime.jit",
+    "hatch_cuda_kernels.runtime.linked",
+    "hatch_cuda_kernels.compiler.headers",
+    "hatch_cuda_kernels.compiler.job",
+    "platformdirs",
+)
+
+
+@cache
+def prepare(reader: StoreReader) -> None:
+    """Use the time until the driver is there: imports, and the store's listing. What fails here fails again later."""
+    for name in _ALWAYS:
+        import_module(name)
+    reader.find("")
+    for name in _WHILE_WAITING:
+        if is_starting():
+            import_module(name)
