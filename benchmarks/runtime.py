@@ -2,8 +2,8 @@
 
     python benchmarks/runtime.py --out FOLDER [--repeat 9]
 
-Prints one table and writes runtime.json with every raw number. It builds the kernels it needs for the device; peers that
-are not installed are left out. Every cold figure is a whole process, from the
+Prints one table and writes runtime.json with every raw number. It builds the kernels it needs for the device; peers
+that are not installed are left out. Every cold figure is a whole process, from the
 interpreter's start to the first synchronised result; variants are interleaved, so that drift hits all alike.
 """
 

@@ -1,8 +1,8 @@
 """One cold process, ``runtime_cold.py VARIANT trivial|heavy WORK``: load one kernel, launch it, synchronise.
 
-The kernels: trivial writes one float; heavy is the example's CUB block sort of 2048 keys. Peers in their best documented
-configuration: cuda.core from a CUBIN file, by JIT, and with its file cache; CuPy RawModule with a warm cache;
-torch._compile_kernel; Triton and numba-cuda with warm caches (in their own language, so for trivial only).
+The kernels: trivial writes one float; heavy is the example's CUB block sort of 2048 keys. Peers are in their best
+documented configuration: cuda.core from a CUBIN file, by JIT, and with its file cache; CuPy RawModule with a warm
+cache; torch._compile_kernel; Triton and numba-cuda with warm caches (in their own language, so for trivial only).
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import sys
 import time
+import timeit
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def measure_hot(work: Path) -> dict[str, float]:
     try:
         import numpy as np
         import torch
-        from cuda.core import Device, LaunchConfig, launch
+        from cuda.core import Device, LaunchConfig, launch  # noqa: F401 - used by name in a timed statement
     except ImportError as error:
         print(f"left out: hot figures ({error})", file=sys.stderr)
         return results
@@ -46,19 +47,27 @@ def measure_hot(work: Path) -> dict[str, float]:
     typed = [y.data_ptr(), x.data_ptr(), np.int32(n), np.float32(2)]
     fixed = kernel[4, 256]
     driver = cuda()
-    variants: dict[str, Callable[[], object]] = {
-        "get_kernel: ours, loaded": lambda: store.get_kernel("saxpy"),
-        "get_kernel: cuda.core ObjectCode.get_kernel": core_lookup(kernel),
-        "launch: ours, kernel[grid, block](torch, torch, int, float)": lambda: kernel[4, 256](y, x, n, 2.0),
-        "launch: ours, launcher kept": lambda: fixed(y, x, n, 2.0),
-        "launch: ours, addresses as int": lambda: kernel[4, 256](typed[0], typed[1], n, 2.0),
-        "launch: cuda.core, typed arguments made before": lambda: launch(stream, config, core_kernel, *typed),
-        "launch: cuda.core, arguments typed each time": lambda: launch(
-            stream, config, core_kernel, y.data_ptr(), x.data_ptr(), np.int32(n), np.float32(2)
+    names = {**globals(), **locals()}
+    variants = {
+        "get_kernel: ours, loaded": ('store.get_kernel("saxpy")', names),
+        "get_kernel: cuda.core ObjectCode.get_kernel": (
+            'code.get_kernel("saxpy")',
+            names | {"code": core_code(kernel)},
         ),
-        "launch: the bindings' call alone": bare_launch(driver, kernel, y, x, n),
+        "launch: ours, kernel[grid, block](torch, torch, int, float)": ("kernel[4, 256](y, x, n, 2.0)", names),
+        "launch: ours, launcher kept": ("fixed(y, x, n, 2.0)", names),
+        "launch: ours, addresses as int": ("kernel[4, 256](typed[0], typed[1], n, 2.0)", names),
+        "launch: cuda.core, typed arguments made before": ("launch(stream, config, core_kernel, *typed)", names),
+        "launch: cuda.core, arguments typed each time": (
+            "launch(stream, config, core_kernel, y.data_ptr(), x.data_ptr(), np.int32(n), np.float32(2))",
+            names,
+        ),
+        "launch: the bindings' call alone": (
+            "cu_launch(handle, 4, 1, 1, 256, 1, 1, 0, 0, 0, extra)",
+            bare_launch(driver, kernel, y, x, n),
+        ),
     }
-    variants |= cupy_variants(n) | torch_variants(work, x, y, n)
+    variants |= cupy_variants(n) | torch_variants(x, y, n)
     return results | take_turns(variants, lambda: check("cuCtxSynchronize", driver.cuCtxSynchronize()))
 
 
@@ -73,24 +82,23 @@ def build(root: Path, arch: str) -> Path:
     return root / "_kernels"
 
 
-def core_lookup(kernel) -> Callable[[], object]:
+def core_code(kernel):
     from cuda.core import ObjectCode
 
-    code = ObjectCode.from_cubin(kernel.image.data)
-    return lambda: code.get_kernel("saxpy")
+    return ObjectCode.from_cubin(kernel.image.data)
 
 
-def bare_launch(driver, kernel, y, x, n) -> Callable[[], object]:
+def bare_launch(driver, kernel, y, x, n) -> dict[str, object]:
     """The bindings' cuLaunchKernel with a parameter buffer packed before."""
     from hatch_cuda_kernels.runtime.arguments import Signature, Slot
 
     signature = Signature("saxpy", kernel.params)
     slot = Slot(signature.layout.size)
     slot.buffer.raw = signature.pack((y, x, n, 2.0))
-    return lambda: (slot, driver.cuLaunchKernel(kernel.handle, 4, 1, 1, 256, 1, 1, 0, 0, 0, slot.extra))
+    return {"cu_launch": driver.cuLaunchKernel, "handle": kernel.handle, "extra": slot.extra, "slot": slot}
 
 
-def cupy_variants(n: int) -> dict[str, Callable[[], object]]:
+def cupy_variants(n: int) -> dict[str, tuple[str, dict[str, object]]]:
     try:
         import cupy
     except ImportError:
@@ -98,13 +106,14 @@ def cupy_variants(n: int) -> dict[str, Callable[[], object]]:
     module = cupy.RawModule(code=SOURCE)
     function = module.get_function("saxpy")
     cx, cy, cn, ca = cupy.zeros(1024, "f4"), cupy.zeros(1024, "f4"), cupy.int32(n), cupy.float32(2)
+    names = {**locals()}
     return {
-        "get_kernel: CuPy RawModule.get_function": lambda: module.get_function("saxpy"),
-        "launch: CuPy RawKernel, numpy scalars": lambda: function((4,), (256,), (cy, cx, cn, ca)),
+        "get_kernel: CuPy RawModule.get_function": ('module.get_function("saxpy")', names),
+        "launch: CuPy RawKernel, numpy scalars": ("function((4,), (256,), (cy, cx, cn, ca))", names),
     }
 
 
-def torch_variants(work: Path, x, y, n: int) -> dict[str, Callable[[], object]]:
+def torch_variants(x, y, n: int) -> dict[str, tuple[str, dict[str, object]]]:
     import torch
 
     try:
@@ -112,18 +121,18 @@ def torch_variants(work: Path, x, y, n: int) -> dict[str, Callable[[], object]]:
     except (AttributeError, RuntimeError) as error:
         print(f"left out: torch._compile_kernel ({error})", file=sys.stderr)
         return {}
-    return {"launch: torch._compile_kernel": lambda: function((4, 1, 1), (256, 1, 1), (y, x, n, 2.0))}
+    names = {"function": function, "x": x, "y": y, "n": n}
+    return {"launch: torch._compile_kernel": ("function((4, 1, 1), (256, 1, 1), (y, x, n, 2.0))", names)}
 
 
-def take_turns(variants: dict[str, Callable[[], object]], drain: Callable[[], object]) -> dict[str, float]:
+def take_turns(variants: dict[str, tuple[str, dict[str, object]]], drain: Callable[[], object]) -> dict[str, float]:
+    """Time each statement in a compiled loop of its own, so that no wrapper is timed with it."""
+    timers = {name: timeit.Timer(statement, globals=names) for name, (statement, names) in variants.items()}
     times: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(ROUNDS):
-        for name, call in variants.items():
-            call()
-            start = time.perf_counter_ns()
-            for _ in range(BATCH):
-                call()
-            times[name].append((time.perf_counter_ns() - start) / BATCH / 1000)
+        for name, timer in timers.items():
+            timer.timeit(1)
+            times[name].append(timer.timeit(BATCH) / BATCH * 1e6)
             drain()
     return {name: statistics.median(values) for name, values in times.items()}
 

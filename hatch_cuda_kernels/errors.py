@@ -15,6 +15,8 @@ __all__ = [
     "CompileError",
     "DriverError",
     "HatchCudaKernelsError",
+    "ImageRefusedError",
+    "InputError",
     "KernelNotFoundError",
     "LaunchError",
     "ManifestError",
@@ -133,19 +135,32 @@ class StoreError(HatchCudaKernelsError):
 
 
 class KernelNotFoundError(HatchCudaKernelsError, LookupError):
-    """No module of the store has the kernel (or global variable); ``near`` are names that look alike."""
+    """No module of the store has the kernel (or ``what`` else was asked for); ``near`` are names that look alike."""
 
-    def __init__(self, name: str, store: str, near: Sequence[str] = (), hint: str = "") -> None:
-        super().__init__(name, store, tuple(near), hint)
+    def __init__(self, name: str, store: str, near: Sequence[str] = (), hint: str = "", what: str = "kernel") -> None:
+        super().__init__(name, store, tuple(near), hint, what)
         self.name = name
         self.store = store
         self.near = tuple(near)
         self.hint = hint
+        self.what = what
 
     def __str__(self) -> str:
         guess = f"; did you mean {' or '.join(repr(name) for name in self.near)}?" if self.near else ""
-        hint = f" ({self.hint})" if self.hint else ""
-        return f"no kernel {self.name!r} in {self.store}{guess}{hint}"
+        hint = f": {self.hint}" if self.hint else ""
+        return f"no {self.what} {self.name!r} in {self.store}{guess}{hint}"
+
+
+class ImageRefusedError(HatchCudaKernelsError):
+    """The driver cannot use an image; ``whole_rung`` says that it would refuse every image of that kind."""
+
+    def __init__(self, reason: str, whole_rung: bool) -> None:
+        super().__init__(reason, whole_rung)
+        self.reason = reason
+        self.whole_rung = whole_rung
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 class NoImageError(HatchCudaKernelsError):

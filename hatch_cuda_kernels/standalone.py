@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import Entry, open_cache
@@ -54,54 +54,83 @@ class CompiledSource(NamedTuple):
         return load_compiled(self, symbol)
 
 
-def compile_to_ptx(source: str, *, arch: str | SmArch, **settings: Any) -> CompiledSource:  # noqa: ANN401
+def compile_to_ptx(
+    source: str,
+    *,
+    arch: str | SmArch,
+    options: NvrtcOptions | None = None,
+    names: Sequence[str] = (),
+    headers: Mapping[str, str] | None = None,
+    root: Path | str | None = None,
+    use_cache: bool = True,
+) -> CompiledSource:
     """Compile CUDA C++ text to PTX. Arguments and errors are those of ``compile_to_cubin``."""
-    return _compile(source, "ptx", arch, settings)
+    return _compile(_job(source, "ptx", arch, options, names, headers, root), use_cache=use_cache)
 
 
-def compile_to_cubin(source: str, *, arch: str | SmArch, **settings: Any) -> CompiledSource:  # noqa: ANN401
+def compile_to_cubin(
+    source: str,
+    *,
+    arch: str | SmArch,
+    options: NvrtcOptions | None = None,
+    names: Sequence[str] = (),
+    headers: Mapping[str, str] | None = None,
+    root: Path | str | None = None,
+    use_cache: bool = True,
+) -> CompiledSource:
     """Compile CUDA C++ text to a CUBIN.
 
-    ``arch`` is ``sm_90`` or ``compute_90``, suffixes included. Settings: ``options`` (NvrtcOptions), ``names`` (name
-    expressions to instantiate), ``headers`` (mapping of include name to text), ``root`` (a folder that includes of the
-    text and ``options.include`` are relative to; only headers found in it or in ``headers`` are seen), ``use_cache``
-    (default True: the disk cache). Raises CompileError with NVRTC's log, ToolchainError, or InputError.
+    ``arch`` is ``sm_90`` or ``compute_90``, suffixes included; ``names`` are name expressions to instantiate;
+    ``headers`` maps include names to text; ``root`` is a folder that the text's includes and ``options.include`` are
+    relative to. Only headers given or found there, and the toolkit's, are seen. ``use_cache`` is about the disk cache.
+    Raises CompileError with NVRTC's log, ToolchainError, or InputError for what the cache's key could not cover.
     """
-    return _compile(source, "cubin", arch, settings)
+    return _compile(_job(source, "cubin", arch, options, names, headers, root), use_cache=use_cache)
 
 
-def compile_async(source: str, *, arch: str | SmArch, kind: Kind = "cubin", **settings: Any) -> Future[CompiledSource]:  # noqa: ANN401
-    """Start a compile in the background and return its Future; NVRTC runs without the GIL."""
+def compile_async(
+    source: str,
+    *,
+    arch: str | SmArch,
+    kind: Kind = "cubin",
+    options: NvrtcOptions | None = None,
+    names: Sequence[str] = (),
+    headers: Mapping[str, str] | None = None,
+    root: Path | str | None = None,
+    use_cache: bool = True,
+) -> Future[CompiledSource]:
+    """Start such a compile in the background and return its Future; NVRTC runs without the GIL."""
     from hatch_cuda_kernels.runtime.ahead import background  # noqa: PLC0415 - starts threads
 
-    return background().submit(_compile, source, kind, arch, settings)
+    job = _job(source, kind, arch, options, names, headers, root)
+    return background().submit(_compile, job, use_cache=use_cache)
 
 
-def _compile(source: str, kind: Kind, arch: str | SmArch, settings: dict[str, Any]) -> CompiledSource:
+def _compile(job: CompileJob, *, use_cache: bool) -> CompiledSource:
     from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415 - loads NVRTC
     from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # noqa: PLC0415
 
-    use_cache = settings.pop("use_cache", True)
-    job = _job(source, kind, arch, **settings)
-    key = job.key(kind, load_toolchain())
-    entry = open_cache().get(key) if use_cache else None
-    cached = entry is not None
-    if entry is None:
-        entry = Entry.of(job, kind, compile_job(job))
-        if use_cache:
-            open_cache().put(entry)
-    return CompiledSource(entry.image, kind, entry.arch, entry.kernels, entry.log, cached)
+    (kind,) = job.kinds
+
+    def compile_now() -> Entry:
+        return Entry.of(job, kind, compile_job(job))
+
+    made = True
+    if use_cache:
+        entry, made = open_cache().get_or_make(job.key(kind, load_toolchain()), compile_now)
+    else:
+        entry = compile_now()
+    return CompiledSource(entry.image, kind, entry.arch, entry.kernels, entry.log, cached=not made)
 
 
 def _job(
     source: str,
     kind: Kind,
     arch: str | SmArch,
-    *,
-    options: NvrtcOptions | None = None,
-    names: Sequence[str] = (),
-    headers: Mapping[str, str] | None = None,
-    root: Path | str | None = None,
+    options: NvrtcOptions | None,
+    names: Sequence[str],
+    headers: Mapping[str, str] | None,
+    root: Path | str | None,
 ) -> CompileJob:
     try:
         parsed = SmArch.parse(arch) if isinstance(arch, str) else arch

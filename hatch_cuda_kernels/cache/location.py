@@ -1,4 +1,4 @@
-"""Where the user's cache is and how large it may grow, from the environment."""
+"""Where the caches are and how large they may grow, from the environment."""
 
 from __future__ import annotations
 
@@ -8,23 +8,38 @@ from pathlib import Path
 from typing import Final
 
 from hatch_cuda_kernels.cache.disk import DiskCache
+from hatch_cuda_kernels.cache.trust import TRUST_VARIABLE
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.warn import warn_user
 
-__all__ = ["CACHE_DIR_VARIABLE", "MAX_BYTES_VARIABLE", "default_cache_path", "open_cache"]
+__all__ = ["CACHE_DIR_VARIABLE", "MAX_BYTES_VARIABLE", "SITES_VARIABLE", "default_cache_path", "open_cache"]
 
 CACHE_DIR_VARIABLE: Final = "HATCH_CUDA_KERNELS_CACHE_DIR"
 MAX_BYTES_VARIABLE: Final = "HATCH_CUDA_KERNELS_CACHE_MAX_BYTES"
+SITES_VARIABLE: Final = "HATCH_CUDA_KERNELS_PATH"
 _DEFAULT_MAX_BYTES: Final = 1 << 30
 
 
-def default_cache_path() -> Path:
-    """Return the folder ``HATCH_CUDA_KERNELS_CACHE_DIR`` names, else the platform's user cache folder."""
+def default_cache_path() -> Path | None:
+    """Return the folder ``HATCH_CUDA_KERNELS_CACHE_DIR`` names, else the platform's user cache folder.
+
+    None, with a warning, for a user without a home folder.
+    """
     stated = os.environ.get(CACHE_DIR_VARIABLE)
     if stated:
         return Path(stated).expanduser().absolute()
     from platformdirs import user_cache_path  # noqa: PLC0415 - not needed when the folder is stated
 
-    return user_cache_path("hatch-cuda-kernels", appauthor=False)
+    try:
+        return user_cache_path("hatch-cuda-kernels", appauthor=False)
+    except RuntimeError as error:  # no HOME, and no entry for this user
+        warn_user(f"there is no place for a kernel cache ({error}); set {CACHE_DIR_VARIABLE} to a folder")
+        return None
+
+
+def site_paths() -> tuple[Path, ...]:
+    """Return the read-only folders that ``HATCH_CUDA_KERNELS_PATH`` lists, in order."""
+    return tuple(Path(part).absolute() for part in os.environ.get(SITES_VARIABLE, "").split(os.pathsep) if part)
 
 
 def max_cache_bytes() -> int:
@@ -39,9 +54,10 @@ def max_cache_bytes() -> int:
 
 def open_cache() -> DiskCache:
     """Return this process's cache for the environment as it is now; equal settings share one object."""
-    return _cache_at(default_cache_path(), max_cache_bytes())
+    trust = os.environ.get(TRUST_VARIABLE, "")
+    return _cache_at(default_cache_path(), max_cache_bytes(), site_paths(), trust)
 
 
 @cache
-def _cache_at(path: Path, max_bytes: int) -> DiskCache:
-    return DiskCache(path, max_bytes=max_bytes)
+def _cache_at(path: Path | None, max_bytes: int, sites: tuple[Path, ...], _trust: str) -> DiskCache:
+    return DiskCache(path, max_bytes=max_bytes, sites=sites)

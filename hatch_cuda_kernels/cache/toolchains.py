@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hatch_cuda_kernels.cache.location import default_cache_path
+from hatch_cuda_kernels.cache.trust import distrust
 from hatch_cuda_kernels.compiler.cuda_wheels import find_header_folders, find_library
 from hatch_cuda_kernels.compiler.toolchain import HEADER_MARKERS, Toolchain, load_toolchain
 from hatch_cuda_kernels.errors import ToolchainError
@@ -67,7 +68,10 @@ def _unchanged(remembered: dict[str, Any]) -> bool:
 def _remember(memory: dict[str, dict[str, Any]], fingerprint: str, toolchain: Toolchain) -> None:
     files = [] if find_library("nvrtc") else [_stamp(Path(path)) for path in _loaded_nvrtc()]
     record = {"nvrtc": toolchain.nvrtc, "headers": toolchain.headers, "files": files}
-    path = default_cache_path() / _FILE
+    root = default_cache_path()
+    if root is None:
+        return
+    path = root / _FILE
     with contextlib.suppress(OSError):  # a cache that cannot be written only costs the next process a load
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         staged = path.with_suffix(f".{os.getpid()}")
@@ -86,8 +90,11 @@ def _loaded_nvrtc() -> list[str]:
 
 def _read() -> dict[str, dict[str, Any]]:
     """Return what is remembered; nothing where the file is missing or damaged."""
+    root = default_cache_path()
+    if root is None or distrust(root) is not None:
+        return {}
     try:
-        data = json.loads((default_cache_path() / _FILE).read_bytes())
+        data = json.loads((root / _FILE).read_bytes())
         return {key: value for key, value in data.items() if {"nvrtc", "headers", "files"} <= value.keys()}
     except (OSError, ValueError, AttributeError):
         return {}

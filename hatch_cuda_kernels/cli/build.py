@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,6 @@ from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.image import STORE_FOLDER
 
 if TYPE_CHECKING:
-    import argparse
-
     from hatch_cuda_kernels.plugin.build import BuildReport
 
 
@@ -61,7 +60,6 @@ def _images(report: BuildReport) -> list[dict[str, Any]]:
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError(text)
-    return value
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
+    return int(text)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.table import text_table
 
 if TYPE_CHECKING:
     import argparse
@@ -13,38 +15,92 @@ if TYPE_CHECKING:
 
 def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
     """Add the command and its actions."""
-    parser = commands.add_parser(name, help="look at or empty the disk cache")
+    parser = commands.add_parser(name, help="look at, trim, carry or empty the disk cache")
     actions = parser.add_subparsers(metavar="action", required=True)
     for action, run, text in (
         ("info", run_info, "where it is and how much it holds"),
+        ("ls", run_ls, "what it holds, entry by entry"),
+        ("prune", run_prune, "remove the least recently used entries and stale leftovers"),
         ("clear", run_clear, "remove every entry"),
+        ("export", run_export, "write entries into a bundle for another machine or an image layer"),
+        ("import", run_import, "take the entries of a bundle"),
     ):
         sub = actions.add_parser(action, help=text)
+        if action == "prune":
+            sub.add_argument("--max-bytes", type=int, metavar="N", help="keep at most N bytes (default: the cap)")
+        if action in {"export", "import"}:
+            sub.add_argument("bundle", type=Path, metavar="BUNDLE")
         add_json(sub)
         sub.set_defaults(run=run)
 
 
 def run_info(args: argparse.Namespace) -> int:
     """Print where the cache is and what it holds."""
-    from hatch_cuda_kernels.cache import open_cache  # noqa: PLC0415 - one command needs it, others do not
+    info = _cache().info()
+    state = "" if info.writable else ", not writable"
+    text = f"{info.path}: {info.entries} images, {info.bytes:,} of {info.max_bytes:,} bytes{state}"
+    return _show(args, info._asdict(), text)
 
-    info = open_cache().info()
-    if args.json:
-        print_json(asdict(info))
-    else:
-        state = "" if info.writable else ", not writable"
-        print(f"{info.path}: {info.entries} images, {info.bytes:,} of {info.max_bytes:,} bytes{state}")
-    return 0
+
+def run_ls(args: argparse.Namespace) -> int:
+    """Print every entry: what it is, by which toolchain, how large, and when it was last used."""
+    rows = [
+        {
+            "key": entry.key,
+            "module": entry.module,
+            "arch": str(entry.arch),
+            "kind": entry.kind,
+            "bytes": size,
+            "toolchain": entry.toolchain,
+            "created": entry.created,
+            "used": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(used)),
+        }
+        for entry, size, used in _cache().entries()
+    ]
+    headings = ("key", "module", "arch", "kind", "bytes", "created", "used")
+    cells = [(row["key"][:12], *(row[heading] for heading in headings[1:])) for row in rows]
+    return _show(args, {"entries": rows}, text_table(headings, cells, right=("bytes",)))
+
+
+def run_prune(args: argparse.Namespace) -> int:
+    """Remove what was not used for longest, down to the cap or the size given."""
+    cache = _cache()
+    left = cache.prune(cache.max_bytes if args.max_bytes is None else max(args.max_bytes, 0))
+    return _show(args, {"path": str(cache.path), "bytes": left}, f"{left:,} bytes are left in {cache.path}")
 
 
 def run_clear(args: argparse.Namespace) -> int:
     """Remove every entry."""
+    cache = _cache()
+    removed = cache.clear()
+    return _show(args, {"path": str(cache.path), "removed": removed}, f"removed {removed} images from {cache.path}")
+
+
+def run_export(args: argparse.Namespace) -> int:
+    """Write every entry into a bundle."""
+    from hatch_cuda_kernels.cache.bundle import export_bundle  # noqa: PLC0415 - zipfile takes a while
+
+    count = export_bundle(_cache(), args.bundle)
+    return _show(args, {"bundle": str(args.bundle), "entries": count}, f"wrote {count} images to {args.bundle}")
+
+
+def run_import(args: argparse.Namespace) -> int:
+    """Take the entries of a bundle whose digests are right."""
+    from hatch_cuda_kernels.cache.bundle import import_bundle  # noqa: PLC0415 - zipfile takes a while
+
+    count = import_bundle(_cache(), args.bundle)
+    return _show(args, {"bundle": str(args.bundle), "entries": count}, f"took {count} images from {args.bundle}")
+
+
+def _cache() -> Any:  # noqa: ANN401 - DiskCache, imported where a command runs
     from hatch_cuda_kernels.cache import open_cache  # noqa: PLC0415 - one command needs it, others do not
 
-    cache = open_cache()
-    removed = cache.clear()
+    return open_cache()
+
+
+def _show(args: argparse.Namespace, data: dict[str, Any], text: str) -> int:
     if args.json:
-        print_json({"path": str(cache.path), "removed": removed})
+        print_json(data)
     else:
-        print(f"removed {removed} images from {cache.path}")
+        print(text)
     return 0

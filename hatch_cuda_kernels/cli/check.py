@@ -6,12 +6,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.output import add_json, print_json
-from hatch_cuda_kernels.errors import ManifestError, ToolchainError
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, ManifestError, ToolchainError
 from hatch_cuda_kernels.table import text_table
 
 if TYPE_CHECKING:
     import argparse
 
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
+    from hatch_cuda_kernels.plugin.manifest import Manifest
     from hatch_cuda_kernels.plugin.plan import PlannedModule
 
 
@@ -24,51 +26,69 @@ def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the plan: every image, and whether the disk cache holds it already."""
+    """Print the plan: every image, and whether the disk cache holds it. Status 1 where this NVRTC cannot build it."""
     from hatch_cuda_kernels.plugin.manifest import load_manifest  # noqa: PLC0415 - needs yaml
     from hatch_cuda_kernels.plugin.native import native_archs  # noqa: PLC0415
     from hatch_cuda_kernels.plugin.plan import make_plan  # noqa: PLC0415
 
     try:
-        plan = make_plan(load_manifest(args.manifest, native=native_archs))
+        manifest = load_manifest(args.manifest, native=native_archs)
+        plan = make_plan(manifest)
     except ManifestError as error:
         if not args.json:
             raise
         print_json({"jobs": [], "problems": list(error.problems)})
         return 2
-    rows = _rows(plan)
+    toolchain = _toolchain()
+    rows = _rows(plan, toolchain)
     if args.json:
         print_json({"jobs": rows, "problems": []})
-        return 0
-    table = [(row["module"], row["arch"], row["kind"], "fresh" if row["fresh"] else "compile") for row in rows]
-    print(text_table(("module", "arch", "kind", "state"), table))
-    stale = sum(not row["fresh"] for row in rows)
-    print(f"{len(plan)} modules, {len(rows)} images: {len(rows) - stale} fresh, {stale} to compile")
-    return 0
+    else:
+        table = [(row["module"], row["arch"], row["kind"], "fresh" if row["fresh"] else "compile") for row in rows]
+        print(text_table(("module", "arch", "kind", "state"), table))
+        stale = sum(not row["fresh"] for row in rows)
+        print(f"{len(plan)} modules, {len(rows)} images: {len(rows) - stale} fresh, {stale} to compile")
+    return 0 if toolchain is None or _can_build(manifest) else 1
 
 
-def _rows(plan: tuple[PlannedModule, ...]) -> list[dict[str, Any]]:
-    fresh = _fresh_keys(plan)
+def _toolchain() -> Toolchain | None:
+    """Return the toolchain found here; None, with a warning, where no NVRTC is installed."""
+    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # noqa: PLC0415 - loads NVRTC
+
+    try:
+        return load_toolchain()
+    except ToolchainError as error:
+        print(f"warning: {error}", file=sys.stderr)
+        return None
+
+
+def _rows(plan: tuple[PlannedModule, ...], toolchain: Toolchain | None) -> list[dict[str, Any]]:
+    from hatch_cuda_kernels.cache import open_cache  # noqa: PLC0415
+    from hatch_cuda_kernels.plugin.build import find_fresh  # noqa: PLC0415
+
+    fresh = {} if toolchain is None else find_fresh(plan, open_cache(), toolchain)
     return [
-        {"module": job.module, "arch": str(job.image_arch(kind)), "kind": kind, "fresh": (job, kind) in fresh}
+        {
+            "module": job.module,
+            "arch": str(job.image_arch(kind)),
+            "kind": kind,
+            "fresh": toolchain is not None and job.key(kind, toolchain) in fresh,
+        }
         for planned in plan
         for job in planned.jobs
         for kind in job.kinds
     ]
 
 
-def _fresh_keys(plan: tuple[PlannedModule, ...]) -> set[tuple[Any, str]]:
-    """Return the (job, kind) pairs that the disk cache holds; none, with a warning, where no NVRTC is installed."""
-    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # noqa: PLC0415 - loads NVRTC
-    from hatch_cuda_kernels.plugin.build import find_fresh  # noqa: PLC0415
+def _can_build(manifest: Manifest) -> bool:
+    """Return whether the NVRTC found is of the release stated and knows the architectures; say so where it is not."""
+    from hatch_cuda_kernels.plugin.release import check_release  # noqa: PLC0415
 
     try:
-        toolchain = load_toolchain()
-    except ToolchainError as error:
-        print(f"warning: {error}", file=sys.stderr)
-        return set()
-    from hatch_cuda_kernels.cache import open_cache  # noqa: PLC0415
-
-    entries = find_fresh(plan, open_cache(), toolchain)
-    pairs = ((job, kind) for planned in plan for job in planned.jobs for kind in job.kinds)
-    return {(job, kind) for job, kind in pairs if job.key(kind, toolchain) in entries}
+        warnings = check_release(manifest)
+    except HatchCudaKernelsError as error:
+        print(error, file=sys.stderr)
+        return False
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    return True

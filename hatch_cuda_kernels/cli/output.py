@@ -39,7 +39,10 @@ def open_any(package: str) -> Iterator[Store]:
     try:
         if package.endswith(".whl"):
             with tempfile.TemporaryDirectory(prefix="hatch-cuda-kernels-") as folder:
-                yield open_store(_unpack(Path(package), Path(folder)))
+                store = open_store(_unpack(Path(package), Path(folder)))
+                _ = store.path  # found before the store is renamed to what messages should call it
+                store.package = package
+                yield store
         else:
             yield _open(package)
     except StoreError as error:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.headers import VIRTUAL_ROOT
+from hatch_cuda_kernels.compiler.names import normalize_name
 from hatch_cuda_kernels.key import cache_key, source_digest
 
 if TYPE_CHECKING:
@@ -46,6 +48,12 @@ class CompileJob:
     kinds: tuple[Kind, ...]
     names: tuple[str, ...] = ()
     globals: tuple[str, ...] = ()
+    source_sha256: str = field(init=False, compare=False, repr=False)
+    """Digest of the source and headers as NVRTC sees them."""
+
+    def __post_init__(self) -> None:
+        digest = _source_digest(self.program_name, self.source, self.headers, self.pre_include)
+        object.__setattr__(self, "source_sha256", digest)
 
     @classmethod
     def from_closure(
@@ -84,13 +92,6 @@ class CompileJob:
         return bool(self.outside or self.computed)
 
     @property
-    def source_sha256(self) -> str:
-        """Digest of the source and headers as NVRTC sees them."""
-        return source_digest(
-            program_name=self.program_name, source=self.source, headers=self.headers, pre_include=self.pre_include
-        )
-
-    @property
     def expressions(self) -> tuple[str, ...]:
         """Every name expression NVRTC is asked for: kernels as written, variables as ``&name``."""
         return (*self.names, *(f"&{name}" for name in self.globals))
@@ -106,7 +107,7 @@ class CompileJob:
             options=self.options,
             arch=self.image_arch(kind),
             kind=kind,
-            names=self.expressions,
+            names=map(normalize_name, self.expressions),
             nvrtc=toolchain.nvrtc,
             toolkit_headers=toolchain.headers if self.uses_toolkit_headers else "",
         )
@@ -126,3 +127,11 @@ class Compiled:
     log: str
     """NVRTC's warnings; empty when there are none."""
     seconds: float
+
+
+@lru_cache(maxsize=1)
+def _source_digest(
+    program_name: str, source: str, headers: tuple[tuple[str, str], ...], pre_include: tuple[str, ...]
+) -> str:
+    """Return the digest of one closure; the jobs of a module differ only in their architecture and come in a row."""
+    return source_digest(program_name=program_name, source=source, headers=headers, pre_include=pre_include)

@@ -13,6 +13,9 @@ from hatch_cuda_kernels.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hatch_cuda_kernels.compiler.rewrite import Rewriter
+    from hatch_cuda_kernels.compiler.source_text import SourceText
+
 __all__ = ["ProjectFiles", "normalize"]
 
 _Kind = Literal["file", "folder", "away"]
@@ -30,14 +33,17 @@ def normalize(folder: str, path: str) -> str | None:
 
 
 class ProjectFiles:
-    """A project's folders, listed once each. Paths are project-relative and posix.
+    """A project's folders, listed once each, and what readers of its files remember. Paths are relative and posix.
 
+    It shows the project as it was when a folder or file was first asked for, so it serves one plan, not a process.
     Listing instead of probing makes names case-exact on every system. A symbolic link out of the project is ``away``,
     and so is all below it.
     """
 
     def __init__(self, root: Path) -> None:
         self.root: Final = Path(os.path.realpath(root))
+        self.texts: Final[dict[str, SourceText]] = {}
+        self.rewriters: Final[dict[tuple[str, ...], Rewriter]] = {}
         self._listed: dict[str, dict[str, _Kind]] = {}
 
     def kind(self, path: str) -> _Kind | None:

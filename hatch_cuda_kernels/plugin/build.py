@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.compiler.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import BuildError, CompileError
+from hatch_cuda_kernels.plugin.built import BuiltModule
 from hatch_cuda_kernels.plugin.plan import PlannedModule, make_plan
 from hatch_cuda_kernels.plugin.pool import compile_all
 from hatch_cuda_kernels.plugin.release import check_release
-from hatch_cuda_kernels.plugin.store_writer import BuiltModule, write_store
+from hatch_cuda_kernels.plugin.store_writer import check_replaceable, write_store
+from hatch_cuda_kernels.plugin.supports import find_gaps
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,20 +63,23 @@ def build_store(
 ) -> BuildReport:
     """Compile what the disk cache does not hold and write the store to ``out``, which is replaced whole or not touched.
 
-    Raises ManifestError for unreadable sources, ToolchainError for a missing or wrong NVRTC, BuildError with every
-    failed compile of the run.
+    Raises InputError when ``out`` is a folder but no store, ManifestError for unreadable sources, ToolchainError for a
+    missing or wrong NVRTC, BuildError with every failed compile of the run, or every gap in what the images must hold.
     """
     start = time.perf_counter()
+    check_replaceable(out)
     plan = make_plan(manifest)
     warnings = check_release(manifest)
     cache, toolchain = open_cache(), load_toolchain()
     entries = find_fresh(plan, cache, toolchain)
     jobs = [job for planned in plan for job in missing_jobs(planned, entries, toolchain)]
-    compiled = _compile_missing(jobs, manifest, cache, workers, progress)
+    compiled = _compile_missing(jobs, manifest, cache, _Run(workers, progress, warnings))
     entries |= compiled
     modules = tuple(
-        BuiltModule(planned, tuple(entries[key] for key in planned_keys(planned, toolchain))) for planned in plan
+        BuiltModule.of(planned, [entries[key] for key in planned_keys(planned, toolchain)], toolchain)
+        for planned in plan
     )
+    _check(modules, manifest)
     write_store(out, modules, root=manifest.root, editable=_editable(manifest, out) if editable else None)
     return BuildReport(
         modules=modules,
@@ -99,25 +105,33 @@ def missing_jobs(planned: PlannedModule, entries: dict[str, Entry], toolchain: T
     return [job for job in planned.jobs if any(job.key(kind, toolchain) not in entries for kind in job.kinds)]
 
 
-def _compile_missing(
-    jobs: list[CompileJob], manifest: Manifest, cache: DiskCache, workers: int | None, progress: Progress | None
-) -> dict[str, Entry]:
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """How to compile, and where to say what happened meanwhile."""
+
+    workers: int | None
+    progress: Progress | None
+    warnings: list[str]
+
+
+def _compile_missing(jobs: list[CompileJob], manifest: Manifest, cache: DiskCache, run: _Run) -> dict[str, Entry]:
     modules = {module.name: module for module in manifest.modules}
     entries: dict[str, Entry] = {}
     problems: list[str] = []
-    if progress is not None and jobs:
-        progress.start(len(jobs))
+    if run.progress is not None and jobs:
+        run.progress.start(len(jobs))
     try:
-        for job, outcome in compile_all(jobs, workers=workers):
-            if isinstance(outcome, Exception):
-                problems += locate(outcome, modules[job.module])
-            else:
-                entries |= _keep(job, outcome, cache)
-            if progress is not None:
-                progress.done(job, None if isinstance(outcome, Exception) else outcome.seconds)
+        with closing(compile_all(jobs, workers=run.workers, warn=run.warnings.append)) as outcomes:
+            for job, outcome in outcomes:
+                if isinstance(outcome, Exception):
+                    problems += locate(outcome, modules[job.module])
+                else:
+                    entries |= _keep(job, outcome, cache)
+                if run.progress is not None:
+                    run.progress.done(job, None if isinstance(outcome, Exception) else outcome.seconds)
     finally:
-        if progress is not None and jobs:
-            progress.finish()
+        if run.progress is not None and jobs:
+            run.progress.finish()
     if problems:
         raise BuildError(list(dict.fromkeys(problems)))
     return entries
@@ -141,9 +155,23 @@ def locate(error: Exception, module: Module) -> list[str]:
     return [f"{written.get(name, module.where)}: {name!r}: {error}" for name in error.bad_names]
 
 
+def _check(modules: tuple[BuiltModule, ...], manifest: Manifest) -> None:
+    """Raise BuildError with everything the images lack: kernels at all, one signature a name, promised devices."""
+    problems = [problem for built in modules for problem in built.problems()]
+    if manifest.supports is not None and not problems:
+        problems = [
+            f"{built.planned.module.where}: {gap}"
+            for built in modules
+            for gap in find_gaps(manifest.supports, built.kernels, built.images)
+        ]
+    if problems:
+        raise BuildError(problems)
+
+
 def _editable(manifest: Manifest, out: Path) -> dict[str, str]:
+    """Return where the project is from the store, by their real places: a link may lead to either."""
     return {
-        "root": os.path.relpath(manifest.root, out).replace(os.sep, "/"),
+        "root": os.path.relpath(os.path.realpath(manifest.root), os.path.realpath(out)).replace(os.sep, "/"),
         "manifest": manifest.path.name,
         "manifest_sha256": manifest.sha256,
     }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from contextlib import ExitStack
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -15,6 +16,7 @@ from hatch_cuda_kernels.image import STORE_FOLDER
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.plugin.build import BuildReport
+    from hatch_cuda_kernels.plugin.layout import Layout
     from hatch_cuda_kernels.plugin.manifest import Manifest
 
 __all__ = ["CudaKernelsBuildHook"]
@@ -54,10 +56,20 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         self._scratch_folders.close()
 
     def clean(self, versions: list[str]) -> None:  # noqa: ARG002 - hatchling's signature
-        """Remove the store that an editable install left in the source tree."""
+        """Remove the store that an editable install left in the source tree; without a package there is none."""
         import shutil  # noqa: PLC0415 - rarely needed
 
-        shutil.rmtree(self._package_folder() / STORE_FOLDER, ignore_errors=True)
+        from hatch_cuda_kernels.plugin.store_writer import check_replaceable  # noqa: PLC0415
+
+        try:
+            store = self._root / self._package_folder() / STORE_FOLDER
+        except InputError:
+            return
+        try:
+            check_replaceable(store)
+        except InputError as error:
+            self._abort(error)
+        shutil.rmtree(store, ignore_errors=True)
 
     @cached_property
     def _scratch_folders(self) -> ExitStack:
@@ -72,34 +84,41 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
         manifest = self._manifest()
         editable = version == "editable"
-        in_tree = self._package_folder() / STORE_FOLDER
-        out = in_tree if editable else self._scratch() / STORE_FOLDER
+        store = f"{self._package_folder()}/{STORE_FOLDER}"
+        if not editable:
+            self._exclude(store)
+        out = self._root / store if editable else self._scratch() / STORE_FOLDER
         report = build_store(manifest, out, workers=self._option("jobs"), progress=open_progress(), editable=editable)
         self._show(report)
         if not editable:
-            self._exclude(in_tree)
             if build_data["pure_python"] and not build_data["infer_tag"]:
                 build_data.setdefault("tag", "py3-none-any")
-            build_data["force_include"][str(out)] = str(self._package_path() / STORE_FOLDER)
+            build_data["force_include"][str(out)] = store  # hatchling maps it as it maps the package
 
     def _include_sources(self, build_data: dict[str, Any]) -> None:
         """Make sure the sdist carries what a wheel is built from, whatever its include patterns say."""
         from hatch_cuda_kernels.plugin.plan import read_sources  # noqa: PLC0415
 
         manifest = self._manifest()
-        files = {manifest.path.relative_to(self.root).as_posix()}
-        base = manifest.root.relative_to(self.root).as_posix()
+        self._exclude(f"{self._package_folder()}/{STORE_FOLDER}")
+        files = {manifest.path}
         for closure in read_sources(manifest).values():
-            files |= {str(PurePosixPath(base, name)) for name, _ in closure.files}
-        build_data["force_include"].update({str(Path(self.root, name)): name for name in sorted(files)})
-        self._exclude(self._package_folder() / STORE_FOLDER)
+            files |= {manifest.root / name for name, _ in closure.files}
+        build_data["force_include"].update(
+            {str(path): path.relative_to(self._root).as_posix() for path in sorted(files)}
+        )
 
-    def _exclude(self, folder: Path) -> None:
-        """Keep a store left in the tree by an editable install out of the artifact: it may hold stale images."""
-        pattern = f"/{folder.relative_to(self.root).as_posix()}/"
+    def _exclude(self, store: str) -> None:
+        """Keep a store left in the tree by an editable install out of the artifact: it may hold stale images.
+
+        Raises InputError where the folder holds something else: the artifact would lose that.
+        """
+        from hatch_cuda_kernels.plugin.store_writer import check_replaceable  # noqa: PLC0415
+
+        check_replaceable(self._root / store)
         config = self.build_config
-        patterns = config.target_config.get("exclude", config.build_config.get("exclude", config.default_exclude()))
-        config.target_config["exclude"] = [*patterns, pattern]
+        patterns = config.target_config.get("exclude", config.build_config.get("exclude", []))
+        config.target_config["exclude"] = [*patterns, f"/{store}/"]
 
     def _show(self, report: BuildReport) -> None:
         from hatch_cuda_kernels.plugin.progress import render_report  # noqa: PLC0415
@@ -114,9 +133,18 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
         try:
             self._check_options()
-            return load_manifest(Path(self.root, self._option("manifest") or "kernels.yaml"), native=native_archs)
+            return load_manifest(self._manifest_path(), native=native_archs)
         except InputError as error:
             self._abort(error)
+
+    def _manifest_path(self) -> Path:
+        path = Path(os.path.abspath(self._root / (self._option("manifest") or "kernels.yaml")))  # noqa: PTH100
+        if not path.is_relative_to(self._root):
+            raise InputError(
+                f"Option `manifest` for build hook `{self.PLUGIN_NAME}` must name a file inside the project, "
+                f"not {path}: an sdist could not carry it"
+            )
+        return path
 
     def _check_options(self) -> None:
         for name, value in self.config.items():
@@ -127,27 +155,52 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
             if not isinstance(value, _OPTIONS[name]) or isinstance(value, bool):
                 kind = "an integer" if _OPTIONS[name] is int else "a string"
                 raise InputError(f"Option `{name}` for build hook `{self.PLUGIN_NAME}` must be {kind}")
+        if self._option("jobs") is not None and self._option("jobs") < 1:
+            raise InputError(f"Option `jobs` for build hook `{self.PLUGIN_NAME}` must be 1 or more")
+        if self._option("executor") not in {None, "process"}:
+            raise InputError(
+                f"Option `executor` for build hook `{self.PLUGIN_NAME}` must be `process`: there is no other one yet"
+            )
 
     def _option(self, name: str) -> Any:  # noqa: ANN401 - checked by _check_options
         return self.config.get(name)
 
-    def _package_path(self) -> PurePosixPath:
-        """Return the import package's path inside the wheel."""
-        package = self._option("package") or self.metadata.name.replace("-", "_")
-        return PurePosixPath(*package.split("."))
+    @property
+    def _root(self) -> Path:
+        return Path(os.path.abspath(self.root))  # noqa: PTH100 - links stay: hatchling does not resolve them either
 
-    def _package_folder(self) -> Path:
-        """Return the import package's folder in the source tree. Raises InputError when there is none."""
-        package = self._package_path()
-        for base in ("", "src"):
-            folder = Path(self.root, base, package)
-            if folder.is_dir():
-                return folder
-        raise InputError(
-            f"no package folder {package} (or src/{package}) in {self.root}; "
-            f"name it with option `package` of build hook `{self.PLUGIN_NAME}`"
+    def _package_folder(self) -> str:
+        """Return the import package's folder relative to the root, posix. Raises InputError when there is none."""
+        return self._layout().find(self._option("package"))
+
+    def _layout(self) -> Layout:
+        from hatch_cuda_kernels.plugin.layout import Layout  # noqa: PLC0415
+
+        config = self._wheel_config()
+        try:
+            selected = [*config.packages] or [*config.only_include.values()]
+            sources, shipped_as = [*config.sources], config.get_distribution_path
+        except ValueError:  # hatchling finds no package by itself; the option may still name one
+            selected, sources, shipped_as = [], [], str
+        return Layout(
+            root=self._root,
+            project=self.metadata.name,
+            selected=[folder for path in selected if (folder := _posix(path))],
+            sources=[_posix(path) for path in sources],
+            shipped_as=lambda path: _posix(shipped_as(path.replace("/", os.sep))),
         )
+
+    def _wheel_config(self) -> Any:  # noqa: ANN401 - hatchling is untyped
+        if self.target_name == "wheel":
+            return self.build_config
+        from hatchling.builders.wheel import WheelBuilder  # noqa: PLC0415 - the sdist's business only
+
+        return WheelBuilder(self.root, metadata=self.metadata).config
 
     def _abort(self, error: HatchCudaKernelsError) -> NoReturn:
         self.app.abort(f"cuda-kernels: {error}", code=2 if isinstance(error, InputError) else 1)
         raise SystemExit(1)
+
+
+def _posix(path: str) -> str:
+    return "" if path == "." else path.replace(os.sep, "/").strip("/")

@@ -10,6 +10,8 @@ from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.errors import InputError, ManifestError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.plugin.manifest import Manifest, Module
@@ -47,7 +49,7 @@ def read_sources(manifest: Manifest) -> dict[str, Closure]:
             closures[module.name] = read_closure(
                 manifest.root,
                 module.source,
-                include=module.options.include,
+                include=_existing(manifest.root, module.options.include),
                 headers=module.headers,
                 pre_include=module.options.pre_include,
             )
@@ -56,6 +58,11 @@ def read_sources(manifest: Manifest) -> dict[str, Closure]:
     if problems:
         raise ManifestError(problems)
     return closures
+
+
+def _existing(root: Path, folders: tuple[str, ...]) -> list[str]:
+    """Leave out include folders that an unpacked sdist lacks; elsewhere the manifest's reader has refused them."""
+    return [folder for folder in folders if (root / folder).is_dir()]
 
 
 def module_jobs(module: Module, closure: Closure) -> list[CompileJob]:

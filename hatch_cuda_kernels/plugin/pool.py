@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
-import threading
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.plugin.memory import free_bytes
+from hatch_cuda_kernels.plugin.worker import WorkerDiedError, WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
+    from typing import TypeAlias
 
     from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
+
+    Outcomes: TypeAlias = Generator[tuple[CompileJob, Compiled | Exception], None, None]
 
 __all__ = ["compile_all", "default_workers", "estimate_seconds"]
 
@@ -32,18 +33,30 @@ _WORKER_BYTES: Final = 450 << 20
 
 
 def compile_all(
-    jobs: Sequence[CompileJob], *, workers: int | None = None
-) -> Iterator[tuple[CompileJob, Compiled | Exception]]:
+    jobs: Sequence[CompileJob], *, workers: int | None = None, warn: Callable[[str], None] | None = None
+) -> Outcomes:
     """Compile every job and yield each with its result, or with the error that kept it from one, as they finish.
 
-    A failing job does not stop the others: all failures of a run are reported together. On KeyboardInterrupt (or when
-    the caller closes the iterator) worker processes are killed at once.
+    A failing job does not stop the others: all failures of a run are reported together. Jobs whose worker process died
+    are compiled again, after the others and one at a time, which ``warn`` is told once. On KeyboardInterrupt, or when
+    the caller closes the generator, worker processes are killed at once.
     """
     ordered = sorted(jobs, key=estimate_seconds, reverse=True)
-    with _executor(ordered, workers) as executor:
-        futures = {executor.submit(_compile, job): job for job in ordered}
-        for future in as_completed(futures):
-            yield futures[future], _outcome(future, futures[future])
+    count = min(workers or default_workers(), len(ordered)) or 1
+    in_workers = count > 1 and sum(map(estimate_seconds, ordered)) >= _WORTH_A_PROCESS
+    lost = []
+    with closing(_run(ordered, count, WorkerPool() if in_workers else _ThisProcess())) as outcomes:
+        for job, outcome in outcomes:
+            if isinstance(outcome, WorkerDiedError):
+                lost.append(job)
+            else:
+                yield job, outcome
+    if lost:
+        if warn is not None:
+            warn(_lost(lost))
+        with closing(_run(lost, 1, WorkerPool())) as outcomes:
+            for job, outcome in outcomes:
+                yield job, _died_again(job) if isinstance(outcome, WorkerDiedError) else outcome
 
 
 def estimate_seconds(job: CompileJob) -> float:
@@ -56,64 +69,49 @@ def estimate_seconds(job: CompileJob) -> float:
 def default_workers() -> int:
     """Return how many workers this machine has cores and free memory for."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores, _free_bytes() // _WORKER_BYTES))
+    return max(1, min(cores, free_bytes() // _WORKER_BYTES))
 
 
-def _free_bytes() -> int:
+class _ThisProcess:
+    """What a WorkerPool does, without processes."""
+
+    def compile(self, job: CompileJob) -> Compiled:
+        from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415 - loads NVRTC
+
+        return compile_job(job)
+
+    def kill(self) -> None:
+        """Nothing can be killed: NVRTC cannot be interrupted."""
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+
+def _run(jobs: Sequence[CompileJob], count: int, compiler: WorkerPool | _ThisProcess) -> Outcomes:
+    executor = ThreadPoolExecutor(count)
     try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):  # not on this platform
-        return 1 << 40
+        futures = {executor.submit(compiler.compile, job): job for job in jobs}
+        for future in as_completed(futures):
+            yield futures[future], _outcome(future)
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
+        compiler.kill()
+        executor.shutdown(wait=True)
+        compiler.close()
 
 
-def _outcome(future: Future[Compiled], job: CompileJob) -> Compiled | Exception:
+def _outcome(future: Future[Compiled]) -> Compiled | Exception:
     try:
         return future.result()
-    except BrokenProcessPool:
-        return CompileError(job.module, str(job.arch), "the worker process died (killed, or out of memory)")
     except Exception as error:  # noqa: BLE001 - reported with its job, beside the other failures
         return error
 
 
-@contextmanager
-def _executor(jobs: Sequence[CompileJob], workers: int | None) -> Iterator[Executor]:
-    workers = min(workers or default_workers(), len(jobs)) or 1
-    if workers == 1 or sum(map(estimate_seconds, jobs)) < _WORTH_A_PROCESS:
-        executor: Executor = ThreadPoolExecutor(workers)
-    else:
-        # Never fork: a compile may be running in another thread of this process.
-        executor = ProcessPoolExecutor(
-            workers, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker
-        )
-    try:
-        yield executor
-    except BaseException:
-        _kill(executor)
-        raise
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
+def _lost(jobs: Sequence[CompileJob]) -> str:
+    names = ", ".join(f"{job.module} for {job.arch}" for job in jobs)
+    return f"a worker process died (killed, or out of memory); compiling again, one at a time: {names}"
 
 
-def _kill(executor: Executor) -> None:
-    """End worker processes now; NVRTC cannot be interrupted while its front end runs."""
-    for process in list((getattr(executor, "_processes", None) or {}).values()):
-        process.kill()
-
-
-def _start_worker() -> None:
-    """Leave Ctrl-C to the parent, and end with it even when it is killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_die_with_parent, daemon=True).start()
-
-
-def _die_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _compile(job: CompileJob) -> Compiled:
-    from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415 - loads NVRTC, in the worker
-
-    return compile_job(job)
+def _died_again(job: CompileJob) -> CompileError:
+    message = "the worker process died twice while it compiled this (killed, out of memory, or NVRTC crashed)"
+    return CompileError(job.module, str(job.arch), message)

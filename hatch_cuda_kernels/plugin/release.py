@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels.compiler.cuda_wheels import bindings_major
 from hatch_cuda_kernels.compiler.toolchain import load_toolchain, supported_numbers
 from hatch_cuda_kernels.errors import BuildError, ToolchainError
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.plugin.manifest import Manifest
 
-__all__ = ["check_release", "release_requirements"]
+__all__ = ["check_release", "needs_nvjitlink", "release_requirements"]
 
 
 def release_requirements(release: tuple[int, int], *, nvjitlink: bool) -> list[str]:
@@ -32,6 +33,8 @@ def check_release(manifest: Manifest) -> list[str]:
     Raises ToolchainError when it is not the release the manifest states, BuildError when it cannot compile a listed
     architecture.
     """
+    if manifest.cuda is not None and bindings_major() != manifest.cuda[0]:
+        raise _wrong_bindings(manifest)
     found = load_toolchain().release
     if manifest.cuda is not None and found != manifest.cuda:
         raise ToolchainError(
@@ -54,6 +57,17 @@ def needs_nvjitlink(manifest: Manifest) -> bool:
 
 def _requirements(manifest: Manifest) -> list[str]:
     return release_requirements(manifest.release, nvjitlink=needs_nvjitlink(manifest))
+
+
+def _wrong_bindings(manifest: Manifest) -> ToolchainError:
+    major = manifest.release[0]
+    extra = "build" if major >= 13 else f"build-cu{major}"
+    return ToolchainError(
+        f"{manifest.path.name} asks for CUDA {_text(manifest.release)}, the cuda-bindings found load the libraries of "
+        f"CUDA {bindings_major()}",
+        f'write "hatch-cuda-kernels[{extra}]" into build-system.requires of pyproject.toml; without build isolation, '
+        f"python3 -m pip install {' '.join(map(repr, _requirements(manifest)))}",
+    )
 
 
 def _check_archs(manifest: Manifest) -> None:

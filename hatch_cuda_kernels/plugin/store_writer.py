@@ -5,61 +5,59 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.compiler.names import normalize_name
-from hatch_cuda_kernels.image import INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, ImageRecord, ModuleIndex
+from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.errors import BuildError, InputError
+from hatch_cuda_kernels.image import INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, ModuleIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.image import Symbol
-    from hatch_cuda_kernels.plugin.plan import PlannedModule
+    from hatch_cuda_kernels.plugin.built import BuiltModule
 
-__all__ = ["BuiltModule", "write_store"]
-
-
-@dataclass(frozen=True, slots=True)
-class BuiltModule:
-    """A planned module and its images, in the plan's order."""
-
-    planned: PlannedModule
-    entries: tuple[Entry, ...]
-
-    @property
-    def kernels(self) -> tuple[Symbol, ...]:
-        """Every kernel of any image, each once, in the order of the first image that has it."""
-        found: dict[str, Symbol] = {}
-        for entry in self.entries:
-            for symbol in entry.kernels:
-                known = found.get(symbol.lowered, symbol)
-                found[symbol.lowered] = known._replace(params=tuple(map(_merge, known.params, symbol.params)))
-        return tuple(found.values())
+__all__ = ["check_replaceable", "write_store"]
 
 
-def _merge(one: str, other: str) -> str:
-    """Return a parameter's type from two images: only some architectures' PTX tells pointers from integers."""
-    return "ptr" if "ptr" in {one, other} else one
+def check_replaceable(folder: Path) -> None:
+    """Raise InputError unless a folder is a store, empty, or not there: nobody's own files may be replaced."""
+    try:
+        free = not folder.exists() or (folder / KERNELS_FILE).is_file() or not any(folder.iterdir())
+    except OSError as error:  # not a folder, or a closed one
+        raise InputError(f"{folder} cannot hold a kernel store: {error.strerror}") from error
+    if not free:
+        raise InputError(
+            f"{folder} is not a kernel store: it has files, but no {KERNELS_FILE}, and they would be lost; move them "
+            "away or choose another folder"
+        )
 
 
 def write_store(out: Path, modules: Sequence[BuiltModule], *, root: Path, editable: dict[str, str] | None) -> None:
-    """Replace the folder ``out`` with a store of these modules, or leave it as it was and raise OSError."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    staged = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    """Replace the folder ``out`` with a store of these modules, or leave it as it was.
+
+    Raises InputError for a folder that is not a store, BuildError when a source is not what was compiled any more or
+    the store cannot be written.
+    """
+    sources = _Sources(root)
     try:
-        staged.chmod(0o755)
-        _write_kernels(staged / KERNELS_FILE, modules)
-        for built in modules:
-            _write_module(staged / built.planned.module.name, built, root=root, editable=editable)
-        if editable is not None:
-            (staged / ".gitignore").write_text("*\n", encoding="utf-8")
-        _replace(staged, out)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
+        check_replaceable(out)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        staged = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+        try:
+            staged.chmod(0o755)
+            _write_kernels(staged / KERNELS_FILE, modules)
+            for built in modules:
+                _write_module(staged / built.planned.module.name, built, sources, editable)
+            if editable is not None:
+                (staged / ".gitignore").write_text("*\n", encoding="utf-8")
+            _replace(staged, out)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+    except OSError as error:
+        raise BuildError([f"cannot write the store {out}: {error}"]) from error
 
 
 def _replace(staged: Path, out: Path) -> None:
@@ -71,11 +69,29 @@ def _replace(staged: Path, out: Path) -> None:
     out.rename(aside)
     try:
         staged.rename(out)
-    except OSError:
+    except BaseException:
         aside.rename(out)
         raise
     finally:
         shutil.rmtree(aside.parent, ignore_errors=True)
+
+
+class _Sources:
+    """The project's files as they were compiled, each read once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._read: dict[tuple[str, str], bytes] = {}
+
+    def read(self, path: str, digest: str) -> bytes:
+        """Return a file's bytes. Raises BuildError when they are not those that the digest is of."""
+        known = self._read.get((path, digest))
+        if known is None:
+            known = (self._root / path).read_bytes()
+            if sha256(known).hexdigest() != digest:
+                raise BuildError([f"{path} changed while it was built; build again"])
+            self._read[path, digest] = known
+        return known
 
 
 def _write_kernels(path: Path, modules: Iterable[BuiltModule]) -> None:
@@ -90,25 +106,24 @@ def _write_kernels(path: Path, modules: Iterable[BuiltModule]) -> None:
 def _named_symbols(built: BuiltModule) -> Iterable[tuple[str, Symbol]]:
     for symbol in built.kernels:
         yield normalize_name(symbol.name), symbol
-    for symbol in built.entries[0].globals:
+    for symbol in built.globals:
         yield f"&{normalize_name(symbol.name)}", symbol
 
 
-def _write_module(folder: Path, built: BuiltModule, *, root: Path, editable: dict[str, str] | None) -> None:
+def _write_module(folder: Path, built: BuiltModule, sources: _Sources, editable: dict[str, str] | None) -> None:
     folder.mkdir()
-    for entry in built.entries:
-        (folder / _image_file(entry)).write_bytes(entry.image)
-    for relative, _ in built.planned.closure.files:
-        target = folder / SOURCE_FOLDER / relative
+    for entry, record in zip(built.entries, built.images, strict=True):
+        (folder / record.file).write_bytes(entry.image)
+    for path, digest in built.planned.closure.files:
+        target = folder / SOURCE_FOLDER / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(root / relative, target)
+        target.write_bytes(sources.read(path, digest))
     text = json.dumps(_index(built, editable).to_json(), indent=1, sort_keys=True)
     (folder / INDEX_FILE).write_text(f"{text}\n", encoding="utf-8")
 
 
 def _index(built: BuiltModule, editable: dict[str, str] | None) -> ModuleIndex:
     module, job = built.planned.module, built.planned.jobs[0]
-    everything = [symbol.lowered for symbol in built.kernels]
     return ModuleIndex(
         module=module.name,
         source=module.source,
@@ -119,28 +134,10 @@ def _index(built: BuiltModule, editable: dict[str, str] | None) -> ModuleIndex:
         globals=job.globals,
         patterns=tuple(_pattern(pattern) for pattern in module.patterns),
         toolchain=built.entries[0].toolchain,
-        images=tuple(_record(entry, everything) for entry in built.entries),
+        images=built.images,
         editable=editable,
     )
 
 
 def _pattern(pattern: Any) -> dict[str, Any]:  # noqa: ANN401 - manifest.Pattern
     return {"pattern": pattern.text, "matrix": {name: list(values) for name, values in pattern.matrix}}
-
-
-def _record(entry: Entry, everything: list[str]) -> ImageRecord:
-    has = {symbol.lowered for symbol in entry.kernels}
-    return ImageRecord(
-        file=_image_file(entry),
-        kind=entry.kind,
-        arch=entry.arch,
-        sha256=sha256(entry.image).hexdigest(),
-        bytes=len(entry.image),
-        ptx_isa=entry.ptx_isa,
-        resources=entry.resources if entry.kind == "cubin" else {},
-        lacks=tuple(lowered for lowered in everything if lowered not in has),
-    )
-
-
-def _image_file(entry: Entry) -> str:
-    return f"{entry.module}.{entry.arch}.{entry.kind}"

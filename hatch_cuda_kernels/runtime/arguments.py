@@ -145,6 +145,8 @@ def _convert(param: str, value: Any, code: str, size: int) -> Any:  # noqa: ANN4
         if value < -(1 << (8 * size - 1)):
             raise ValueError(f"{value} is below the smallest {8 * size}-bit integer")
         value += 1 << (8 * size)
+    if code in "BHIQbhiq" and isinstance(value, int) and value >= 1 << (8 * size):
+        raise ValueError(f"it does not fit into {8 * size} bits")
     if param in _FLOATS and not isinstance(value, int | float):
         value = _float(value)
     struct.pack(f"<{code}", value)

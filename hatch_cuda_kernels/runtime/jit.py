@@ -30,7 +30,9 @@ def cached_candidates(request: Request) -> Iterator[Candidate]:
     try:
         job, toolchains = request.source.job(request), known_toolchains()
     except (InputError, ToolchainError) as error:
-        yield Candidate("cached", arch, "cubin", accepted=False, reason=f"cannot be looked up: {error}")
+        yield Candidate(
+            "cached", arch, "cubin", accepted=False, reason=f"cannot be looked up: {getattr(error, 'message', error)}"
+        )
     else:
         entries = (open_cache().get(job.key("cubin", toolchain)) for toolchain in toolchains)
         found = recorded(request, next((entry for entry in entries if entry is not None), None))
@@ -82,14 +84,18 @@ def image_of(entry: Entry, origin: Origin) -> Image:
 
 
 def _jit(request: Request) -> Image:
-    """Compile to a CUBIN and record it. Raises CompileError with NVRTC's log."""
+    """Compile to a CUBIN and record it, unless another process does just now. Raises CompileError with NVRTC's log."""
     from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415 - loads NVRTC
 
     job: CompileJob = request.source.job(request)
-    with compiling(request, job.arch, f"NVRTC {load_toolchain().nvrtc}"):
-        entry = Entry.of(job, "cubin", compile_job(job))
-    open_cache().put(entry)
-    return image_of(entry, "jitted")
+    toolchain = load_toolchain()
+
+    def compile_now() -> Entry:
+        with compiling(request, job.arch, f"NVRTC {toolchain.nvrtc}"):
+            return Entry.of(job, "cubin", compile_job(job))
+
+    entry, made = open_cache().get_or_make(job.key("cubin", toolchain), compile_now)
+    return image_of(entry, "jitted" if made else "cached")
 
 
 def _compiler_refusal(request: Request) -> str | None:
@@ -100,7 +106,7 @@ def _compiler_refusal(request: Request) -> str | None:
         toolchain = load_toolchain()
         request.source.job(request)
     except (InputError, ToolchainError) as error:
-        return str(error)
+        return getattr(error, "message", str(error))
     return None if arch.number in supported_numbers() else f"NVRTC {toolchain.nvrtc} does not know {arch}"
 
 

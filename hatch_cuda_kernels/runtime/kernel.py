@@ -102,7 +102,7 @@ class Kernel:
             address, size = check("cuLibraryGetGlobal", call)
         except DriverError as error:
             if error.code == 500:  # CUDA_ERROR_NOT_FOUND
-                raise KernelNotFoundError(name, repr(self.image), hint="no such variable in this image") from error
+                raise KernelNotFoundError(name, repr(self.image), what="variable") from error
             raise
         return GlobalVariable(name, int(address), int(size))
 
@@ -113,7 +113,7 @@ class Kernel:
         make = ObjectCode.from_ptx if self.image.kind == "ptx" else ObjectCode.from_cubin
         return make(self.image.data, symbol_mapping={self.name: self.lowered.encode()}).get_kernel(self.name)
 
-    def check_context(self) -> None:
+    def _check_context(self) -> None:
         """Raise StaleKernelError unless the current context is the one this kernel was loaded for.
 
         A thread without a context gets device 0's primary one, as its first use of CUDA would.
@@ -124,7 +124,7 @@ class Kernel:
                 "call get_kernel again in this context"
             )
 
-    def fail_launch(self, status: Any) -> None:  # noqa: ANN401 - CUresult
+    def _fail_launch(self, status: Any) -> None:  # noqa: ANN401 - CUresult
         """Raise the DriverError of a refused launch."""
         raise DriverError(f"launching {self.name}", int(status), status.name)
 
@@ -133,7 +133,8 @@ class Kernel:
         from hatch_cuda_kernels.runtime.arguments import Signature  # noqa: PLC0415 - a kernel is loaded before launched
         from hatch_cuda_kernels.runtime.launch import make_launch  # noqa: PLC0415
 
-        return make_launch(self, Signature(self.name, self.params))
+        signature = Signature(self.name, self.params)
+        return make_launch(self, signature, check_context=self._check_context, fail=self._fail_launch)
 
     def _shape(self, launch: Any) -> Callable[..., None]:  # noqa: ANN401 - what stands between the brackets
         if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:

@@ -92,11 +92,13 @@ class Configs(dict[int, Any]):
         return config
 
 
-def make_launch(kernel: Kernel, signature: Signature) -> Callable[..., None]:
+def make_launch(
+    kernel: Kernel, signature: Signature, *, check_context: Callable[[], None], fail: Callable[[Any], None]
+) -> Callable[..., None]:
     """Return ``launch(configs, stream, *args)`` for a loaded kernel; None for a stream is the caller's current one.
 
-    It raises ArgumentError, StaleKernelError or DriverError. A buffer belongs to one launch at a time, because the
-    bindings release the GIL during the call.
+    It raises ArgumentError, and what ``check_context`` (called in another context) and ``fail`` raise. A buffer belongs
+    to one launch at a time, because the bindings release the GIL during the call.
     """
     driver = cuda()
     # A process that imports torch after this launch function was made takes the general path, which is right as well.
@@ -106,7 +108,7 @@ def make_launch(kernel: Kernel, signature: Signature) -> Callable[..., None]:
         "context_id": driver.cuCtxGetId,
         "current": driver.CUcontext(0),  # NULL: the current context (CUDA Driver API, cuCtxGetId)
         "loaded_for": kernel.context_id,
-        "check_context": kernel.check_context,
+        "check_context": check_context,
         "pop": free.pop,
         "push": free.append,
         "new_slot": Slot,
@@ -123,7 +125,7 @@ def make_launch(kernel: Kernel, signature: Signature) -> Callable[..., None]:
         "cu_launch": driver.cuLaunchKernelEx,
         "handle": kernel.handle,
         "success": driver.CUresult.CUDA_SUCCESS,
-        "fail": kernel.fail_launch,
+        "fail": fail,
     }
     names |= {f"p{index}": preparer(param) for index, param in enumerate(signature.params)}
     exec(_source(signature), names)  # noqa: S102 - the text is made of positions only, see _source

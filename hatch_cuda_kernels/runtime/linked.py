@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.errors import ToolchainError
-from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.key import link_key
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.runtime.jit import image_of, jit_refusal, recorded
@@ -60,7 +59,7 @@ def _refusal(request: Request, record: ImageRecord) -> str | None:
     try:
         version = nvjitlink_version()
     except ToolchainError as error:
-        return str(error)
+        return getattr(error, "message", str(error))
     return isa_refusal(record.ptx_isa, version, f"nvJitLink {version[0]}.{version[1]}")
 
 
@@ -69,20 +68,26 @@ def _linker(request: Request, record: ImageRecord, arch: SmArch) -> Callable[[],
 
 
 def _link(request: Request, record: ImageRecord, arch: SmArch) -> Image:
-    """Finish an image and record it. Raises CompileError where nvJitLink refuses; the next rung may serve."""
+    """Finish an image and record it, unless another process does just now. Raises CompileError; others may serve."""
+    key = _key(request, record, arch)
+    entry, made = open_cache().get_or_make(key, lambda: _link_now(request, record, arch, key))
+    return image_of(entry, "jitted" if made else "cached")
+
+
+def _link_now(request: Request, record: ImageRecord, arch: SmArch, key: str) -> Entry:
     from hatch_cuda_kernels.compiler.nvjitlink import link, nvjitlink_version  # noqa: PLC0415 - a large library
 
     options = NvrtcOptions.from_canonical(request.module.options)
     start = time.perf_counter()
     with compiling(request, arch, "nvJitLink"):
         done = link(request.read(record).data, record.kind, arch=arch, options=options, name=request.module.module)
-    entry = Entry(
-        key=_key(request, record, arch),
+    return Entry(
+        key=key,
         module=request.module.module,
         kind="cubin",
         arch=arch,
         image=done.image,
-        kernels=(Symbol(request.kernel.name, request.kernel.lowered, request.kernel.params),),
+        kernels=(),
         globals=(),
         resources={},
         ptx_isa=record.ptx_isa,
@@ -91,8 +96,6 @@ def _link(request: Request, record: ImageRecord, arch: SmArch) -> Image:
         created=Entry.now(),
         seconds=time.perf_counter() - start,
     )
-    open_cache().put(entry)
-    return image_of(entry, "jitted")
 
 
 def _key(request: Request, record: ImageRecord, arch: SmArch) -> str:

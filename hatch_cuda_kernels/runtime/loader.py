@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.driver import check, cuda
-from hatch_cuda_kernels.errors import CompileError, DriverError, StoreError
+from hatch_cuda_kernels.errors import CompileError, DriverError, ImageRefusedError, StoreError
 from hatch_cuda_kernels.image import Image
 from hatch_cuda_kernels.runtime.context import current_context_id, current_device
 from hatch_cuda_kernels.runtime.resolve import ladder
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.resolve import Candidate, Request
     from hatch_cuda_kernels.standalone import CompiledSource
 
-__all__ = ["LOADER", "ImageRefusedError", "LoadedKernel", "Loader", "climb", "load_compiled", "try_candidate"]
+__all__ = ["LOADER", "LoadedKernel", "Loader", "climb", "load_compiled", "try_candidate"]
 
 _NOT_IN_IMAGE: Final = 500
 #: INVALID_IMAGE, NO_BINARY_FOR_GPU, NOT_FOUND: another image of the same kind may do.
@@ -33,14 +33,6 @@ _NEXT_IMAGE: Final = frozenset({200, 209, _NOT_IN_IMAGE})
 _NEXT_RUNG: Final = frozenset({218, 221, 222, 223})
 
 T = TypeVar("T")
-
-
-class ImageRefusedError(Exception):
-    """The driver refused an image; ``whole_rung`` says that it would refuse every image of that kind."""
-
-    def __init__(self, reason: str, *, whole_rung: bool) -> None:
-        super().__init__(reason)
-        self.whole_rung = whole_rung
 
 
 class LoadedKernel(NamedTuple):

@@ -30,7 +30,7 @@ def find_kernel(reader: StoreReader, name: str, module: str | None) -> tuple[Ker
     An unlisted instance belongs to the module that lists others of its template. Raises KernelNotFoundError.
     """
     key = normalize_name(name)
-    lines = reader.find(key)
+    lines = [] if key.startswith("&") else reader.find(key)
     if not lines and "<" in key:
         instances = {line.module: line for line in reader.find_instances(base_name(key))}
         if module is not None and reader.has_module(module):
@@ -45,15 +45,15 @@ def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[K
 
     Raises KernelNotFoundError where there is no such variable, or no such kernel.
     """
-    variable = _one(reader, reader.find(f"&{normalize_name(name)}"), name, module)
+    variable = _one(reader, reader.find(f"&{normalize_name(name)}"), name, module, what="variable")
     index = reader.module(variable.module)
     lacking = {lowered for record in index.images for lowered in record.lacks}
     listed = (line for kernel in index.names for line in reader.find(normalize_name(kernel)))
     for line in (*listed, *(line for line in reader.lines() if not line.key.startswith("&"))):
         if line.module == variable.module and line.lowered not in lacking:
             return variable, line
-    hint = f"no kernel of module {variable.module} is in all its images: use Kernel.get_global"
-    raise KernelNotFoundError(name, str(reader.folder), hint=hint)
+    hint = f"no kernel of module {variable.module} is in all its images; use get_global of a kernel"
+    raise KernelNotFoundError(name, reader.label, hint=hint, what="variable")
 
 
 def make_request(
@@ -121,21 +121,28 @@ def checked_policy(policy: str) -> Policy:
     raise InputError(f"unknown policy {policy!r}; it is one of {', '.join(POLICIES)}")
 
 
-def _one(reader: StoreReader, lines: list[KernelLine], name: str, module: str | None) -> KernelLine:
+def _one(
+    reader: StoreReader, lines: list[KernelLine], name: str, module: str | None, *, what: str = "kernel"
+) -> KernelLine:
     fitting = [line for line in lines if module in {None, line.module}]
     if len(fitting) == 1:
         return fitting[0]
-    where = str(reader.folder)
+    modules = ", ".join(line.module for line in lines)
     if lines:
-        modules = ", ".join(line.module for line in lines)
-        hint = f"several modules have it, name one with module=: {modules}" if fitting else f"module {modules} has it"
-        raise KernelNotFoundError(name, where, hint=hint)
+        hint = f"name one of the modules that have it with module=: {modules}"
+        raise KernelNotFoundError(name, reader.label, hint=hint, what=what)
+    raise KernelNotFoundError(name, reader.label, *_suggestions(reader, name, what), what=what)
+
+
+def _suggestions(reader: StoreReader, name: str, what: str) -> tuple[list[str], str]:
+    """Return names that look like the wrong one, and what else may be the matter."""
     from difflib import get_close_matches  # noqa: PLC0415 - only for the message
 
-    everything = reader.lines()
+    everything = [line for line in reader.lines() if line.key.startswith("&") == (what == "variable")]
+    alike = {line.name: line.name for line in everything} | {base_name(line.key): line.name for line in everything}
+    near = list(dict.fromkeys(alike[match] for match in get_close_matches(name, alike)))
     editable = everything and reader.module(everything[0].module).editable is not None
-    hint = "an editable install knows the kernels of its last install: repeat it after adding one" if editable else ""
-    raise KernelNotFoundError(name, where, get_close_matches(name, [line.name for line in everything]), hint)
+    return near, "an editable install knows the kernels of its last install" if editable else ""
 
 
 def _read(reader: StoreReader, module: str, record: ImageRecord) -> Image:

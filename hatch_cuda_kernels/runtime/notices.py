@@ -32,7 +32,8 @@ def compiling(request: Request, arch: SmArch, compiler: str) -> Iterator[None]:
         yield
     seconds = time.perf_counter() - start
     level = logging.WARNING if seconds > _NOTICEABLE else logging.INFO
-    advice = f"to avoid it, ship {arch}, or set HATCH_CUDA_KERNELS_JIT=0 to forbid it"
+    ship = f"ship {arch}" if request.listed else "list the instance in kernels.yaml"
+    advice = f"to avoid it, {ship}, or set HATCH_CUDA_KERNELS_JIT=0 to forbid it"
     LOGGER.log(
         level, "compiled %s in %.2f s, recorded for the next process; %s; %s", what, seconds, _why(request), advice
     )

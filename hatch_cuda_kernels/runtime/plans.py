@@ -79,7 +79,7 @@ def render_instance(reader: StoreReader, template: str, arguments: dict[str, Any
         if base_name(normalize_name(pattern["pattern"])) == wanted
     ]
     if not declared:
-        raise KernelNotFoundError(template, str(reader.folder), hint="no instance pattern of this template is declared")
+        raise KernelNotFoundError(template, reader.label, hint="no pattern under instances", what="template")
     for pattern, module in declared:
         if set(placeholders(pattern)) == set(arguments):
             return fill(pattern, arguments), module

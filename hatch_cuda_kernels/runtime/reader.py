@@ -54,7 +54,9 @@ def find_store(package: str | Path) -> Path:
     if not candidates:
         raise StoreError(str(package), "no import package of that name; pass a Path for a folder")
     where = ", ".join(str(folder) for folder in candidates)
-    raise StoreError(str(package), f"no kernel store here (looked for {KERNELS_FILE} in {where})")
+    source = any((folder.parent / "__init__.py").is_file() for folder in candidates)
+    hint = "; a source tree has none until it is installed: pip install -e ." if source else ""
+    raise StoreError(str(package), f"no kernel store here (looked for {KERNELS_FILE} in {where}){hint}")
 
 
 def _package_folders(package: str) -> list[Path]:
@@ -75,8 +77,10 @@ def _package_folders(package: str) -> list[Path]:
 class StoreReader:
     """The files of one store. Nothing is opened before it is asked for."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, label: str = "") -> None:
         self.folder = folder
+        self.label = label or str(folder)
+        """What messages call this store."""
         self._modules: dict[str, ModuleIndex] = {}
 
     def find(self, key: str) -> list[KernelLine]:

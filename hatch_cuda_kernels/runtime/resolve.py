@@ -177,6 +177,10 @@ def _lack(request: Request, record: ImageRecord) -> str | None:
 def _praise(request: Request, record: ImageRecord) -> str:
     if record.kind == "ptx":
         return f"PTX ISA {record.ptx_isa[0]}.{record.ptx_isa[1]}, assembled by the driver"
+    # CUBINs of CUDA 13 are promised to load from R580 on, those of CUDA 12 from R525 on (minor version compatibility).
+    wrote = record.ptx_isa[0] + 4
+    old = request.driver is not None and request.driver[0] < wrote
+    caveat = f", though CUDA {wrote} wrote it, which this driver is not promised to load" if old else ""
     if record.arch.capability == request.capability:
-        return "made for this device"
-    return f"runs on {request.capability} as code of the same {'family' if record.arch.suffix else 'major'}"
+        return f"made for this device{caveat}"
+    return f"runs on {request.capability} as code of the same {'family' if record.arch.suffix else 'major'}{caveat}"

@@ -6,7 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch
+from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.warn import warn_user
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,11 +33,18 @@ class ModuleSource:
         """Why prebuilt images no longer count: in an editable install, the source or a header has changed."""
         if self._index.editable is None:
             return None
+        self._check_manifest(self._index.editable)
         try:
             current = self._job(SmArch(9, 0), ("cubin",)).source_sha256
         except InputError as error:
             return f"the source cannot be read: {error}"
         return None if current == self._index.source_sha256 else "the source or a header changed since it was built"
+
+    def _check_manifest(self, editable: dict[str, str]) -> None:
+        """Warn, once, of a manifest that changed: its options and lists are known from the last install only."""
+        path = self.root / editable["manifest"]
+        if path.is_file() and sha256(path.read_bytes()).hexdigest() != editable["manifest_sha256"]:
+            warn_user(f"{path} changed since the editable install; for it to count, run: pip install -e {self.root}")
 
     @property
     def root(self) -> Path:

@@ -212,7 +212,7 @@ class Store:
     def _reader(self) -> StoreReader:
         from hatch_cuda_kernels.runtime.reader import StoreReader  # noqa: PLC0415
 
-        return StoreReader(self.path)
+        return StoreReader(self.path, str(self.package))
 
     @cached_property
     def _plans(self) -> PlanCache:

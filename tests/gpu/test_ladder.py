@@ -104,3 +104,17 @@ def test_no_image_names_every_candidate(build, foreign, monkeypatch, fresh_cache
         build(foreign).get_kernel("saxpy")
     assert [candidate.origin for candidate in caught.value.candidates] == ["prebuilt", "cached", "jitted"]
     assert "unset HATCH_CUDA_KERNELS_JIT" in str(caught.value)
+
+
+def test_ptx_newer_than_the_driver_is_finished_by_a_new_enough_nvjitlink(
+    build, relabel, driver, on_device, fresh_cache
+):
+    """An nvJitLink of the PTX's own release makes a CUBIN of it that the older driver runs, and it is recorded."""
+    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version
+
+    if driver >= (13, 5) or nvjitlink_version() < (13, 5):
+        pytest.skip(f"needs nvJitLink 13.5 (here {nvjitlink_version()}) and an older driver (here {driver})")
+    store = relabel(build("compute_80"), "compute_80", data=NEWER_PTX.read_bytes(), ptx_isa="9.5")
+    assert store.explain("saxpy").chosen.reason == "compute_80 ptx finished by nvJitLink"
+    assert run_saxpy(store, on_device).image.origin == "jitted"
+    assert store.explain("saxpy").chosen.origin == "cached"

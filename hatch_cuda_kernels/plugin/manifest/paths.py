@@ -5,11 +5,14 @@ from __future__ import annotations
 import difflib
 import re
 from pathlib import PurePosixPath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.project_files import normalize
 from hatch_cuda_kernels.plugin.manifest.kinds import text
 from hatch_cuda_kernels.plugin.manifest.spot import RefusedError, Spot
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["FOLDER", "HEADER", "HEADERS_GLOB", "SOURCE"]
 
@@ -56,9 +59,16 @@ def _suggest_file(spot: Spot, path: str) -> str:
 
 def _folder(spot: Spot, written: str) -> str:
     path = _relative(written)
-    if _kind_of(spot, path) != "folder":
+    kind = _kind_of(spot, path)
+    if kind != "folder" and (kind is not None or not _is_unpacked_sdist(spot.reading.files.root)):
         raise RefusedError(f"there is no folder {path!r}")
     return path
+
+
+def _is_unpacked_sdist(folder: Path) -> bool:
+    """Return whether a folder is of a project unpacked from an sdist, which carries no folder that gave no file."""
+    project = next((found for found in (folder, *folder.parents) if (found / "pyproject.toml").is_file()), folder)
+    return (project / "PKG-INFO").is_file()
 
 
 def _header(spot: Spot, written: str) -> str:

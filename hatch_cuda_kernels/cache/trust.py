@@ -1,0 +1,36 @@
+"""Whose code would be run: a cache folder must be this user's own and writable by nobody else."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["TRUST_VARIABLE", "distrust"]
+
+TRUST_VARIABLE: Final = "HATCH_CUDA_KERNELS_CACHE_TRUST"
+
+
+def distrust(path: Path, *, shared: bool = False) -> str | None:
+    """Return why the images below a folder must not be loaded, or None when they may; a missing folder may be made.
+
+    A ``shared`` (read-only, stated) folder may belong to anybody, but not be writable by others. Always None on
+    Windows, where the profile folder's access list does this, and with HATCH_CUDA_KERNELS_CACHE_TRUST=1.
+    """
+    if os.environ.get(TRUST_VARIABLE) == "1" or not hasattr(os, "geteuid"):
+        return None
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    overrule = f"set {TRUST_VARIABLE}=1 to use it all the same"
+    if not shared and found.st_uid != os.geteuid():
+        return f"{path} belongs to another user (uid {found.st_uid}); {overrule}"
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return (
+            f"{path} can be written by other users (mode {stat.S_IMODE(found.st_mode):o}); chmod go-w it, or {overrule}"
+        )
+    return None

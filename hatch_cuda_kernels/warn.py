@@ -1,0 +1,21 @@
+"""Warnings that point at the user's line, whichever depth of this package they come from."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Final
+
+__all__ = ["warn_user"]
+
+_PACKAGE: Final = str(Path(__file__).parent)
+
+
+def warn_user(message: str) -> None:
+    """Warn at the innermost caller outside this package. Python shows an equal warning of one line once."""
+    level = 1
+    frame = sys._getframe()  # noqa: SLF001 - what warnings itself uses; skip_file_prefixes needs Python 3.12
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, RuntimeWarning, stacklevel=level)

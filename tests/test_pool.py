@@ -1,0 +1,234 @@
+"""Worker processes: used where they pay, gone when the build ends however it ends, and replaced when one dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.plugin import worker
+from hatch_cuda_kernels.plugin.build import build_store
+from hatch_cuda_kernels.plugin.manifest import load_manifest
+from hatch_cuda_kernels.plugin.plan import make_plan
+from hatch_cuda_kernels.plugin.pool import compile_all
+
+#: NVRTC's front end takes a minute for this.
+ENDLESS = """
+template <int N, int M> struct Tree { static constexpr int value = Tree<N - 1, 2 * M>::value + Tree<N - 1, 2 * M + 1>::value; };
+template <int M> struct Tree<0, M> { static constexpr int value = M & 1; };
+extern "C" __global__ void endless(int* y) { *y = Tree<16, 0>::value; }
+"""  # noqa: E501
+
+#: What a user's script looks like that knows nothing of multiprocessing's rules.
+SCRIPT = """
+from pathlib import Path
+from hatch_cuda_kernels.plugin import pool
+from hatch_cuda_kernels.plugin.build import build_store
+from hatch_cuda_kernels.plugin.manifest import load_manifest
+pool._WORTH_A_PROCESS = 0.0
+report = build_store(load_manifest("kernels.yaml"), Path("out"), workers=2)
+print(len(report.compiled), "compiled")
+"""
+
+
+@pytest.fixture
+def in_workers(monkeypatch):
+    """Send even the smallest jobs to worker processes."""
+    monkeypatch.setattr("hatch_cuda_kernels.plugin.pool._WORTH_A_PROCESS", 0.0)
+
+
+@pytest.fixture
+def make_jobs(make_project):
+    """Return a function that gives the jobs of sources, one module each, for sm_90, with its name as the source's."""
+
+    def make(**sources):
+        modules = ", ".join(f"{name}: {{source: {name}.cu}}" for name in sources)
+        manifest = f"{{schema: 1, arches: [sm_90], modules: {{{modules}}}}}"
+        root = make_project(manifest, **{f"{name}.cu": text for name, text in sources.items()})
+        return [job for planned in make_plan(load_manifest(root / "kernels.yaml")) for job in planned.jobs]
+
+    return make
+
+
+@pytest.fixture
+def processes(monkeypatch):
+    """Return the list of worker processes that this test starts."""
+    started = []
+
+    class Recorded(subprocess.Popen):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            started.append(self)
+
+    monkeypatch.setattr(worker.subprocess, "Popen", Recorded)
+    return started
+
+
+def kernel(name, body=""):
+    """Return a source with one kernel."""
+    return f'extern "C" __global__ void {name}() {{{body}}}\n'
+
+
+def wait_until(true, seconds=20.0):
+    """Wait for a condition and say whether it came."""
+    end = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def children(pid):
+    """Return the processes a process has started."""
+    listings = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for listing in listings for child in listing.read_text().split()]
+
+
+def runs(pid):
+    """Return whether a process is there and more than a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_workers_compile_what_this_process_would(make_jobs, in_workers, processes, monkeypatch):
+    """Jobs that are worth it are compiled in other processes, to the same bytes."""
+    jobs = make_jobs(a=kernel("a"), b=kernel("b"), c=kernel("c"))
+    here = {job.module: outcome.images for job, outcome in compile_all(jobs, workers=1)}
+    monkeypatch.setattr("hatch_cuda_kernels.compiler.nvrtc.compile", None)  # nothing can be compiled here any more
+    there = {job.module: outcome.images for job, outcome in compile_all(jobs, workers=2)}
+    assert there == here
+    assert 1 <= len({process.pid for process in processes}) <= 2
+    assert not any(runs(process.pid) for process in processes)
+
+
+def test_jobs_start_longest_first(make_jobs):
+    """Whatever the order in which they come, the header-heavy job starts first and the smallest last."""
+    jobs = make_jobs(
+        small=kernel("small"),
+        long=kernel("long_") + "// a comment\n" * 20_000,
+        heavy="#include <cooperative_groups.h>\n" + kernel("heavy"),
+    )
+    assert [job.module for job, _ in compile_all(jobs, workers=1)] == ["heavy", "long", "small"]
+
+
+def test_a_compile_error_does_not_cost_the_worker(make_jobs, in_workers, processes):
+    """An error travels back with its log, and the same process goes on to the next job."""
+    jobs = make_jobs(a="broken", b=kernel("b"), c=kernel("c"), d="broken too")
+    outcomes = {job.module: outcome for job, outcome in compile_all(jobs, workers=2)}
+    assert "a.cu(1): error" in outcomes["a"].log
+    assert isinstance(outcomes["d"], CompileError)
+    assert outcomes["b"].images["cubin"]
+    assert outcomes["c"].images["cubin"]
+    assert len(processes) <= 2
+
+
+@pytest.fixture
+def killer(monkeypatch):
+    """Return a function that makes the workers of one module's job die while they compile it, so many times."""
+    compile_in_worker = worker._Worker.compile
+    left = {}
+
+    def die(self, job):
+        if left.get(job.module, 0) > 0:
+            left[job.module] -= 1
+            self.process.kill()
+        return compile_in_worker(self, job)
+
+    monkeypatch.setattr(worker._Worker, "compile", die)
+    return left.update
+
+
+def test_the_job_of_a_dead_worker_is_compiled_again(make_jobs, in_workers, killer):
+    """A killed worker costs no image: its job, and no other, is compiled again, and the build is told once."""
+    jobs = make_jobs(a=kernel("a"), b=kernel("b"), c=kernel("c"))
+    killer(b=1)
+    warnings = []
+    outcomes = {job.module: outcome for job, outcome in compile_all(jobs, workers=2, warn=warnings.append)}
+    assert all(outcome.images["cubin"] for outcome in outcomes.values())
+    assert len(outcomes) == 3
+    assert len(warnings) == 1
+    assert warnings[0].endswith("compiling again, one at a time: b for sm_90")
+
+
+def test_a_job_that_kills_its_worker_twice_is_blamed_alone(make_jobs, in_workers, killer):
+    """What dies again is an error of that job; the others keep their images."""
+    jobs = make_jobs(a=kernel("a"), b=kernel("b"), c=kernel("c"))
+    killer(b=2)
+    outcomes = {job.module: outcome for job, outcome in compile_all(jobs, workers=2)}
+    assert "module 'b' for sm_90: the worker process died twice" in str(outcomes["b"])
+    assert outcomes["a"].images["cubin"]
+    assert outcomes["c"].images["cubin"]
+
+
+def test_a_build_survives_a_dead_worker_and_says_so(make_project, in_workers, killer, tmp_path, fresh_cache):
+    """The report warns of a worker that died, and the store is complete."""
+    root = make_project("{schema: 1, arches: [sm_80, sm_90], modules: {a: {source: saxpy.cu}}}")
+    killer(a=1)
+    report = build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out", workers=2)
+    assert [warning.split(" (")[0] for warning in report.warnings] == ["a worker process died"]
+    assert len(report.compiled) == 2
+
+
+def test_closing_the_generator_kills_the_workers(make_jobs, in_workers, processes):
+    """Who stops listening does not wait for compiles that nobody will see."""
+    outcomes = compile_all(make_jobs(quick=kernel("quick"), endless=ENDLESS), workers=2)
+    assert next(outcomes)[0].module == "quick"
+    outcomes.close()
+    assert processes
+    assert not any(runs(process.pid) for process in processes)
+
+
+@pytest.fixture
+def script(make_project, tmp_path):
+    """Return a function that starts the script on a manifest of some sources."""
+    started = []
+
+    def start(**sources):
+        modules = ", ".join(f"{name}: {{source: {name}.cu}}" for name in sources)
+        manifest = f"{{schema: 1, arches: [sm_90], modules: {{{modules}}}}}"
+        root = make_project(manifest, **{f"{name}.cu": text for name, text in sources.items()}, **{"script.py": SCRIPT})
+        environment = os.environ | {"HATCH_CUDA_KERNELS_CACHE_DIR": str(tmp_path / "cache")}
+        process = subprocess.Popen(
+            [sys.executable, "script.py"], cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_a_script_without_a_main_guard_builds(script):
+    """Workers do not run the caller's script again."""
+    process = script(a=kernel("a"), b=kernel("b"))
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, "2 compiled\n", "")
+
+
+linux = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for processes in /proc")
+
+
+@linux
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "killed"])
+def test_workers_end_with_the_build(script, end):
+    """Neither Ctrl-C nor a killed build leaves a compile running, and the store is not touched."""
+    process = script(a=ENDLESS, b=ENDLESS.replace("endless", "other"))
+    assert wait_until(lambda: len(children(process.pid)) == 2)
+    workers = children(process.pid)
+    process.send_signal(end)
+    assert wait_until(lambda: not any(map(runs, workers)))
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == -end
+    assert "KeyboardInterrupt" in err if end == signal.SIGINT else not err
