@@ -29,11 +29,13 @@ def cache_key(
     names: Iterable[str],
     nvrtc: str,
     toolkit_headers: str,
+    nvjitlink: str = "",
 ) -> str:
     """Return the sha256, in hex, that names an image in the disk cache.
 
     ``names`` are the name expressions (of kernels and, with a leading ``&``, of variables) in any order; ``nvrtc`` is
-    major.minor.build; ``toolkit_headers`` is empty when the source includes none. No path, time, user or driver enters.
+    major.minor.build; ``toolkit_headers`` is empty when the source includes none, ``nvjitlink`` when it has no part in
+    the image. No path, time, user or driver enters.
     """
     return _digest(
         {
@@ -45,6 +47,7 @@ def cache_key(
             "names": sorted(names),
             "nvrtc": nvrtc,
             "toolkit_headers": toolkit_headers,
+            "nvjitlink": nvjitlink,
         }
     )
 

@@ -11,7 +11,7 @@ from hatch_cuda_kernels.errors import BuildError, ManifestError, ToolchainError
 from hatch_cuda_kernels.plugin.build import build_store
 from hatch_cuda_kernels.plugin.manifest import load_manifest
 from hatch_cuda_kernels.plugin.plan import make_plan
-from hatch_cuda_kernels.plugin.pool import compile_all, estimate_seconds
+from hatch_cuda_kernels.plugin.pool import compile_all
 from hatch_cuda_kernels.plugin.progress import LineProgress, render_report
 
 
@@ -46,8 +46,17 @@ def test_store_holds_images_source_and_index(make_project, tmp_path):
     ]  # fmt: skip
 
 
-def test_builds_are_byte_identical_and_the_second_compiles_nothing(make_project, tmp_path, fresh_cache):
-    """The same inputs give the same store; a rebuild takes every image from the cache."""
+def test_builds_are_byte_identical(make_project, tmp_path, monkeypatch):
+    """The same inputs, compiled twice, give the same store."""
+    root = make_project(TWO, **{"b.cu": B})
+    for name in ("one", "two"):
+        monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / f"cache-{name}"))
+        assert len(build(root, tmp_path / name).compiled) == 6
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+
+
+def test_a_rebuild_compiles_nothing_and_gives_the_same_bytes(make_project, tmp_path, fresh_cache):
+    """A rebuild takes every image from the cache, and the store does not show it."""
     root = make_project(TWO, **{"b.cu": B})
     first, second = build(root, tmp_path / "one"), build(root, tmp_path / "two")
     assert files(tmp_path / "one") == files(tmp_path / "two")
@@ -64,12 +73,13 @@ def test_a_changed_header_compiles_only_its_modules(make_project, tmp_path, fres
     assert recompiled == {"b"}
 
 
-def test_processes_and_threads_give_the_same_images(make_project, tmp_path, monkeypatch, fresh_cache):
+def test_processes_and_threads_give_the_same_store(make_project, tmp_path, monkeypatch, fresh_cache):
     """Worker processes compile what this process would."""
     root = make_project(TWO, **{"b.cu": B})
     build(root, tmp_path / "one", workers=1)
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / "another-cache"))
     monkeypatch.setattr("hatch_cuda_kernels.plugin.pool._WORTH_A_PROCESS", 0.0)
+    monkeypatch.setattr("hatch_cuda_kernels.compiler.nvrtc.compile", None)  # nothing can be compiled here any more
     report = build(root, tmp_path / "two", workers=2)
     assert len(report.compiled) == 6
     assert files(tmp_path / "one") == files(tmp_path / "two")
@@ -155,17 +165,25 @@ def test_warnings_are_shown_on_every_build(make_project, tmp_path, fresh_cache):
     assert "warn.cu(1): warning" in reports[1].warnings[0]
 
 
-def test_longest_jobs_first_and_failures_do_not_stop_others(make_project):
-    """Header-heavy jobs are started first; a failing job yields its error among the others' results."""
+def test_a_failing_job_does_not_stop_the_others(make_project):
+    """A failing job yields its error among the others' results."""
     root = make_project(
-        "{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}, b: {source: b.cu}, c: {source: c.cu}}}",
-        **{"b.cu": "#include <cub/cub.cuh>", "c.cu": "broken"},
+        "{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}, c: {source: c.cu}}}", **{"c.cu": "broken"}
     )
-    jobs = {planned.module.name: planned.jobs[0] for planned in make_plan(load_manifest(root / "kernels.yaml"))}
-    assert max(jobs, key=lambda name: estimate_seconds(jobs[name])) == "b"
-    outcomes = {job.module: outcome for job, outcome in compile_all([jobs["c"], jobs["a"]], workers=1)}
+    jobs = [planned.jobs[0] for planned in make_plan(load_manifest(root / "kernels.yaml"))]
+    outcomes = {job.module: outcome for job, outcome in compile_all(jobs, workers=1)}
     assert isinstance(outcomes["c"], Exception)
     assert outcomes["a"].images["cubin"]
+
+
+def test_an_include_through_a_macro_out_of_the_project_is_located(make_project):
+    """What the options make of a source is reported at its module, as what cannot be read is."""
+    root = make_project(
+        "{schema: 1, arches: [sm_90], options: {define: {H: '\"../x.h\"'}}, modules: {a: {source: a.cu}}}",
+        **{"a.cu": "#include H\n"},
+    )
+    with pytest.raises(ManifestError, match=r"kernels.yaml:1:\d+: modules.a: a.cu:1: a macro names this header"):
+        make_plan(load_manifest(root / "kernels.yaml"))
 
 
 def test_the_table_lists_images_and_totals(make_project, tmp_path, fresh_cache):

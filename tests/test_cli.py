@@ -111,6 +111,64 @@ def test_check_lists_the_plan_and_what_is_fresh(capsys, make_project, tmp_path, 
         capsys.readouterr()
 
 
+def test_check_refuses_what_a_build_would(capsys, make_project):
+    """Another toolkit release than the one stated is status 1 with the command that mends it, in both forms."""
+    root = make_project('{schema: 1, cuda: "13.4", arches: [sm_90], modules: {a: {source: saxpy.cu}}}')
+    for form in ((), ("--json",)):
+        status = main(["check", str(root / "kernels.yaml"), *form])
+        out, err = capsys.readouterr()
+        assert status == 1
+        assert "asks for CUDA 13.4, the NVRTC found is 13." in err
+        assert "python3 -m pip install" in err
+    assert json.loads(out)["jobs"][0]["arch"] == "sm_90"
+
+
+def test_check_warns_as_a_build_does(capsys, make_project, monkeypatch):
+    """PTX that needs a newer driver than the default is a warning, not a no."""
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
+
+    root = make_project("{schema: 1, arches: [compute_90], modules: {a: {source: saxpy.cu}}}")
+    monkeypatch.setattr("hatch_cuda_kernels.plugin.release.load_toolchain", lambda: Toolchain("13.2.51"))
+    assert main(["check", str(root / "kernels.yaml")]) == 0
+    assert "warning: PTX written by NVRTC 13.2" in capsys.readouterr().err
+
+
+def test_check_works_without_nvrtc(capsys, make_project, monkeypatch):
+    """A machine without NVRTC can validate a manifest; nothing counts as fresh."""
+    from hatch_cuda_kernels.compiler.toolchain import missing_nvrtc
+
+    def load():
+        raise missing_nvrtc("none here")
+
+    root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
+    monkeypatch.setattr("hatch_cuda_kernels.compiler.toolchain.load_toolchain", load)
+    status = main(["check", str(root / "kernels.yaml"), "--json"])
+    out, err = capsys.readouterr()
+    assert (status, json.loads(out)["jobs"][0]["fresh"]) == (0, False)
+    assert err.startswith("warning: NVRTC is not installed (none here)")
+
+
+@pytest.mark.parametrize(("out", "status"), [("mine", 2), ("file", 2), ("file/out", 1)])
+def test_a_store_that_cannot_be_written_is_a_sentence(capsys, make_project, tmp_path, out, status):
+    """Somebody's own folder, a file, or a place below a file ends the command without a traceback."""
+    root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes").write_text("keep")
+    (tmp_path / "file").write_text("keep")
+    assert main(["build", str(root / "kernels.yaml"), "--out", str(tmp_path / out)]) == status
+    assert str(tmp_path / out) in capsys.readouterr().err
+    assert (tmp_path / "mine" / "notes").read_text() == (tmp_path / "file").read_text() == "keep"
+
+
+@pytest.mark.parametrize("jobs", ["0", "-2", "many"])
+def test_a_number_of_jobs_that_is_none(capsys, jobs):
+    """At least one compile has to run."""
+    with pytest.raises(SystemExit) as caught:
+        main(["build", f"--jobs={jobs}"])
+    assert caught.value.code == 2
+    assert f"argument --jobs: {jobs!r} is not a number of 1 or more" in capsys.readouterr().err
+
+
 def test_build_json(capsys, make_project, tmp_path, fresh_cache):
     """The machine-readable build says what was compiled and where it went."""
     root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")

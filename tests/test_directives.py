@@ -31,6 +31,13 @@ def spellings(text: str) -> list[str]:
         'const char* s = LR"x()" #include "no.h" )x";\n#include "a.h"',
         '// C:\\dir \\ \n#include "a.h"',
         '\f#include "a.h"\r\n',
+        '%:include "a.h"',
+        '??=include "a.h"',
+        '\\\n#include "a.h"',
+        '/* one */ \\\r\n \\\r\n/* two */ # include "a.h"',
+        '#define EMPTY \\\n\n#include "a.h"',
+        '#if HAS("a.h")\n#endif',
+        '#if 0\n#  elif defined(HAS) && \\\n HAS ( "a.h" )\n#endif',
     ],
 )
 def test_one_header_is_found(text):
@@ -58,6 +65,9 @@ def test_one_header_is_found(text):
         'int my__has_include("a.h");',
         "int included;",
         '/* never closed\n#include "a.h"',
+        'const char* s = "split\\\nword", *t = "90%:include <a.h>"; // and\\\nhere: ??=include <a.h>',
+        "#define SUM(a) (a)+\\\nb\n#if SUM(1) < 2 && (3 > 2)\n#endif",
+        "#ifdef __has_include\n#elif defined( __has_include )\n#endif",
     ],
 )
 def test_what_only_looks_like_an_include_is_left_alone(text):
@@ -70,6 +80,56 @@ def test_kinds_are_told_apart():
     text = '#include "q"\n#include <a b>\n#include MACRO(x)\n#include_next <n>\n#if __has_include_next("p")\n'
     found = [(directive.spelling, directive.is_next) for directive in find_directives(text)]
     assert found == [('"q"', False), ("<a b>", False), ("", False), ("<n>", True), ('"p"', True)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '#inc\\\nlude "a.h"',
+        '#inc\\\r\n\\\r\nlude "a.h"',
+        '#include "a\\\n.h"',
+        "#include <a\\\n.h>",
+        '%\\\n:include "a.h"',
+        '/\\\n* " *\\\n/\n#include "a.h"',
+        '#if __has_in\\\nclude("a.h")\n#endif',
+        'const char* s = R\\\n"( /* )";\n#include "a.h"\n// */',
+        '// goes on ??/\n#include "a.h"',
+    ],
+)
+def test_what_could_hide_an_include_is_refused(text):
+    """A directive in pieces is not put together; it is a problem with a place."""
+    assert [directive for directive in find_directives(text) if directive.problem]
+
+
+@pytest.mark.parametrize(
+    ("text", "opened"),
+    [
+        ('%:include "yes.h"', True),
+        ('??=include "yes.h"', True),
+        ('\\\n  \\\n/* */ #include "yes.h"', True),
+        ('#inc\\\nlude "yes.h"', True),
+        ('#include "yes\\\n.h"', True),
+        ('/\\\n* " *\\\n/\n#include "yes.h"', True),
+        ('// goes on ??/\n#include "yes.h"', False),
+        ('// blank after it \\ \n#include "yes.h"', True),
+        ("#if HAS(<yes.h>)\n#define X 1\n#endif", True),
+    ],
+)
+def test_nvrtc_opens_what_is_found_or_refused(text, opened):
+    """Whatever NVRTC takes for an include in C++14 is an include or a problem here, and nothing else is an include."""
+    wrapper = "#define HAS(x) __has_include(x)\n"
+    kernel = '\nextern "C" __global__ void k(int* p) { *p = X; }\n'
+    result = compile_raw(wrapper + text + kernel, "--std=c++14", headers=(("yes.h", "#define X 1\n"),))
+    assert result.ok is opened, result.log
+    found = list(find_directives(text))
+    assert any(directive.problem or directive.spelling in {'"yes.h"', "<yes.h>"} for directive in found)
+
+
+def test_probes_that_a_macro_wraps():
+    """A wrapped probe is found where it is used, for a literal; where it is defined, it is a probe of anything."""
+    text = '#define HAS(x) __has_include(x)\n#if HAS(<a.h>) && HAS("b.h") && __has_include(<c.h>)\n#endif\n'
+    found = [(directive.spelling, directive.is_probe) for directive in find_directives(text)]
+    assert found == [("", True), ("<a.h>", True), ('"b.h"', True), ("<c.h>", True)]
 
 
 def test_nvrtc_agrees():

@@ -10,6 +10,7 @@ import pytest
 from raw_nvrtc import RawResult, compile_raw
 
 from hatch_cuda_kernels.compiler.headers import VIRTUAL_ROOT, Closure, read_closure
+from hatch_cuda_kernels.compiler.project_files import ProjectFiles
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
@@ -293,6 +294,8 @@ def test_byte_order_mark_line_ends_and_line_numbers(tmp_path):
         ({"k.cu": ""}, {"include": ["k.cu"]}, r"k\.cu: no such include folder in .*"),
         ({"k.cu": ""}, {"include": ["/usr/include"]}, r"/usr/include: an include folder must be inside .*"),
         ({"k.cu": ""}, {"pre_include": ["../x.h"]}, r"\.\./x\.h: no such header to pre-include in .*"),
+        ({"k.cu": '\n#inc\\\nlude "a.h"\n'}, {}, r"k\.cu:2: a word split over two lines; .*"),
+        ({"k.cu": '#include "a\\\n.h"\n'}, {}, r"k\.cu:1: a header's name goes on one line, .*"),
     ],
 )
 def test_what_cannot_be_used_is_named(tmp_path, files, arguments, problem):
@@ -301,6 +304,118 @@ def test_what_cannot_be_used_is_named(tmp_path, files, arguments, problem):
     with pytest.raises(InputError) as caught:
         read_closure(tmp_path, "k.cu", **arguments)
     assert re.fullmatch(problem, str(caught.value)), str(caught.value)
+
+
+WAYS_OUT = {
+    "digraph": '%:include "{0}"',
+    "trigraph": '??=include "{0}"',
+    "split word": '#inc\\\nlude "{0}"',
+    "split name": '#include "/\\\n{0}"',
+    "continued blank line": ' \\\n/* */ \\\n#include "{0}"',
+    "literal in a macro": '#define H "{0}"\n#include H',
+    "angles in a macro": "#define H <{0}> // why\n#include H",
+    "macro of a macro": '#define G "{0}"\n#define H G\n#include H',
+    "argument": "#define S2(x) #x\n#define S(x) S2(x)\n#include S( {0})",
+    "argument on another line": "#define S2(x) #x\n#define S(x) S2(x)\n#define H \\\n  S({0})\n#include H",
+    "folder in a macro": "#define S2(x) #x\n#define S(x) S2(x)\n#define D {0}\n#include S(D)",
+    "split angle": "#define LT <\n#include LT{0}>",
+}
+
+
+@pytest.mark.parametrize("way", WAYS_OUT.values(), ids=WAYS_OUT.keys())
+def test_no_absolute_path_is_opened(tmp_path, way):
+    """NVRTC would open each of these from the disk, unhashed; the scan refuses all, naming the line."""
+    (tmp_path / "x.h").write_text("#define X 1\n")
+    text = f"{way.format(tmp_path / 'x.h')}\n{KERNEL}"
+    assert compile_raw(text, "--std=c++14").ok
+    write(tmp_path / "p", {"k.cu": text})
+    with pytest.raises(InputError, match=r"k\.cu:\d: .*(leaves|out of) the project|k\.cu:1: .*(two lines|one line)"):
+        read_closure(tmp_path / "p", "k.cu")
+
+
+def test_no_toolkit_folder_is_left_through_a_macro(tmp_path):
+    """A macro with ``..`` would reach what lies beside the toolkit's headers; one in a header counts as well."""
+    write(tmp_path, {"toolkit/x.h": "#define X 1\n", "toolkit/include/y.h": ""})
+    write(tmp_path / "p", {"k.cu": '#include "a.h"\n#include H\n' + KERNEL, "a.h": "\n#define H <../x.h>\n"})
+    assert compile_raw("#define H <../x.h>\n#include H\n" + KERNEL, f"-I{tmp_path}/toolkit/include").ok
+    with pytest.raises(InputError, match=r"a\.h:2: the macro text '<\.\./x\.h>' could lead an include out"):
+        read_closure(tmp_path / "p", "k.cu")
+
+
+HARMLESS = """
+#define HALF(n) ((n) / 2 + (n) /3) // a/b, ../c
+#define JOIN(a, ...) f(a, __VA_ARGS__) /* "/x" */
+#define RANGE "1..2 of 3/4"
+#define EMPTY
+#define STEP \\
+    do { x /= 2; } while (0)
+"""
+
+
+def test_macros_that_lead_nowhere_pass(tmp_path):
+    """Division, dots and comments in macros are no paths; without a computed include, neither is a path."""
+    write(tmp_path, {"k.cu": HARMLESS + "#define T <t.inc>\n#include T\n" + KERNEL, "t.inc": "#define X 6\n"})
+    closure = read_closure(tmp_path, "k.cu", headers=["t.inc"])
+    assert closure.computed == ("k.cu:9",)
+    assert stored_value(build(closure)) == 6
+    write(tmp_path, {"k.cu": '#define PATH "/dev/null"\n#define HAS(x) __has_include(x)\n#define X 7\n' + KERNEL})
+    assert stored_value(build(read_closure(tmp_path, "k.cu"))) == 7
+
+
+def test_a_macro_may_probe(tmp_path):
+    """A wrapped probe is true for a project header and sees the toolkit; a header that appears changes the closure."""
+    text = (
+        '#define HAS(x) __has_include(x)\n#if HAS("t/yes.h") && !HAS(<no.h>)\n#define X 1\n#else\n#define X 2\n#endif\n'
+    )
+    write(tmp_path, {"k.cu": text + KERNEL, "t/yes.h": ""})
+    before = read_closure(tmp_path, "k.cu", include=["t"])
+    assert before.probes == ("k.cu:1",)
+    assert before.outside == ("no.h",)
+    assert stored_value(build(before)) == 1
+    write(tmp_path, {"t/no.h": ""})
+    after = read_closure(tmp_path, "k.cu", include=["t"])
+    assert stored_value(build(after)) == 2
+    assert after.headers != before.headers
+
+
+def test_names_that_only_macros_spell_count_as_the_toolkits(tmp_path):
+    """A computed include may mean the toolkit's header, so what its macros spell is among the names that are keyed."""
+    text = '#define A <curand.h>\n#define B(x) S(lib/x.cuh)\n#define T "t.inc"\n#include A\n'
+    write(tmp_path, {"k.cu": text, "t.inc": ""})
+    assert read_closure(tmp_path, "k.cu", headers=["t.inc"]).outside == ("curand.h", "lib/x.cuh")
+    write(tmp_path, {"k.cu": text.replace("#include A", "")})
+    assert read_closure(tmp_path, "k.cu").outside == ()
+
+
+def test_closures_that_share_a_project_are_what_they_are_apart(tmp_path):
+    """Each problem, header and rewritten text is the same when folders and files are read once for many modules."""
+    write(
+        tmp_path,
+        {
+            "a.cu": '#include "both.h"\n#include <v.h>\n',
+            "b.cu": '#include "both.h"\n#include <v.h>\n#include "../x.h"\n',
+            "c.cu": '#include "both.h"\n#include "../x.h"\n',
+            "both.h": '#include "v.h"\n',
+            "one/v.h": "#define V 1\n",
+            "two/v.h": "#define V 2\n",
+        },
+    )
+
+    def outcomes(**shared):
+        for source in ("a.cu", "b.cu", "c.cu"):
+            for include in (["one"], ["two"], ["two", "one"]):
+                try:
+                    yield read_closure(tmp_path, source, include=include, **shared)
+                except InputError as error:
+                    yield str(error)
+
+    project = ProjectFiles(tmp_path)
+    apart = list(outcomes())
+    assert list(outcomes(project=project)) == apart
+    assert len({closure.headers for closure in apart[:3]}) == 2
+    assert apart[3:6] == ['b.cu:3: "../x.h" leaves the project; copy the header into it'] * 3
+    (tmp_path / "both.h").write_text("#error read twice\n")
+    assert list(outcomes(project=project)) == apart
 
 
 def test_a_source_outside_the_project_is_refused(tmp_path):

@@ -132,10 +132,41 @@ def test_sdist_carries_manifest_sources_and_headers(project):
     assert not [name for name in found if "_kernels" in name]
 
 
+def test_an_unpacked_sdist_needs_no_unused_include_folder(project, tmp_path):
+    """A folder that gave no header is not in the sdist, and the wheel from there is still the same."""
+    import tarfile
+
+    root = project(scope="", manifest=MANIFEST.replace("[include]", "[include, vendor/api]"))
+    with (root / "pyproject.toml").open("a") as file:
+        file.write('[tool.hatch.build.targets.sdist]\nonly-include = ["my_project"]\n')
+    (root / "vendor" / "api").mkdir(parents=True)
+    (root / "vendor" / "api" / "unused.h").write_text("")
+    with tarfile.open(build(SdistBuilder, root)) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    [unpacked] = (tmp_path / "unpacked").iterdir()
+    assert not (unpacked / "vendor").exists()
+    assert build(WheelBuilder, unpacked).read_bytes() == build(WheelBuilder, root).read_bytes()
+
+
+def test_a_missing_include_folder_is_an_error_elsewhere(project, capsys):
+    """In a project that is no unpacked sdist, an include folder that does not exist is a mistake."""
+    root = project(manifest=MANIFEST.replace("[include]", "[include, vendor/api]"))
+    with pytest.raises(SystemExit):
+        build(WheelBuilder, root)
+    assert "options.include[1]: there is no folder 'vendor/api'" in capsys.readouterr().err
+
+
 OPTIONS = [
     ('manifset = "x.yaml"', "Unknown option `manifset` for build hook `cuda-kernels`"),
     ("manifest = 1", "Option `manifest` for build hook `cuda-kernels` must be a string"),
     ("jobs = true", "Option `jobs` for build hook `cuda-kernels` must be an integer"),
+    ("jobs = 0", "Option `jobs` for build hook `cuda-kernels` must be 1 or more"),
+    ("jobs = -2", "Option `jobs` for build hook `cuda-kernels` must be 1 or more"),
+    ('executor = "dask:tcp://host:8786"', "Option `executor` for build hook `cuda-kernels` must be `process`"),
+    (
+        'manifest = "../kernels.yaml"',
+        "Option `manifest` for build hook `cuda-kernels` must name a file inside the project",
+    ),
     ('package = "other"', "no package folder other (or src/other)"),
     ('manifest = "gone.yaml"', "gone.yaml:1:1: manifest: cannot read"),
 ]
@@ -144,16 +175,18 @@ OPTIONS = [
 @pytest.mark.parametrize(("options", "message"), OPTIONS)
 def test_bad_options_stop_the_build_with_status_2(project, capsys, options, message):
     """A wrong option is a sentence and status 2, not a traceback."""
-    root = project(options=options)
-    with pytest.raises(SystemExit) as caught:
-        build(WheelBuilder, root)
-    assert caught.value.code == 2
-    assert message in capsys.readouterr().err
+    root = project(options=options, scope="")
+    for builder in (WheelBuilder, SdistBuilder):
+        with pytest.raises(SystemExit) as caught:
+            build(builder, root)
+        assert caught.value.code == 2
+        assert message in capsys.readouterr().err
 
 
 def test_options_reach_the_build(project):
     """Another manifest and a nested package are taken from the hook's table, reserved keys tolerated."""
-    root = project(options='manifest = "k.yaml"\npackage = "my_project.gpu"\njobs = 1\nenable-by-default = true')
+    options = ['manifest = "k.yaml"', 'package = "my_project.gpu"', "jobs = 1", 'executor = "process"']
+    root = project(options="\n".join([*options, "enable-by-default = true"]))
     (root / "kernels.yaml").rename(root / "k.yaml")
     (root / "my_project" / "gpu").mkdir()
     assert "my_project/gpu/_kernels/a/a.sm_90.cubin" in names(build(WheelBuilder, root))

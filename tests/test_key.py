@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 
 import pytest
 
@@ -11,6 +12,7 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.headers import read_closure
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.toolchain import Toolchain
+from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 
 TOOLCHAIN = Toolchain("13.0.88", "cccl 13.0.85, cudart 13.0.96", ("/anywhere",))
@@ -30,8 +32,14 @@ def project(write, tmp_path):
 def key(root, *, toolchain=TOOLCHAIN, kind="cubin", **changes):
     """Return the key of the baseline job with some changes."""
     options = changes.pop("options", NvrtcOptions(include=("one", "two"), define=(("X", "1"), ("Y", "2"))))
-    closure = read_closure(root, "k.cu", include=options.include, pre_include=options.pre_include)
-    job = CompileJob.from_closure(
+    include = [folder for folder in options.include if (root / folder).is_dir()]
+    closure = read_closure(root, "k.cu", include=include, pre_include=options.pre_include)
+    return dataclasses.replace(make_job(closure, options), **changes).key(kind, toolchain)
+
+
+def make_job(closure, options):
+    """Return the baseline job of a closure."""
+    return CompileJob.from_closure(
         closure,
         module="m",
         source_path="k.cu",
@@ -40,7 +48,6 @@ def key(root, *, toolchain=TOOLCHAIN, kind="cubin", **changes):
         kinds=("cubin",),
         names=("k", "t<1>"),
     )
-    return dataclasses.replace(job, **changes).key(kind, toolchain)
 
 
 def options(**changes):
@@ -141,3 +148,92 @@ def test_toolkit_headers_count_only_where_they_are_included(project):
     """A source without toolkit headers keeps its key when only they are upgraded."""
     (project / "k.cu").write_text("__global__ void k() {}\n")
     assert key(project, toolchain=Toolchain("13.0.88", "other 1.0")) == key(project)
+
+
+@pytest.mark.parametrize("text", ["#define H <cuda_fp16.h>\n#include H\n", "#define HAS(x) __has_include(x)\n"])
+def test_toolkit_headers_count_where_only_a_macro_may_name_them(project, text):
+    """A computed include, and a probe that a macro wraps, may see the toolkit's headers: an upgrade changes the key."""
+    (project / "k.cu").write_text(f"{text}__global__ void k() {{}}\n")
+    assert key(project, toolchain=Toolchain("13.0.88", "other 1.0")) != key(project)
+
+
+@pytest.fixture
+def toolkit(write, tmp_path):
+    """Return a toolchain whose folder holds, beside a part of the toolkit, headers that nobody lists."""
+    write("t/include/cuda_fp16.h", "")
+    write("t/include/rand_kernel.h", '#include "detail/a.h"\n#include <b.h>\n')
+    write("t/include/detail/a.h", "#define A 1\n")
+    write("t/include/b.h", "#define B 1\n")
+    write("t/include/unrelated.h", "")
+    return Toolchain("13.0.88", "cccl 13.0.85", (str(tmp_path / "t/include"),))
+
+
+NAMED = {
+    "include": "#include <rand_kernel.h>\n",
+    "probe": '#if __has_include("rand_kernel.h")\n#endif\n',
+    "macro": "#define H <rand_kernel.h>\n#include H\n",
+    "bare words in a macro": "#define H S(rand_kernel.h)\n#include H\n",
+    "wrapped probe": "#define HAS(x) __has_include(x)\n#if HAS(<rand_kernel.h>)\n#endif\n",
+}
+
+
+@pytest.mark.parametrize("text", NAMED.values(), ids=NAMED.keys())
+@pytest.mark.parametrize("edited", ["rand_kernel.h", "detail/a.h", "b.h"])
+def test_differs_on_other_headers_of_the_toolkit_folder(project, toolkit, tmp_path, text, edited):
+    """A header that no version stands for is in the key by content, and so is what it includes."""
+    (project / "k.cu").write_text(text)
+    before = key(project, toolchain=toolkit)
+    path = tmp_path / "t/include" / edited
+    path.write_text(path.read_text() + "// edited\n")
+    assert key(project, toolchain=toolkit) != before
+
+
+def test_differs_on_headers_that_an_option_names(project, toolkit, tmp_path):
+    """A computed include may take its header from the options' macros."""
+    (project / "k.cu").write_text("#include H\n")
+    defined = options(define=(("H", "<b.h>"),))
+    before = key(project, toolchain=toolkit, options=defined)
+    (tmp_path / "t/include/b.h").write_text("")
+    assert key(project, toolchain=toolkit, options=defined) != before
+
+
+def test_an_option_that_leads_out_of_the_project_is_refused(project):
+    """A macro of the options may not name a path that nobody hashes, where an include takes its header from a macro."""
+    away = NvrtcOptions(define=(("H", '"/etc/x.h"'),))
+    assert key(project, options=away)
+    (project / "k.cu").write_text("#include H\n")
+    with pytest.raises(InputError, match=r'k\.cu:1: .* define H="/etc/x\.h" could lead it out of the project'):
+        key(project, options=away)
+
+
+def test_same_on_headers_that_are_not_reached(project, toolkit, tmp_path):
+    """Neither a header nobody includes nor one of the toolkit's own parts, whose version counts, is read."""
+    before = key(project, toolchain=toolkit)
+    for name in ("unrelated.h", "b.h", "cuda_fp16.h"):
+        (tmp_path / "t/include" / name).write_text("// edited\n")
+    assert key(project, toolchain=toolkit) == before
+    assert key(project, toolchain=dataclasses.replace(toolkit, include_dirs=())) == before
+
+
+def test_same_on_where_the_other_headers_are(project, toolkit, tmp_path):
+    """The same headers in another environment give the same key, before and after the compile has narrowed it down."""
+    (project / "k.cu").write_text("#include <rand_kernel.h>\n")
+    moved = (tmp_path / "t").rename(tmp_path / "elsewhere") / "include"
+    there = dataclasses.replace(toolkit, include_dirs=(str(moved),))
+    before = key(project, toolchain=there)
+    job = make_job(read_closure(project, "k.cu"), options())
+    recorded = job.toolchain(there)
+    assert re.fullmatch(r"cccl 13\.0\.85, others [0-9a-f]{16}", recorded.to_json()["headers"])
+    moved.rename(tmp_path / "gone")
+    assert key(project, toolchain=recorded) == before
+
+
+def test_nvjitlink_counts_where_it_finishes_the_compile(project):
+    """Another nvJitLink changes the key of an LTO compile, and no other's; what is recorded says the same."""
+    versions = [Toolchain("13.0.88", TOOLCHAIN.headers, nvjitlink=version) for version in ("13.0.88", "13.5.37")]
+    lto = options(lto=True)
+    assert len({key(project, toolchain=toolchain, options=lto) for toolchain in versions}) == 2
+    assert len({key(project, toolchain=toolchain) for toolchain in versions}) == 1
+    closure = read_closure(project, "k.cu", include=["one", "two"])
+    recorded = [make_job(closure, chosen).toolchain(versions[0]).to_json() for chosen in (lto, options())]
+    assert [data.get("nvjitlink") for data in recorded] == ["13.0.88", None]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import pytest
 
 from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.compiler import nvrtc
 from hatch_cuda_kernels.compiler.cubin import read_cubin
 from hatch_cuda_kernels.compiler.headers import read_closure
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.toolchain import Toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import NvrtcOptions
 
@@ -97,12 +101,6 @@ def test_compile_errors_show_the_users_path_and_the_options(make_job):
     assert "--maxrregcount=40" in str(error)
 
 
-def test_missing_header_says_what_to_do(make_job):
-    """A header nobody has points at `headers:` and at the packages with the toolkit's."""
-    with pytest.raises(CompileError, match=r"declared under 'headers:'.*hatch-cuda-kernels\[jit\]"):
-        compile_job(make_job('#include "nowhere.h"\n'))
-
-
 def test_warnings_are_kept(make_job):
     """NVRTC's warnings come back without ptxas's statistics."""
     compiled = compile_job(make_job('extern "C" __global__ void k() { int unused = 1; }'))
@@ -130,15 +128,78 @@ extern "C" __global__ void k(float* x) {
 """
 
 
-def test_cub_images_are_the_same_in_every_process(make_job):
-    """CUB's internal-linkage objects carry no process id: another process compiles the same bytes."""
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
+SORT = """
+#include <cub/block/block_radix_sort.cuh>
+template <typename T> __global__ void sort(T* x) {
+    using Sort = cub::BlockRadixSort<T, 128, 4>;
+    __shared__ typename Sort::TempStorage storage;
+    T mine[4];
+    for (int i = 0; i < 4; ++i) mine[i] = x[threadIdx.x * 4 + i];
+    Sort(storage).Sort(mine);
+    for (int i = 0; i < 4; ++i) x[threadIdx.x * 4 + i] = mine[i];
+}
+"""
 
-    job = make_job(CUB)
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        elsewhere = pool.submit(compile_job, job).result()
-    assert compile_job(job).images == elsewhere.images
+
+def compile_unseeded(job):
+    """Compile without a seed, as NVRTC does by itself."""
+    flags = nvrtc.compile_flags
+
+    def unseeded(job, toolchain):
+        return tuple(flag for flag in flags(job, toolchain) if "seed" not in flag)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nvrtc, "compile_flags", unseeded)
+        return compile_job(job).images
+
+
+def compile_seeded(job):
+    """Compile as the package does."""
+    return compile_job(job).images
+
+
+def test_cub_images_are_the_same_in_every_process(make_job):
+    """Symbols of CUB's internal objects hold the process id, unless there is a seed: then other processes agree."""
+    job = make_job(SORT, names=("sort<float>",))
+    images = {}
+    for compiled in (compile_unseeded, compile_seeded):
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            images[compiled] = compiled(job), pool.submit(compiled, job).result()
+    here, there = images[compile_unseeded]
+    assert here["cubin"] != there["cubin"]
+    assert here["ptx"] != there["ptx"]
+    here, there = images[compile_seeded]
+    assert here == there
+
+
+@pytest.mark.parametrize(("version", "known"), [("12.8.93", False), ("12.9.86", True), ("13.0.48", True)])
+def test_flags_of_a_release(make_job, version, known):
+    """NVRTC before 12.9 refuses -no-cache; from then on it has a cache of its own, and both flags must be there."""
+    flags = nvrtc.compile_flags(make_job(TEMPLATES), Toolchain(version))
+    assert ("-no-cache" in flags, "--modify-stack-limit=false" in flags) == (known, known)
+
+
+def test_flags_search_the_toolkit_only_where_it_may_be_needed(make_job):
+    """Folders of headers are searched for a toolkit header, a computed include and a wrapped probe, and else not."""
+    found = Toolchain("13.0.88", include_dirs=("/toolkit",))
+    texts = ["#include <cuda_fp16.h>", "#define H X\n#include H", "#define HAS(x) __has_include(x)"]
+    assert all("-I/toolkit" in nvrtc.compile_flags(make_job(text), found) for text in texts)
+    assert "-I/toolkit" not in nvrtc.compile_flags(make_job(TEMPLATES), found)
+
+
+def test_a_wrapped_probe_sees_the_toolkit(make_job):
+    """``HAS(<cuda_fp16.h>)`` is true where the header is installed, though nothing includes it in plain words."""
+    source = (
+        "#define HAS(x) __has_include(x)\n#if !HAS(<cuda_fp16.h>)\n#error not found\n#endif\n__global__ void k() {}\n"
+    )
+    assert compile_job(make_job(source)).kernels
+
+
+def test_images_record_what_had_a_part_in_them(make_job):
+    """The version of nvJitLink is recorded of what it finished, and of nothing else."""
+    lto = compile_job(make_job(TEMPLATES, kinds=("cubin",), lto=True)).toolchain.to_json()
+    assert lto["nvjitlink"].startswith("13.")
+    assert "nvjitlink" not in compile_job(make_job(TEMPLATES)).toolchain.to_json()
 
 
 def test_source_name_does_not_enter_the_image(make_job, write, tmp_path):

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import textwrap
 import venv
 import zipfile
 from pathlib import Path
@@ -125,3 +126,35 @@ def test_editable_install_compiles_what_an_edit_touched(editable, tmp_path):
     assert {module for module, origin in origins(python, **cache).items() if origin == "cached"} == touched
     header.write_text(before)
     assert set(origins(python, **cache).values()) == {"prebuilt"}
+
+
+CUDA_12 = {
+    "pyproject.toml": """
+        [build-system]
+        requires = ["hatchling", "hatch-cuda-kernels[build-cu12]"]
+        build-backend = "hatchling.build"
+        [project]
+        name = "old-gpus"
+        version = "1.0"
+        [tool.hatch.build.targets.wheel.hooks.cuda-kernels]
+        """,
+    "kernels.yaml": """
+        {schema: 1, cuda: "12.9", arches: [sm_70], modules: {a: {source: a.cu}}, supports: {devices: ["7.0", "7.5"]}}
+        """,
+    "a.cu": 'extern "C" __global__ void a(int* y) { *y = 1; }\n',
+    "old_gpus/__init__.py": "",
+}
+
+
+def test_pip_builds_with_cuda_12(plugin_wheel, tmp_path):
+    """pip, which never replaces what build-system.requires brought, gets the bindings and NVRTC of CUDA 12."""
+    for name, text in CUDA_12.items():
+        path = tmp_path / "p" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    cache = {"HATCH_CUDA_KERNELS_CACHE_DIR": str(tmp_path / "cache"), "PIP_FIND_LINKS": str(plugin_wheel)}
+    run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", tmp_path, tmp_path / "p", **cache)
+    wheel = tmp_path / "old_gpus-1.0-py3-none-any.whl"
+    module = json.loads(run(sys.executable, "-m", "hatch_cuda_kernels", "inspect", wheel, "--json"))["modules"]["a"]
+    assert module["toolchain"]["nvrtc"].startswith("12.9.")
+    assert [image["arch"] for image in module["images"]] == ["sm_70"]

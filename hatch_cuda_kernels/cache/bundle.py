@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 import zipfile
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cache.entry import ENTRY_FILE, ENTRY_SCHEMA, BadEntryError, Entry
+from hatch_cuda_kernels.cache.entry import ENTRY_FILE, ENTRY_SCHEMA, BadEntryError, Entry, check_description
+from hatch_cuda_kernels.cache.files import remove_tree, unique_name
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,27 +23,30 @@ if TYPE_CHECKING:
 
 __all__ = ["export_bundle", "import_bundle"]
 
-_MEMBER: Final = re.compile(r"([0-9a-f]{64})/(entry\.json|image\.(?:cubin|ptx|ltoir))")
+_MEMBER: Final = re.compile(r"([0-9a-f]{64})/(entry\.json|image\.(?:cubin|ptx|ltoir))", re.ASCII)
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
-#: Far above any image; a member that claims more is refused before it is read.
-_MOST_BYTES: Final = 1 << 30
+_MODE: Final = stat.S_IFREG | 0o600
+_UNIX: Final = 3
+_ENCRYPTED: Final = 1
+#: What zipfile and json raise for bytes that are not as they wrote them.
+_BROKEN: Final = (BadEntryError, EOFError, KeyError, OSError, RuntimeError, ValueError, zipfile.BadZipFile)
 
 
 def export_bundle(cache: DiskCache, path: Path) -> int:
-    """Write every readable entry of the user's cache into a bundle and return how many there are."""
+    """Write every readable entry of the user's cache into a bundle and return how many there are. Raises InputError."""
     count = 0
-    staged = path.with_name(f".{path.name}.tmp")
+    staged = path.with_name(unique_name(f".{path.name}"))
     try:
-        with zipfile.ZipFile(staged, "w") as archive:
+        with zipfile.ZipFile(staged, "x") as archive:
             for entry, _, _ in cache.entries():
-                for name, data in ((ENTRY_FILE, entry.to_json().encode()), (entry.file, entry.image)):
-                    archive.writestr(zipfile.ZipInfo(f"{entry.key}/{name}", _EPOCH), data)
+                for name, data in sorted(entry.files().items()):
+                    archive.writestr(_member(f"{entry.key}/{name}"), data)
                 count += 1
         staged.replace(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
     finally:
-        staged.unlink(missing_ok=True)
+        remove_tree(staged)
     return count
 
 
@@ -49,33 +54,60 @@ def import_bundle(cache: DiskCache, path: Path) -> int:
     """Put a bundle's entries into the cache and return how many; nothing is taken from a bundle with a bad member.
 
     Names are matched, never joined to a path; every image must have the digest its description states. Raises
-    InputError.
+    InputError, also where the cache cannot keep them all.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
-            entries = _read(archive, path)
-    except (OSError, zipfile.BadZipFile) as error:
+        archive = zipfile.ZipFile(path)
+    except _BROKEN as error:
         raise InputError(f"{path}: not a bundle: {error}") from error
-    for entry in entries:
-        cache.put(entry)
+    with archive:
+        entries = _read(archive, path)
+    size = sum(len(data) for entry in entries for data in entry.files().values())
+    if size > cache.max_bytes:
+        raise InputError(f"{path}: its {size:,} bytes are more than the cache may hold ({cache.max_bytes:,})")
+    kept = [cache.put(entry) for entry in entries]
+    if not all(kept):
+        raise InputError(f"{cache.path}: the cache cannot be written to; {sum(kept)} of {len(kept)} images were taken")
     return len(entries)
 
 
+def _member(name: str) -> zipfile.ZipInfo:
+    member = zipfile.ZipInfo(name, _EPOCH)
+    member.create_system = _UNIX  # or bundles of different hosts would differ
+    member.external_attr = _MODE << 16
+    return member
+
+
 def _read(archive: zipfile.ZipFile, path: Path) -> list[Entry]:
+    # Members are not compressed, so they cannot claim more than the file has, unless they overlap.
+    room = path.stat().st_size
     members: dict[str, dict[str, zipfile.ZipInfo]] = {}
     for info in archive.infolist():
         match = _MEMBER.fullmatch(info.filename)
-        if match is None or info.file_size > _MOST_BYTES:
+        room -= info.file_size
+        if match is None or not _is_plain(info) or room < 0 or match[2] in members.get(match[1], {}):
             raise InputError(f"{path}: {info.filename!r} does not belong into a bundle; nothing was taken")
         members.setdefault(match[1], {})[match[2]] = info
     return [_read_entry(archive, key, files, path) for key, files in sorted(members.items())]
 
 
+def _is_plain(info: zipfile.ZipInfo) -> bool:
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    return kind in {0, stat.S_IFREG} and info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & _ENCRYPTED
+
+
 def _read_entry(archive: zipfile.ZipFile, key: str, files: dict[str, zipfile.ZipInfo], path: Path) -> Entry:
     try:
-        data = json.loads(archive.read(files[ENTRY_FILE]))
-        if data["schema"] != ENTRY_SCHEMA or data["key"] != key:
-            raise BadEntryError("another schema, or another key")
-        return Entry.from_json(data, archive.read(files[f"image.{data['kind']}"]))
-    except (BadEntryError, KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
+        return _entry(key, {name: archive.read(info) for name, info in files.items()})
+    except _BROKEN as error:
         raise InputError(f"{path}: entry {key[:12]} is damaged ({error}); nothing was taken") from error
+
+
+def _entry(key: str, files: dict[str, bytes]) -> Entry:
+    data = json.loads(files[ENTRY_FILE])
+    check_description(data, key)
+    if data["schema"] != ENTRY_SCHEMA:
+        raise BadEntryError(f"it has schema {data['schema']}; this version reads {ENTRY_SCHEMA}")
+    if files.keys() != {ENTRY_FILE, data["file"]}:
+        raise BadEntryError("not one image and its description")
+    return Entry.from_json(data, files[data["file"]])

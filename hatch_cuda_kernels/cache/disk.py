@@ -7,13 +7,13 @@ cannot be used leaves the memory of this process. Each trouble is told once.
 from __future__ import annotations
 
 import os
-import time
-from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cache.entry import BadEntryError
+from hatch_cuda_kernels.cache.files import make_folder, remove_tree
 from hatch_cuda_kernels.cache.folder import EntryFolder
+from hatch_cuda_kernels.cache.memory import Memory
 from hatch_cuda_kernels.cache.trust import distrust
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.warn import warn_user
@@ -57,43 +57,39 @@ class DiskCache:
     ) -> None:
         self.path = path
         self.max_bytes = max_bytes
-        self._memory: OrderedDict[str, Entry] = OrderedDict()
-        self._memory_bytes = 0
-        self._lock = Lock()
-        self._told: set[str] = set()
+        self._sites = [EntryFolder(site, read_only=True) for site in sites]
+        self._user = EntryFolder(path) if path is not None else None
+        self._memory = Memory(_MEMORY_BYTES)
         self._lock_seconds = lock_seconds
+        self._lock = Lock()
         self._turns: Once | None = None
-        self._sites = [EntryFolder(site) for site in sites if self._trusted(site, shared=True)]
-        self._own = EntryFolder(path) if path is not None and self._trusted(path) else None
+        self._told: set[str] = set()
+        self._swept = False
 
     def get(self, key: str) -> Entry | None:
-        """Return the entry of a key after checking its digest, or None."""
-        with self._lock:
-            known = self._memory.get(key)
-            if known is not None:
-                self._memory.move_to_end(key)
-                return known
+        """Return the entry of a key after checking its digests, or None."""
+        entry = self._memory.get(key)
+        if entry is not None:
+            return entry
         for folder in self._folders():
             entry = self._read(folder, key)
             if entry is not None:
-                self._remember(entry)
+                self._memory.keep(entry, on_disk=True)
                 return entry
         return None
 
-    def put(self, entry: Entry) -> None:
-        """Keep an entry. Where another process wrote the same key first, its folder stays: equal keys, equal images.
+    def put(self, entry: Entry) -> bool:
+        """Keep an entry and return whether it is on the disk, or else in the memory of this process only.
 
-        An entry larger than the cap is kept in memory only.
+        Where another process wrote the same key first, its folder stays: equal keys, equal images. An entry larger than
+        the cap is not written.
         """
-        self._remember(entry)
-        if self._own is None or len(entry.image) > self.max_bytes:
-            return
+        on_disk = False
         try:
-            self._own.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if self._own.publish(entry):
-                self._bounds(self._own).added(len(entry.image))
-        except OSError as error:
-            self._tell("write", f"cannot write to the kernel cache {self.path} ({error}); images live in memory only")
+            on_disk = self._publish(entry)
+        finally:
+            self._memory.keep(entry, on_disk=on_disk)
+        return on_disk
 
     def get_or_make(self, key: str, make: Callable[[], Entry]) -> tuple[Entry, bool]:
         """Return the entry of a key, made by ``make`` if need be, and whether it was made here.
@@ -104,21 +100,22 @@ class DiskCache:
         entry = self.get(key)
         if entry is not None:
             return entry, False
-        if self._own is None:
-            return self._make(make), True
-        once, began = self._once(self._own), time.time()
-        with once.turn(key):
+        once = self._once()
+        before = once.failure(key)
+        with once.turn(key, lambda: any(folder.holds(key) for folder in self._folders())):
             entry = self.get(key)
             if entry is not None:
                 return entry, False
-            failure = once.failure_since(key, began)
+            failure = once.error_since(before, key)
             if failure is not None:
                 raise failure
             try:
-                return self._make(make), True
+                entry = make()
             except CompileError as error:
                 once.failed(key, error)
                 raise
+            self.put(entry)
+            return entry, True
 
     def path_of(self, entry: Entry) -> Path | None:
         """Return an entry's image file, None when it lives in memory only."""
@@ -127,57 +124,96 @@ class DiskCache:
 
     def entries(self) -> Iterator[tuple[Entry, int, float]]:
         """Yield the readable entries of the user's own folder with bytes on disk and last use (seconds since 1970)."""
-        for stored in sorted(self._own.stored() if self._own is not None else (), key=lambda stored: stored.key):
-            entry = self._read(self._own, stored.key) if self._own is not None else None
+        own = self._own()
+        if own is None:
+            return
+        for stored in sorted(own.stored()):
+            entry = self._read(own, stored.key, use=False)
             if entry is not None:
                 yield entry, stored.bytes, stored.used
 
     def prune(self, max_bytes: int) -> int:
         """Remove the least recently used entries beyond ``max_bytes`` and stale leftovers; return the bytes left."""
-        if self._own is None:
+        own = self._own()
+        if own is None:
             return 0
-        self._once(self._own).sweep()
-        return self._bounds(self._own).shrink(max_bytes)
+        self._once().sweep()
+        return self._bounds(own).shrink(max_bytes)
 
     def clear(self) -> int:
-        """Remove every entry of the user's own folder and return how many there were."""
-        with self._lock:
-            self._memory.clear()
-            self._memory_bytes = 0
-        return self._own.clear() if self._own is not None else 0
+        """Remove every entry of the user's own folder and return how many there were.
+
+        What another process is writing, or uses just now, stays.
+        """
+        self._memory.clear()
+        own = self._own()
+        if own is None:
+            return 0
+        count = sum(map(own.remove, list(own.stored())))
+        remove_tree(own.quarantined)
+        self.prune(self.max_bytes)
+        return count
 
     def info(self) -> CacheInfo:
         """Count entries and bytes of the user's own folder."""
-        sizes = [stored.bytes for stored in self._own.stored()] if self._own is not None else []
-        return CacheInfo(str(self.path or ""), len(sizes), sum(sizes), self.max_bytes, self._writable())
+        own = self._own()
+        sizes = [stored.bytes for stored in own.stored()] if own is not None else []
+        return CacheInfo(str(self.path or ""), len(sizes), sum(sizes), self.max_bytes, _writable(own))
+
+    def _own(self) -> EntryFolder | None:
+        """Return the user's folder while it can be trusted. Asked at each use: it may have been made since the last."""
+        user = self._user
+        return user if user is not None and self._trusted(user.path) and self._trusted(user.root) else None
 
     def _folders(self) -> list[EntryFolder]:
-        return self._sites if self._own is None else [*self._sites, self._own]
+        own = self._own()
+        sites = [site for site in self._sites if self._trusted(site.path, shared=True)]
+        return sites if own is None else [*sites, own]
 
-    def _read(self, folder: EntryFolder, key: str) -> Entry | None:
+    def _read(self, folder: EntryFolder, key: str, *, use: bool = True) -> Entry | None:
         try:
-            return folder.read(key)
+            return folder.read(key, use=use)
         except BadEntryError as error:
-            folder.quarantine(key)
-            self._tell("damage", f"a damaged entry of the kernel cache was set aside ({folder.path}, {key}: {error})")
+            self._set_aside(folder, key, error)
         except OSError as error:  # too many open files, say: the entry itself may be good
-            self._tell("read", f"cannot read from the kernel cache {folder.path} ({error})")
+            self._tell("disk", f"cannot read from the kernel cache {folder.path} ({error})")
         return None
 
-    def _make(self, make: Callable[[], Entry]) -> Entry:
-        entry = make()
-        self.put(entry)
-        return entry
+    def _set_aside(self, folder: EntryFolder, key: str, error: BadEntryError) -> None:
+        if folder.read_only:
+            self._tell("damage", f"an entry of the kernel cache {folder.path} is damaged and not used ({key}: {error})")
+        elif folder.quarantine(key):
+            self._sweep(folder)
+            self._tell("damage", f"a damaged entry of the kernel cache was set aside ({folder.path}, {key}: {error})")
 
-    def _remember(self, entry: Entry) -> None:
-        with self._lock:
-            replaced = self._memory.pop(entry.key, None)
-            self._memory[entry.key] = entry
-            self._memory_bytes += len(entry.image) - (len(replaced.image) if replaced is not None else 0)
-            # Where nothing is on disk, memory is all there is: then it keeps everything.
-            while self._own is not None and self._memory_bytes > _MEMORY_BYTES and len(self._memory) > 1:
-                _, oldest = self._memory.popitem(last=False)
-                self._memory_bytes -= len(oldest.image)
+    def _publish(self, entry: Entry) -> bool:
+        own = self._own()
+        if own is None:
+            return False
+        files = entry.files()
+        size = sum(map(len, files.values()))
+        if size > self.max_bytes:
+            return False
+        try:
+            make_folder(own.path)
+            if self._own() is None:  # somebody else made it just before
+                return False
+            if not self._swept:
+                self._sweep(own)
+            if own.publish(entry.key, files):
+                self._bounds(own).added(entry.key, size)
+        except OSError as error:
+            self._tell("disk", f"cannot write to the kernel cache {self.path} ({error}); images live in memory only")
+            return False
+        return True
+
+    def _sweep(self, folder: EntryFolder) -> None:
+        """Remove what dead writers left, and what was set aside too long ago or too often."""
+        from hatch_cuda_kernels.cache.leftovers import sweep  # noqa: PLC0415 - a hit needs none of it
+
+        self._swept = True
+        sweep(folder)
+        self._once().sweep()
 
     def _trusted(self, path: Path, *, shared: bool = False) -> bool:
         reason = distrust(path, shared=shared)
@@ -185,26 +221,30 @@ class DiskCache:
             self._tell(str(path), f"the kernel cache is not used: {reason}")
         return reason is None
 
-    def _writable(self) -> bool:
-        if self._own is None:
-            return False
-        existing = next((path for path in (self._own.path, *self._own.path.parents) if path.exists()), self._own.path)
-        return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
-
     def _bounds(self, folder: EntryFolder) -> Bounds:
         from hatch_cuda_kernels.cache.bounds import Bounds  # noqa: PLC0415 - a hit needs no lock
 
         return Bounds(folder, self.max_bytes)
 
-    def _once(self, folder: EntryFolder) -> Once:
+    def _once(self) -> Once:
         from hatch_cuda_kernels.cache.once import Once  # noqa: PLC0415 - a hit needs no lock
 
+        own = self._own()
         with self._lock:
             if self._turns is None:
-                self._turns = Once(folder.root, timeout=self._lock_seconds)
+                self._turns = Once(own.root if own is not None else None, timeout=self._lock_seconds)
             return self._turns
 
     def _tell(self, trouble: str, message: str) -> None:
-        if trouble not in self._told:
+        with self._lock:
+            told = trouble in self._told
             self._told.add(trouble)
+        if not told:
             warn_user(message)
+
+
+def _writable(own: EntryFolder | None) -> bool:
+    if own is None:
+        return False
+    existing = next((path for path in (own.path, *own.path.parents) if path.exists()), own.path)
+    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)

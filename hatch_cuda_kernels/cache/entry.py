@@ -15,11 +15,26 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
     from hatch_cuda_kernels.image import Kind
 
-__all__ = ["ENTRY_FILE", "ENTRY_SCHEMA", "BadEntryError", "Entry"]
+__all__ = ["ENTRY_FILE", "ENTRY_SCHEMA", "BadEntryError", "Entry", "check_description", "description_digest"]
 
-#: Raised when older readers would misread an entry; other schemas are left alone and count as a miss.
+#: Raised when older readers would misread an entry. Every schema has a folder of its own, ``v1``.
 ENTRY_SCHEMA: Final = 1
 ENTRY_FILE: Final = "entry.json"
+_KINDS: Final = ("cubin", "ptx", "ltoir")
+_TYPES: Final[dict[str, type | tuple[type, ...]]] = {
+    "module": str,
+    "arch": str,
+    "sha256": str,
+    "bytes": int,
+    "kernels": list,
+    "globals": list,
+    "resources": dict,
+    "ptx_isa": list,
+    "toolchain": dict,
+    "log": str,
+    "created": str,
+    "seconds": (int, float),
+}
 
 
 class BadEntryError(ValueError):
@@ -81,6 +96,10 @@ class Entry:
         """Name of the image file, such as ``image.cubin``; cuobjdump reads it as it is."""
         return f"image.{self.kind}"
 
+    def files(self) -> dict[str, bytes]:
+        """Return what the entry is on disk: the image and its description, by file name."""
+        return {self.file: self.image, ENTRY_FILE: self.to_json().encode()}
+
     def to_json(self) -> str:
         """Return the text of ``entry.json``; the image is named there by its digest."""
         data = {
@@ -101,11 +120,11 @@ class Entry:
             "created": self.created,
             "seconds": round(self.seconds, 6),
         }
-        return json.dumps(data, indent=1, sort_keys=True) + "\n"
+        return json.dumps({**data, "check": description_digest(data)}, indent=1, sort_keys=True) + "\n"
 
     @classmethod
     def from_json(cls, data: dict[str, Any], image: bytes) -> Entry:
-        """Read what ``to_json`` wrote and check the image against it. Raises BadEntryError."""
+        """Return what ``to_json`` described, and check the image against it. Raises BadEntryError."""
         try:
             if sha256(image).hexdigest() != data["sha256"]:
                 raise BadEntryError("the image does not match its digest")
@@ -126,3 +145,24 @@ class Entry:
             )
         except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
             raise BadEntryError(str(error) or type(error).__name__) from error
+
+
+def description_digest(data: dict[str, Any]) -> str:
+    """Return the digest of a description but for its ``check``: a flipped bit in a lowered name is damage, too."""
+    rest = {name: value for name, value in data.items() if name != "check"}
+    return sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def check_description(data: Any, key: str) -> None:  # noqa: ANN401 - whatever JSON gave
+    """Raise BadEntryError unless this is the description of a key as it was written, or one of another schema."""
+    if not isinstance(data, dict) or data.get("check") != description_digest(data):
+        raise BadEntryError("not as it was written")
+    if data.get("schema") != ENTRY_SCHEMA:
+        return
+    if data.get("key") != key:
+        raise BadEntryError("it names another key")
+    if data.get("kind") not in _KINDS or data.get("file") != f"image.{data['kind']}":
+        raise BadEntryError(f"unknown kind {data.get('kind')!r}")
+    for name, kind in _TYPES.items():
+        if not isinstance(data.get(name), kind):
+            raise BadEntryError(f"{name} is missing, or of another type")

@@ -6,6 +6,7 @@ sharing violation, and paths beyond 260 characters need a prefix (Microsoft: "Na
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -19,11 +20,23 @@ from hatch_cuda_kernels.cache.entry import BadEntryError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["long_path", "read_file", "rename", "write_file"]
+__all__ = [
+    "list_folder",
+    "long_path",
+    "make_folder",
+    "read_file",
+    "remove_tree",
+    "rename",
+    "replace_file",
+    "unique_name",
+    "write_file",
+]
 
 #: A constant, so that tests can be Windows for a moment.
 IS_WINDOWS = sys.platform == "win32"
 _NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
+#: A pipe in a file's place must not hold the reader up.
+_NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)
 _BINARY: Final = getattr(os, "O_BINARY", 0)
 _ATTEMPTS: Final = 8
 _FIRST_PAUSE: Final = 0.005
@@ -35,15 +48,18 @@ T = TypeVar("T")
 def read_file(path: Path) -> bytes:
     """Return a regular file's bytes. Raises BadEntryError for a symbolic link or anything else, else OSError."""
     try:
-        descriptor = _patiently(lambda: os.open(long_path(path), os.O_RDONLY | _NO_FOLLOW | _BINARY))
+        descriptor = _patiently(lambda: os.open(long_path(path), os.O_RDONLY | _NO_FOLLOW | _NO_WAIT | _BINARY))
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise BadEntryError(f"{path.name} is a symbolic link") from error
         raise
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - from a descriptor
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise BadEntryError(f"{path.name} is not a regular file")
-        return file.read()
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -53,9 +69,58 @@ def write_file(path: Path, data: bytes) -> None:
         file.write(data)
 
 
+def replace_file(path: Path, data: bytes, staging: Path) -> None:
+    """Write a file of a name that may be taken: beside, in the folder ``staging``, and renamed over it."""
+    make_folder(staging)
+    staged = staging / unique_name(path.name)
+    try:
+        write_file(staged, data)
+        _patiently(lambda: long_path(staged).replace(long_path(path)))
+    except OSError:
+        remove_tree(staged)
+        raise
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder that only its owner may enter, whatever the umask, and missing parents alike."""
+    try:
+        long_path(path).mkdir(mode=0o700)
+    except FileNotFoundError:
+        make_folder(path.parent)
+        long_path(path).mkdir(mode=0o700, exist_ok=True)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+
+
 def rename(source: Path, target: Path) -> None:
     """Rename a folder to a place where nothing is."""
     _patiently(lambda: long_path(source).rename(long_path(target)))
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a file, a symbolic link or a folder with all that is in it, as far as that is possible."""
+    if path.is_dir() and not path.is_symlink():
+        import shutil  # noqa: PLC0415 - a read needs none of it
+
+        shutil.rmtree(long_path(path), ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            long_path(path).unlink()
+
+
+def list_folder(path: str | Path) -> list[os.DirEntry[str]]:
+    """Return what is in a folder; nothing where it is gone, no folder, or not for us to read."""
+    try:
+        with os.scandir(path) as found:
+            return list(found)
+    except OSError:
+        return []
+
+
+def unique_name(stem: str) -> str:
+    """Return a name that no other process, on this host or another, takes."""
+    return f"{stem}.{os.getpid()}.{os.urandom(6).hex()}"
 
 
 def long_path(path: Path) -> Path:

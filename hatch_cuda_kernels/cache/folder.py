@@ -9,12 +9,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
+import stat
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cache.entry import ENTRY_FILE, ENTRY_SCHEMA, BadEntryError, Entry
-from hatch_cuda_kernels.cache.files import read_file, rename, write_file
+from hatch_cuda_kernels.cache.entry import ENTRY_FILE, ENTRY_SCHEMA, BadEntryError, Entry, check_description
+from hatch_cuda_kernels.cache.files import (
+    list_folder,
+    make_folder,
+    read_file,
+    remove_tree,
+    rename,
+    unique_name,
+    write_file,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,13 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["EntryFolder", "Stored"]
 
-#: Layout of the folder. Another layout gets another name and lives beside this one.
-_LAYOUT: Final = "v1"
-#: Temporaries older than this were left by a process that died; younger ones may be in use.
-_STALE_SECONDS: Final = 3600.0
 #: A hit renews an entry's record of use at most this often, so that hits do not write.
 _USED_SECONDS: Final = 3600.0
-_KINDS: Final = frozenset({"cubin", "ptx", "ltoir"})
+#: An entry may be removed and replaced under a reader, which then has parts of two; not every time.
+_READS: Final = 3
+_PREFIX_DIGITS: Final = 2
 
 
 class Stored(NamedTuple):
@@ -40,137 +46,172 @@ class Stored(NamedTuple):
 
 
 class EntryFolder:
-    """The entries below one folder. Methods raise OSError for what the disk does; the cache decides what that means."""
+    """The entries below one folder. Methods raise OSError for what the disk does; the cache decides what that means.
 
-    def __init__(self, path: Path) -> None:
+    A ``read_only`` one (a site's) is never written to, not even to record a use or to set damage aside.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
-        self.root = path / _LAYOUT
+        self.read_only = read_only
+        # Another schema gets another folder beside this one: versions that share a cache do not meet.
+        self.root = path / f"v{ENTRY_SCHEMA}"
+        self.staging = self.root / "tmp"
+        self.quarantined = self.root / "quarantine"
 
-    def read(self, key: str) -> Entry | None:
-        """Return the entry of a key after checking its digest; None where there is none, or of another schema.
+    def read(self, key: str, *, use: bool = True) -> Entry | None:
+        """Return the entry of a key after checking its digests; None where there is none, or of another schema.
 
-        Raises BadEntryError for a damaged one.
+        Raises BadEntryError for a damaged one. ``use`` records that the entry was wanted.
         """
         folder = self._folder(key)
-        try:
-            entry = _read(folder, key)
-        except FileNotFoundError:
-            return None
-        except BadEntryError:
-            if not folder.exists():  # removed while it was being read
+        for attempt in range(1, _READS + 1):
+            try:
+                entry = _read(folder, key)
+            except (FileNotFoundError, NotADirectoryError):
                 return None
-            raise
-        if entry is not None:
-            self._renew(folder)
-        return entry
+            except BadEntryError:
+                if attempt == _READS:
+                    raise
+            else:
+                if entry is not None and use and not self.read_only:
+                    _renew(folder)
+                return entry
+        return None
 
-    def publish(self, entry: Entry) -> bool:
-        """Write an entry beside its place and rename it there; False where another process had published the key.
+    def holds(self, key: str) -> bool:
+        """Return whether an entry of this key is there, unread."""
+        return (self._folder(key) / ENTRY_FILE).exists()
 
-        A reader sees the whole entry or none. A folder without a description, left by a crash, is replaced.
+    def publish(self, key: str, files: dict[str, bytes]) -> bool:
+        """Write an entry's files beside its place and rename them there; False where the key had been published.
+
+        A reader sees the whole entry or none. What else is in its place, such as half a folder, is set aside.
         """
-        final = self._folder(entry.key)
-        if (final / ENTRY_FILE).exists():
+        with contextlib.suppress(FileNotFoundError):
+            return self._publish(key, files)
+        return self._publish(key, files)  # somebody removed a folder on the way
+
+    def remove(self, stored: Stored) -> bool:
+        """Remove an entry and return whether it is gone; one that was used or replaced since it was listed stays.
+
+        It disappears from its place in one step, so that a reader finds it whole or not at all. On Windows one that is
+        in use stays, too.
+        """
+        folder = self._folder(stored.key)
+        moved = self._move_away(folder, self.staging) if _last_use(folder) == stored.used else None
+        if moved is not None:
+            remove_tree(moved)
+        return not os.path.lexists(folder)
+
+    def quarantine(self, key: str) -> bool:
+        """Set a damaged entry aside, for whoever wants to know what happened to it; False where it is not damaged.
+
+        Another process that found the same may have replaced it since it was read.
+        """
+        folder = self._folder(key)
+        moved = self._move_away(folder, self.quarantined)
+        if moved is None:
+            return os.path.lexists(folder)
+        with contextlib.suppress(BadEntryError, OSError):
+            _read(moved, key)
+            rename(moved, folder)
             return False
-        staged = self._staged(entry.key)
-        staged.mkdir(mode=0o700, parents=True)
-        try:
-            write_file(staged / entry.file, entry.image)
-            write_file(staged / ENTRY_FILE, entry.to_json().encode())
-            final.parent.mkdir(mode=0o700, exist_ok=True)
-            return self._place(staged, final)
-        finally:
-            shutil.rmtree(staged, ignore_errors=True)
-
-    def remove(self, key: str) -> bool:
-        """Remove an entry; False where it is gone already or (on Windows) in use.
-
-        It disappears from its place in one step, so that a reader finds it whole or not at all.
-        """
-        return self._move_away(self._folder(key), "tmp", delete=True)
-
-    def quarantine(self, key: str) -> None:
-        """Set a damaged entry aside, for whoever wants to know what happened to it."""
-        self._move_away(self._folder(key), "quarantine", delete=False)
+        return True
 
     def stored(self) -> Iterator[Stored]:
-        """Yield every entry with its size and last use, in no order."""
-        for description in self.root.glob(f"??/*/{ENTRY_FILE}"):
-            with contextlib.suppress(OSError):  # removed meanwhile
-                size = sum(file.stat().st_size for file in description.parent.iterdir())
-                yield Stored(description.parent.name, size, description.stat().st_mtime)
-
-    def sweep(self) -> None:
-        """Remove temporaries and quarantined entries that are old; young ones may be in use, or of interest."""
-        for name, seconds in (("tmp", _STALE_SECONDS), ("quarantine", 24 * _STALE_SECONDS)):
-            with contextlib.suppress(OSError):
-                for path in list((self.root / name).iterdir()):
-                    if time.time() - path.stat().st_mtime > seconds:
-                        shutil.rmtree(path, ignore_errors=True)
-
-    def clear(self) -> int:
-        """Remove every entry and everything else of this layout; return how many entries there were."""
-        count = sum(self.remove(stored.key) for stored in list(self.stored()))
-        shutil.rmtree(self.root, ignore_errors=True)
-        return count
+        """Yield every entry with its size and last use, in no order. What has no description was never used."""
+        for prefix in list_folder(self.root):
+            for found in list_folder(prefix.path) if len(prefix.name) == _PREFIX_DIGITS else ():
+                if found.is_dir(follow_symlinks=False):
+                    yield Stored(found.name, _size(found.path), _last_use(found.path))
 
     def image_path(self, entry: Entry) -> Path:
         """Return where an entry's image is, if it is here."""
         return self._folder(entry.key) / entry.file
 
     def _folder(self, key: str) -> Path:
-        return self.root / key[:2] / key
+        return self.root / key[:_PREFIX_DIGITS] / key
 
-    def _staged(self, key: str, name: str = "tmp") -> Path:
-        return self.root / name / f"{key[:16]}.{os.getpid()}.{time.monotonic_ns()}"
+    def _publish(self, key: str, files: dict[str, bytes]) -> bool:
+        if self.holds(key):
+            return False
+        final, staged = self._folder(key), self.staging / unique_name(key[:16])
+        make_folder(staged)
+        placed = False
+        try:
+            for name, data in files.items():
+                write_file(staged / name, data)
+            make_folder(final.parent)
+            placed = self._place(staged, final)
+        finally:
+            if not placed:
+                remove_tree(staged)
+        return placed
 
     def _place(self, staged: Path, final: Path) -> bool:
-        try:
-            rename(staged, final)
-        except OSError:
-            if (final / ENTRY_FILE).exists():
-                return False
-            if not final.exists():
-                raise
-            self._move_away(final, "tmp", delete=True)
-            rename(staged, final)
+        """Rename a finished entry to its place, False where another is there by now."""
+        for last in (False, True):
+            try:
+                rename(staged, final)
+            except OSError:
+                if self.holds(final.name):
+                    return False
+                if last or not os.path.lexists(final):
+                    raise
+                self._move_away(final, self.quarantined)
+            else:
+                break
         return True
 
-    def _move_away(self, folder: Path, name: str, *, delete: bool) -> bool:
-        target = self._staged(folder.name, name)
+    @staticmethod
+    def _move_away(folder: Path, place: Path) -> Path | None:
+        """Rename a folder to another place, and return where it is; None where that cannot be done."""
+        target = place / unique_name(folder.name[:16])
         try:
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(place)
             rename(folder, target)
+            os.utime(target, follow_symlinks=False)  # its age counts from now
         except OSError:
-            return False
-        if delete:
-            shutil.rmtree(target, ignore_errors=True)
-        return True
-
-    def _renew(self, folder: Path) -> None:
-        """Record a use as the description's modification time, which nothing else changes; never atime, which lies."""
-        with contextlib.suppress(OSError):  # a read-only folder keeps no record
-            if abs(time.time() - (folder / ENTRY_FILE).stat().st_mtime) > _USED_SECONDS:
-                os.utime(folder / ENTRY_FILE)
+            return target if os.path.lexists(target) else None
+        return target
 
 
 def _read(folder: Path, key: str) -> Entry | None:
-    if folder.is_symlink():
+    if stat.S_ISLNK(folder.lstat().st_mode):
         raise BadEntryError("the entry is a symbolic link")
     text = read_file(folder / ENTRY_FILE)
     try:
         data = json.loads(text)
-        if data["schema"] != ENTRY_SCHEMA:
-            return None
-        kind = data["kind"]
-    except (ValueError, KeyError, TypeError) as error:
+        check_description(data, key)
+    except (ValueError, RecursionError) as error:
         raise BadEntryError(f"entry.json is damaged: {error}") from error
-    if data.get("key") != key:
-        raise BadEntryError("entry.json names another key")
-    if kind not in _KINDS:
-        raise BadEntryError(f"unknown kind {kind!r}")
+    if data["schema"] != ENTRY_SCHEMA:
+        return None
     try:
-        image = read_file(folder / f"image.{kind}")
+        image = read_file(folder / data["file"])
     except FileNotFoundError as error:
         raise BadEntryError("the image is missing") from error
     return Entry.from_json(data, image)
+
+
+def _renew(folder: Path) -> None:
+    """Record a use as the description's modification time, which nothing else changes; never atime, which lies."""
+    with contextlib.suppress(OSError):  # a read-only file system keeps no record
+        if abs(time.time() - _last_use(folder)) > _USED_SECONDS:
+            os.utime(folder / ENTRY_FILE)
+
+
+def _last_use(folder: Path | str) -> float:
+    try:
+        return os.lstat(os.path.join(folder, ENTRY_FILE)).st_mtime  # noqa: PTH118 - thousands of times in a listing
+    except OSError:
+        return 0.0
+
+
+def _size(folder: str) -> int:
+    size = 0
+    for found in list_folder(folder):
+        with contextlib.suppress(OSError):  # removed meanwhile
+            size += found.stat(follow_symlinks=False).st_size
+    return size

@@ -23,18 +23,14 @@ _DEFAULT_MAX_BYTES: Final = 1 << 30
 def default_cache_path() -> Path | None:
     """Return the folder ``HATCH_CUDA_KERNELS_CACHE_DIR`` names, else the platform's user cache folder.
 
-    None, with a warning, for a user without a home folder.
+    None, with a warning once a process, for a user without a home folder.
     """
     stated = os.environ.get(CACHE_DIR_VARIABLE)
-    if stated:
-        return Path(stated).expanduser().absolute()
-    from platformdirs import user_cache_path  # noqa: PLC0415 - not needed when the folder is stated
-
-    try:
-        return user_cache_path("hatch-cuda-kernels", appauthor=False)
-    except RuntimeError as error:  # no HOME, and no entry for this user
-        warn_user(f"there is no place for a kernel cache ({error}); set {CACHE_DIR_VARIABLE} to a folder")
+    path = os.path.expanduser(stated) if stated else _user_cache_path()  # noqa: PTH111 - expanduser() would raise
+    if path.startswith("~"):  # no HOME, and no entry for this user: expanduser leaves it as it is
+        _warn_homeless()
         return None
+    return Path(path).absolute()
 
 
 def site_paths() -> tuple[Path, ...]:
@@ -61,3 +57,17 @@ def open_cache() -> DiskCache:
 @cache
 def _cache_at(path: Path | None, max_bytes: int, sites: tuple[Path, ...], _trust: str) -> DiskCache:
     return DiskCache(path, max_bytes=max_bytes, sites=sites)
+
+
+def _user_cache_path() -> str:
+    from platformdirs import user_cache_dir  # noqa: PLC0415 - not needed when the folder is stated
+
+    try:
+        return user_cache_dir("hatch-cuda-kernels", appauthor=False)
+    except (RuntimeError, OSError):
+        return "~"
+
+
+@cache
+def _warn_homeless() -> None:
+    warn_user(f"there is no home folder, so no place for a kernel cache; set {CACHE_DIR_VARIABLE} to a folder")

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import sys
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from hatch_cuda_kernels.cache.location import default_cache_path
 from hatch_cuda_kernels.cache.trust import distrust
 from hatch_cuda_kernels.compiler.cuda_wheels import find_header_folders, find_library
-from hatch_cuda_kernels.compiler.toolchain import HEADER_MARKERS, Toolchain, load_toolchain
+from hatch_cuda_kernels.compiler.parts import PARTS, find_parts
+from hatch_cuda_kernels.compiler.toolchain import Toolchain, load_toolchain
+from hatch_cuda_kernels.compiler.toolkit_headers import HeaderMemo
 from hatch_cuda_kernels.errors import ToolchainError
 
 __all__ = ["known_toolchains"]
 
 _FILE: Final = "toolchains.json"
-#: What decides which NVRTC a process finds, besides the wheels on its path.
+_HEADERS_FILE: Final = "toolkit_headers.json"
+_FIELDS: Final = {"nvrtc", "headers", "nvjitlink", "include_dirs", "files"}
+#: What decides which NVRTC and which headers a process finds, besides the wheels on its path.
 _ENVIRONMENT: Final = ("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH")
 
 
@@ -40,16 +47,17 @@ def known_toolchains() -> tuple[Toolchain, ...]:
             return tuple(dict.fromkeys(map(_toolchain, memory.values())))
         raise
     _remember(memory, fingerprint, toolchain)
-    return (toolchain,)
+    return (replace(toolchain, memo=_memo()),)
 
 
 def _fingerprint() -> str:
-    """Return text that changes when another NVRTC, or other headers, would be found."""
-    library = find_library("nvrtc")
-    if library is None:
-        return "\n".join(["system", sys.prefix, *(f"{name}={os.environ.get(name, '')}" for name in _ENVIRONMENT)])
-    markers = [folder / marker for folder in find_header_folders() for marker in HEADER_MARKERS]
-    return "\n".join(filter(None, map(_stamp, [library, *markers])))
+    """Return text that changes when another NVRTC or nvJitLink, or other headers, would be found."""
+    markers = [[folder / part.marker for folder in find_header_folders()] for part in PARTS.values()]
+    nvrtc, nvjitlink = find_library("nvrtc"), find_library("nvJitLink")
+    lines = [_stamp(path) for path in (nvrtc, nvjitlink, *itertools.chain(*markers)) if path is not None]
+    if nvrtc is None or not all(any(marker.is_file() for marker in found) for found in markers):
+        lines += ["system", sys.prefix, *(f"{name}={os.environ.get(name, '')}" for name in _ENVIRONMENT)]
+    return "\n".join(filter(None, lines))
 
 
 def _stamp(path: Path) -> str:
@@ -61,13 +69,20 @@ def _stamp(path: Path) -> str:
 
 
 def _unchanged(remembered: dict[str, Any]) -> bool:
-    """Return whether the library file a system toolchain was loaded from is still the same."""
+    """Return whether the library and what tells the headers' versions are still the same."""
     return all(_stamp(Path(stamp.rsplit(" ", 2)[0])) == stamp for stamp in remembered["files"])
 
 
 def _remember(memory: dict[str, dict[str, Any]], fingerprint: str, toolchain: Toolchain) -> None:
-    files = [] if find_library("nvrtc") else [_stamp(Path(path)) for path in _loaded_nvrtc()]
-    record = {"nvrtc": toolchain.nvrtc, "headers": toolchain.headers, "files": files}
+    files = [] if find_library("nvrtc") else [Path(path) for path in _loaded_nvrtc()]
+    files += [path for part in find_parts(toolchain.include_dirs, toolchain.release[0]) for path in part.evidence]
+    record = {
+        "nvrtc": toolchain.nvrtc,
+        "headers": toolchain.headers,
+        "nvjitlink": toolchain.nvjitlink,
+        "include_dirs": toolchain.include_dirs,
+        "files": [_stamp(path) for path in files],
+    }
     root = default_cache_path()
     if root is None:
         return
@@ -95,10 +110,26 @@ def _read() -> dict[str, dict[str, Any]]:
         return {}
     try:
         data = json.loads((root / _FILE).read_bytes())
-        return {key: value for key, value in data.items() if {"nvrtc", "headers", "files"} <= value.keys()}
+        return {key: value for key, value in data.items() if value.keys() >= _FIELDS}
     except (OSError, ValueError, AttributeError):
         return {}
 
 
 def _toolchain(remembered: dict[str, Any]) -> Toolchain:
-    return Toolchain(remembered["nvrtc"], remembered["headers"])
+    return Toolchain(
+        remembered["nvrtc"],
+        remembered["headers"],
+        tuple(remembered["include_dirs"]),
+        remembered["nvjitlink"],
+        _memo(),
+    )
+
+
+def _memo() -> HeaderMemo | None:
+    root = default_cache_path()
+    return None if root is None or distrust(root) is not None else _memo_at(root / _HEADERS_FILE)
+
+
+@cache
+def _memo_at(file: Path) -> HeaderMemo:
+    return HeaderMemo(file)

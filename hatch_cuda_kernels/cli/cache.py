@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.table import text_table
-
-if TYPE_CHECKING:
-    import argparse
 
 
 def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
@@ -27,7 +25,7 @@ def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names
     ):
         sub = actions.add_parser(action, help=text)
         if action == "prune":
-            sub.add_argument("--max-bytes", type=int, metavar="N", help="keep at most N bytes (default: the cap)")
+            sub.add_argument("--max-bytes", type=_bytes, metavar="N", help="keep at most N bytes (default: the cap)")
         if action in {"export", "import"}:
             sub.add_argument("bundle", type=Path, metavar="BUNDLE")
         add_json(sub)
@@ -65,7 +63,7 @@ def run_ls(args: argparse.Namespace) -> int:
 def run_prune(args: argparse.Namespace) -> int:
     """Remove what was not used for longest, down to the cap or the size given."""
     cache = _cache()
-    left = cache.prune(cache.max_bytes if args.max_bytes is None else max(args.max_bytes, 0))
+    left = cache.prune(cache.max_bytes if args.max_bytes is None else args.max_bytes)
     return _show(args, {"path": str(cache.path), "bytes": left}, f"{left:,} bytes are left in {cache.path}")
 
 
@@ -90,6 +88,13 @@ def run_import(args: argparse.Namespace) -> int:
 
     count = import_bundle(_cache(), args.bundle)
     return _show(args, {"bundle": str(args.bundle), "entries": count}, f"took {count} images from {args.bundle}")
+
+
+def _bytes(text: str) -> int:
+    """Return a number of bytes. A negative one is refused: it would empty the cache."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes")
+    return int(text)
 
 
 def _cache() -> Any:  # noqa: ANN401 - DiskCache, imported where a command runs

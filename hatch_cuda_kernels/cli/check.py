@@ -64,19 +64,14 @@ def _toolchain() -> Toolchain | None:
 
 def _rows(plan: tuple[PlannedModule, ...], toolchain: Toolchain | None) -> list[dict[str, Any]]:
     from hatch_cuda_kernels.cache import open_cache  # noqa: PLC0415
-    from hatch_cuda_kernels.plugin.build import find_fresh  # noqa: PLC0415
+    from hatch_cuda_kernels.plugin.build import find_fresh, planned_keys  # noqa: PLC0415
 
-    fresh = {} if toolchain is None else find_fresh(plan, open_cache(), toolchain)
+    keys = {} if toolchain is None else planned_keys(plan, toolchain)
+    fresh = find_fresh(keys, open_cache()) if keys else {}
     return [
-        {
-            "module": job.module,
-            "arch": str(job.image_arch(kind)),
-            "kind": kind,
-            "fresh": toolchain is not None and job.key(kind, toolchain) in fresh,
-        }
+        {"module": image.module, "arch": str(image.arch), "kind": image.kind, "fresh": keys.get(image) in fresh}
         for planned in plan
-        for job in planned.jobs
-        for kind in job.kinds
+        for image in planned.images
     ]
 
 

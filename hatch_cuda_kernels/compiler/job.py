@@ -8,7 +8,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.headers import VIRTUAL_ROOT
+from hatch_cuda_kernels.compiler.macros import possible_names, wanders
 from hatch_cuda_kernels.compiler.names import normalize_name
+from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.key import cache_key, source_digest
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ class CompileJob:
     outside: tuple[str, ...]
     """Headers as spelled that are not the project's: the toolkit's, or missing."""
     computed: tuple[str, ...]
-    """``path:line`` of includes that a macro names; they may name the toolkit's headers too."""
+    """``path:line`` of includes and probes whose header a macro names; it may be one of the toolkit's too."""
     options: NvrtcOptions
     arch: SmArch
     kinds: tuple[Kind, ...]
@@ -69,6 +71,7 @@ class CompileJob:
         globals: tuple[str, ...] = (),  # noqa: A002 - the manifest's word
     ) -> CompileJob:
         """Return the job of a scanned source. The program is named after the source only where the image shows it."""
+        macros = _macro_names(closure, options)
         shown = options.lineinfo or options.debug or _SHOWS_NAME.search(closure.source) is not None
         return cls(
             module=module,
@@ -77,8 +80,8 @@ class CompileJob:
             program_name=closure.program_name if shown else _ANONYMOUS,
             headers=closure.headers,
             pre_include=closure.pre_include,
-            outside=closure.outside,
-            computed=closure.computed,
+            outside=tuple(sorted({*closure.outside, *macros})),
+            computed=closure.computed + closure.probes,
             options=options,
             arch=arch,
             kinds=kinds,
@@ -101,7 +104,8 @@ class CompileJob:
         return self.arch if kind == "cubin" else self.arch.as_virtual
 
     def key(self, kind: Kind, toolchain: Toolchain) -> str:
-        """Return the key of one image of this job."""
+        """Return the key of one image of this job; the toolchain may be the whole one or what has a part in the job."""
+        toolchain = self.toolchain(toolchain)
         return cache_key(
             source_sha256=self.source_sha256,
             options=self.options,
@@ -110,7 +114,12 @@ class CompileJob:
             names=map(normalize_name, self.expressions),
             nvrtc=toolchain.nvrtc,
             toolkit_headers=toolchain.headers if self.uses_toolkit_headers else "",
+            nvjitlink=toolchain.nvjitlink,
         )
+
+    def toolchain(self, found: Toolchain) -> Toolchain:
+        """Return what of a toolchain has a part in this job's images."""
+        return found.of_compile(self.outside if self.uses_toolkit_headers else None, lto=self.options.lto)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,3 +144,18 @@ def _source_digest(
 ) -> str:
     """Return the digest of one closure; the jobs of a module differ only in their architecture and come in a row."""
     return source_digest(program_name=program_name, source=source, headers=headers, pre_include=pre_include)
+
+
+def _macro_names(closure: Closure, options: NvrtcOptions) -> set[str]:
+    """Return what macros of the options could name to an include or probe. Raises InputError for a way out."""
+    if not closure.computed and not closure.probes:
+        return set()
+    problems = [
+        f"{closure.computed[0]}: a macro names this header, and the option define {name}={value} could lead it out of "
+        "the project; name the header in the include itself"
+        for name, value in options.define
+        if closure.computed and value is not None and wanders(value)
+    ]
+    if problems:
+        raise InputError("\n".join(problems))
+    return {found for _, value in options.define for found in possible_names(value or "")}

@@ -1,8 +1,8 @@
 """What an include could open whose header a macro names: found in the macros' texts, none of which is expanded.
 
-Where a project has such an include, every path is looked at that a ``#define``, a ``define:`` option or the include's own
-arguments spell. One that starts with ``/`` or goes up with ``..`` is refused: NVRTC would open it from the disk, and
-nobody would hash it. Not seen is a slash behind a macro that expands to nothing (``STR(NOTHING/etc/x.h)``).
+Where a project has such an include, every path is looked at that a ``#define``, a ``define:`` option or the arguments
+of the include itself spell. One that starts with ``/`` or goes up with ``..`` is refused: NVRTC would open it from the
+disk, and nobody would hash it. Not seen is a slash behind a macro that expands to nothing (``STR(NOTHING/etc/x.h)``).
 """
 
 from __future__ import annotations

@@ -56,10 +56,10 @@ def link(data: bytes, kind: Kind, *, arch: SmArch, options: NvrtcOptions, name: 
 
 
 def _bindings() -> Any:  # noqa: ANN401 - a module
-    from cuda.bindings import nvjitlink  # noqa: PLC0415 - loads the library
-
     preload("nvJitLink")
     try:
+        from cuda.bindings import nvjitlink  # noqa: PLC0415 - loads the library
+
         nvjitlink.version()
     except Exception as error:  # pathfinder and the bindings raise several types for a missing library
         raise ToolchainError(f"nvJitLink is not installed ({type(error).__name__})", _INSTALL) from error

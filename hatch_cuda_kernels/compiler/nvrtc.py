@@ -11,6 +11,7 @@ from cuda.bindings import nvrtc
 from hatch_cuda_kernels.compiler.cubin import read_cubin
 from hatch_cuda_kernels.compiler.headers import VIRTUAL_ROOT
 from hatch_cuda_kernels.compiler.job import Compiled
+from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.names import plain_name
 from hatch_cuda_kernels.compiler.ptx import Ptx, read_ptx
 from hatch_cuda_kernels.compiler.ptxas import bad_name_expressions, split_log
@@ -52,7 +53,7 @@ def compile(job: CompileJob) -> Compiled:  # noqa: A001 - the field's word
         globals=tuple(Symbol(name, lowered[f"&{name}"]) for name in job.globals),
         resources=_resources(images.get("cubin"), {name: found.to_json() for name, found in resources.items()}),
         ptx_isa=ptx.isa,
-        toolchain=toolchain,
+        toolchain=job.toolchain(toolchain),
         log=_readable(log, job),
         seconds=time.perf_counter() - start,
     )
@@ -95,21 +96,11 @@ def _compile(job: CompileJob, program: Any, flags: tuple[str, ...]) -> str:  # n
     if int(status) != 0:
         log = split_log(log)[1]  # ptxas's statistics come before its errors
         bad = bad_name_expressions(log, job.expressions)
-        reason = f"cannot resolve {', '.join(map(repr, bad))}" if bad else _reason(job, log, status)
-        raise CompileError(
-            job.module, str(job.arch), reason, log=_readable(log, job), flags=_portable(flags), bad_names=bad
-        )
+        log = _readable(log, job)
+        reason = f"cannot resolve {', '.join(map(repr, bad))}" if bad else f"NVRTC refused the source ({status.name})"
+        reason = missing_header(log, computed=job.computed, release=load_toolchain().release) or reason
+        raise CompileError(job.module, str(job.arch), reason, log=log, flags=_portable(flags), bad_names=bad)
     return log
-
-
-def _reason(job: CompileJob, log: str, status: Any) -> str:  # noqa: ANN401 - an enum of the bindings
-    if "cannot open source file" not in log and "could not open source file" not in log:
-        return f"NVRTC refused the source ({status.name})"
-    macro = f" (as the one at {job.computed[0]})" if job.computed else ""
-    return (
-        f"a header is missing. A project header that is included through a macro{macro} is declared under 'headers:'; "
-        'toolkit headers come with pip install "hatch-cuda-kernels[jit]"'
-    )
 
 
 def _images(job: CompileJob, program: Any, log: str) -> tuple[dict[Kind, bytes], Ptx, str]:  # noqa: ANN401 - handle

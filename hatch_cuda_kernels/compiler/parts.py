@@ -1,4 +1,4 @@
-"""The three parts of the toolkit whose headers a compile may use: where they are, which version, which files are theirs.
+"""The parts of the toolkit whose headers a compile may use: where they are, which version, and which files are theirs.
 
 A wheel names its version and lists its files. Conda and the toolkit's own installer name versions only, a plain copy
 not even that; there, a part's files are told by their names.
@@ -11,14 +11,14 @@ import re
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-__all__ = ["PARTS", "Part", "belongs", "distribution", "part_versions", "version_files"]
+__all__ = ["PARTS", "Part", "belongs", "distribution", "find_parts"]
 
 
 class Part(NamedTuple):
@@ -32,47 +32,41 @@ class Part(NamedTuple):
     """The name in a toolkit's version.json."""
     conda: str
     files: tuple[str, ...]
-    """Patterns of its files, for a folder whose packages are not listed."""
+    """Patterns of its files, for a folder whose packages do not list theirs."""
     telling: tuple[str, ...]
     """Patterns of the files whose content stands for the version where nothing names it."""
 
 
+class FoundPart(NamedTuple):
+    """A part that was found, its version, and the files that tell it: another version changes one of them."""
+
+    name: str
+    version: str
+    evidence: tuple[Path, ...]
+
+
 _CUDART: Final = (
-    *("builtin_types.h", "channel_descriptor.h", "common_functions.h", "cooperative_groups*", "cuComplex.h", "cuda*.h*"),
-    *("device_*", "driver_*.h", "host_*.h", "library_types.h", "math_*.h", "mma.h", "sm_*", "surface_*", "texture_*"),
-    "vector_*",
+    *("builtin_types.h", "channel_descriptor.h", "common_functions.h", "cooperative_groups.h", "cooperative_groups/*"),
+    *("cuComplex.h", "cuda*.h*", "device_*", "driver_*.h", "host_*.h", "library_types.h", "math_*.h", "mma.h", "sm_*"),
+    *("surface_*", "texture_*", "vector_*"),
 )
+_CCCL: Final = ("cccl/*", "cub/*", "cuda/*", "nv/*", "thrust/*")
+_CCCL_VERSION: Final = ("cuda/std/version", "cuda/std/__cccl/version.h", "cub/version.cuh", "thrust/version.h")
 PARTS: Final = {
-    "cccl": Part(
-        "cuda/std/version", ("cuda_cccl", "cuda_cccl"), "cuda_cccl", "cuda-cccl",
-        ("cccl/*", "cub/*", "cuda/*", "nv/*", "thrust/*"),
-        ("cuda/std/version", "cuda/std/__cccl/version.h", "cub/version.cuh", "thrust/version.h"),
-    ),
+    "cccl": Part("cuda/std/version", ("cuda_cccl",) * 2, "cuda_cccl", "cuda-cccl", _CCCL, _CCCL_VERSION),
     "crt": Part("crt/host_config.h", ("cuda_crt", "cuda_nvcc"), "cuda_nvcc", "cuda-crt-dev", ("crt/*",), ("crt/*",)),
-    "cudart": Part(
-        "cuda_runtime.h", ("cuda_runtime", "cuda_runtime"), "cuda_cudart", "cuda-cudart-dev", _CUDART, _CUDART
-    ),
-}  # fmt: skip
+    "cudart": Part("cuda_runtime.h", ("cuda_runtime",) * 2, "cuda_cudart", "cuda-cudart-dev", _CUDART, _CUDART),
+}
 _VERSION_MACRO: Final = re.compile(rb"#\s*define\s+(?:CCCL|CUDART)_VERSION\s+(\d+)")
 
 
-def part_versions(folders: tuple[str, ...], major: int) -> Iterator[str]:
-    """Yield each part that the folders hold, with its version: ``cccl 13.0.85``."""
+def find_parts(folders: Iterable[str], major: int) -> Iterator[FoundPart]:
+    """Yield each part that the folders hold."""
+    paths = [Path(folder) for folder in folders]
     for name, part in PARTS.items():
-        for folder in map(Path, folders):
-            if (folder / part.marker).is_file():
-                yield f"{name} {_wheel_version(folder, part, major) or _other_version(folder, part)}"
-                break
-
-
-def version_files(folders: tuple[str, ...]) -> Iterator[Path]:
-    """Yield the files that another version of a part would change."""
-    for folder in map(Path, folders):
-        for part in PARTS.values():
-            if (folder / part.marker).is_file():
-                yield from (path for name in part.telling if "*" not in name and (path := folder / name).is_file())
-                yield folder / part.marker
-        yield from (parent / "version.json" for parent in folder.parents if (parent / "version.json").is_file())
+        holder = next((folder for folder in paths if (folder / part.marker).is_file()), None)
+        if holder is not None:
+            yield FoundPart(name, *(_packaged(holder, part, major) or _copied(holder, part)))
 
 
 def belongs(folder: str, name: str, size: int) -> bool:
@@ -81,29 +75,30 @@ def belongs(folder: str, name: str, size: int) -> bool:
     Where wheels list their files, it must be listed with the size it has: an edited one stands for itself.
     """
     site = _site(Path(folder))
-    records = _records(site) if site is not None else b""
-    if site is None or not records:
+    if site is None or not _records(site):
         return any(fnmatch(name, pattern) for part in PARTS.values() for pattern in part.files)
-    listed = f"\n{(Path(folder) / name).relative_to(site).as_posix()},".encode()
-    start = records.find(listed)
-    line = records[start + 1 : records.find(b"\n", start + 1)] if start >= 0 else b""
-    return line.rpartition(b",")[2].strip() == b"%d" % size
+    return _listed_size(site, (Path(folder) / name).relative_to(site).as_posix()) == b"%d" % size
+
+
+@cache
+def _listed_size(site: Path, path: str) -> bytes:
+    start = _records(site).find(f"\n{path},".encode()) + 1
+    return _records(site)[start : _records(site).find(b"\n", start)].rpartition(b",")[2].strip() if start else b""
 
 
 @cache
 def _records(site: Path) -> bytes:
-    """Return the file lists of the parts' wheels in a site folder, joined."""
+    """Return the file lists of the parts' wheels in a site folder, joined; empty where there are none."""
     stems = {f"nvidia_{wheel}" for part in PARTS.values() for wheel in part.wheels}
     infos = sorted(site.glob("nvidia_cuda_*.dist-info"))
-    found = [info / "RECORD" for info in infos if info.name.partition("-")[0].removesuffix("_cu12") in stems]
-    return b"\n" + b"\n".join(path.read_bytes() for path in found if path.is_file()) if found else b""
+    found = [info / "RECORD" for info in infos if re.sub(r"(_cu\d+)?-.*", "", info.name) in stems]
+    return b"".join(b"\n" + path.read_bytes() for path in found if path.is_file())
 
 
-def distribution(path: Path, name: str) -> str:
-    """Return the version of an installed wheel beside a file of it (or in it); empty where there is none."""
+def distribution(path: Path, name: str) -> Path | None:
+    """Return the dist-info folder of the installed wheel of that name that a file below ``nvidia`` may be from."""
     site = _site(path)
-    infos = sorted(site.glob(f"{name}-*.dist-info")) if site is not None else []
-    return infos[0].name.removesuffix(".dist-info").rpartition("-")[2] if infos else ""
+    return next(iter(sorted(site.glob(f"{name}-*.dist-info"))), None) if site is not None else None
 
 
 def _site(path: Path) -> Path | None:
@@ -111,25 +106,33 @@ def _site(path: Path) -> Path | None:
     return next((parent.parent for parent in path.parents if parent.name == "nvidia"), None)
 
 
-def _wheel_version(folder: Path, part: Part, major: int) -> str:
-    return distribution(folder, f"nvidia_{part.wheels[0]}" if major >= 13 else f"nvidia_{part.wheels[1]}_cu{major}")
-
-
-def _other_version(folder: Path, part: Part) -> str:
-    """Return what conda or the toolkit's installer says, else a version macro with a digest of telling files."""
+def _packaged(folder: Path, part: Part, major: int) -> tuple[str, tuple[Path, ...]] | None:
+    """Return what a wheel, conda or the toolkit's installer says."""
+    wheel = f"nvidia_{part.wheels[0]}" if major >= 13 else f"nvidia_{part.wheels[1]}_cu{major}"
+    info = distribution(folder, wheel)
+    if info is not None:
+        return info.name.removesuffix(".dist-info").rpartition("-")[2], (info / "RECORD",)
     for parent in folder.parents:
         for listing in sorted(parent.glob(f"conda-meta/{part.conda}*.json")):
-            return str(_json(listing).get("version"))
+            return str(_json(listing).get("version")), (listing,)
         component = _json(parent / "version.json").get(part.component)
         if component:
-            return str(component["version"])
-    files = sorted({path for pattern in part.telling for path in folder.glob(pattern) if path.is_file()})
+            return str(component["version"]), (parent / "version.json",)
+        if parent.name in {"site-packages", "dist-packages"}:
+            break
+    return None
+
+
+def _copied(folder: Path, part: Part) -> tuple[str, tuple[Path, ...]]:
+    """Return a version macro's value, where the part has one, and a digest of the telling files."""
+    files = tuple(sorted({path for pattern in part.telling for path in folder.glob(pattern) if path.is_file()}))
     contents = [path.read_bytes() for path in files]
-    macro = next((match[1].decode() for text in contents if (match := _VERSION_MACRO.search(text))), "unknown")
-    return f"{macro}.{sha256(b''.join(sha256(text).digest() for text in contents)).hexdigest()[:16]}"
+    macros = [match[1].decode() for content in contents if (match := _VERSION_MACRO.search(content))]
+    digest = sha256(b"".join(sha256(content).digest() for content in contents)).hexdigest()[:16]
+    return ".".join([*macros[:1], digest]), files
 
 
-def _json(path: Path) -> dict[str, dict[str, str]]:
+def _json(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_bytes())
     except (OSError, ValueError):

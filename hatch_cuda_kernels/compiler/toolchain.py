@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.cuda_wheels import find_header_folders, preload
-from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.compiler.cuda_wheels import find_header_folders, library_version, preload
+from hatch_cuda_kernels.compiler.parts import PARTS, find_parts
+from hatch_cuda_kernels.compiler.toolkit_headers import HeaderMemo, other_headers
 from hatch_cuda_kernels.errors import ToolchainError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["HEADER_MARKERS", "Toolchain", "load_toolchain", "missing_nvrtc", "supported_numbers"]
+__all__ = ["Toolchain", "load_toolchain", "missing_nvrtc", "supported_numbers"]
 
 _INSTALL: Final = 'python3 -m pip install "hatch-cuda-kernels[jit]"'
 _PROBE: Final = b"// asks NVRTC which build it is: the PTX it writes says so in its head"
 _BUILD_LINE: Final = re.compile(rb"release (\d+)\.(\d+), V([0-9.]+)")
-
-#: Header packages whose version is part of the toolchain, by the file that shows that a folder holds them.
-_HEADER_PARTS: Final = {
-    "cccl": ("cuda/std/version", "cuda_cccl", "cuda_cccl"),
-    "crt": ("crt/host_config.h", "cuda_crt", "cuda_nvcc"),
-    "cudart": ("cuda_runtime.h", "cuda_runtime", "cuda_cudart"),
-}
-#: Files that show that a folder holds toolkit headers.
-HEADER_MARKERS: Final = tuple(marker for marker, *_ in _HEADER_PARTS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +32,10 @@ class Toolchain:
     """Such as ``cccl 13.0.85, crt 13.0.88, cudart 13.0.96``; empty when no toolkit headers are installed."""
     include_dirs: tuple[str, ...] = field(default=(), compare=False)
     """Where the headers are on this machine; not part of the toolchain's identity."""
+    nvjitlink: str = ""
+    """nvJitLink's version, as far as it is known without loading it."""
+    memo: HeaderMemo | None = field(default=None, compare=False, repr=False)
+    """What is remembered of headers that no version stands for."""
 
     @property
     def release(self) -> tuple[int, int]:
@@ -48,9 +43,22 @@ class Toolchain:
         major, minor, *_ = self.nvrtc.split(".")
         return int(major), int(minor)
 
+    def of_compile(self, outside: tuple[str, ...] | None, *, lto: bool) -> Toolchain:
+        """Return what has a part in one compile: what its key is made of and its images record.
+
+        ``outside`` are the headers it may take from the toolkit's folders, None when it does not search them. In the
+        result ``headers`` ends with a digest of those that no version stands for, and ``nvjitlink`` is empty unless it
+        finishes the compile, or where there is none.
+        """
+        others = other_headers(outside, self.include_dirs, self.memo) if outside is not None else ""
+        headers = ", ".join(filter(None, (self.headers, others and f"others {others}")))
+        nvjitlink = (self.nvjitlink or _loaded_nvjitlink()) if lto else ""
+        return Toolchain(self.nvrtc, headers, nvjitlink=nvjitlink)
+
     def to_json(self) -> dict[str, str]:
         """Return what the index and cache entries record."""
-        return {"nvrtc": self.nvrtc, "headers": self.headers}
+        recorded = {"nvrtc": self.nvrtc, "headers": self.headers}
+        return {**recorded, "nvjitlink": self.nvjitlink} if self.nvjitlink else recorded
 
 
 @cache
@@ -62,7 +70,8 @@ def load_toolchain() -> Toolchain:
     version = _nvrtc_version()
     major = int(version.split(".")[0])
     folders = tuple(str(folder) for folder in _header_folders(major))
-    return Toolchain(version, ", ".join(sorted(_header_versions(folders, major))), folders)
+    headers = ", ".join(f"{part.name} {part.version}" for part in find_parts(folders, major))
+    return Toolchain(version, headers, folders, library_version("nvJitLink"))
 
 
 def missing_nvrtc(cause: object) -> ToolchainError:
@@ -72,10 +81,10 @@ def missing_nvrtc(cause: object) -> ToolchainError:
 
 def _nvrtc_version() -> str:
     """Read NVRTC's build from the head of an empty program's PTX; ``nvrtcVersion`` leaves the build number out."""
-    from cuda.bindings import nvrtc  # noqa: PLC0415 - loads the library
-
     preload("nvrtc")
     try:
+        from cuda.bindings import nvrtc  # noqa: PLC0415 - loads the library
+
         _, program = nvrtc.nvrtcCreateProgram(_PROBE, b"probe.cu", 0, [], [])
     except Exception as error:  # pathfinder and the bindings raise several types for a missing library
         raise missing_nvrtc(type(error).__name__) from error
@@ -92,9 +101,9 @@ def _nvrtc_version() -> str:
 def _header_folders(major: int) -> Iterator[Path]:
     """Yield the folders with the toolkit's headers, each once: from wheels, else as cuda.pathfinder finds them."""
     folders = list(find_header_folders())
-    for part, (marker, *_) in _HEADER_PARTS.items():
-        if not any((folder / marker).is_file() for folder in folders):
-            folders += _system_folders(part)
+    for name, part in PARTS.items():
+        if not any((folder / part.marker).is_file() for folder in folders):
+            folders += _system_folders(name)
     # A toolkit of another major beside this NVRTC (a system CUDA 12 with the CUDA 13 wheels) would not compile.
     yield from dict.fromkeys(folder for folder in folders if _major_of(folder) in {major, None})
 
@@ -115,28 +124,15 @@ def _major_of(folder: Path) -> int | None:
     return int(match[1]) // 1000 if match else None
 
 
-def _header_versions(folders: tuple[str, ...], major: int) -> Iterator[str]:
-    for part, (marker, wheel, component) in _HEADER_PARTS.items():
-        for folder in folders:
-            if (Path(folder) / marker).is_file():
-                package = f"nvidia_{wheel}" if major >= 13 else f"nvidia_{wheel}_cu{major}"
-                yield f"{part} {_version_of(Path(folder), marker, package, component)}"
-                break
+@cache
+def _loaded_nvjitlink() -> str:
+    """Return the release of the nvJitLink that no wheel brought, empty when there is none."""
+    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # noqa: PLC0415 - another 117 MB library
 
-
-def _version_of(folder: Path, marker: str, package: str, component: str) -> str:
-    """Return a header package's version: the wheel's, else the toolkit's version.json, else a digest of the marker."""
-    for parent in folder.parents:
-        for info in sorted(parent.glob(f"{package}-*.dist-info")):
-            return info.name.removesuffix(".dist-info").rsplit("-", 1)[1]
-        listing = parent / "version.json"
-        if listing.is_file():
-            data = json.loads(listing.read_text())
-            if component in data:
-                return str(data[component]["version"])
-        if parent.name in {"site-packages", "dist-packages"}:
-            break
-    return sha256((folder / marker).read_bytes()).hexdigest()[:16]
+    try:
+        return ".".join(map(str, nvjitlink_version()))
+    except ToolchainError:
+        return ""
 
 
 @cache

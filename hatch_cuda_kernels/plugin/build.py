@@ -12,7 +12,7 @@ from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.compiler.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import BuildError, CompileError
 from hatch_cuda_kernels.plugin.built import BuiltModule
-from hatch_cuda_kernels.plugin.plan import PlannedModule, make_plan
+from hatch_cuda_kernels.plugin.plan import ImageId, PlannedModule, job_images, make_plan
 from hatch_cuda_kernels.plugin.pool import compile_all
 from hatch_cuda_kernels.plugin.release import check_release
 from hatch_cuda_kernels.plugin.store_writer import check_replaceable, write_store
@@ -71,13 +71,14 @@ def build_store(
     plan = make_plan(manifest)
     warnings = check_release(manifest)
     cache, toolchain = open_cache(), load_toolchain()
-    entries = find_fresh(plan, cache, toolchain)
-    jobs = [job for planned in plan for job in missing_jobs(planned, entries, toolchain)]
-    compiled = _compile_missing(jobs, manifest, cache, _Run(workers, progress, warnings))
+    keys = planned_keys(plan, toolchain)
+    entries = find_fresh(keys, cache)
+    known = {image for image, key in keys.items() if key in entries}
+    missing = [job for planned in plan for job in planned.jobs if not known.issuperset(job_images(job))]
+    compiled = _compile_missing(missing, manifest, cache, _Run(workers, progress, warnings))
     entries |= compiled
     modules = tuple(
-        BuiltModule.of(planned, [entries[key] for key in planned_keys(planned, toolchain)], toolchain)
-        for planned in plan
+        BuiltModule.of(planned, [entries[keys[image]] for image in planned.images], toolchain) for planned in plan
     )
     _check(modules, manifest)
     write_store(out, modules, root=manifest.root, editable=_editable(manifest, out) if editable else None)
@@ -89,20 +90,16 @@ def build_store(
     )
 
 
-def planned_keys(planned: PlannedModule, toolchain: Toolchain) -> list[str]:
-    """Return the key of every image of a module, in the plan's order."""
-    return [job.key(kind, toolchain) for job in planned.jobs for kind in job.kinds]
+def planned_keys(plan: tuple[PlannedModule, ...], toolchain: Toolchain) -> dict[ImageId, str]:
+    """Return the key of every planned image."""
+    jobs = (job for planned in plan for job in planned.jobs)
+    return {image: job.key(image.kind, toolchain) for job in jobs for image in job_images(job)}
 
 
-def find_fresh(plan: tuple[PlannedModule, ...], cache: DiskCache, toolchain: Toolchain) -> dict[str, Entry]:
+def find_fresh(keys: dict[ImageId, str], cache: DiskCache) -> dict[str, Entry]:
     """Return the planned images that the disk cache holds already, by key."""
-    found = ((key, cache.get(key)) for planned in plan for key in planned_keys(planned, toolchain))
+    found = ((key, cache.get(key)) for key in keys.values())
     return {key: entry for key, entry in found if entry is not None}
-
-
-def missing_jobs(planned: PlannedModule, entries: dict[str, Entry], toolchain: Toolchain) -> list[CompileJob]:
-    """Return the jobs of a module of which an image is missing."""
-    return [job for job in planned.jobs if any(job.key(kind, toolchain) not in entries for kind in job.kinds)]
 
 
 @dataclass(frozen=True, slots=True)

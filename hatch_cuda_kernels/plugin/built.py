@@ -35,14 +35,15 @@ class BuiltModule:
         """
         job = planned.jobs[0]
         spelled = {normalize_name(name): name for name in (*job.names, *job.globals)}
-        known = replace(toolchain, headers=toolchain.headers if job.uses_toolkit_headers else "").to_json()
+        known = job.toolchain(toolchain)
+        known = known if job.uses_toolkit_headers else replace(known, headers="")
         adopted = (
             replace(
                 entry,
                 module=planned.module.name,
                 kernels=tuple(_respell(entry.kernels, spelled)),
                 globals=tuple(_respell(entry.globals, spelled)),
-                toolchain=known,
+                toolchain=known.to_json(),
             )
             for entry in entries
         )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.compiler.headers import Closure, read_closure
 from hatch_cuda_kernels.compiler.job import CompileJob
+from hatch_cuda_kernels.compiler.project_files import ProjectFiles
 from hatch_cuda_kernels.errors import InputError, ManifestError
 
 if TYPE_CHECKING:
@@ -16,7 +17,15 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.plugin.manifest import Manifest, Module
 
-__all__ = ["PlannedModule", "image_kind", "make_plan", "module_jobs", "read_sources"]
+__all__ = ["ImageId", "PlannedModule", "image_kind", "job_images", "make_plan", "module_jobs", "read_sources"]
+
+
+class ImageId(NamedTuple):
+    """What one image of a plan is called."""
+
+    module: str
+    arch: SmArch
+    kind: Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,21 +36,38 @@ class PlannedModule:
     closure: Closure
     jobs: tuple[CompileJob, ...]
 
+    @property
+    def images(self) -> tuple[ImageId, ...]:
+        """Every image the jobs give, in order."""
+        return tuple(image for job in self.jobs for image in job_images(job))
+
 
 def make_plan(manifest: Manifest) -> tuple[PlannedModule, ...]:
     """Read the sources and return the plan, ordered by module. Raises ManifestError naming every unreadable source."""
     closures = read_sources(manifest)
-    return tuple(
-        PlannedModule(
-            module=module, closure=closures[module.name], jobs=tuple(module_jobs(module, closures[module.name]))
-        )
-        for module in manifest.modules
-    )
+    plan, problems = [], []
+    for module in manifest.modules:
+        closure = closures[module.name]
+        try:
+            jobs = tuple(module_jobs(module, closure))
+        except InputError as error:
+            problems.append(f"{module.where}: {error}")
+        else:
+            plan.append(PlannedModule(module=module, closure=closure, jobs=jobs))
+    if problems:
+        raise ManifestError(problems)
+    return tuple(plan)
+
+
+def job_images(job: CompileJob) -> list[ImageId]:
+    """Return what a job's images are called, in the order of its kinds."""
+    return [ImageId(job.module, job.image_arch(kind), kind) for kind in job.kinds]
 
 
 def read_sources(manifest: Manifest) -> dict[str, Closure]:
     """Return each module's source with its header closure. Raises ManifestError with all problems."""
     closures, problems = {}, []
+    project = ProjectFiles(manifest.root)
     for module in manifest.modules:
         if module.front_end != "per-arch":
             problems.append(f"{module.where}: front_end '{module.front_end}' is not supported yet; leave it out")
@@ -52,6 +78,7 @@ def read_sources(manifest: Manifest) -> dict[str, Closure]:
                 include=_existing(manifest.root, module.options.include),
                 headers=module.headers,
                 pre_include=module.options.pre_include,
+                project=project,
             )
         except InputError as error:
             problems.append(f"{module.where}: {error}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.errors import CompileError
@@ -30,6 +31,7 @@ _LIGHT_SECONDS: Final = 0.06
 _INSTANCE_SECONDS: Final = 0.01
 #: Peak memory of one worker with CUB-like sources.
 _WORKER_BYTES: Final = 450 << 20
+_TICK_SECONDS: Final = 0.1
 
 
 def compile_all(
@@ -91,13 +93,26 @@ def _run(jobs: Sequence[CompileJob], count: int, compiler: WorkerPool | _ThisPro
     executor = ThreadPoolExecutor(count)
     try:
         futures = {executor.submit(compiler.compile, job): job for job in jobs}
-        for future in as_completed(futures):
+        done: SimpleQueue[Future[Compiled]] = SimpleQueue()
+        for future in futures:
+            future.add_done_callback(done.put)
+        for _ in futures:
+            future = _next(done)
             yield futures[future], _outcome(future)
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
         compiler.kill()
         executor.shutdown(wait=True)
         compiler.close()
+
+
+def _next(done: SimpleQueue[Future[Compiled]]) -> Future[Compiled]:
+    """Wait in short turns: NVRTC leaves SIGINT such that a wait goes on after it, and Ctrl-C would wait for the end."""
+    while True:
+        try:
+            return done.get(timeout=_TICK_SECONDS)
+        except Empty:
+            continue
 
 
 def _outcome(future: Future[Compiled]) -> Compiled | Exception:

@@ -50,7 +50,7 @@ def _advice(device: ComputeCapability, images: Sequence[ImageRecord]) -> str:
         return f"take it out of 'supports:': no CUDA release known here compiles {archs[-1]}"
     if any(image.arch == arch for image in images):
         return f"compile it for {arch} too, or take {device} out of 'supports:'"
-    release = "" if _release_major(arch) == 13 else ' and write cuda: "12.9"'
+    release = "" if _release_major(arch) == 13 else ', with cuda: "12.9"'
     return f"add {arch} to the module's 'arches:'{release}"
 
 

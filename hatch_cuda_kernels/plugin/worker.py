@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["WorkerDiedError", "WorkerPool", "serve"]
 
-#: Ctrl-C is the parent's business. The parent's path finds what it found, as in pip's build environment.
+#: The parent's path finds what it found, as in pip's build environment. Ctrl-C is the parent's business: POSIX keeps it
+#: from another process group, also while Python starts; Windows does not.
 _START: Final = """\
 import signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -63,7 +64,7 @@ class WorkerPool:
         """Wait for the killed workers. No thread may be compiling any more."""
         for worker in self._workers:
             with contextlib.suppress(OSError), worker.process:
-                """Leaving closes the pipes, of which one may be broken with a job half written."""
+                pass  # leaving closes the pipes, one of which may be broken with a job half written
 
     def _take(self) -> _Worker:
         with self._lock:
@@ -81,7 +82,8 @@ class _Worker:
 
     def __init__(self) -> None:
         command = [sys.executable, "-P", "-c", _START, *sys.path]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - ourselves
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, process_group=0)  # noqa: S603 - ourselves
 
     def compile(self, job: CompileJob) -> Compiled | Exception:
         """Return what a job gave there. Raises WorkerDiedError."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import cached_property
 from operator import index
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -89,7 +89,7 @@ class Kernel:
             configs = self._configs[key]
         except (KeyError, TypeError):  # TypeError: a list among the sizes
             configs = self._make_configs(*key)
-        self._launch(configs, None if stream is None else stream_address(stream), *args)
+        self._bind(configs, None if stream is None else stream_address(stream))(*args)
 
     def get_global(self, name: str) -> GlobalVariable:
         """Return a ``__constant__`` or ``__device__`` variable of the image this kernel is in.
@@ -129,7 +129,7 @@ class Kernel:
         raise DriverError(f"launching {self.name}", int(status), status.name)
 
     @cached_property
-    def _launch(self) -> Callable[..., None]:
+    def _bind(self) -> Callable[[Configs, int | None], Callable[..., None]]:
         from hatch_cuda_kernels.runtime.arguments import Signature  # noqa: PLC0415 - a kernel is loaded before launched
         from hatch_cuda_kernels.runtime.launch import make_launch  # noqa: PLC0415
 
@@ -143,7 +143,7 @@ class Kernel:
         grid, block, *rest = launch
         stream = rest[1] if len(rest) == 2 else None
         configs = self._make_configs(grid, block, rest[0] if rest else 0, None, False)
-        function = partial(self._launch, configs, None if stream is None else stream_address(stream))
+        function = self._bind(configs, None if stream is None else stream_address(stream))
         if stream is None or isinstance(stream, int):  # another stream may change its address, or die
             _remember(self._shapes, launch, function)
         return function

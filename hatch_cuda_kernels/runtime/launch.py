@@ -2,26 +2,29 @@
 
 For ``(f32, ptr, u64)`` it reads as below. What struct rejects takes a slower path that converts or explains.
 
-    def launch(configs, stream, *args):
-        if context_id(current)[1] != loaded_for:
-            check_context()
-        slot = pop()  # or a new one
-        try:
-            a0, a1, a2 = args
-            pack(
-                slot.buffer, 0,
-                a0 if a0.__class__ in plain else p0(a0),
-                a1.data_ptr() if a1.__class__ is tensor and a1.is_cuda else readers[a1.__class__](a1),
-                a2 if a2.__class__ in plain else p2(a2),
-            )
-        except rejected:
-            repack(slot.buffer, args)
-        if stream is None:
-            stream = torch_stream(ordinal) if a1.__class__ is tensor else current_stream(args, ordinal)
-        status = cu_launch(configs[stream], handle, 0, slot.extra)[0]
-        push(slot)
-        if status is not success:
-            fail(status)
+    def bind(configs, stated_stream):
+        def launch(a0=missing, a1=missing, a2=missing, *more):
+            if context_id(current)[1] != loaded_for:
+                check_context()
+            slot = pop()  # or a new one
+            try:
+                pack(
+                    slot.buffer, 0,
+                    a0 if a0.__class__ is float or a0.__class__ in plain else p0(a0),
+                    data_ptr(a1) if a1.__class__ is tensor and a1.is_cuda else readers[a1.__class__](a1),
+                    a2 if a2.__class__ in plain else p2(a2),
+                    *more,
+                )
+            except rejected:
+                repack(slot.buffer, (a0, a1, a2, *more))
+            stream = stated_stream
+            if stream is None:
+                stream = torch_stream(ordinal) if a1.__class__ is tensor else current_stream((a0, a1, a2), ordinal)
+            status = cu_launch(configs[stream], handle, 0, slot.extra)[0]
+            push(slot)
+            if status is not success:
+                fail(status)
+        return launch
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ from hatch_cuda_kernels.runtime.attributes import launch_config
 from hatch_cuda_kernels.runtime.streams import current_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from hatch_cuda_kernels.runtime.arguments import Signature
     from hatch_cuda_kernels.runtime.kernel import Kernel
@@ -46,25 +49,28 @@ if TYPE_CHECKING:
 __all__ = ["Configs", "make_launch"]
 
 _TEMPLATE: Final = """
-def launch(configs, stream, *args):
-    if context_id(current)[1] != loaded_for:
-        check_context()
-    try:
-        slot = pop()
-    except IndexError:
-        slot = new_slot(size)
-    try:
-        {unpack}
-        pack(slot.buffer, 0{values})
-    except rejected:
-        repack(slot.buffer, args)
-    if stream is None:
-        stream = {stream}
-    status = cu_launch(configs[stream], handle, 0, slot.extra)[0]
-    push(slot)
-    if status is not success:
-        fail(status)
+def bind(configs, stated_stream):
+    def launch({parameters}*more):
+        if context_id(current)[1] != loaded_for:
+            check_context()
+        try:
+            slot = pop()
+        except IndexError:
+            slot = new_slot(size)
+        try:
+            pack(slot.buffer, 0, {values}*more)
+        except rejected:
+            repack(slot.buffer, ({names}*more,))
+        stream = stated_stream
+        if stream is None:
+            stream = {stream}
+        status = cu_launch(configs[stream], handle, 0, slot.extra)[0]
+        push(slot)
+        if status is not success:
+            fail(status)
+    return launch
 """
+_MISSING: Final = object()
 #: Streams whose configuration is remembered for one shape; programs that make streams without end start over.
 _MAX_STREAMS: Final = 64
 
@@ -94,11 +100,12 @@ class Configs(dict[int, Any]):
 
 def make_launch(
     kernel: Kernel, signature: Signature, *, check_context: Callable[[], None], fail: Callable[[Any], None]
-) -> Callable[..., None]:
-    """Return ``launch(configs, stream, *args)`` for a loaded kernel; None for a stream is the caller's current one.
+) -> Callable[[Configs, int | None], Callable[..., None]]:
+    """Return ``bind(configs, stream)``, which gives the function that launches a loaded kernel with its arguments.
 
-    It raises ArgumentError, and what ``check_context`` (called in another context) and ``fail`` raise. A buffer belongs
-    to one launch at a time, because the bindings release the GIL during the call.
+    None for a stream is the caller's current one. The function raises ArgumentError, and what ``check_context`` (called
+    in another context) and ``fail`` raise. A buffer belongs to one launch at a time, because the bindings release the
+    GIL during the call.
     """
     driver = cuda()
     # A process that imports torch after this launch function was made takes the general path, which is right as well.
@@ -118,7 +125,9 @@ def make_launch(
         "repack": _repacker(signature),
         "plain": PLAIN_NUMBERS,
         "readers": ADDRESS_READERS,
+        "missing": _MISSING,
         "tensor": getattr(torch, "Tensor", None),
+        "data_ptr": torch and torch.Tensor.data_ptr,
         "torch_stream": torch and torch._C._cuda_getCurrentRawStream,  # noqa: SLF001 - see streams
         "current_stream": current_stream,
         "ordinal": kernel.ordinal,
@@ -129,33 +138,39 @@ def make_launch(
     }
     names |= {f"p{index}": preparer(param) for index, param in enumerate(signature.params)}
     exec(_source(signature), names)  # noqa: S102 - the text is made of positions only, see _source
-    return names["launch"]  # type: ignore[no-any-return]
+    return names["bind"]  # type: ignore[no-any-return]
 
 
 def _source(signature: Signature) -> str:
     """Fill the template in. Nothing of the kernel but its parameters' positions and types gets into the text."""
+    names = [f"a{index}" for index in range(len(signature.params))]
     pointers = signature.pointers
-    values = [_value(index, is_pointer=index in pointers) for index in range(len(signature.params))]
-    names = "".join(f"a{index}, " for index in range(len(signature.params)))
-    others = "current_stream(args, ordinal)"
+    others = f"current_stream(({_listed(names)}), ordinal)"
     return _TEMPLATE.format(
-        unpack=f"{names}= args" if names else "() = args",
-        values="".join(f", {value}" for value in values),
+        parameters=_listed(f"{name}=missing" for name in names),
+        values=_listed(_value(index, param, signature) for index, param in enumerate(signature.params)),
+        names=_listed(names),
         stream=f"torch_stream(ordinal) if a{pointers[0]}.__class__ is tensor else {others}" if pointers else others,
     )
 
 
-def _value(index: int, *, is_pointer: bool) -> str:
+def _listed(items: Iterable[str]) -> str:
+    return "".join(f"{item}, " for item in items)
+
+
+def _value(index: int, param: str, signature: Signature) -> str:
     name = f"a{index}"
-    if is_pointer:
+    if index in signature.pointers:
         return (
-            f"{name}.data_ptr() if {name}.__class__ is tensor and {name}.is_cuda else readers[{name}.__class__]({name})"
+            f"data_ptr({name}) if {name}.__class__ is tensor and {name}.is_cuda else readers[{name}.__class__]({name})"
         )
-    return f"{name} if {name}.__class__ in plain else p{index}({name})"
+    usual = f"{name}.__class__ is float or " if param in {"f32", "f64"} else ""
+    return f"{name} if {usual}{name}.__class__ in plain else p{index}({name})"
 
 
 def _repacker(signature: Signature) -> Callable[[Any, Sequence[Any]], None]:
     def repack(buffer: Any, args: Sequence[Any]) -> None:  # noqa: ANN401 - a ctypes buffer
-        signature.layout.pack_into(buffer, 0, *signature.convert(args))
+        given = [arg for arg in args if arg is not _MISSING]
+        signature.layout.pack_into(buffer, 0, *signature.convert(given))
 
     return repack

@@ -1,0 +1,147 @@
+"""What other processes do to a cache: ``python cache_worker.py FUNCTION ARGUMENTS``, both told by ``cache_processes``."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from cache_entries import entry_of, folder_of, key_of, reopen, total_bytes
+
+from hatch_cuda_kernels.errors import CompileError
+
+
+def make(path, numbers, log, seconds=0.0, threads=1, **settings):
+    """Ask for keys; return by number whether each was made here. A make takes a while and is noted in a log."""
+    cache = reopen(Path(path), **settings)
+    made = {}
+
+    def compile_now(number):
+        with open(log, "a") as file:
+            file.write(f"{number}\n")
+        time.sleep(seconds)
+        return entry_of(number)
+
+    def ask():
+        for number in numbers:
+            entry, here = cache.get_or_make(key_of(number), lambda: compile_now(number))  # noqa: B023
+            assert entry == entry_of(number)
+            made[number] = made.get(number, False) or here
+
+    with ThreadPoolExecutor(threads) as pool:
+        for asking in [pool.submit(ask) for _ in range(threads)]:
+            asking.result()
+    return made
+
+
+def fail(path, log, seconds=0.0, **settings):
+    """Ask for a key whose compile fails, and return the error's parts."""
+
+    def compile_now():
+        with open(log, "a") as file:
+            file.write("tried\n")
+        time.sleep(seconds)
+        raise CompileError("m", "sm_90", "it failed", log="line 1\nline 2", flags=["-O3"], bad_names=["k<int>"])
+
+    try:
+        reopen(Path(path), **settings).get_or_make(key_of(0), compile_now)
+    except CompileError as error:
+        return [error.module, error.arch, error.message, error.log, error.flags, error.bad_names]
+    return None
+
+
+def put(path, numbers, **settings):
+    """Put entries, each by a cache that knows nothing, and return whether all are on disk."""
+    return all(reopen(Path(path), **settings).put(entry_of(number)) for number in numbers)
+
+
+def churn(path, numbers, until, max_bytes):
+    """Put entries over and over until a file appears; return how many rounds."""
+    rounds = 0
+    while not os.path.exists(until) or rounds < 2:
+        for number in numbers:
+            assert reopen(Path(path), max_bytes).put(entry_of(number))
+        rounds += 1
+    return rounds
+
+
+def read(path, numbers, until):
+    """Read entries over and over until a file appears; return hits and misses. Wrong bytes fail."""
+    path, found = Path(path), {True: 0, False: 0}
+    while not os.path.exists(until):
+        for number in numbers:
+            entry = reopen(path).get(key_of(number))
+            assert entry in (None, entry_of(number))
+            found[entry is not None] += 1
+    return [found[True], found[False]]
+
+
+def prune(path, until):
+    """Empty the cache over and over, one way and the other, until a file appears; return how many rounds."""
+    rounds = 0
+    while not os.path.exists(until):
+        reopen(Path(path)).prune(rounds % 3 * 1500)
+        reopen(Path(path)).clear() if rounds % 10 == 0 else None
+        rounds += 1
+    return rounds
+
+
+def fill(path, count):
+    """Put more than the disk takes; return warnings, entries on disk, and whether all goes on once there is room."""
+    path, size = Path(path), 8000
+    cache = reopen(path, 1 << 30)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        on_disk = [cache.put(entry_of(number, size)) for number in range(count)]
+        remembered = all(cache.get(key_of(number)) == entry_of(number, size) for number in range(count))
+        whole = all(
+            (reopen(path).get(key_of(number)) == entry_of(number, size)) == there
+            for number, there in enumerate(on_disk)
+        )
+        reopen(path).prune(0)
+        again = cache.put(entry_of(count, size)) and reopen(path).get(key_of(count)) is not None
+    return {
+        "warnings": [str(warning.message) for warning in caught],
+        "on disk": sum(on_disk),
+        "remembered": remembered,
+        "whole": whole,
+        "again": again,
+    }
+
+
+def read_only(path):
+    """Use a cache whose file system turns read-only; return warnings and what each call answered."""
+    path = Path(path)
+    reopen(path).put(entry_of(0))
+    reopen(path).put(entry_of(1))
+    folder = folder_of(path, 1)
+    (folder / "image.cubin").write_bytes(b"damaged")
+    subprocess.run(["mount", "-o", "remount,ro", str(path.parent)], check=True)
+    before = total_bytes(path)
+    cache = reopen(path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        answers = {
+            "hit": cache.get(key_of(0)) == entry_of(0),
+            "damaged": cache.get(key_of(1)) is None,
+            "put": cache.put(entry_of(2)),
+            "made": cache.get_or_make(key_of(3), lambda: entry_of(3))[1],
+            "made again": cache.get_or_make(key_of(3), lambda: entry_of(3))[1],
+            "writable": cache.info().writable,
+            "entries": len(list(cache.entries())),
+            "pruned to": cache.prune(0),
+            "cleared": cache.clear(),
+        }
+    return answers | {"warnings": [str(warning.message) for warning in caught], "same": total_bytes(path) == before}
+
+
+if __name__ == "__main__":
+    _, name, text = sys.argv
+    print("ready", flush=True)
+    sys.stdin.readline()
+    print(json.dumps(globals()[name](**json.loads(text))))

@@ -1,0 +1,194 @@
+"""One compile for each key: threads, processes, holders that die or fail, locks that do not work."""
+
+from __future__ import annotations
+
+import errno
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import filelock
+import pytest
+from cache_entries import entry_of, folder_of, key_of, reopen
+from cache_processes import Worker, run_together
+
+from hatch_cuda_kernels.errors import CompileError
+
+ERROR = ["m", "sm_90", "it failed", "line 1\nline 2", ["-O3"], ["k<int>"]]
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Return a cache folder that does not exist yet."""
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Return a file that compiles are noted in."""
+    file = tmp_path / "log"
+    file.touch()
+    return file
+
+
+def wait_for_line(log):
+    """Wait until the first compile has begun."""
+    deadline = time.monotonic() + 30
+    while not log.read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_of_many_processes_one_compiles(path, log):
+    """Eight processes ask for one key at once: one makes it, and all have its bytes."""
+    workers = [Worker("make", path=path, numbers=[0], log=log, seconds=0.3) for _ in range(8)]
+    made = run_together(*workers)
+    assert log.read_text() == "0\n"
+    assert sorted(answer["0"] for answer in made) == [False] * 7 + [True]
+
+
+def test_of_many_keys_each_is_compiled_once(path, log):
+    """Six processes of two threads ask for the same ten keys in different orders: ten compiles."""
+    orders = [[(start + step) % 10 for step in range(10)] for start in (0, 0, 3, 3, 7, 7)]
+    run_together(*(Worker("make", path=path, numbers=order, log=log, seconds=0.02, threads=2) for order in orders))
+    assert sorted(map(int, log.read_text().split())) == list(range(10))
+
+
+@pytest.mark.parametrize("place", ["on disk", "in memory"])
+def test_of_many_threads_one_compiles(path, place):
+    """Eight threads ask at once, of one cache or of one that has no folder: one makes the image."""
+    cache, made = reopen(path if place == "on disk" else None), []
+    start = threading.Barrier(8)
+
+    def ask():
+        start.wait()
+        return cache.get_or_make(key_of(0), lambda: made.append(time.sleep(0.1)) or entry_of(0))
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = [answer.result() for answer in [pool.submit(ask) for _ in range(8)]]
+    assert len(made) == 1
+    assert all(entry == entry_of(0) for entry, _ in answers)
+    assert sorted(here for _, here in answers) == [False] * 7 + [True]
+
+
+def test_a_holder_that_is_killed_releases_the_others(path, log):
+    """The process that compiles is killed: one of those waiting compiles, the other uses that."""
+    holder = Worker("make", path=path, numbers=[0], log=log, seconds=60).wait_ready().go()
+    wait_for_line(log)
+    waiting = [Worker("make", path=path, numbers=[0], log=log, seconds=0.1).wait_ready().go() for _ in range(2)]
+    time.sleep(0.2)
+    assert log.read_text() == "0\n"
+    holder.kill()
+    assert sorted(worker.result()["0"] for worker in waiting) == [False, True]
+    assert log.read_text() == "0\n0\n"
+
+
+def test_a_failed_compile_fails_those_that_waited_for_it(path, log):
+    """Four processes wait for a compile that fails: all raise its error, log and all, and it ran once."""
+    assert run_together(*(Worker("fail", path=path, log=log, seconds=0.5) for _ in range(4))) == [ERROR] * 4
+    assert log.read_text() == "tried\n"
+
+
+def test_a_later_process_tries_again(path, log):
+    """A failure is not kept for who asks later, however the clocks stand."""
+    assert run_together(Worker("fail", path=path, log=log)) == [ERROR]
+    assert run_together(Worker("make", path=path, numbers=[0], log=log)) == [{"0": True}]
+
+
+@pytest.mark.parametrize("place", ["on disk", "in memory"])
+def test_a_failed_compile_fails_the_threads_that_waited(path, place):
+    """Threads that wait for a compile that fails raise its error, each its own, and the next one tries again."""
+    cache, tried, start = reopen(path if place == "on disk" else None), [], threading.Barrier(4)
+
+    def fail():
+        tried.append(time.sleep(0.1))
+        raise CompileError("m", "sm_90", "it failed", log="line 1")
+
+    def ask():
+        start.wait()
+        with pytest.raises(CompileError, match="line 1") as caught:
+            cache.get_or_make(key_of(0), fail)
+        return caught.value
+
+    with ThreadPoolExecutor(4) as pool:
+        errors = [answer.result() for answer in [pool.submit(ask) for _ in range(4)]]
+    assert len(tried) == 1
+    assert len(set(map(id, errors))) == 4
+    assert cache.get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
+
+
+def test_other_errors_stay_where_they_happen(path):
+    """What is no CompileError is raised here and does not bind anybody else."""
+    cache = reopen(path)
+    with pytest.raises(ZeroDivisionError):
+        cache.get_or_make(key_of(0), lambda: 1 // 0)
+    assert cache.get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
+
+
+def test_who_waits_too_long_compiles_alone(path, log):
+    """A compile that hangs holds the others up for the timeout and no longer."""
+    holder = Worker("make", path=path, numbers=[0], log=log, seconds=60).wait_ready().go()
+    wait_for_line(log)
+    start = time.monotonic()
+    assert reopen(path, lock_seconds=0.3).get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
+    assert 0.3 <= time.monotonic() - start < 10
+    holder.kill()
+
+
+def test_threads_wait_no_longer_than_the_timeout_either(path):
+    """A thread that hangs in a compile holds another thread up for the timeout and no longer."""
+    cache, begun, done = reopen(path, lock_seconds=0.2), threading.Event(), threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        hanging = pool.submit(
+            cache.get_or_make, key_of(0), lambda: begun.set() or done.wait(30) and entry_of(0)
+        )  # fmt: skip
+        begun.wait()
+        assert cache.get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
+        done.set()
+        assert hanging.result()[0] == entry_of(0)
+
+
+def test_who_waits_takes_the_image_as_soon_as_it_is_there(path, log):
+    """An image that arrives by another way (an import, say) ends the wait for a compile that hangs."""
+    holder = Worker("make", path=path, numbers=[0], log=log, seconds=60).wait_ready().go()
+    wait_for_line(log)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(reopen(path).get_or_make, key_of(0), lambda: pytest.fail("compiled"))
+        time.sleep(0.1)
+        reopen(path).put(entry_of(0))
+        assert waiting.result(30) == (entry_of(0), False)
+    holder.kill()
+
+
+BROKEN_LOCKS = {
+    "not supported": OSError(errno.ENOSYS, "flock"),
+    "no locks on this NFS": OSError(errno.ENOLCK, "flock"),
+    "stale handle": OSError(errno.ESTALE, "flock"),
+    "not implemented": NotImplementedError("no flock"),
+    "held by this thread": RuntimeError("Deadlock"),
+}
+
+
+@pytest.mark.parametrize("error", BROKEN_LOCKS.values(), ids=BROKEN_LOCKS.keys())
+def test_without_locks_all_goes_on(path, monkeypatch, error):
+    """Where locking fails, an image is made and kept all the same."""
+
+    def acquire(*_, **__):
+        raise error
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", acquire)
+    assert reopen(path).get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
+    assert reopen(path).get(key_of(0)) == entry_of(0)
+
+
+def test_a_lock_that_cannot_be_released_loses_nothing(path, monkeypatch):
+    """An error from the unlock, as some network file systems give, does not reach who asked for an image."""
+    release = filelock.FileLock.release
+
+    def fail(self, *arguments, **settings):
+        release(self, *arguments, **settings)
+        raise OSError(errno.EIO, "flock")
+
+    monkeypatch.setattr(filelock.FileLock, "release", fail)
+    assert reopen(path).get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
+    assert folder_of(path, 0).is_dir()

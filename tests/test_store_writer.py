@@ -1,0 +1,106 @@
+"""Writing a store: nobody's files are lost, what was compiled is what is shipped, all or nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hatch_cuda_kernels.errors import BuildError, InputError
+from hatch_cuda_kernels.plugin.build import build_store
+from hatch_cuda_kernels.plugin.manifest import load_manifest
+from hatch_cuda_kernels.plugin.store_writer import check_replaceable
+
+ONE = "{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}"
+
+
+def build(root, out, **options):
+    """Build a project's manifest."""
+    return build_store(load_manifest(root / "kernels.yaml"), out, **options)
+
+
+def files(folder):
+    """Return every file below a folder with its bytes."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_folder_with_other_files_is_never_replaced(make_project, tmp_path, fresh_cache):
+    """A mistyped --out is an error before anything is compiled, and the folder keeps what it has."""
+    out = tmp_path / "thesis"
+    (out / "chapter").mkdir(parents=True)
+    (out / "chapter" / "one.txt").write_text("years of work")
+    with pytest.raises(InputError, match=r"thesis is not a kernel store: it has files, but no kernels.tsv"):
+        build(make_project(ONE), out)
+    assert files(out) == {"chapter/one.txt": b"years of work"}
+    assert not fresh_cache.exists()
+
+
+def test_a_file_is_no_folder(tmp_path):
+    """A file where the store should be is named."""
+    (tmp_path / "out").write_text("")
+    with pytest.raises(InputError, match="out cannot hold a kernel store: Not a directory"):
+        check_replaceable(tmp_path / "out")
+
+
+def test_empty_folders_and_stores_are_replaced(make_project, tmp_path):
+    """An empty folder becomes a store, and a store the next one."""
+    (tmp_path / "out").mkdir()
+    root = make_project(ONE)
+    for _ in range(2):
+        build(root, tmp_path / "out")
+        assert "a/a.sm_90.cubin" in files(tmp_path / "out")
+
+
+class Editor:
+    """A progress display that edits a file when the compiles start."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def start(self, total):
+        """Edit."""
+        self.path.write_text(self.path.read_text() + "// edited\n")
+
+    def done(self, job, seconds):
+        """Do nothing."""
+
+    def finish(self):
+        """Do nothing."""
+
+
+@pytest.mark.parametrize("name", ["saxpy.cu", "h.h"])
+def test_a_source_that_changes_meanwhile_fails_the_build(make_project, tmp_path, fresh_cache, name):
+    """The store never ships a source that its images were not compiled from."""
+    root = make_project(ONE, **{"h.h": ""})
+    (root / "saxpy.cu").write_text('#include "h.h"\n' + (root / "saxpy.cu").read_text())
+    with pytest.raises(BuildError, match=f"{name} changed while it was built; build again"):
+        build(root, tmp_path / "out", progress=Editor(root / name))
+    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob(".out*"))
+
+
+def test_a_place_that_cannot_be_written_is_an_error_of_the_build(make_project, tmp_path):
+    """What the system says about the folder is in the message."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BuildError, match=r"cannot write the store .*/file/out: .*file"):
+        build(make_project(ONE), tmp_path / "file" / "out")
+
+
+@pytest.mark.parametrize("error", [OSError("no"), KeyboardInterrupt()], ids=["refused", "ctrl-c"])
+def test_a_store_that_cannot_be_put_in_place_leaves_the_old_one(make_project, tmp_path, monkeypatch, error):
+    """When the last rename fails, the old store is back and nothing else is left."""
+    root, out = make_project(ONE), tmp_path / "out"
+    build(root, out)
+    before = files(out)
+    rename = Path.rename
+
+    def fail(self, target):
+        if target == out and self.name != "old":
+            raise error
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises((BuildError, KeyboardInterrupt)):
+        build(root, out)
+    assert files(out) == before
+    assert not list(tmp_path.glob(".out*"))

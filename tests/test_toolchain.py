@@ -1,0 +1,238 @@
+"""Which compiler and headers are here: versions however a toolkit was installed, and what is remembered of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hatch_cuda_kernels.cache.toolchains import known_toolchains
+from hatch_cuda_kernels.compiler import cuda_wheels, toolchain
+from hatch_cuda_kernels.compiler.parts import find_parts
+from hatch_cuda_kernels.compiler.toolchain import load_toolchain
+from hatch_cuda_kernels.compiler.toolkit_headers import HeaderMemo, other_headers
+from hatch_cuda_kernels.errors import ToolchainError
+
+HEADERS = {
+    "cuda.h": "#define CUDA_VERSION 13000\n",
+    "cuda_runtime.h": "",
+    "cuda_runtime_api.h": "#define CUDART_VERSION  13000\n",
+    "cooperative_groups/memcpy.h": "",
+    "crt/host_config.h": "",
+    "crt/mma.h": "",
+    "cub/version.cuh": "#define CUB_VERSION 300001\n",
+    "cuda/std/version": "",
+    "cuda/std/__cccl/version.h": "#define CCCL_VERSION 3000001\n",
+    "curand_kernel.h": '#include "curand_globals.h"\n#include <cuda_runtime.h>\n',
+    "curand_globals.h": "#define G 1\n",
+}
+
+
+@pytest.fixture
+def copied(write, tmp_path):
+    """Return the include folder of a toolkit that was copied to its place, with no package to list it."""
+    for name, text in HEADERS.items():
+        write(f"cuda/include/{name}", text)
+    return tmp_path / "cuda/include"
+
+
+@pytest.fixture
+def wheel(copied, write, tmp_path):
+    """Return the include folder of wheels: the parts' packages list their files, and cuRAND's lists its own."""
+    folder = tmp_path / "site/nvidia/cu13/include"
+    folder.parent.mkdir(parents=True)
+    copied.rename(folder)
+    owners = {"cccl-13.0.85": ("cub/", "cuda/"), "crt-13.0.88": ("crt/",), "runtime-13.0.96": ("cuda", "coop")}
+    for package, prefixes in owners.items():
+        listed = [name for name in HEADERS if name.startswith(prefixes)]
+        lines = (f"nvidia/cu13/include/{name},sha256=x,{len(HEADERS[name])}\n" for name in listed)
+        write(f"site/nvidia_cuda_{package}.dist-info/RECORD", "".join(lines))
+    return folder
+
+
+def versions(folder, major=13):
+    """Return the version of each part found in a folder."""
+    return {part.name: part.version for part in find_parts([str(folder)], major)}
+
+
+def test_versions_are_the_wheels(wheel):
+    """Wheels are found by the metadata beside them."""
+    assert versions(wheel) == {"cccl": "13.0.85", "crt": "13.0.88", "cudart": "13.0.96"}
+
+
+def test_cuda_12_has_its_compilers_headers_from_nvcc(write, tmp_path):
+    """For CUDA 12, crt comes with the nvcc wheel, and each wheel has a folder of its own."""
+    write("site/nvidia/cuda_nvcc/include/crt/host_config.h", "")
+    write("site/nvidia_cuda_nvcc_cu12-12.9.86.dist-info/RECORD", "nvidia/cuda_nvcc/include/crt/host_config.h,,0\n")
+    assert versions(tmp_path / "site/nvidia/cuda_nvcc/include", 12) == {"crt": "12.9.86"}
+
+
+def test_versions_of_an_installed_toolkit(copied):
+    """The toolkit's installer lists its components in version.json."""
+    listed = {"cuda_cccl": "13.0.50", "cuda_nvcc": "13.0.48", "cuda_cudart": "13.0.51"}
+    data = {name: {"name": name, "version": version} for name, version in listed.items()}
+    (copied.parent / "version.json").write_text(json.dumps(data))
+    assert versions(copied) == {"cccl": "13.0.50", "crt": "13.0.48", "cudart": "13.0.51"}
+
+
+def test_versions_of_a_conda_toolkit(copied, write, tmp_path):
+    """Conda's records name the packages with their platform."""
+    (tmp_path / "conda/targets/x86_64-linux").mkdir(parents=True)
+    folder = copied.rename(tmp_path / "conda/targets/x86_64-linux/include")
+    for package in ("cuda-cccl_linux-64", "cuda-crt-dev_linux-64", "cuda-cudart-dev_linux-64"):
+        write(f"conda/conda-meta/{package}-13.0.96-h1.json", json.dumps({"name": package, "version": "13.0.96"}))
+    assert versions(folder) == dict.fromkeys(("cccl", "crt", "cudart"), "13.0.96")
+
+
+@pytest.mark.parametrize(
+    ("edited", "part"),
+    [
+        ("cuda/std/__cccl/version.h", "cccl"),
+        ("cub/version.cuh", "cccl"),
+        ("crt/mma.h", "crt"),
+        ("cuda_runtime_api.h", "cudart"),
+        ("cooperative_groups/memcpy.h", "cudart"),
+    ],
+)
+def test_a_copied_toolkit_tells_its_version_by_content(copied, edited, part):
+    """Where nobody names a version, the macros show it, and a change of any telling file is another version."""
+    before = versions(copied)
+    assert re.fullmatch(r"3000001\.[0-9a-f]{16}", before["cccl"])
+    assert re.fullmatch(r"13000\.[0-9a-f]{16}", before["cudart"])
+    (copied / edited).write_text(f"{HEADERS[edited]}// patched\n")
+    after = versions(copied)
+    assert {name for name in before if before[name] != after[name]} == {part}
+
+
+def test_headers_of_another_major_are_left_out(copied, monkeypatch):
+    """A system toolkit of CUDA 12 beside NVRTC 13 would not compile: its folder is not searched."""
+    monkeypatch.setattr(toolchain, "find_header_folders", lambda: ())
+    monkeypatch.setattr(toolchain, "_system_folders", lambda part: [copied])
+    assert list(toolchain._header_folders(13)) == [copied]
+    (copied / "cuda.h").write_text("#define CUDA_VERSION 12090\n")
+    assert list(toolchain._header_folders(13)) == []
+    assert list(toolchain._header_folders(12)) == [copied]
+
+
+def test_the_parts_headers_stand_for_their_version():
+    """In the real wheels, every header of CUB, libcu++ and the runtime is listed: nothing else is hashed."""
+    found = load_toolchain()
+    names = (
+        "cuda_fp16.h",
+        "cub/cub.cuh",
+        "cuda/std/cstdint",
+        "nv/target",
+        "mma.h",
+        "crt/mma.h",
+        "cooperative_groups.h",
+    )
+    assert all(any((Path(folder) / name).is_file() for folder in found.include_dirs) for name in names)
+    assert other_headers(names, found.include_dirs) == ""
+
+
+def test_a_listed_header_that_was_edited_is_hashed(wheel):
+    """A header whose size is not the listed one counts by its content."""
+    folders = (str(wheel),)
+    assert other_headers(["cuda_runtime_api.h"], folders) == ""
+    (wheel / "cuda_runtime_api.h").write_text("#define CUDART_VERSION 13000 // patched\n")
+    patched = other_headers(["cuda_runtime_api.h"], folders)
+    (wheel / "cuda_runtime_api.h").write_text("#define CUDART_VERSION 13000 // patched again\n")
+    assert len({"", patched, other_headers(["cuda_runtime_api.h"], folders)}) == 3
+
+
+def test_other_wheels_headers_are_hashed_with_what_they_include(wheel):
+    """An upgrade of cuRAND, which unpacks into the same folder, is seen even where only a nested header changed."""
+    before = other_headers(["curand_kernel.h"], (str(wheel),))
+    assert before
+    (wheel / "curand_globals.h").write_text("#define G 2\n")
+    assert other_headers(["curand_kernel.h"], (str(wheel),)) not in {before, ""}
+
+
+def test_a_host_header_in_the_folder_is_hashed(wheel):
+    """The toolkit's headers ask for a host's (``<new>``, ``<version>``): one that is found counts for all of them."""
+    assert other_headers(["cuda_runtime.h"], (str(wheel),)) == ""
+    twin = shutil.copytree(wheel, wheel.parent / "twin")
+    (twin / "version").write_text("")
+    assert other_headers(["cuda_runtime.h"], (str(twin),)) != ""
+
+
+def test_what_was_hashed_is_remembered_by_stat(wheel, tmp_path, monkeypatch):
+    """A later process reads no header again until one has changed; a damaged memory is only slow."""
+    memory, folders = tmp_path / "memory.json", (str(wheel),)
+    digest = other_headers(["curand_kernel.h"], folders, HeaderMemo(memory))
+    read, opened = Path.read_bytes, []
+    monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path.name) or read(path))
+    assert other_headers(["curand_kernel.h"], folders, HeaderMemo(memory)) == digest
+    assert opened == ["memory.json"]
+    (wheel / "curand_globals.h").write_text("#define G 2 // longer\n")
+    assert other_headers(["curand_kernel.h"], folders, HeaderMemo(memory)) != digest
+    assert opened[1:] == ["memory.json", "curand_globals.h"]
+    for damaged in ("[1]", '{"a": 1}', "{", ""):
+        memory.write_text(damaged)
+        assert other_headers(["curand_kernel.h"], folders, HeaderMemo(memory)) not in {digest, ""}
+
+
+HIT = """
+import dataclasses, pathlib, sys
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.cache.toolchains import known_toolchains
+from hatch_cuda_kernels.compiler.headers import read_closure
+from hatch_cuda_kernels.compiler.job import CompileJob
+from hatch_cuda_kernels.options import NvrtcOptions
+closure = read_closure(pathlib.Path(sys.argv[1]), "k.cu")
+job = CompileJob.from_closure(closure, module="m", source_path="k.cu", options=NvrtcOptions(lto=True),
+                              arch=SmArch(9, 0), kinds=("cubin",))
+(toolchain,) = known_toolchains()
+print(job.key("cubin", toolchain))
+print(*(line.rsplit("/", 1)[-1].strip() for line in open("/proc/self/maps") if "libnv" in line))
+"""
+
+
+def test_a_key_needs_no_library_once_the_toolchain_is_known(fresh_cache, write, tmp_path):
+    """The key of a compile with toolkit headers and LTO is found again without loading NVRTC or nvJitLink."""
+    write("p/k.cu", "#include <cuda_fp16.h>\n__global__ void k() {}\n")
+    (before,) = known_toolchains()
+    assert before.nvjitlink == cuda_wheels.library_version("nvJitLink") != ""
+    run = subprocess.run(
+        [sys.executable, "-c", HIT, str(tmp_path / "p")], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    assert re.fullmatch("[0-9a-f]{64}", run[0])
+    assert run[1:] == [""]
+    (again,) = known_toolchains()
+    assert again == before == dataclasses.replace(load_toolchain(), memo=None)
+    assert again.include_dirs == load_toolchain().include_dirs
+
+
+def test_another_version_of_the_headers_is_another_toolchain(fresh_cache, wheel, monkeypatch):
+    """What is remembered is forgotten when a package that tells a version is replaced."""
+    found = dataclasses.replace(load_toolchain(), headers="cccl 13.0.85", include_dirs=(str(wheel),))
+    monkeypatch.setattr("hatch_cuda_kernels.cache.toolchains.load_toolchain", lambda: found)
+    assert known_toolchains() == (found,)
+    found = dataclasses.replace(found, headers="cccl 13.0.99")
+    assert known_toolchains()[0].headers == "cccl 13.0.85"
+    old = wheel.parent.parent.parent / "nvidia_cuda_cccl-13.0.85.dist-info"
+    old.rename(old.with_name("nvidia_cuda_cccl-13.0.99.dist-info"))
+    assert known_toolchains() == (found,)
+
+
+@pytest.mark.parametrize("kept", [100_000_000, 100_000, 50, 0])
+def test_a_damaged_library_is_named(write, tmp_path, monkeypatch, kept):
+    """A library that was cut off in a download names its file and the command that mends it; the process lives on."""
+    lib = tmp_path / "site/nvidia/cu13/lib"
+    lib.mkdir(parents=True)
+    original = cuda_wheels.find_library("nvrtc")
+    assert original is not None
+    with original.open("rb") as whole:
+        (lib / original.name).write_bytes(whole.read(kept))
+    write("site/nvidia_cuda_nvrtc-13.0.88.dist-info/RECORD", "")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    with pytest.raises(ToolchainError) as caught:
+        cuda_wheels.preload.__wrapped__("nvrtc")
+    assert str(lib / original.name) in caught.value.message
+    assert caught.value.fix == "python3 -m pip install --force-reinstall --no-deps nvidia-cuda-nvrtc==13.0.88"
