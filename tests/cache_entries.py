@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import warnings
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,6 +67,16 @@ def edit(folder, **changes):
     data = {name: value for name, value in data.items() if value is not None}
     data["check"] = description_digest(data)
     (folder / "entry.json").write_text(json.dumps(data))
+
+
+@contextmanager
+def recorded():
+    """Record what is warned of, as a list of texts that is complete after the body."""
+    told = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield told
+    told += [str(warning.message) for warning in caught]
 
 
 def set_use(path, number, seconds):

@@ -104,7 +104,7 @@ def torn_open(take_step):
     """Return an ``open`` whose files may see the process die when half of the data is on disk."""
 
     def opened(*arguments, **settings):
-        file = open(*arguments, **settings)  # noqa: SIM115
+        file = open(*arguments, **settings)  # noqa: PTH123, SIM115
         write = getattr(file, "write", None)
 
         def torn_write(data):
@@ -153,17 +153,22 @@ def at_every_step(scenario, path):
             return left
 
 
+def live(path, chance):
+    """Read, write and evict until the end."""
+    while True:
+        cache, number = reopen(path, CAP), chance.choice(NUMBERS)
+        {"put": lambda: cache.put(entry_of(number)), "get": lambda: cache.get(key_of(number))}.get(  # noqa: B023
+            chance.choice(("put", "get", "prune")),
+            lambda: cache.prune(800),  # noqa: B023
+        )()
+
+
 def at_random(path, kills=60):
     """Kill a process that reads, writes and evicts at random times; return how many kills there were."""
     for kill in range(kills):
         child = os.fork()
         if child == 0:
-            chance = random.Random(kill)
-            while True:
-                number = chance.choice(NUMBERS)
-                chance.choice((lambda c: c.put(entry_of(number)), lambda c: c.get(key_of(number)), lambda c: c.prune(800)))(
-                    reopen(path, CAP)
-                )
+            live(path, random.Random(kill))
         time.sleep(random.Random(-kill).uniform(0.0, 0.012))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
@@ -176,4 +181,5 @@ if __name__ == "__main__":
     warnings.simplefilter("error")
     _, folder, name = sys.argv
     action = globals()[name]
-    print(json.dumps(at_random(Path(folder)) if action is at_random else at_every_step(action, Path(folder))))
+    answer = at_random(Path(folder)) if action is at_random else at_every_step(action, Path(folder))
+    sys.stdout.write(json.dumps(answer))

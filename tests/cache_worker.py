@@ -1,17 +1,15 @@
-"""What other processes do to a cache: ``python cache_worker.py FUNCTION ARGUMENTS``, both told by ``cache_processes``."""
+"""What other processes do to a cache: ``python cache_worker.py FUNCTION ARGUMENTS``; ``cache_processes`` starts it."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cache_entries import entry_of, folder_of, key_of, reopen, total_bytes
+from cache_entries import entry_of, folder_of, key_of, recorded, reopen, total_bytes
 
 from hatch_cuda_kernels.errors import CompileError
 
@@ -22,7 +20,7 @@ def make(path, numbers, log, seconds=0.0, threads=1, **settings):
     made = {}
 
     def compile_now(number):
-        with open(log, "a") as file:
+        with Path(log).open("a") as file:
             file.write(f"{number}\n")
         time.sleep(seconds)
         return entry_of(number)
@@ -43,7 +41,7 @@ def fail(path, log, seconds=0.0, **settings):
     """Ask for a key whose compile fails, and return the error's parts."""
 
     def compile_now():
-        with open(log, "a") as file:
+        with Path(log).open("a") as file:
             file.write("tried\n")
         time.sleep(seconds)
         raise CompileError("m", "sm_90", "it failed", log="line 1\nline 2", flags=["-O3"], bad_names=["k<int>"])
@@ -63,7 +61,7 @@ def put(path, numbers, **settings):
 def churn(path, numbers, until, max_bytes):
     """Put entries over and over until a file appears; return how many rounds."""
     rounds = 0
-    while not os.path.exists(until) or rounds < 2:
+    while not Path(until).exists() or rounds < 2:
         for number in numbers:
             assert reopen(Path(path), max_bytes).put(entry_of(number))
         rounds += 1
@@ -73,7 +71,7 @@ def churn(path, numbers, until, max_bytes):
 def read(path, numbers, until):
     """Read entries over and over until a file appears; return hits and misses. Wrong bytes fail."""
     path, found = Path(path), {True: 0, False: 0}
-    while not os.path.exists(until):
+    while not Path(until).exists():
         for number in numbers:
             entry = reopen(path).get(key_of(number))
             assert entry in (None, entry_of(number))
@@ -84,7 +82,7 @@ def read(path, numbers, until):
 def prune(path, until):
     """Empty the cache over and over, one way and the other, until a file appears; return how many rounds."""
     rounds = 0
-    while not os.path.exists(until):
+    while not Path(until).exists():
         reopen(Path(path)).prune(rounds % 3 * 1500)
         reopen(Path(path)).clear() if rounds % 10 == 0 else None
         rounds += 1
@@ -95,8 +93,7 @@ def fill(path, count):
     """Put more than the disk takes; return warnings, entries on disk, and whether all goes on once there is room."""
     path, size = Path(path), 8000
     cache = reopen(path, 1 << 30)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with recorded() as told:
         on_disk = [cache.put(entry_of(number, size)) for number in range(count)]
         remembered = all(cache.get(key_of(number)) == entry_of(number, size) for number in range(count))
         whole = all(
@@ -106,7 +103,7 @@ def fill(path, count):
         reopen(path).prune(0)
         again = cache.put(entry_of(count, size)) and reopen(path).get(key_of(count)) is not None
     return {
-        "warnings": [str(warning.message) for warning in caught],
+        "warnings": told,
         "on disk": sum(on_disk),
         "remembered": remembered,
         "whole": whole,
@@ -124,8 +121,7 @@ def read_only(path):
     subprocess.run(["mount", "-o", "remount,ro", str(path.parent)], check=True)
     before = total_bytes(path)
     cache = reopen(path)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with recorded() as told:
         answers = {
             "hit": cache.get(key_of(0)) == entry_of(0),
             "damaged": cache.get(key_of(1)) is None,
@@ -137,11 +133,12 @@ def read_only(path):
             "pruned to": cache.prune(0),
             "cleared": cache.clear(),
         }
-    return answers | {"warnings": [str(warning.message) for warning in caught], "same": total_bytes(path) == before}
+    return answers | {"warnings": told, "same": total_bytes(path) == before}
 
 
 if __name__ == "__main__":
     _, name, text = sys.argv
-    print("ready", flush=True)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
     sys.stdin.readline()
-    print(json.dumps(globals()[name](**json.loads(text))))
+    sys.stdout.write(json.dumps(globals()[name](**json.loads(text))))

@@ -1,30 +1,15 @@
-"""The disk cache: publication, damage, unwritable places."""
+"""The disk cache as one user has it: what goes in comes out, in this process and in others."""
 
 from __future__ import annotations
 
 import json
-import os
-import warnings
 
 import pytest
+from cache_entries import entry_of, folder_of, key_of, reopen, total_bytes
 
-from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.cache import DiskCache, Entry, open_cache
+from hatch_cuda_kernels.cache import disk, open_cache
 from hatch_cuda_kernels.cache.location import default_cache_path
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.image import Symbol
-
-KEY = "ab" + "0" * 62
-
-
-def entry(key=KEY, image=b"\x7fELF image"):
-    """Return an entry with a bit of everything."""
-    return Entry(
-        key=key, module="m", kind="cubin", arch=SmArch(9, 0, "a"), image=image,
-        kernels=(Symbol("k<int>", "_Z1kIiEvv", ("u64", "b8[16]:8")),), globals=(Symbol("g", "g"),),
-        resources={"_Z1kIiEvv": {"registers": 8}}, ptx_isa=(9, 0), toolchain={"nvrtc": "13.0.88", "headers": ""},
-        log="", created="2026-01-01T00:00:00+00:00", seconds=0.5,
-    )  # fmt: skip
 
 
 @pytest.fixture
@@ -33,121 +18,82 @@ def path(tmp_path):
     return tmp_path / "cache"
 
 
-def reopen(path):
-    """Return a cache object that has seen nothing yet, as another process would."""
-    return DiskCache(path, max_bytes=1 << 20)
-
-
-def folder(path):
-    """Return the entry's folder."""
-    return path / "v1" / KEY[:2] / KEY
-
-
 def test_another_process_reads_what_was_put(path):
     """Everything known about an image survives the disk."""
-    reopen(path).put(entry())
-    assert reopen(path).get(KEY) == entry()
+    assert reopen(path).put(entry_of(0))
+    assert reopen(path).get(key_of(0)) == entry_of(0)
+
+
+@pytest.mark.parametrize("kind", ["cubin", "ptx", "ltoir"])
+@pytest.mark.parametrize("size", [0, 1, 100_000])
+def test_images_of_any_kind_and_size(path, kind, size):
+    """An image may be CUBIN, PTX or LTO-IR, and empty."""
+    entry = entry_of(0, size, kind=kind, log="warning: \u00e9\nline 2", seconds=0.0)
+    assert reopen(path).put(entry)
+    assert reopen(path).get(key_of(0)) == entry
 
 
 def test_the_image_lies_there_raw(path):
     """Cuobjdump can read the file as it is, and entry.json says what it is."""
-    reopen(path).put(entry())
-    assert (folder(path) / "image.cubin").read_bytes() == b"\x7fELF image"
-    described = json.loads((folder(path) / "entry.json").read_text())
+    reopen(path).put(entry_of(0))
+    assert (folder_of(path, 0) / "image.cubin").read_bytes() == entry_of(0).image
+    described = json.loads((folder_of(path, 0) / "entry.json").read_text())
     assert (described["arch"], described["toolchain"]["nvrtc"]) == ("sm_90a", "13.0.88")
 
 
 def test_an_unknown_key_is_a_miss(path):
     """Nothing there is None, without a warning and without making the folder."""
-    assert reopen(path).get(KEY) is None
+    assert reopen(path).get(key_of(0)) is None
     assert not path.exists()
 
 
 def test_get_reads_the_disk_once(path):
     """A second get is answered from memory."""
     cache = reopen(path)
-    reopen(path).put(entry())
-    assert cache.get(KEY) is cache.get(KEY)
+    reopen(path).put(entry_of(0))
+    assert cache.get(key_of(0)) is cache.get(key_of(0))
 
 
-DAMAGE = {
-    "truncated image": lambda path: (path / "image.cubin").write_bytes(b"\x7fE"),
-    "flipped bit": lambda path: (path / "image.cubin").write_bytes(b"\x7fELF imagf"),
-    "missing image": lambda path: (path / "image.cubin").unlink(),
-    "empty description": lambda path: (path / "entry.json").write_bytes(b""),
-    "no JSON": lambda path: (path / "entry.json").write_text("{"),
-    "JSON of another shape": lambda path: (path / "entry.json").write_text("[1]"),
-    "not text": lambda path: (path / "entry.json").write_bytes(b"\xff\xfe\x00"),
-    "field missing": lambda path: edit(path, "kernels", None),
-    "wrong type": lambda path: edit(path, "ptx_isa", 9),
-    "another key": lambda path: edit(path, "key", "cd" * 32),
-    "a path as kind": lambda path: edit(path, "kind", "../../x"),
-}
-
-
-def edit(path, name, value):
-    """Change one field of entry.json, or drop it."""
-    data = json.loads((path / "entry.json").read_text())
-    data = {key: old for key, old in data.items() if key != name} | ({} if value is None else {name: value})
-    (path / "entry.json").write_text(json.dumps(data))
-
-
-@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
-def test_damage_is_a_miss_with_one_warning_and_is_set_aside(path, damage):
-    """A bad entry never raises and never loads; the next put replaces it."""
-    reopen(path).put(entry())
-    damage(folder(path))
-    cache = reopen(path)
-    with pytest.warns(RuntimeWarning, match="set aside"):
-        assert cache.get(KEY) is None
-    assert not folder(path).exists()
-    cache.put(entry())
-    assert reopen(path).get(KEY) == entry()
-
-
-def test_an_entry_of_another_schema_is_left_alone(path):
-    """What a newer version wrote is a miss and stays for it."""
-    reopen(path).put(entry())
-    edit(folder(path), "schema", 99)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert reopen(path).get(KEY) is None
-    assert folder(path).exists()
-
-
-@pytest.mark.skipif(os.name == "nt", reason="a file in place of a folder fails differently")
-def test_a_place_that_cannot_be_written_lives_in_memory(path):
-    """Where the folder is a file, put warns once and this process still has its images."""
-    path.write_text("in the way")
-    cache = reopen(path)
-    with pytest.warns(RuntimeWarning, match="images live in memory only"):
-        cache.put(entry())
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        cache.put(entry(key="cd" * 32))
-    assert cache.get(KEY) == entry()
-    assert not cache.info().writable
+def test_memory_is_bounded_where_the_disk_has_the_images(path, monkeypatch):
+    """What was not used for longest is forgotten and read again; what is on no disk is kept."""
+    monkeypatch.setattr(disk, "_MEMORY_BYTES", 2000)
+    cache = reopen(path, max_bytes=60_000)
+    big = entry_of(9, size=100_000)
+    assert not cache.put(big)
+    for number in range(4):
+        cache.put(entry_of(number))
+    reopen(path).prune(0)
+    assert [cache.get(key_of(number)) is not None for number in range(4)] == [False, True, True, True]
+    assert cache.get(key_of(9)) is big
 
 
 def test_put_leaves_an_earlier_entry_alone(path):
     """Equal keys have equal images: the first folder published stays, and no temporary is left."""
-    reopen(path).put(entry())
-    before = (folder(path) / "entry.json").stat().st_ino
-    reopen(path).put(entry())
-    assert (folder(path) / "entry.json").stat().st_ino == before
+    reopen(path).put(entry_of(0))
+    before = (folder_of(path, 0) / "entry.json").stat().st_ino
+    assert reopen(path).put(entry_of(0))
+    assert (folder_of(path, 0) / "entry.json").stat().st_ino == before
     assert not list((path / "v1" / "tmp").iterdir())
 
 
 def test_info_and_clear(path):
     """The counts are true, and clear removes what they count."""
     cache = reopen(path)
-    cache.put(entry())
+    cache.put(entry_of(0))
     info = cache.info()
     assert (info.path, info.entries, info.max_bytes, info.writable) == (str(path), 1, 1 << 20, True)
-    assert info.bytes == sum(file.stat().st_size for file in folder(path).iterdir())
+    assert info.bytes == total_bytes(path)
     assert cache.clear() == 1
-    assert cache.get(KEY) is None
+    assert cache.get(key_of(0)) is None
     assert cache.info().entries == 0
+
+
+def test_nothing_is_made_by_looking(path):
+    """Info, listing, pruning and clearing a cache that is not there do not make it."""
+    cache = reopen(path)
+    assert cache.info().writable
+    assert (cache.info().entries, list(cache.entries()), cache.prune(0), cache.clear()) == (0, [], 0, 0)
+    assert not path.exists()
 
 
 def test_environment_says_where_and_how_large(tmp_path, monkeypatch):
@@ -160,6 +106,16 @@ def test_environment_says_where_and_how_large(tmp_path, monkeypatch):
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_MAX_BYTES", "1 GiB")
     with pytest.raises(InputError, match="'1 GiB' is not a positive number of bytes"):
         open_cache()
+
+
+def test_the_folder_may_be_named_from_home_or_from_here(tmp_path, monkeypatch):
+    """``~`` is the user's home, and a relative folder is taken from where the process is."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", "~/kernels")
+    assert default_cache_path() == tmp_path / "kernels"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", "kernels")
+    assert default_cache_path() == tmp_path / "kernels"
 
 
 def test_default_place_is_the_platforms(monkeypatch, tmp_path):

@@ -17,7 +17,9 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 
 def run(path, scenario):
     """Return what the scenario printed. Fails with its traceback."""
-    done = subprocess.run([sys.executable, str(KILLS), str(path), scenario], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, str(KILLS), str(path), scenario], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

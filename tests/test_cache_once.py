@@ -139,9 +139,7 @@ def test_threads_wait_no_longer_than_the_timeout_either(path):
     """A thread that hangs in a compile holds another thread up for the timeout and no longer."""
     cache, begun, done = reopen(path, lock_seconds=0.2), threading.Event(), threading.Event()
     with ThreadPoolExecutor(1) as pool:
-        hanging = pool.submit(
-            cache.get_or_make, key_of(0), lambda: begun.set() or done.wait(30) and entry_of(0)
-        )  # fmt: skip
+        hanging = pool.submit(cache.get_or_make, key_of(0), lambda: begun.set() or (done.wait(30) and entry_of(0)))
         begun.wait()
         assert cache.get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
         done.set()

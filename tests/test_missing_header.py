@@ -57,6 +57,8 @@ ADVICE = {
     "#include <curand_kernel.h>": r"pip install 'nvidia-curand' brings it",
     "#define T <tables/t.inc>\n#include T": r"'tables/t.inc' .*: a macro names it; .* under 'headers:'",
     '#include "lib/x.h"': r"'lib/x.h' is missing: it is not in the project; list its folder under 'include:'",
+    '#include "cuda_helpers.h"': r"'cuda_helpers.h' is missing: it is not in the project",
+    '#include "cuda/helpers.cuh"': r"'cuda/helpers.cuh' is missing: it is not in the project",
     '#include "../x.h"': r"'x.h' is missing: it is not in the project",
 }
 

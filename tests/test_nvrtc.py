@@ -14,7 +14,7 @@ from hatch_cuda_kernels.compiler.cubin import read_cubin
 from hatch_cuda_kernels.compiler.headers import read_closure
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
-from hatch_cuda_kernels.compiler.toolchain import Toolchain
+from hatch_cuda_kernels.compiler.toolchain import Toolchain, load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import NvrtcOptions
 
@@ -196,10 +196,12 @@ def test_a_wrapped_probe_sees_the_toolkit(make_job):
 
 
 def test_images_record_what_had_a_part_in_them(make_job):
-    """The version of nvJitLink is recorded of what it finished, and of nothing else."""
+    """The version of nvJitLink is recorded of what it finished, those of headers where some are included."""
     lto = compile_job(make_job(TEMPLATES, kinds=("cubin",), lto=True)).toolchain.to_json()
     assert lto["nvjitlink"].startswith("13.")
-    assert "nvjitlink" not in compile_job(make_job(TEMPLATES)).toolchain.to_json()
+    assert lto["headers"] == ""
+    plain = compile_job(make_job("#include <cuda_fp16.h>\n" + TEMPLATES)).toolchain.to_json()
+    assert plain == {"nvrtc": lto["nvrtc"], "headers": load_toolchain().headers}
 
 
 def test_source_name_does_not_enter_the_image(make_job, write, tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +17,7 @@ from hatch_cuda_kernels.compiler.parts import find_parts
 from hatch_cuda_kernels.compiler.toolchain import load_toolchain
 from hatch_cuda_kernels.compiler.toolkit_headers import HeaderMemo, other_headers
 from hatch_cuda_kernels.errors import ToolchainError
+from hatch_cuda_kernels.standalone import compile_to_ptx
 
 HEADERS = {
     "cuda.h": "#define CUDA_VERSION 13000\n",
@@ -154,12 +154,13 @@ def test_other_wheels_headers_are_hashed_with_what_they_include(wheel):
     assert other_headers(["curand_kernel.h"], (str(wheel),)) not in {before, ""}
 
 
-def test_a_host_header_in_the_folder_is_hashed(wheel):
+def test_a_host_header_in_the_folder_is_hashed(wheel, write, tmp_path):
     """The toolkit's headers ask for a host's (``<new>``, ``<version>``): one that is found counts for all of them."""
-    assert other_headers(["cuda_runtime.h"], (str(wheel),)) == ""
-    twin = shutil.copytree(wheel, wheel.parent / "twin")
-    (twin / "version").write_text("")
-    assert other_headers(["cuda_runtime.h"], (str(twin),)) != ""
+    write("empty/unrelated.h", "")
+    write("host/version", "")
+    digests = [other_headers(["cuda_runtime.h"], (str(wheel), str(tmp_path / name))) for name in ("empty", "host")]
+    assert digests[0] == ""
+    assert digests[1] != ""
 
 
 def test_what_was_hashed_is_remembered_by_stat(wheel, tmp_path, monkeypatch):
@@ -176,6 +177,26 @@ def test_what_was_hashed_is_remembered_by_stat(wheel, tmp_path, monkeypatch):
     for damaged in ("[1]", '{"a": 1}', "{", ""):
         memory.write_text(damaged)
         assert other_headers(["curand_kernel.h"], folders, HeaderMemo(memory)) not in {digest, ""}
+
+
+@pytest.fixture
+def stray(write, tmp_path, monkeypatch):
+    """Return a header that somebody put where the toolkit's headers are, in a process that finds it."""
+    path = write("site/nvidia/cu13/include/stray.h", "#define X 1\n")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    load_toolchain.cache_clear()
+    yield path
+    load_toolchain.cache_clear()
+
+
+def test_an_edited_header_is_no_hit(fresh_cache, stray):
+    """An image compiled with a header that nobody lists is taken from the cache until that header changes."""
+    source = '#include <stray.h>\nextern "C" __global__ void k(int* p) { *p = X; }\n'
+    first, second = (compile_to_ptx(source, arch="compute_90") for _ in range(2))
+    stray.write_text("#define X 2\n")
+    edited = compile_to_ptx(source, arch="compute_90")
+    assert [compiled.cached for compiled in (first, second, edited)] == [False, True, False]
+    assert edited.image != first.image == second.image
 
 
 HIT = """

@@ -56,7 +56,7 @@ class Bounds:
         return total
 
     def _shrink(self, most: int, goal: int, keep: str = "") -> int:
-        """Count anew; where there are more than ``most`` bytes, leave no more than ``goal``. What is damaged goes first."""
+        """Count anew; of more than ``most`` bytes, leave no more than ``goal``. What is damaged goes first."""
         sweep(self._folder)
         entries = sorted(self._folder.stored(), key=_use_order)
         stored_bytes = sum(stored.bytes for stored in entries)

@@ -40,7 +40,9 @@ _NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)
 _BINARY: Final = getattr(os, "O_BINARY", 0)
 _ATTEMPTS: Final = 8
 _FIRST_PAUSE: Final = 0.005
-_LONGEST_PLAIN: Final = 240
+_PREFIX: Final = "\\\\?\\"
+#: Inside a cache, paths are up to 90 characters longer.
+_LONGEST_PLAIN: Final = 150
 
 T = TypeVar("T")
 
@@ -48,7 +50,7 @@ T = TypeVar("T")
 def read_file(path: Path) -> bytes:
     """Return a regular file's bytes. Raises BadEntryError for a symbolic link or anything else, else OSError."""
     try:
-        descriptor = _patiently(lambda: os.open(long_path(path), os.O_RDONLY | _NO_FOLLOW | _NO_WAIT | _BINARY))
+        descriptor = _patiently(lambda: os.open(path, os.O_RDONLY | _NO_FOLLOW | _NO_WAIT | _BINARY))
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise BadEntryError(f"{path.name} is a symbolic link") from error
@@ -65,7 +67,7 @@ def read_file(path: Path) -> bytes:
 def write_file(path: Path, data: bytes) -> None:
     """Write a new file that only its owner may read."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY
-    with open(os.open(long_path(path), flags, 0o600), "wb") as file:  # noqa: PTH123 - from a descriptor
+    with open(os.open(path, flags, 0o600), "wb") as file:  # noqa: PTH123 - from a descriptor
         file.write(data)
 
 
@@ -75,7 +77,7 @@ def replace_file(path: Path, data: bytes, staging: Path) -> None:
     staged = staging / unique_name(path.name)
     try:
         write_file(staged, data)
-        _patiently(lambda: long_path(staged).replace(long_path(path)))
+        _patiently(lambda: staged.replace(path))
     except OSError:
         remove_tree(staged)
         raise
@@ -84,10 +86,10 @@ def replace_file(path: Path, data: bytes, staging: Path) -> None:
 def make_folder(path: Path) -> None:
     """Make a folder that only its owner may enter, whatever the umask, and missing parents alike."""
     try:
-        long_path(path).mkdir(mode=0o700)
+        path.mkdir(mode=0o700)
     except FileNotFoundError:
         make_folder(path.parent)
-        long_path(path).mkdir(mode=0o700, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
     except FileExistsError:
         if not path.is_dir():
             raise
@@ -95,7 +97,7 @@ def make_folder(path: Path) -> None:
 
 def rename(source: Path, target: Path) -> None:
     """Rename a folder to a place where nothing is."""
-    _patiently(lambda: long_path(source).rename(long_path(target)))
+    _patiently(lambda: source.rename(target))
 
 
 def remove_tree(path: Path) -> None:
@@ -103,10 +105,10 @@ def remove_tree(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         import shutil  # noqa: PLC0415 - a read needs none of it
 
-        shutil.rmtree(long_path(path), ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=True)
     else:
         with contextlib.suppress(OSError):
-            long_path(path).unlink()
+            path.unlink()
 
 
 def list_folder(path: str | Path) -> list[os.DirEntry[str]]:
@@ -124,11 +126,11 @@ def unique_name(stem: str) -> str:
 
 
 def long_path(path: Path) -> Path:
-    """Return the path with the prefix that lifts Windows' limit of 260 characters, where it is needed."""
+    """Return a cache's folder so that what is in it is not beyond Windows' limit of 260 characters: with a prefix."""
     text = str(path)
-    if not IS_WINDOWS or len(text) < _LONGEST_PLAIN or text.startswith("\\\\"):
+    if not IS_WINDOWS or len(text) <= _LONGEST_PLAIN or text.startswith(_PREFIX):
         return path
-    return Path(f"\\\\?\\{text}")
+    return Path(f"{_PREFIX}UNC\\{text[2:]}" if text.startswith("\\\\") else f"{_PREFIX}{text}")
 
 
 def _patiently(action: Callable[[], T]) -> T:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.cache.entry import ENTRY_FILE, ENTRY_SCHEMA, BadEntryError, Entry, check_description
 from hatch_cuda_kernels.cache.files import (
     list_folder,
+    long_path,
     make_folder,
     read_file,
     remove_tree,
@@ -52,10 +53,10 @@ class EntryFolder:
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        self.path = path
+        self.path = long_path(path)
         self.read_only = read_only
         # Another schema gets another folder beside this one: versions that share a cache do not meet.
-        self.root = path / f"v{ENTRY_SCHEMA}"
+        self.root = self.path / f"v{ENTRY_SCHEMA}"
         self.staging = self.root / "tmp"
         self.quarantined = self.root / "quarantine"
 

@@ -30,17 +30,16 @@ LITERALS: Final = (
     r"'(?:(?<!\w')|(?<=\b[uUL]')|(?<=\bu8'))(?:[^'\\\n]|\\.)+'",
 )
 _SPELLING: Final = r'"[^"\n]+"|<[^>\n]+>'
-_DIRECTIVE: Final = (
-    rf"{SPACE}(?:include(?P<next>_next)?(?!\w){SPACE}(?P<included>{_SPELLING}|)|(?:el)?if\b(?P<condition>))"
-)
+_INCLUDE: Final = rf"{SPACE}include(?P<next>_next)?(?!\w){SPACE}(?P<included>{_SPELLING}|)"
+_CONDITION: Final = rf"{SPACE}(?:el)?if\b(?P<condition>)"
 _PROBE: Final = (
     r"__has_include(?<!\w__has_include)(?P<probe_next>_next)?(?!\w)"
     rf"(?:{SPACE}\({SPACE}(?P<probed>{_SPELLING})|(?P<unclear>))"
 )
 _GOES_ON: Final = rf"\r?\n(?:{_SPLICE})*"
 _SPLIT_WORD: Final = rf'\\(?:(?<=\w\\){_GOES_ON}(?=\w)|(?<=R\\){_GOES_ON}(?="))(?P<split>)'
-_LEXER: Final = re.compile("|".join((*LITERALS, rf"\#{_DIRECTIVE}")))
-_FULL_LEXER: Final = re.compile("|".join((*LITERALS, ANY_HASH + _DIRECTIVE, _PROBE, _SPLIT_WORD)))
+_LEXER: Final = re.compile("|".join((*LITERALS, rf"\#{_INCLUDE}", rf"\#{_CONDITION}")))
+_FULL_LEXER: Final = re.compile("|".join((*LITERALS, ANY_HASH + _INCLUDE, ANY_HASH + _CONDITION, _PROBE, _SPLIT_WORD)))
 _SPLIT: Final = re.compile(_SPLIT_WORD)
 _SPLIT_MARK: Final = re.compile(rf"\\(?:(?<=/\\){_GOES_ON}[/*]|(?<=\*\\){_GOES_ON}/|(?<=%\\){_GOES_ON}:)")
 _TRIGRAPH_SPLICE: Final = re.compile(r"\?\?/")
@@ -67,8 +66,9 @@ class Directive(NamedTuple):
 
 def find_directives(text: str) -> Iterator[Directive]:
     """Yield the includes and probes of a file in order, none of those inside comments and literals."""
-    full = any(mark in text for mark in ("__has_include", "%:", "??=")) or _SPLIT.search(text) is not None
-    if not full and "include" not in text and "if" not in text:
+    has_include = "include" in text
+    full = (has_include and "__has_include" in text) or "%:" in text or "??=" in text or _SPLIT.search(text) is not None
+    if not full and not has_include and not _may_probe(text):
         return
     for mark in filter(None, (_SPLIT_MARK.search(text), _TRIGRAPH_SPLICE.search(text))):
         yield Directive(*mark.span(), problem="a mark split over two lines, or a trigraph; write it plainly")
@@ -85,6 +85,15 @@ def find_directives(text: str) -> Iterator[Directive]:
                 if directive.problem or directive.start >= done:
                     yield directive
                     done = max(done, directive.end)
+
+
+def _may_probe(text: str) -> bool:
+    """Return whether a text without the word include may have a condition with a header's name."""
+    for found in _ARGUMENT.finditer(text):
+        line = text.rfind("\n", 0, found.start()) + 1
+        if "if" in text[line : found.start()] or text.endswith(("\\\n", "\\\r\n"), 0, line):
+            return True
+    return False
 
 
 def _included(text: str, match: re.Match[str]) -> Directive:

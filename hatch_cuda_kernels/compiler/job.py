@@ -113,7 +113,7 @@ class CompileJob:
             kind=kind,
             names=map(normalize_name, self.expressions),
             nvrtc=toolchain.nvrtc,
-            toolkit_headers=toolchain.headers if self.uses_toolkit_headers else "",
+            toolkit_headers=toolchain.headers,
             nvjitlink=toolchain.nvjitlink,
         )
 

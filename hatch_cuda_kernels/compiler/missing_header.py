@@ -52,6 +52,8 @@ def _packages(name: str, major: int) -> list[str]:
     """Return the distributions that bring a toolkit header."""
     if name == "mma.h":
         return ["nvidia-cuda-runtime", *_packages("crt/mma.h", major)]
+    if name.startswith("cuda/") and "." in name and not name.startswith("cuda/std/"):
+        return []  # libcu++'s own have no suffix, a project's have
     for part in PARTS.values():
         if any(fnmatch(name, pattern) for pattern in part.files):
             wheel = part.wheels[0 if major >= 13 else 1]

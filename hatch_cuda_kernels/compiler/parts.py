@@ -18,7 +18,7 @@ from hatch_cuda_kernels.digest import sha256
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["PARTS", "Part", "belongs", "distribution", "find_parts"]
+__all__ = ["PARTS", "FoundPart", "Part", "belongs", "distribution", "find_parts"]
 
 
 class Part(NamedTuple):
@@ -45,17 +45,34 @@ class FoundPart(NamedTuple):
     evidence: tuple[Path, ...]
 
 
+#: The runtime's headers of CUDA 12.9 and 13.0; one of a later release that is not among them is hashed.
 _CUDART: Final = (
-    *("builtin_types.h", "channel_descriptor.h", "common_functions.h", "cooperative_groups.h", "cooperative_groups/*"),
-    *("cuComplex.h", "cuda*.h*", "device_*", "driver_*.h", "host_*.h", "library_types.h", "math_*.h", "mma.h", "sm_*"),
-    *("surface_*", "texture_*", "vector_*"),
+    "cooperative_groups/*",
+    *"""
+    builtin_types.h channel_descriptor.h common_functions.h cooperative_groups.h cuComplex.h cuda.h cuda_awbarrier.h
+    cuda_awbarrier_helpers.h cuda_awbarrier_primitives.h cuda_bf16.h cuda_bf16.hpp cuda_device_runtime_api.h
+    cuda_egl_interop.h cuda_fp16.h cuda_fp16.hpp cuda_fp4.h cuda_fp4.hpp cuda_fp6.h cuda_fp6.hpp cuda_fp8.h
+    cuda_fp8.hpp cuda_gl_interop.h cuda_occupancy.h cuda_pipeline.h cuda_pipeline_helpers.h cuda_pipeline_primitives.h
+    cuda_runtime.h cuda_runtime_api.h cuda_surface_types.h cuda_texture_types.h cuda_vdpau_interop.h cudaEGL.h
+    cudaEGLTypedefs.h cudaGL.h cudaGLTypedefs.h cudaProfilerTypedefs.h cudart_platform.h cudaTypedefs.h cudaVDPAU.h
+    cudaVDPAUTypedefs.h device_atomic_functions.h device_atomic_functions.hpp device_double_functions.h
+    device_functions.h device_launch_parameters.h device_types.h driver_functions.h driver_types.h host_config.h
+    host_defines.h library_types.h math_constants.h math_functions.h mma.h sm_20_atomic_functions.h
+    sm_20_atomic_functions.hpp sm_20_intrinsics.h sm_20_intrinsics.hpp sm_30_intrinsics.h sm_30_intrinsics.hpp
+    sm_32_atomic_functions.h sm_32_atomic_functions.hpp sm_32_intrinsics.h sm_32_intrinsics.hpp
+    sm_35_atomic_functions.h sm_35_intrinsics.h sm_60_atomic_functions.h sm_60_atomic_functions.hpp sm_61_intrinsics.h
+    sm_61_intrinsics.hpp surface_functions.h surface_indirect_functions.h surface_types.h texture_fetch_functions.h
+    texture_indirect_functions.h texture_types.h vector_functions.h vector_functions.hpp vector_types.h
+    """.split(),  # noqa: SIM905 - a list would take a line a word
 )
 _CCCL: Final = ("cccl/*", "cub/*", "cuda/*", "nv/*", "thrust/*")
 _CCCL_VERSION: Final = ("cuda/std/version", "cuda/std/__cccl/version.h", "cub/version.cuh", "thrust/version.h")
 PARTS: Final = {
     "cccl": Part("cuda/std/version", ("cuda_cccl",) * 2, "cuda_cccl", "cuda-cccl", _CCCL, _CCCL_VERSION),
     "crt": Part("crt/host_config.h", ("cuda_crt", "cuda_nvcc"), "cuda_nvcc", "cuda-crt-dev", ("crt/*",), ("crt/*",)),
-    "cudart": Part("cuda_runtime.h", ("cuda_runtime",) * 2, "cuda_cudart", "cuda-cudart-dev", _CUDART, _CUDART),
+    "cudart": Part(
+        "cuda_runtime.h", ("cuda_runtime",) * 2, "cuda_cudart", "cuda-cudart-dev", _CUDART, (*_CUDART, "*_groups/*/*")
+    ),
 }
 _VERSION_MACRO: Final = re.compile(rb"#\s*define\s+(?:CCCL|CUDART)_VERSION\s+(\d+)")
 

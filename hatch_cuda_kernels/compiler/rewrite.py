@@ -85,22 +85,23 @@ class Rewriter:
         self, folder: str, directive: Directive, source: SourceText, notes: dict[str, list[str]]
     ) -> str | None:
         """Note what a directive names and return the path it must name, None to leave its spelling as it is."""
-        where, spelling = source.at(directive.start) if not directive.spelling else "", directive.spelling
-        if directive.problem:
-            notes["problems"].append(f"{where}: {directive.problem}")
-            return None
+        spelling = directive.spelling
         if not spelling:
-            notes["probes" if directive.is_probe else "computed"].append(where)
+            at = source.at(directive.start)
+            kind = "problems" if directive.problem else "probes" if directive.is_probe else "computed"
+            notes[kind].append(f"{at}: {directive.problem}" if directive.problem else at)
             return None
-        # From a project file, #include_next goes on to the toolkit's folders.
         name = spelling[1:-1]
-        target = (
-            _Target(None, found=False, leaves=wandering(name)) if directive.is_next else self._target(folder, spelling)
-        )
+        target = self._target(folder, spelling)
+        if directive.is_next:  # from a project file, #include_next goes on to the toolkit's folders
+            target = _Target(None, found=False, leaves=wandering(name))
         if target.leaves:
             at = source.at(directive.start)
             notes["problems"].append(f"{at}: {spelling} leaves the project; copy the header into it")
-        notes["wanted" if target.found else "outside"].append(target.path if target.found and target.path else name)
+        if target.found and target.path is not None:
+            notes["wanted"].append(target.path)
+        else:
+            notes["outside"].append(name)
         return target.path
 
     def _target(self, folder: str, spelling: str) -> _Target:

@@ -47,13 +47,13 @@ class Toolchain:
         """Return what has a part in one compile: what its key is made of and its images record.
 
         ``outside`` are the headers it may take from the toolkit's folders, None when it does not search them. In the
-        result ``headers`` ends with a digest of those that no version stands for, and ``nvjitlink`` is empty unless it
-        finishes the compile, or where there is none.
+        result ``headers`` is empty then, and else ends with a digest of those that no version stands for, if there are
+        any; ``nvjitlink`` is empty unless it finishes the compile, or where there is none.
         """
         others = other_headers(outside, self.include_dirs, self.memo) if outside is not None else ""
-        headers = ", ".join(filter(None, (self.headers, others and f"others {others}")))
+        headers = [self.headers, f"others {others}" if others else ""] if outside is not None else []
         nvjitlink = (self.nvjitlink or _loaded_nvjitlink()) if lto else ""
-        return Toolchain(self.nvrtc, headers, nvjitlink=nvjitlink)
+        return Toolchain(self.nvrtc, ", ".join(filter(None, headers)), nvjitlink=nvjitlink)
 
     def to_json(self) -> dict[str, str]:
         """Return what the index and cache entries record."""

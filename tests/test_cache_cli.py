@@ -1,0 +1,132 @@
+"""``hatch-cuda-kernels cache``: what a user sees of the disk cache, and may do to it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from cache_entries import disk_bytes, entry_of, folder_of, key_of, reopen, set_use
+
+from hatch_cuda_kernels.cli import main
+
+SIZE = disk_bytes(entry_of(0))
+
+
+@pytest.fixture
+def path(fresh_cache):
+    """Return the cache of this test's user, with three entries of different ages."""
+    for number in range(3):
+        reopen(fresh_cache).put(entry_of(number, log="warning: unused"))
+        set_use(fresh_cache, number, 1_700_000_000 + number)
+    return fresh_cache
+
+
+@pytest.fixture
+def run(capsys):
+    """Return a function that runs the command and returns its status and what it printed."""
+
+    def run_command(*words):
+        status = main(["cache", *map(str, words)])
+        return status, capsys.readouterr().out
+
+    return run_command
+
+
+@pytest.fixture
+def answer(run):
+    """Return a function that runs the command with ``--json`` and returns its answer."""
+
+    def run_json(*words):
+        status, out = run(*words, "--json")
+        assert status == 0
+        return json.loads(out)
+
+    return run_json
+
+
+def test_ls_names_every_entry(path, run, answer):
+    """Each line says what an image is, by which toolchain, how large, from when, and when it was last used."""
+    rows = answer("ls")["entries"]
+    assert [row["key"] for row in rows] == sorted(map(key_of, range(3)))
+    row = next(row for row in rows if row["key"] == key_of(1))
+    assert row == {
+        "key": key_of(1),
+        "module": "m",
+        "arch": "sm_90a",
+        "kind": "cubin",
+        "bytes": disk_bytes(entry_of(1, log="warning: unused")),
+        "toolchain": {"nvrtc": "13.0.88", "headers": ""},
+        "created": "2026-01-01T00:00:00+00:00",
+        "used": "2023-11-14T22:13:21Z",
+    }
+    status, out = run("ls")
+    assert status == 0
+    assert all(key_of(number)[:12] in out for number in range(3))
+    assert "sm_90a" in out
+
+
+def test_ls_of_an_empty_cache(fresh_cache, answer, run):
+    """It lists nothing, and makes nothing."""
+    assert answer("ls") == {"entries": []}
+    assert run("ls")[0] == 0
+    assert not fresh_cache.exists()
+
+
+def test_prune_removes_the_least_recently_used(path, answer):
+    """``--max-bytes`` says how much may stay; without it the cap does."""
+    size = disk_bytes(entry_of(0, log="warning: unused"))
+    assert answer("prune") == {"path": str(path), "bytes": 3 * size}
+    assert answer("prune", "--max-bytes", 2 * size) == {"path": str(path), "bytes": 2 * size}
+    assert not folder_of(path, 0).exists()
+    assert answer("prune", "--max-bytes", 0)["bytes"] == 0
+    assert answer("info")["entries"] == 0
+
+
+@pytest.mark.parametrize("number", ["-1", "1G", "", "1.5"])
+def test_prune_refuses_what_is_no_number(path, number, capsys):
+    """A negative number would have emptied the cache."""
+    with pytest.raises(SystemExit) as caught:
+        main(["cache", "prune", f"--max-bytes={number}"])
+    assert caught.value.code == 2
+    assert "is not a number of bytes" in capsys.readouterr().err
+    assert reopen(path).info().entries == 3
+
+
+def test_export_and_import(path, answer, run, tmp_path, monkeypatch):
+    """A bundle carries the cache to another machine."""
+    bundle = tmp_path / "kernels.bundle"
+    assert answer("export", bundle) == {"bundle": str(bundle), "entries": 3}
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / "other"))
+    assert answer("import", bundle) == {"bundle": str(bundle), "entries": 3}
+    assert answer("info")["entries"] == 3
+    assert "took 3 images" in run("import", bundle)[1]
+    assert "wrote 3 images" in run("export", bundle)[1]
+
+
+def test_a_bad_bundle_is_bad_input(path, tmp_path, capsys):
+    """The command exits with 2 and names the file."""
+    (tmp_path / "bad.bundle").write_text("no zip")
+    assert main(["cache", "import", str(tmp_path / "bad.bundle")]) == 2
+    assert "bad.bundle: not a bundle" in capsys.readouterr().err
+
+
+def test_an_import_that_keeps_nothing_fails(path, tmp_path):
+    """Where the cache cannot be written, the user sees an error and one warning, and no traceback."""
+    bundle, blocked = tmp_path / "kernels.bundle", tmp_path / "file"
+    main(["cache", "export", str(bundle)])
+    blocked.write_text("in the way")
+    command = [sys.executable, "-m", "hatch_cuda_kernels", "cache", "import", str(bundle)]
+    environment = {"HATCH_CUDA_KERNELS_CACHE_DIR": str(blocked)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "the cache cannot be written to; 0 of 3 images were taken" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_clear_says_how_many(path, answer):
+    """It removes every entry, also one of which only half is left."""
+    (folder_of(path, 0) / "entry.json").unlink()
+    assert answer("clear") == {"path": str(path), "removed": 3}
+    assert answer("info")["entries"] == 0

@@ -1,0 +1,203 @@
+"""Processes that read, write and evict at one time, and the behaviours that cuda.core promises of its program cache.
+
+Counterparts of ``FileStreamProgramCache``'s (cuda-python, ``test_program_cache*.py``): writers of one key do not
+corrupt it; writers of many keys lose none; a reader never sees a torn file; eviction and clearing spare an entry that
+was replaced meanwhile; a removed folder of temporaries is made again (``test_cache_changes``); stale temporaries are
+swept, young ones survive a clear; a clear does not break a writer; a write below the cap scans nothing, one above it
+does, and the total heals (``test_cache_bounds``).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from cache_entries import disk_bytes, entry_of, folder_of, key_of, reopen, total_bytes
+from cache_processes import Worker, run_together
+
+from hatch_cuda_kernels.cache import folder as folder_module
+
+SIZE = disk_bytes(entry_of(0))
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Return a cache folder that does not exist yet."""
+    return tmp_path / "cache"
+
+
+def run_until(stop, seconds, *workers):
+    """Start workers together, let them run, stop them by making a file, and return what each returned."""
+    for worker in workers:
+        worker.wait_ready()
+    for worker in workers:
+        worker.go()
+    time.sleep(seconds)
+    stop.touch()
+    return [worker.result() for worker in workers]
+
+
+def test_writers_of_one_key(path):
+    """Six processes put one key at once: all succeed, one folder is there, and no temporary is left."""
+    assert run_together(*(Worker("put", path=path, numbers=[0] * 5) for _ in range(6))) == [True] * 6
+    assert reopen(path).get(key_of(0)) == entry_of(0)
+    assert reopen(path).info().entries == 1
+    assert not list((path / "v1" / "tmp").iterdir())
+
+
+def test_writers_of_many_keys_lose_none(path):
+    """Four processes put 25 keys each, half of them shared: every one is there, whole, and counted once."""
+    ranges = [range(start, start + 25) for start in (0, 12, 25, 37)]
+    assert run_together(*(Worker("put", path=path, numbers=list(numbers)) for numbers in ranges)) == [True] * 4
+    cache = reopen(path)
+    assert all(cache.get(key_of(number)) == entry_of(number) for number in range(62))
+    assert cache.info().entries == 62
+    assert cache.prune(1 << 20) == total_bytes(path)
+
+
+def test_readers_among_writers_and_evictors(path, tmp_path):
+    """While two processes write above the cap and evict, two readers see no error, no warning and no wrong byte."""
+    stop, numbers = tmp_path / "stop", list(range(12))
+    *_, first, second = run_until(
+        stop,
+        1.5,
+        Worker("churn", path=path, numbers=numbers, until=stop, max_bytes=5 * SIZE),
+        Worker("churn", path=path, numbers=numbers[::-1], until=stop, max_bytes=5 * SIZE),
+        Worker("read", path=path, numbers=numbers, until=stop),
+        Worker("read", path=path, numbers=numbers, until=stop),
+    )
+    assert min(*first, *second) > 0  # both hits and misses
+    assert not list(path.glob("v1/quarantine/*"))
+    reopen(path, 5 * SIZE).put(entry_of(99))
+    assert total_bytes(path) <= 5 * SIZE
+
+
+def test_writers_and_readers_among_those_who_empty_the_cache(path, tmp_path):
+    """Processes that prune and clear all the time cost misses, and no process an error or a warning."""
+    stop, numbers = tmp_path / "stop", list(range(8))
+    rounds, other, churned, found = run_until(
+        stop,
+        1.5,
+        Worker("prune", path=path, until=stop),
+        Worker("prune", path=path, until=stop),
+        Worker("churn", path=path, numbers=numbers, until=stop, max_bytes=1 << 20),
+        Worker("read", path=path, numbers=numbers, until=stop),
+    )
+    assert min(rounds, other, churned, found[0] + found[1]) > 0
+    assert not list(path.glob("v1/quarantine/*"))
+    assert reopen(path).put(entry_of(0))
+
+
+def test_a_reader_of_an_entry_that_stays_never_misses(path, tmp_path):
+    """An entry that nobody evicts is a hit each time, however much is written around it."""
+    reopen(path).put(entry_of(0))
+    stop = tmp_path / "stop"
+    _, found = run_until(
+        stop,
+        0.7,
+        Worker("churn", path=path, numbers=list(range(1, 40)), until=stop, max_bytes=1 << 20),
+        Worker("read", path=path, numbers=[0], until=stop),
+    )
+    assert found[0] > 0
+    assert found[1] == 0
+
+
+def test_an_entry_replaced_while_it_is_read(path, monkeypatch):
+    """An entry that is evicted and written anew between the reads of its two files is read right, and not set aside."""
+    reopen(path).put(entry_of(0))
+    real = folder_module.read_file
+
+    def replaced(file):
+        monkeypatch.setattr(folder_module, "read_file", real)
+        data = real(file)
+        reopen(path).prune(0)
+        reopen(path).put(entry_of(0, size=900))
+        return data
+
+    monkeypatch.setattr(folder_module, "read_file", replaced)
+    assert reopen(path).get(key_of(0)) == entry_of(0, size=900)
+    assert not list(path.glob("v1/quarantine/*"))
+
+
+def test_an_entry_evicted_while_it_is_read(path, monkeypatch):
+    """An entry that is gone before its image is read is a miss, without a warning."""
+    reopen(path).put(entry_of(0))
+    real = folder_module.read_file
+
+    def evicted(file):
+        data = real(file)
+        reopen(path).prune(0)
+        return data
+
+    monkeypatch.setattr(folder_module, "read_file", evicted)
+    assert reopen(path).get(key_of(0)) is None
+
+
+def test_a_clear_spares_what_was_replaced(path, monkeypatch):
+    """An entry that another process writes anew between the listing and the removal is not removed."""
+    reopen(path).put(entry_of(0))
+    reopen(path).put(entry_of(1))
+    listed = folder_module.EntryFolder.stored
+
+    def replaced_after(self):
+        found = list(listed(self))
+        monkeypatch.undo()
+        reopen(path).prune(0)
+        time.sleep(0.02)  # beyond the coarsest clock of a local file system
+        reopen(path).put(entry_of(0))
+        return iter(found)
+
+    monkeypatch.setattr(folder_module.EntryFolder, "stored", replaced_after)
+    reopen(path).clear()
+    assert reopen(path).get(key_of(0)) == entry_of(0)
+    assert not folder_of(path, 1).exists()
+
+
+def test_a_clear_in_the_middle_of_a_write(path, monkeypatch):
+    """A cache that is cleared while an image is written has that image afterwards."""
+    real = folder_module.rename
+
+    def cleared_before(source, target):
+        monkeypatch.undo()
+        reopen(path).clear()
+        real(source, target)
+
+    monkeypatch.setattr(folder_module, "rename", cleared_before)
+    assert reopen(path).put(entry_of(0))
+    assert reopen(path).get(key_of(0)) == entry_of(0)
+
+
+def test_two_threads_evict_at_one_time(path):
+    """Evictors that list the same entries remove what is too much once, not each its share."""
+    for number in range(20):
+        reopen(path).put(entry_of(number))
+    start = threading.Barrier(4)
+
+    def evict():
+        start.wait()
+        reopen(path).prune(10 * SIZE)
+
+    threads = [threading.Thread(target=evict) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert reopen(path).info().entries == 10
+
+
+def test_evictors_without_a_lock_do_not_evict_twice(path, monkeypatch):
+    """What another evictor removed since the listing counts as room made."""
+    for number in range(20):
+        reopen(path).put(entry_of(number))
+    remove, others = folder_module.EntryFolder.remove, []
+
+    def after_another(self, stored):
+        if not others:
+            others.append(None)
+            remove(self, stored)
+        return remove(self, stored)
+
+    monkeypatch.setattr(folder_module.EntryFolder, "remove", after_another)
+    assert reopen(path).prune(10 * SIZE) == 10 * SIZE
+    assert reopen(path).info().entries == 10
