@@ -39,7 +39,7 @@ class CacheMachine(RuleBasedStateMachine):
 
     @rule(which=OBJECTS, number=NUMBERS)
     def get(self, which, number):
-        """An entry is found where this object or the disk has it, and only there."""
+        """Find an entry where this object or the disk has it, and only there."""
         with warnings.catch_warnings(action="ignore"):
             found = self.caches[which].get(key_of(number))
         here = number in self.memory[which]
@@ -52,14 +52,14 @@ class CacheMachine(RuleBasedStateMachine):
 
     @rule(which=OBJECTS, number=NUMBERS)
     def put(self, which, number):
-        """A put is on disk afterwards; a damaged entry that nobody has read yet keeps its place."""
+        """Have an entry on disk; a damaged one that nobody has read yet keeps its place."""
         assert self.caches[which].put(entry(number))
         self.memory[which].add(number)
         self.disk.add(number)
 
     @rule(which=OBJECTS, number=NUMBERS)
     def get_or_make(self, which, number):
-        """An image is made where it is nowhere to be found."""
+        """Make an image where it is nowhere to be found."""
         had = number in self.memory[which] or number in self.disk - self.damaged
         with warnings.catch_warnings(action="ignore"):
             assert self.caches[which].get_or_make(key_of(number), lambda: entry(number)) == (entry(number), not had)
@@ -70,7 +70,7 @@ class CacheMachine(RuleBasedStateMachine):
 
     @rule(which=OBJECTS, most=st.integers(0, 6000))
     def prune(self, which, most):
-        """Pruning leaves no more than asked, removes nothing where that much is not there, and makes up nothing."""
+        """Leave no more than asked, and remove nothing where that much is not there."""
         before = sum(disk_bytes(entry(number)) for number in self.disk)
         with warnings.catch_warnings(action="ignore"):
             left = self.caches[which].prune(most)
@@ -83,21 +83,21 @@ class CacheMachine(RuleBasedStateMachine):
 
     @rule(which=OBJECTS)
     def clear(self, which):
-        """Clearing removes what is on disk and in this object; others remember."""
+        """Forget what is on disk and in this object; others remember."""
         assert self.caches[which].clear() == len(self.disk)
         self.memory[which] = set()
         self.disk, self.damaged = set(), set()
 
     @rule(which=OBJECTS)
     def reopen(self, which):
-        """A new process remembers nothing."""
+        """Be another process, which remembers nothing."""
         self.caches[which] = reopen(self.path)
         self.memory[which] = set()
 
     @precondition(lambda self: self.disk)
     @rule(number=NUMBERS, name=st.sampled_from(["entry.json", "image.cubin"]))
     def damage(self, number, name):
-        """The disk loses half of a file."""
+        """Lose half of a file."""
         if number in self.disk - self.damaged:
             file = folder_of(self.path, number) / name
             file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
@@ -105,13 +105,13 @@ class CacheMachine(RuleBasedStateMachine):
 
     @rule()
     def remove_by_hand(self):
-        """Somebody deletes the whole cache."""
+        """Delete the whole cache, as a user may."""
         shutil.rmtree(self.path, ignore_errors=True)
         self.disk, self.damaged = set(), set()
 
     @invariant()
     def the_disk_is_as_the_model_has_it(self):
-        """Folders are there for the entries of the model, and no temporary is."""
+        """Compare the folders with the model; there is no temporary."""
         assert {number for number in range(8) if folder_of(self.path, number).exists()} == self.disk
         assert self.caches[0].info().entries == len(self.disk)
         assert not list(self.path.glob("v1/tmp/*"))
@@ -119,7 +119,7 @@ class CacheMachine(RuleBasedStateMachine):
 
 TestCacheMachine = CacheMachine.TestCase
 TestCacheMachine.settings = settings(
-    max_examples=30,
+    max_examples=50,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

@@ -65,14 +65,13 @@ _CUDART: Final = (
     texture_indirect_functions.h texture_types.h vector_functions.h vector_functions.hpp vector_types.h
     """.split(),  # noqa: SIM905 - a list would take a line a word
 )
+_CUDART_ALL: Final = (*_CUDART, "cooperative_groups/*/*")
 _CCCL: Final = ("cccl/*", "cub/*", "cuda/*", "nv/*", "thrust/*")
 _CCCL_VERSION: Final = ("cuda/std/version", "cuda/std/__cccl/version.h", "cub/version.cuh", "thrust/version.h")
 PARTS: Final = {
     "cccl": Part("cuda/std/version", ("cuda_cccl",) * 2, "cuda_cccl", "cuda-cccl", _CCCL, _CCCL_VERSION),
     "crt": Part("crt/host_config.h", ("cuda_crt", "cuda_nvcc"), "cuda_nvcc", "cuda-crt-dev", ("crt/*",), ("crt/*",)),
-    "cudart": Part(
-        "cuda_runtime.h", ("cuda_runtime",) * 2, "cuda_cudart", "cuda-cudart-dev", _CUDART, (*_CUDART, "*_groups/*/*")
-    ),
+    "cudart": Part("cuda_runtime.h", ("cuda_runtime",) * 2, "cuda_cudart", "cuda-cudart-dev", _CUDART, _CUDART_ALL),
 }
 _VERSION_MACRO: Final = re.compile(rb"#\s*define\s+(?:CCCL|CUDART)_VERSION\s+(\d+)")
 
