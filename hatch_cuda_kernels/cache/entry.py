@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.arch import SmArch
@@ -84,7 +84,7 @@ class Entry:
     @staticmethod
     def now() -> str:
         """Return the time as ``created`` records it."""
-        return datetime.now(UTC).isoformat(timespec="seconds")
+        return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
 
     @property
     def sha256(self) -> str:
