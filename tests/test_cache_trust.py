@@ -26,16 +26,16 @@ def path(tmp_path):
     return path
 
 
-def hand_over(monkeypatch, folder):
+def hand_over(monkeypatch, folder, user=12345):
     """Make a folder another user's: truly where that is allowed, else as ``stat`` tells it."""
     if os.geteuid() == 0:
-        os.chown(folder, 12345, 12345)
+        os.chown(folder, user, user)
         return
     real = type(folder).stat
 
     def told(self, **settings):
         found = real(self, **settings)
-        return SimpleNamespace(st_uid=12345, st_mode=found.st_mode) if self == folder else found
+        return SimpleNamespace(st_uid=user, st_mode=found.st_mode) if self == folder else found
 
     monkeypatch.setattr(type(folder), "stat", told)
 
@@ -64,6 +64,14 @@ def test_another_users_folder_inside_is_refused(path, monkeypatch):
     """Neither where the folder of entries in it belongs to somebody else."""
     hand_over(monkeypatch, path / "v1")
     assert is_refused(reopen(path), "belongs to another user")
+
+
+def test_a_folder_of_root_is_used(path, monkeypatch):
+    """A container image's cache, made by root, serves the container's user."""
+    hand_over(monkeypatch, path, user=0)
+    hand_over(monkeypatch, path / "v1", user=0)
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    assert reopen(path).get(key_of(0)) == entry_of(0)
 
 
 @pytest.mark.parametrize("inside", [".", "v1"])

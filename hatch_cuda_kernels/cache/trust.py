@@ -1,4 +1,4 @@
-"""Whose code would be run: a cache folder must be this user's own and writable by nobody else."""
+"""Whose code would be run: a cache folder must be this user's own, or root's, and writable by nobody else."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ if TYPE_CHECKING:
 __all__ = ["TRUST_VARIABLE", "distrust"]
 
 TRUST_VARIABLE: Final = "HATCH_CUDA_KERNELS_CACHE_TRUST"
+_ROOT: Final = 0
 
 
 def distrust(path: Path, *, shared: bool = False) -> str | None:
     """Return why the images below a folder must not be loaded, or None when they may; a missing folder may be made.
 
-    A ``shared`` (read-only, stated) folder may belong to anybody, but not be writable by others. Always None on
-    Windows, where the profile folder's access list does this, and with HATCH_CUDA_KERNELS_CACHE_TRUST=1.
+    Root may do anything already, so its folders (of a container image, say) are as good as one's own. A ``shared``
+    (read-only, stated) folder may belong to anybody, but not be writable by others. Always None on Windows, where the
+    profile folder's access list does this, and with HATCH_CUDA_KERNELS_CACHE_TRUST=1.
     """
     if os.environ.get(TRUST_VARIABLE) == "1" or not hasattr(os, "geteuid"):
         return None
@@ -27,7 +29,7 @@ def distrust(path: Path, *, shared: bool = False) -> str | None:
     except OSError:
         return None
     overrule = f"set {TRUST_VARIABLE}=1 to use it all the same"
-    if not shared and found.st_uid != os.geteuid():
+    if not shared and found.st_uid not in {_ROOT, os.geteuid()}:
         return f"{path} belongs to another user (uid {found.st_uid}); {overrule}"
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return (
