@@ -47,6 +47,10 @@ print(image.origin, (imported - start) * 1000, (found - imported) * 1000)
 """
 
 
+# An installed package has its byte code beside it.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)

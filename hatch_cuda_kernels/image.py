@@ -114,6 +114,10 @@ class ModuleIndex(NamedTuple):
     """Project-relative path of the source."""
     source_sha256: str
     """Digest of the source and its header closure as NVRTC saw them."""
+    files: dict[str, str]
+    """Every file shipped under ``source/``: project-relative path, sha256 of its bytes."""
+    outside: tuple[str, ...] | None
+    """Headers that are not the project's, as spelled; None when no toolkit header can have a part in the images."""
     headers: tuple[str, ...]
     """Declared globs of headers that the include scan cannot see."""
     options: dict[str, Any]
@@ -136,6 +140,8 @@ class ModuleIndex(NamedTuple):
             "module": self.module,
             "source": self.source,
             "source_sha256": self.source_sha256,
+            "files": self.files,
+            "outside": None if self.outside is None else list(self.outside),
             "headers": list(self.headers),
             "options": self.options,
             "names": list(self.names),
@@ -158,6 +164,8 @@ class ModuleIndex(NamedTuple):
             module=data["module"],
             source=data["source"],
             source_sha256=data["source_sha256"],
+            files=data["files"],
+            outside=None if data["outside"] is None else tuple(data["outside"]),
             headers=tuple(data["headers"]),
             options=data["options"],
             names=tuple(data["names"]),

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.digest import sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Kind
-    from hatch_cuda_kernels.options import NvrtcOptions
 
 __all__ = ["KEY_SCHEMA", "cache_key", "link_key", "source_digest"]
 
@@ -23,7 +22,7 @@ KEY_SCHEMA: Final = 1
 def cache_key(
     *,
     source_sha256: str,
-    options: NvrtcOptions,
+    options: Mapping[str, Any],
     arch: SmArch,
     kind: Kind,
     names: Iterable[str],
@@ -33,15 +32,16 @@ def cache_key(
 ) -> str:
     """Return the sha256, in hex, that names an image in the disk cache.
 
-    ``names`` are the name expressions (of kernels and, with a leading ``&``, of variables) in any order; ``nvrtc`` is
-    major.minor.build; ``toolkit_headers`` is empty when the source includes none, ``nvjitlink`` when it has no part in
+    ``options`` are ``NvrtcOptions.canonical()``. ``names`` are the name expressions (of kernels and, with a leading
+    ``&``, of variables) in any order; ``nvrtc`` is major.minor.build; ``toolkit_headers`` is empty when the source
+    includes none, ``nvjitlink`` when it has no part in
     the image. No path, time, user or driver enters.
     """
     return _digest(
         {
             "schema": KEY_SCHEMA,
             "source": source_sha256,
-            "options": options.canonical(),
+            "options": options,
             "arch": str(arch),
             "kind": kind,
             "names": sorted(names),
@@ -52,14 +52,14 @@ def cache_key(
     )
 
 
-def link_key(*, image_sha256: str, arch: SmArch, options: NvrtcOptions) -> str:
+def link_key(*, image_sha256: str, arch: SmArch, options: Mapping[str, Any]) -> str:
     """Return the sha256, in hex, that names what nvJitLink makes of an image for an architecture."""
     return _digest(
         {
             "schema": KEY_SCHEMA,
             "image": image_sha256,
             "arch": str(arch),
-            "options": options.canonical(),
+            "options": options,
             "kind": "linked",
         }
     )

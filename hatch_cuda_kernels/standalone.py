@@ -107,17 +107,18 @@ def compile_async(
 
 
 def _compile(job: CompileJob, *, use_cache: bool) -> CompiledSource:
-    from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415 - loads NVRTC
-    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # noqa: PLC0415
-
     (kind,) = job.kinds
 
     def compile_now() -> Entry:
+        from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415 - loads NVRTC
+
         return Entry.of(job, kind, compile_job(job))
 
     made = True
     if use_cache:
-        entry, made = open_cache().get_or_make(job.key(kind, load_toolchain()), compile_now)
+        from hatch_cuda_kernels.cache.toolchains import current_toolchain  # noqa: PLC0415 - only for the key
+
+        entry, made = open_cache().get_or_make(job.key(kind, current_toolchain()), compile_now)
     else:
         entry = compile_now()
     return CompiledSource(entry.image, kind, entry.arch, entry.kernels, entry.log, cached=not made)

@@ -7,7 +7,6 @@ import json
 import os
 import warnings
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from hatch_cuda_kernels.arch import SmArch
@@ -33,7 +32,7 @@ def key_of(number):
 def entry_of(number, size=600, **changes):
     """Return an entry with a bit of everything, whose image follows from its number and its size."""
     image = hashlib.shake_128(f"{number} {size}".encode()).digest(size)
-    return replace(_SAMPLE, key=key_of(number), image=image, **changes)
+    return _SAMPLE._replace(key=key_of(number), image=image, **changes)
 
 
 def disk_bytes(entry):

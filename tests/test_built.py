@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import pytest
@@ -112,7 +111,7 @@ def test_headers_that_play_no_part_are_not_recorded(make_project, tmp_path, fres
     """A source without toolkit headers gives the same store whether they are installed or not, and whoever compiled."""
     root = make_project(one_module("saxpy.cu"))
     for name, change in (("with", {}), ("without", {"headers": ""})):
-        toolchain = dataclasses.replace(load_toolchain(), **change)
+        toolchain = load_toolchain()._replace(**change)
         monkeypatch.setattr("hatch_cuda_kernels.plugin.build.load_toolchain", lambda value=toolchain: value)
         build(root, tmp_path / name)
         index = json.loads((tmp_path / name / "a/index.json").read_text())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 
 import pytest
@@ -22,7 +21,7 @@ from hatch_cuda_kernels.options import NvrtcOptions
 @pytest.fixture
 def failure(write, tmp_path, monkeypatch):
     """Return a function that compiles a source where no toolkit header is installed, and returns the error."""
-    bare = dataclasses.replace(load_toolchain(), include_dirs=())
+    bare = load_toolchain()._replace(include_dirs=())
     monkeypatch.setattr(nvrtc, "load_toolchain", lambda: bare)
 
     def compile_source(source: str, **files: str) -> CompileError:

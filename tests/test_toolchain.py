@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 from hatch_cuda_kernels.cache.toolchains import known_toolchains
 from hatch_cuda_kernels.compiler import cuda_wheels, toolchain
 from hatch_cuda_kernels.compiler.parts import find_parts
-from hatch_cuda_kernels.compiler.toolchain import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain import find_toolchain, load_toolchain
 from hatch_cuda_kernels.compiler.toolkit_headers import HeaderMemo, other_headers
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.standalone import compile_to_ptx
@@ -215,6 +214,15 @@ print(*(line.rsplit("/", 1)[-1].strip() for line in open("/proc/self/maps") if "
 """
 
 
+def test_a_wheel_names_the_build_of_its_nvrtc(monkeypatch):
+    """Version of the wheel and word of the library are one; a library that is not the listed one is asked itself."""
+    assert find_toolchain() == load_toolchain()
+    assert cuda_wheels.listed_version("nvrtc") == load_toolchain().nvrtc
+    monkeypatch.setattr(cuda_wheels, "is_listed", lambda info, path: False)
+    assert cuda_wheels.listed_version("nvrtc") == ""
+    assert find_toolchain() == load_toolchain()
+
+
 def test_a_key_needs_no_library_once_the_toolchain_is_known(fresh_cache, write, tmp_path):
     """The key of a compile with toolkit headers and LTO is found again without loading NVRTC or nvJitLink."""
     write("p/k.cu", "#include <cuda_fp16.h>\n__global__ void k() {}\n")
@@ -226,20 +234,19 @@ def test_a_key_needs_no_library_once_the_toolchain_is_known(fresh_cache, write, 
     assert re.fullmatch("[0-9a-f]{64}", run[0])
     assert run[1:] == [""]
     (again,) = known_toolchains()
-    assert again == before == dataclasses.replace(load_toolchain(), memo=None)
-    assert again.include_dirs == load_toolchain().include_dirs
+    assert again == before == load_toolchain()._replace(memo=again.memo)
 
 
 def test_another_version_of_the_headers_is_another_toolchain(fresh_cache, wheel, monkeypatch):
     """What is remembered is forgotten when a package that tells a version is replaced."""
-    found = dataclasses.replace(load_toolchain(), headers="cccl 13.0.85", include_dirs=(str(wheel),))
-    monkeypatch.setattr("hatch_cuda_kernels.cache.toolchains.load_toolchain", lambda: found)
-    assert known_toolchains() == (found,)
-    found = dataclasses.replace(found, headers="cccl 13.0.99")
+    found = load_toolchain()._replace(headers="cccl 13.0.85", include_dirs=(str(wheel),))
+    monkeypatch.setattr("hatch_cuda_kernels.cache.toolchains.find_toolchain", lambda: found)
+    assert known_toolchains()[0].headers == found.headers
+    found = found._replace(headers="cccl 13.0.99")
     assert known_toolchains()[0].headers == "cccl 13.0.85"
     old = wheel.parent.parent.parent / "nvidia_cuda_cccl-13.0.85.dist-info"
     old.rename(old.with_name("nvidia_cuda_cccl-13.0.99.dist-info"))
-    assert known_toolchains() == (found,)
+    assert known_toolchains()[0].headers == found.headers
 
 
 @pytest.mark.parametrize("kept", [100_000_000, 100_000, 50, 0])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.digest import sha256
@@ -41,8 +40,7 @@ class BadEntryError(ValueError):
     """An entry on disk is damaged; the cache quarantines it and reports a miss."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(NamedTuple):
     """An image with its key and its description."""
 
     key: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -60,6 +61,9 @@ def _cache_at(path: Path | None, max_bytes: int, sites: tuple[Path, ...], _trust
 
 
 def _user_cache_path() -> str:
+    home = os.environ.get("HOME", "")
+    if sys.platform == "linux" and home.startswith("/") and not {"XDG_CACHE_HOME", "ANDROID_ROOT"} & os.environ.keys():
+        return f"{home}/.cache/hatch-cuda-kernels"  # as platformdirs has it, whose import takes longer than a read
     from platformdirs import user_cache_dir  # noqa: PLC0415 - not needed when the folder is stated
 
     try:

@@ -7,20 +7,20 @@ import itertools
 import json
 import os
 import sys
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from hatch_cuda_kernels.cache.location import default_cache_path
+from hatch_cuda_kernels.cache.recall import remember, stamp
 from hatch_cuda_kernels.cache.trust import distrust
 from hatch_cuda_kernels.compiler.cuda_wheels import find_header_folders, find_library
 from hatch_cuda_kernels.compiler.parts import PARTS, find_parts
-from hatch_cuda_kernels.compiler.toolchain import Toolchain, load_toolchain
+from hatch_cuda_kernels.compiler.toolchain import Toolchain, find_toolchain
 from hatch_cuda_kernels.compiler.toolkit_headers import HeaderMemo
 from hatch_cuda_kernels.errors import ToolchainError
 
-__all__ = ["known_toolchains"]
+__all__ = ["current_toolchain", "known_toolchains", "remember_toolchain"]
 
 _FILE: Final = "toolchains.json"
 _HEADERS_FILE: Final = "toolkit_headers.json"
@@ -35,42 +35,67 @@ def known_toolchains() -> tuple[Toolchain, ...]:
     Normally that is the one toolchain of this process. A process without NVRTC may use what any toolchain recorded in
     this cache. Raises ToolchainError where there is neither.
     """
+    try:
+        return (current_toolchain(),)
+    except ToolchainError:
+        others = tuple(dict.fromkeys(map(_toolchain, _read().values())))
+        if others:
+            return others
+        raise
+
+
+def current_toolchain() -> Toolchain:
+    """Return this process's toolchain, without loading NVRTC where it was seen before, or a wheel names its build.
+
+    Raises ToolchainError where there is no NVRTC.
+    """
     memory = _read()
     fingerprint = _fingerprint()
     remembered = memory.get(fingerprint)
     if remembered is not None and _unchanged(remembered):
-        return (_toolchain(remembered),)
-    try:
-        toolchain = load_toolchain()
-    except ToolchainError:
-        if memory:
-            return tuple(dict.fromkeys(map(_toolchain, memory.values())))
-        raise
+        return _toolchain(remembered)
+    toolchain = find_toolchain()
     _remember(memory, fingerprint, toolchain)
-    return (replace(toolchain, memo=_memo()),)
+    return toolchain._replace(memo=_memo())
+
+
+def remember_toolchain(outside: tuple[str, ...] | None, *, lto: bool) -> None:
+    """Let ``recall`` answer for these headers, where everything comes from wheels; raises nothing.
+
+    Besides the files themselves it depends on the folders that others could appear in before them.
+    """
+    nvrtc, nvjitlink = find_library("nvrtc"), find_library("nvJitLink")
+    bindings = sys.modules["cuda.bindings"].__file__
+    if nvrtc is None or (lto and nvjitlink is None) or "system" in _fingerprint().split("\n"):
+        return
+    toolchain, asked = current_toolchain(), set[str]()
+    part = toolchain.of_compile(outside, lto=lto, asked=asked).key_part
+    found = [path for path in (nvrtc, nvjitlink) if path is not None]
+    found += [Path(folder) for folder in toolchain.include_dirs]
+    found += [path for part in find_parts(toolchain.include_dirs, toolchain.release[0]) for path in part.evidence]
+    # The folders from a library or header up to the site folder: a wheel that comes or goes changes one of them.
+    above = [parent for path in found for parent in path.parents if parent.is_relative_to(_site(nvrtc))]
+    remember(outside, lto=lto, part=part, files=[*asked, *map(str, (*found, *above, bindings))])
+
+
+def _site(library: Path) -> Path:
+    return next(parent.parent for parent in library.parents if parent.name == "nvidia")
 
 
 def _fingerprint() -> str:
     """Return text that changes when another NVRTC or nvJitLink, or other headers, would be found."""
     markers = [[folder / part.marker for folder in find_header_folders()] for part in PARTS.values()]
     nvrtc, nvjitlink = find_library("nvrtc"), find_library("nvJitLink")
-    lines = [_stamp(path) for path in (nvrtc, nvjitlink, *itertools.chain(*markers)) if path is not None]
-    if nvrtc is None or not all(any(marker.is_file() for marker in found) for found in markers):
+    found = [path for path in (nvrtc, nvjitlink, *itertools.chain(*markers)) if path is not None and path.is_file()]
+    lines = [stamp(path) for path in found]
+    if nvrtc is None or not all(any(marker in found for marker in group) for group in markers):
         lines += ["system", sys.prefix, *(f"{name}={os.environ.get(name, '')}" for name in _ENVIRONMENT)]
-    return "\n".join(filter(None, lines))
-
-
-def _stamp(path: Path) -> str:
-    try:
-        found = path.stat()
-    except OSError:
-        return ""
-    return f"{path} {found.st_size} {found.st_mtime_ns}"
+    return "\n".join(lines)
 
 
 def _unchanged(remembered: dict[str, Any]) -> bool:
     """Return whether the library and what tells the headers' versions are still the same."""
-    return all(_stamp(Path(stamp.rsplit(" ", 2)[0])) == stamp for stamp in remembered["files"])
+    return all(stamp(line.rsplit(" ", 2)[0]) == line for line in remembered["files"])
 
 
 def _remember(memory: dict[str, dict[str, Any]], fingerprint: str, toolchain: Toolchain) -> None:
@@ -81,7 +106,7 @@ def _remember(memory: dict[str, dict[str, Any]], fingerprint: str, toolchain: To
         "headers": toolchain.headers,
         "nvjitlink": toolchain.nvjitlink,
         "include_dirs": toolchain.include_dirs,
-        "files": [_stamp(path) for path in files],
+        "files": [stamp(path) for path in files],
     }
     root = default_cache_path()
     if root is None:

@@ -13,13 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.parts import distribution
+from hatch_cuda_kernels.compiler.parts import distribution, is_listed
 from hatch_cuda_kernels.errors import ToolchainError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["bindings_major", "find_header_folders", "find_library", "library_version", "preload"]
+__all__ = ["bindings_major", "find_header_folders", "find_library", "library_version", "listed_version", "preload"]
 
 #: Folder of a library below ``nvidia/`` in wheels of CUDA 12; from CUDA 13 on, all are in ``cu13``.
 _CUDA_12_FOLDERS: Final = {"nvrtc": "cuda_nvrtc", "nvJitLink": "nvjitlink"}
@@ -90,6 +90,18 @@ def library_version(stem: str) -> str:
     path = find_library(stem)
     info = distribution(path, _wheel(stem).replace("-", "_")) if path is not None else None
     return info.name.removesuffix(".dist-info").rpartition("-")[2] if info is not None else ""
+
+
+def listed_version(stem: str) -> str:
+    """Return the same where the wheel's file list has the library with the size it has, so that it is the wheel's own.
+
+    Empty otherwise.
+    """
+    path = find_library(stem)
+    info = distribution(path, _wheel(stem).replace("-", "_")) if path is not None else None
+    if path is None or info is None or not is_listed(info, path):
+        return ""
+    return info.name.removesuffix(".dist-info").rpartition("-")[2]
 
 
 def _wheel(stem: str) -> str:

@@ -108,13 +108,11 @@ class CompileJob:
         toolchain = self.toolchain(toolchain)
         return cache_key(
             source_sha256=self.source_sha256,
-            options=self.options,
+            options=self.options.canonical(),
             arch=self.image_arch(kind),
             kind=kind,
             names=map(normalize_name, self.expressions),
-            nvrtc=toolchain.nvrtc,
-            toolkit_headers=toolchain.headers,
-            nvjitlink=toolchain.nvjitlink,
+            **toolchain.key_part,
         )
 
     def toolchain(self, found: Toolchain) -> Toolchain:

@@ -18,7 +18,7 @@ from hatch_cuda_kernels.digest import sha256
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["PARTS", "FoundPart", "Part", "belongs", "distribution", "find_parts"]
+__all__ = ["PARTS", "FoundPart", "Part", "belongs", "distribution", "find_parts", "is_listed"]
 
 
 class Part(NamedTuple):
@@ -73,7 +73,7 @@ PARTS: Final = {
     "crt": Part("crt/host_config.h", ("cuda_crt", "cuda_nvcc"), "cuda_nvcc", "cuda-crt-dev", ("crt/*",), ("crt/*",)),
     "cudart": Part("cuda_runtime.h", ("cuda_runtime",) * 2, "cuda_cudart", "cuda-cudart-dev", _CUDART, _CUDART_ALL),
 }
-_VERSION_MACRO: Final = re.compile(rb"#\s*define\s+(?:CCCL|CUDART)_VERSION\s+(\d+)")
+_VERSION_MACRO: Final = rb"#\s*define\s+(?:CCCL|CUDART)_VERSION\s+(\d+)"
 
 
 def find_parts(folders: Iterable[str], major: int) -> Iterator[FoundPart]:
@@ -98,8 +98,21 @@ def belongs(folder: str, name: str, size: int) -> bool:
 
 @cache
 def _listed_size(site: Path, path: str) -> bytes:
-    start = _records(site).find(f"\n{path},".encode()) + 1
-    return _records(site)[start : _records(site).find(b"\n", start)].rpartition(b",")[2].strip() if start else b""
+    return _size_in(_records(site), path)
+
+
+def _size_in(records: bytes, path: str) -> bytes:
+    start = records.find(f"\n{path},".encode()) + 1
+    return records[start : records.find(b"\n", start)].rpartition(b",")[2].strip() if start else b""
+
+
+def is_listed(info: Path, path: Path) -> bool:
+    """Return whether a wheel's file list (below its dist-info folder) has a file with the size it has."""
+    try:
+        records = b"\n" + (info / "RECORD").read_bytes()
+        return _size_in(records, path.relative_to(info.parent).as_posix()) == b"%d" % path.stat().st_size
+    except (OSError, ValueError):
+        return False
 
 
 @cache
@@ -143,7 +156,7 @@ def _copied(folder: Path, part: Part) -> tuple[str, tuple[Path, ...]]:
     """Return a version macro's value, where the part has one, and a digest of the telling files."""
     files = tuple(sorted({path for pattern in part.telling for path in folder.glob(pattern) if path.is_file()}))
     contents = [path.read_bytes() for path in files]
-    macros = [match[1].decode() for content in contents if (match := _VERSION_MACRO.search(content))]
+    macros = [match[1].decode() for content in contents if (match := re.search(_VERSION_MACRO, content))]
     digest = sha256(b"".join(sha256(content).digest() for content in contents)).hexdigest()[:16]
     return ".".join([*macros[:1], digest]), files
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.cuda_wheels import find_header_folders, library_version, preload
+from hatch_cuda_kernels.arch import cuda_release_for_arch
+from hatch_cuda_kernels.compiler.cuda_wheels import find_header_folders, library_version, listed_version, preload
 from hatch_cuda_kernels.compiler.parts import PARTS, find_parts
 from hatch_cuda_kernels.compiler.toolkit_headers import HeaderMemo, other_headers
 from hatch_cuda_kernels.errors import ToolchainError
@@ -16,25 +16,26 @@ from hatch_cuda_kernels.errors import ToolchainError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Toolchain", "load_toolchain", "missing_nvrtc", "supported_numbers"]
+    from hatch_cuda_kernels.arch import SmArch
+
+__all__ = ["Toolchain", "find_toolchain", "load_toolchain", "missing_nvrtc", "supported_numbers", "supports_arch"]
 
 _INSTALL: Final = 'python3 -m pip install "hatch-cuda-kernels[jit]"'
 _PROBE: Final = b"// asks NVRTC which build it is: the PTX it writes says so in its head"
-_BUILD_LINE: Final = re.compile(rb"release (\d+)\.(\d+), V([0-9.]+)")
+_BUILD_LINE: Final = rb"release \d+\.\d+, V([0-9.]+)"
 
 
-@dataclass(frozen=True, slots=True)
-class Toolchain:
+class Toolchain(NamedTuple):
     """NVRTC's major.minor.build and the toolkit headers' versions; two equal ones give equal images."""
 
     nvrtc: str
     headers: str = ""
     """Such as ``cccl 13.0.85, crt 13.0.88, cudart 13.0.96``; empty when no toolkit headers are installed."""
-    include_dirs: tuple[str, ...] = field(default=(), compare=False)
+    include_dirs: tuple[str, ...] = ()
     """Where the headers are on this machine; not part of the toolchain's identity."""
     nvjitlink: str = ""
     """nvJitLink's version, as far as it is known without loading it."""
-    memo: HeaderMemo | None = field(default=None, compare=False, repr=False)
+    memo: HeaderMemo | None = None
     """What is remembered of headers that no version stands for."""
 
     @property
@@ -43,14 +44,20 @@ class Toolchain:
         major, minor, *_ = self.nvrtc.split(".")
         return int(major), int(minor)
 
-    def of_compile(self, outside: tuple[str, ...] | None, *, lto: bool) -> Toolchain:
+    @property
+    def key_part(self) -> dict[str, str]:
+        """What of it enters a key, as ``cache_key`` takes it."""
+        return {"nvrtc": self.nvrtc, "toolkit_headers": self.headers, "nvjitlink": self.nvjitlink}
+
+    def of_compile(self, outside: tuple[str, ...] | None, *, lto: bool, asked: set[str] | None = None) -> Toolchain:
         """Return what has a part in one compile: what its key is made of and its images record.
 
-        ``outside`` are the headers it may take from the toolkit's folders, None when it does not search them. In the
-        result ``headers`` is empty then, and else ends with a digest of those that no version stands for, if there are
-        any; ``nvjitlink`` is empty unless it finishes the compile, or where there is none.
+        ``outside`` are the headers it may take from the toolkit's folders, None when it does not search them; ``asked``
+        receives the paths that were looked for. In the result ``headers`` is empty where nothing is searched, and else
+        ends with a digest of those that no version stands for, if there are any; ``nvjitlink`` is empty unless it
+        finishes the compile, or where there is none.
         """
-        others = other_headers(outside, self.include_dirs, self.memo) if outside is not None else ""
+        others = other_headers(outside, self.include_dirs, self.memo, asked) if outside is not None else ""
         headers = [self.headers, f"others {others}" if others else ""] if outside is not None else []
         nvjitlink = (self.nvjitlink or _loaded_nvjitlink()) if lto else ""
         return Toolchain(self.nvrtc, ", ".join(filter(None, headers)), nvjitlink=nvjitlink)
@@ -67,8 +74,20 @@ def load_toolchain() -> Toolchain:
 
     Raises ToolchainError, naming the package to install, when there is no NVRTC.
     """
-    version = _nvrtc_version()
-    major = int(version.split(".")[0])
+    return _toolchain(_nvrtc_version())
+
+
+def find_toolchain() -> Toolchain:
+    """Return the same without loading NVRTC, where an untouched wheel brings it: its version is NVRTC's build.
+
+    Raises ToolchainError, naming the package to install, when there is no NVRTC.
+    """
+    version = listed_version("nvrtc")
+    return _toolchain(version) if version.count(".") == 2 else load_toolchain()
+
+
+def _toolchain(version: str) -> Toolchain:
+    major = int(version.partition(".")[0])
     folders = tuple(str(folder) for folder in _header_folders(major))
     headers = ", ".join(f"{part.name} {part.version}" for part in find_parts(folders, major))
     return Toolchain(version, headers, folders, library_version("nvJitLink"))
@@ -92,10 +111,10 @@ def _nvrtc_version() -> str:
     ptx = b"\0" * nvrtc.nvrtcGetPTXSize(program)[1]
     nvrtc.nvrtcGetPTX(program, ptx)
     nvrtc.nvrtcDestroyProgram(program)
-    match = _BUILD_LINE.search(ptx)
+    match = re.search(_BUILD_LINE, ptx)
     if match is None:
         raise ToolchainError("NVRTC does not say which build it is", _INSTALL)
-    return match[3].decode()
+    return match[1].decode()
 
 
 def _header_folders(major: int) -> Iterator[Path]:
@@ -143,3 +162,9 @@ def supported_numbers() -> frozenset[int]:
 
     _, count = nvrtc.nvrtcGetNumSupportedArchs()
     return frozenset(int(number) for number in nvrtc.nvrtcGetSupportedArchs()[1][:count])
+
+
+def supports_arch(arch: SmArch, release: tuple[int, int]) -> bool:
+    """Return whether the NVRTC of a release compiles for an architecture; it is loaded only where the table says no."""
+    since = cuda_release_for_arch(arch, major=release[0])
+    return (since is not None and since <= release) or arch.number in supported_numbers()

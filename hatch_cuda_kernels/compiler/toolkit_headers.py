@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.directives import find_directives
 from hatch_cuda_kernels.compiler.parts import belongs
 from hatch_cuda_kernels.compiler.standard_headers import HOST_HEADERS
 from hatch_cuda_kernels.digest import sha256
@@ -45,6 +44,8 @@ class HeaderMemo:
                 data = Path(path).read_bytes()
             except OSError:  # NVRTC cannot read it either
                 return "", []
+            from hatch_cuda_kernels.compiler.directives import find_directives  # noqa: PLC0415 - only for a new file
+
             includes = {directive.spelling for directive in find_directives(data.decode(errors="replace"))} - {""}
             known = self._known[path] = stamp, sha256(data).hexdigest(), sorted(includes)
             self._changed = True
@@ -72,12 +73,17 @@ class HeaderMemo:
 _IN_PROCESS: Final = HeaderMemo()
 
 
-def other_headers(names: Iterable[str], folders: tuple[str, ...], memo: HeaderMemo | None = None) -> str:
-    """Return a digest of every file that the names lead to and that is none of a part's; empty where there is none."""
+def other_headers(
+    names: Iterable[str], folders: tuple[str, ...], memo: HeaderMemo | None = None, asked: set[str] | None = None
+) -> str:
+    """Return a digest of every file that the names lead to and that is none of a part's; empty where there is none.
+
+    ``asked`` receives every path that was looked for, there or not.
+    """
     memo = memo or _IN_PROCESS
     found: dict[str, str] = {}
     waiting = [(name, "") for name in (*names, *_host_headers(folders))]
-    asked: set[str] = set()
+    asked = set() if asked is None else asked
     while waiting:
         name, beside = waiting.pop()
         for path in _new_strangers(name, (beside, *folders) if beside else folders, folders, asked):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -36,10 +36,9 @@ class BuiltModule:
         job = planned.jobs[0]
         spelled = {normalize_name(name): name for name in (*job.names, *job.globals)}
         known = job.toolchain(toolchain)
-        known = known if job.uses_toolkit_headers else replace(known, headers="")
+        known = known if job.uses_toolkit_headers else known._replace(headers="")
         adopted = (
-            replace(
-                entry,
+            entry._replace(
                 module=planned.module.name,
                 kernels=tuple(_respell(entry.kernels, spelled)),
                 globals=tuple(_respell(entry.globals, spelled)),

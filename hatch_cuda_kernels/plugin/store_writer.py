@@ -128,6 +128,8 @@ def _index(built: BuiltModule, editable: dict[str, str] | None) -> ModuleIndex:
         module=module.name,
         source=module.source,
         source_sha256=job.source_sha256,
+        files=dict(built.planned.closure.files),
+        outside=job.outside if job.uses_toolkit_headers else None,
         headers=module.headers,
         options=module.options.canonical(),
         names=job.names,

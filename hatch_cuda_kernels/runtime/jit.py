@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cache import Entry, open_cache
-from hatch_cuda_kernels.cache.toolchains import known_toolchains
 from hatch_cuda_kernels.errors import InputError, ToolchainError
 from hatch_cuda_kernels.image import Image
-from hatch_cuda_kernels.runtime.notices import compiling
 from hatch_cuda_kernels.runtime.resolve import Candidate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hatch_cuda_kernels.compiler.job import CompileJob
-    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import Origin
     from hatch_cuda_kernels.runtime.resolve import Request
 
@@ -26,16 +22,26 @@ JIT_VARIABLE: Final = "HATCH_CUDA_KERNELS_JIT"
 
 def cached_candidates(request: Request) -> Iterator[Candidate]:
     """Yield the recorded compile of this source for this device, if there is one."""
+    recalled = request.source.recalled_key(request)
+    found = recorded(request, open_cache().get(recalled)) if recalled is not None else None
+    if found is not None:
+        yield found
+        return
+    from hatch_cuda_kernels.cache.toolchains import known_toolchains  # noqa: PLC0415 - where nothing is remembered
+
     arch = request.source.device_arch(request.capability)
     try:
-        job, toolchains = request.source.job(request), known_toolchains()
+        toolchains = known_toolchains()
+        keys = [request.source.key(request, toolchain) for toolchain in toolchains]
     except (InputError, ToolchainError) as error:
         yield Candidate(
             "cached", arch, "cubin", accepted=False, reason=f"cannot be looked up: {getattr(error, 'message', error)}"
         )
     else:
-        entries = (open_cache().get(job.key("cubin", toolchain)) for toolchain in toolchains)
+        entries = (open_cache().get(key) for key in keys)
         found = recorded(request, next((entry for entry in entries if entry is not None), None))
+        if found is not None:
+            request.source.remember_key()
         versions = " or ".join(toolchain.nvrtc for toolchain in toolchains)
         absent = f"nothing recorded for NVRTC {versions}"
         yield found or Candidate("cached", arch, "cubin", accepted=False, reason=absent)
@@ -58,7 +64,9 @@ def jit_candidates(request: Request) -> Iterator[Candidate]:
     if reason is not None:
         yield Candidate("jitted", arch, "cubin", accepted=False, reason=reason)
         return
-    praise = f"compiled from {request.module.source} by NVRTC {load_toolchain().nvrtc}"
+    from hatch_cuda_kernels.cache.toolchains import current_toolchain  # noqa: PLC0415 - off the cached path
+
+    praise = f"compiled from {request.module.source} by NVRTC {current_toolchain().nvrtc}"
     yield Candidate("jitted", arch, "cubin", accepted=True, reason=praise, get=lambda: _jit(request))
 
 
@@ -85,33 +93,33 @@ def image_of(entry: Entry, origin: Origin) -> Image:
 
 def _jit(request: Request) -> Image:
     """Compile to a CUBIN and record it, unless another process does just now. Raises CompileError with NVRTC's log."""
-    from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415 - loads NVRTC
+    from hatch_cuda_kernels.cache.toolchains import current_toolchain  # noqa: PLC0415
 
-    job: CompileJob = request.source.job(request)
-    toolchain = load_toolchain()
+    toolchain = current_toolchain()
 
     def compile_now() -> Entry:
+        from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # noqa: PLC0415 - only in the one that compiles
+
+        load_toolchain()  # says what to install where it is missing
+        from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.notices import compiling  # noqa: PLC0415
+
+        job = request.source.job(request)
         with compiling(request, job.arch, f"NVRTC {toolchain.nvrtc}"):
             return Entry.of(job, "cubin", compile_job(job))
 
-    entry, made = open_cache().get_or_make(job.key("cubin", toolchain), compile_now)
+    entry, made = open_cache().get_or_make(request.source.key(request, toolchain), compile_now)
     return image_of(entry, "jitted" if made else "cached")
 
 
 def _compiler_refusal(request: Request) -> str | None:
-    from hatch_cuda_kernels.compiler.toolchain import supported_numbers  # noqa: PLC0415 - loads NVRTC
+    from hatch_cuda_kernels.cache.toolchains import current_toolchain  # noqa: PLC0415
+    from hatch_cuda_kernels.compiler.toolchain import supports_arch  # noqa: PLC0415 - off the cached path
 
     arch = request.source.device_arch(request.capability)
     try:
-        toolchain = load_toolchain()
-        request.source.job(request)
+        toolchain = current_toolchain()
+        request.source.key(request, toolchain)
+        return None if supports_arch(arch, toolchain.release) else f"NVRTC {toolchain.nvrtc} does not know {arch}"
     except (InputError, ToolchainError) as error:
         return getattr(error, "message", str(error))
-    return None if arch.number in supported_numbers() else f"NVRTC {toolchain.nvrtc} does not know {arch}"
-
-
-def load_toolchain() -> Toolchain:
-    """Return this process's toolchain; see ``compiler.toolchain``."""
-    from hatch_cuda_kernels.compiler.toolchain import load_toolchain as load  # noqa: PLC0415 - loads NVRTC
-
-    return load()

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.key import link_key
-from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.runtime.jit import image_of, jit_refusal, recorded
-from hatch_cuda_kernels.runtime.notices import compiling
 from hatch_cuda_kernels.runtime.resolve import Candidate, isa_refusal
 
 if TYPE_CHECKING:
@@ -76,6 +74,8 @@ def _link(request: Request, record: ImageRecord, arch: SmArch) -> Image:
 
 def _link_now(request: Request, record: ImageRecord, arch: SmArch, key: str) -> Entry:
     from hatch_cuda_kernels.compiler.nvjitlink import link, nvjitlink_version  # noqa: PLC0415 - a large library
+    from hatch_cuda_kernels.options import NvrtcOptions  # noqa: PLC0415
+    from hatch_cuda_kernels.runtime.notices import compiling  # noqa: PLC0415
 
     options = NvrtcOptions.from_canonical(request.module.options)
     start = time.perf_counter()
@@ -100,4 +100,4 @@ def _link_now(request: Request, record: ImageRecord, arch: SmArch, key: str) -> 
 
 def _key(request: Request, record: ImageRecord, arch: SmArch) -> str:
     """Return the key of a finished image: input and target. nvJitLink's version is recorded, not keyed: any will do."""
-    return link_key(image_sha256=record.sha256, arch=arch, options=NvrtcOptions.from_canonical(request.module.options))
+    return link_key(image_sha256=record.sha256, arch=arch, options=request.module.options)

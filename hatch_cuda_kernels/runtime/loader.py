@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.driver import check, cuda
-from hatch_cuda_kernels.errors import CompileError, DriverError, ImageRefusedError, StoreError
+from hatch_cuda_kernels.errors import (
+    CompileError,
+    DriverError,
+    ImageRefusedError,
+    InputError,
+    StoreError,
+    ToolchainError,
+)
 from hatch_cuda_kernels.image import Image
 from hatch_cuda_kernels.runtime.context import current_context_id, current_device
 from hatch_cuda_kernels.runtime.resolve import ladder
@@ -78,7 +85,9 @@ def try_candidate(candidate: Candidate, load: Callable[[Image], T], failures: li
         return Attempt(candidate)
     try:
         return Attempt(candidate, load(candidate.get()))
-    except StoreError as error:
+    except ToolchainError as error:
+        return Attempt(candidate.refuse(error.message))
+    except (InputError, StoreError) as error:
         return Attempt(candidate.refuse(str(error)))
     except CompileError as error:
         failures.append(error)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch
+from hatch_cuda_kernels.compiler.names import normalize_name
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.warn import warn_user
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.compiler.job import CompileJob
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.runtime.reader import StoreReader
     from hatch_cuda_kernels.runtime.resolve import Request
@@ -69,13 +72,66 @@ class ModuleSource:
         known = (form for form in forms if any(cuda_release_for_arch(form, major=major) for major in (12, 13)))
         return next(known, SmArch.of_device(capability))
 
+    def recalled_key(self, request: Request) -> str | None:
+        """Return the same as ``key`` for this process's toolchain, None where that is not remembered."""
+        from hatch_cuda_kernels.cache.recall import recall  # noqa: PLC0415 - off the prebuilt path
+
+        part = recall(self._index.outside, lto=self._lto) if self._as_shipped else None
+        return None if part is None else self._key(request, part)
+
+    def key(self, request: Request, toolchain: Toolchain) -> str:
+        """Return the key of ``job(request)``'s CUBIN. Raises InputError when the source cannot be read."""
+        if not self._as_shipped:
+            return self.job(request).key("cubin", toolchain)
+        return self._key(request, toolchain.of_compile(self._index.outside, lto=self._lto).key_part)
+
+    def remember_key(self) -> None:
+        """Make ``recalled_key`` answer from the next process on."""
+        if self._as_shipped:
+            from hatch_cuda_kernels.cache.toolchains import remember_toolchain  # noqa: PLC0415 - off the hit path
+
+            remember_toolchain(self._index.outside, lto=self._lto)
+
+    @property
+    def _lto(self) -> bool:
+        return bool(self._index.options.get("lto"))
+
+    def _key(self, request: Request, part: dict[str, str]) -> str:
+        """Return the key from the index alone: it says all that scanning the source would find."""
+        from hatch_cuda_kernels.key import cache_key  # noqa: PLC0415 - off the prebuilt path
+
+        index = self._index
+        expressions = (*self._names(request), *(f"&{name}" for name in index.globals))
+        return cache_key(
+            source_sha256=index.source_sha256,
+            options=index.options,
+            arch=self.device_arch(request.capability),
+            kind="cubin",
+            names=map(normalize_name, expressions),
+            **part,
+        )
+
+    @cached_property
+    def _as_shipped(self) -> bool:
+        """Whether the store has the module's source with every byte the index names, and no file besides."""
+        index = self._index
+        if index.editable is not None:
+            return False
+        try:
+            found = {name: sha256((self.root / name).read_bytes()).hexdigest() for name in index.files}
+        except OSError:
+            return False
+        return found == index.files and sum(len(files) for _, _, files in os.walk(self.root)) == len(found)
+
+    def _names(self, request: Request) -> tuple[str, ...]:
+        return self._index.names if request.listed else (request.kernel.name,)
+
     def job(self, request: Request) -> CompileJob:
         """Return the compile of this module for the request's device, with an unlisted instance as its only name.
 
         Raises InputError when the source cannot be read.
         """
-        names = self._index.names if request.listed else (request.kernel.name,)
-        return self._job(self.device_arch(request.capability), ("cubin",), names)
+        return self._job(self.device_arch(request.capability), ("cubin",), self._names(request))
 
     def _job(self, arch: SmArch, kinds: tuple[Kind, ...], names: tuple[str, ...] | None = None) -> CompileJob:
         from hatch_cuda_kernels.compiler.headers import read_closure  # noqa: PLC0415 - off the prebuilt path

@@ -1,0 +1,126 @@
+"""The short way to a cached kernel: what the index and the cache remember must be what a scan would find."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from hatch_cuda_kernels.cache import open_cache
+from hatch_cuda_kernels.cache.recall import recall, remember
+from hatch_cuda_kernels.cache.toolchains import current_toolchain, remember_toolchain
+from hatch_cuda_kernels.compiler.toolchain import load_toolchain
+from hatch_cuda_kernels.runtime.store import open_store
+
+KERNELS = ["saxpy", "block_sum<float, 128>", "sort_tiles<int, 128, 16>", "block_sum<double, 1024>"]
+HIT = """
+import sys
+from pathlib import Path
+from hatch_cuda_kernels import open_store
+image = open_store(Path(sys.argv[1])).find_image("saxpy", arch="sm_75")
+slow = {"compiler.headers", "compiler.job", "compiler.toolchain", "runtime.notices"}
+loaded = [name for name in slow if f"hatch_cuda_kernels.{name}" in sys.modules]
+print(image.origin, loaded, [name for name in ("logging", "filelock", "platformdirs") if name in sys.modules])
+"""
+
+
+@pytest.fixture
+def store(example_store, tmp_path):
+    """Return a copy of the example's store, which a test may change."""
+    return shutil.copytree(example_store, tmp_path / "store")
+
+
+def origin(store, kernel="saxpy"):
+    """Return where a kernel comes from in a store that was opened just now."""
+    return open_store(store).find_image(kernel, arch="sm_75").origin
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_index_gives_the_key_that_the_source_gives(store, fresh_cache, kernel, monkeypatch):
+    """A prebuilt list and an unlisted instance, with and without toolkit headers: one key, found both ways."""
+    found = open_store(store).find_image(kernel, arch="sm_75")
+    monkeypatch.setattr("hatch_cuda_kernels.runtime.source.ModuleSource._as_shipped", False)
+    assert origin(store, kernel) == "cached"
+    assert len([*open_cache().entries()]) == 1
+    assert found.origin == "jitted"
+
+
+def test_a_second_hit_scans_nothing(store, fresh_cache):
+    """Once a process has found a recorded image, later ones load no code for scanning, logging, locks or compilers."""
+    assert [origin(store), origin(store)] == ["jitted", "cached"]
+    command = [sys.executable, "-c", HIT, str(store)]
+    runs = [subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip() for _ in range(2)]
+    assert runs[1] == "cached [] []"
+
+
+def test_an_edited_source_is_no_hit(store, fresh_cache):
+    """Somebody who edits the shipped source gets it compiled, not what was recorded of the old one."""
+    assert [origin(store), origin(store), origin(store)] == ["jitted", "cached", "cached"]
+    source = store / "saxpy" / "source" / "kernels" / "saxpy.cu"
+    source.write_text(source.read_text().replace("a *", "a +"))
+    assert [origin(store), origin(store)] == ["jitted", "cached"]
+
+
+def test_a_header_that_comes_first_is_no_hit(store, fresh_cache):
+    """A file that is put where the include looks first counts, though every known file is as it was."""
+    assert [origin(store, "block_sum<float, 128>") for _ in range(3)] == ["jitted", "cached", "cached"]
+    shadow = store / "reduce" / "source" / "kernels" / "example"
+    shutil.copytree(store / "reduce" / "source" / "include" / "example", shadow)
+    header = shadow / "block_reduce.cuh"
+    header.write_text(f"{header.read_text()}\n__device__ int more;\n")
+    assert origin(store, "block_sum<float, 128>") == "jitted"
+
+
+@pytest.mark.parametrize("change", ["nothing", "file", "missing", "searched", "damaged"])
+def test_what_decides_is_watched(fresh_cache, tmp_path, monkeypatch, change):
+    """What is remembered is forgotten when a file of it changes, or a wheel may have come before it."""
+    decides, absent = tmp_path / "lib.so", tmp_path / "absent"
+    decides.write_text("1")
+    remember(("a.h",), lto=False, part={"nvrtc": "13.0.88"}, files=[str(decides), str(absent)])
+    changes = {
+        "nothing": lambda: None,
+        "file": lambda: decides.write_text("12"),
+        "missing": lambda: absent.write_text(""),
+        "searched": lambda: monkeypatch.syspath_prepend(tmp_path),
+        "damaged": lambda: (fresh_cache / "recall.json").write_text('{"a": [1]'),
+    }
+    changes[change]()
+    assert recall(("a.h",), lto=False) == ({"nvrtc": "13.0.88"} if change == "nothing" else None)
+    assert recall(("a.h",), lto=True) is recall(("b.h",), lto=False) is recall(None, lto=False) is None
+
+
+def test_answers_are_bounded(fresh_cache):
+    """Any number of sets of headers leaves a small file, with the last ones in it."""
+    for number in range(100):
+        remember((f"{number}.h",), lto=False, part={"nvrtc": "13.0.88"}, files=[])
+    kept = [number for number in range(100) if recall((f"{number}.h",), lto=False)]
+    assert kept == list(range(36, 100))
+
+
+def test_the_toolchain_is_remembered_as_it_is(fresh_cache, tmp_path, monkeypatch):
+    """With headers that no package lists, too: their edit is seen."""
+    folder = tmp_path / "site" / "nvidia" / "cu13" / "include"
+    folder.mkdir(parents=True)
+    (folder / "stray.h").write_text("#define X 1\n")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    load_toolchain.cache_clear()
+    remember_toolchain(("stray.h",), lto=False)
+    part = recall(("stray.h",), lto=False)
+    assert part == current_toolchain().of_compile(("stray.h",), lto=False).key_part
+    assert "others" in part["toolkit_headers"]
+    (folder / "stray.h").write_text("#define X 22\n")
+    assert recall(("stray.h",), lto=False) is None
+    load_toolchain.cache_clear()
+
+
+def test_a_folder_of_another_user_is_not_believed(fresh_cache, monkeypatch):
+    """What a foreign folder says of the toolchain is not read."""
+    remember(("a.h",), lto=False, part={"nvrtc": "13.0.88"}, files=[])
+    fresh_cache.chmod(0o777)
+    monkeypatch.delenv("HATCH_CUDA_KERNELS_CACHE_TRUST", raising=False)
+    assert recall(("a.h",), lto=False) is None
+    os.chmod(fresh_cache, 0o700)  # noqa: PTH101
+    assert recall(("a.h",), lto=False) is not None
