@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.compiler.headers import Closure, read_closure
 from hatch_cuda_kernels.compiler.job import CompileJob
+from hatch_cuda_kernels.compiler.project_files import ProjectFiles, normalize
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.options import NvrtcOptions, extra_refusal
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.kernel import Kernel
 
 __all__ = ["CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"]
+
+#: Where headers given as text are, as if on disk: before the include folders, and no file's neighbours.
+_GIVEN: Final = ".given"
 
 
 class CompiledSource(NamedTuple):
@@ -81,8 +84,9 @@ def compile_to_cubin(
     """Compile CUDA C++ text to a CUBIN.
 
     ``arch`` is ``sm_90`` or ``compute_90``, suffixes included; ``names`` are name expressions to instantiate;
-    ``headers`` maps include names to text; ``root`` is a folder that the text's includes and ``options.include`` are
-    relative to. Only headers given or found there, and the toolkit's, are seen. ``use_cache`` is about the disk cache.
+    ``headers`` maps include names to text, which may include each other; ``root`` is a folder that the text's includes
+    and ``options.include`` are relative to. Only headers given or found there, and the toolkit's, are seen.
+    ``use_cache`` is about the disk cache.
     Raises CompileError with NVRTC's log, ToolchainError, or InputError for what the cache's key could not cover.
     """
     return _compile(_job(source, "cubin", arch, options, names, headers, root), use_cache=use_cache)
@@ -156,8 +160,17 @@ def _closure(source: str, headers: Mapping[str, str], options: NvrtcOptions, roo
     """Return the closure of a text: what it includes of the files below ``root``, and headers given as text."""
     if root is None and options.include:
         raise InputError("options.include names folders of a project: pass root= with them")
+    away = [name for name in headers if not normalize("", name)]
+    if away:
+        raise InputError(f"headers: {away[0]!r} must be a relative path without ..")
+    given = {f"{_GIVEN}/{name}": text for name, text in headers.items()}
     with TemporaryDirectory(prefix="hatch-cuda-kernels-") as nothing:
-        found = read_closure(
-            Path(root or nothing), "source.cu", text=source, include=options.include, pre_include=options.pre_include
+        folder = Path(root or nothing)
+        return read_closure(
+            folder,
+            "source.cu",
+            text=source,
+            include=[*([_GIVEN] if given else []), *options.include],
+            pre_include=options.pre_include,
+            project=ProjectFiles(folder, given),
         )
-    return replace(found, headers=tuple(sorted({**dict(found.headers), **headers}.items())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 
 import pytest
 
@@ -46,9 +47,28 @@ def test_headers_as_text_and_below_a_root(write, tmp_path, fresh_cache):
     assert not second.cached
 
 
+def test_headers_as_text_include_each_other(write, tmp_path, fresh_cache):
+    """By either spelling, in folders, and files below the root, whose edit is another compile then, too."""
+    headers = {
+        "lib/a.h": '#include "b.h"\n#include <lib/deep/c.h>\n#include <found.h>\n#define A (B + C + FOUND)\n',
+        "lib/b.h": "#define B 1\n",
+        "lib/deep/c.h": '#include "../b.h"\n#define C B\n',
+    }
+    source = '#include <lib/a.h>\nextern "C" __global__ void k(int* y) { *y = A; }'
+    settings = {"arch": "sm_80", "headers": headers, "root": tmp_path, "options": NvrtcOptions(include=("inc",))}
+    write("inc/found.h", "#define FOUND 40\n")
+    first = compile_to_ptx(source, **settings)
+    assert re.search(rb"42;", first.image)
+    write("inc/found.h", "#define FOUND 50\n")
+    second = compile_to_ptx(source, **settings)
+    assert not second.cached
+    assert re.search(rb"52;", second.image)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"headers": {"../a.h": ""}}, r"'\.\./a\.h' must be a relative path without \.\."),
         ({"options": NvrtcOptions(extra=("-Iinc",))}, "-I cannot be passed through"),
         ({"options": NvrtcOptions(include=("inc",))}, "pass root= with them"),
         ({"arch": "sm_9"}, "unknown architecture 'sm_9'"),

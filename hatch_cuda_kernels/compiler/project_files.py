@@ -8,13 +8,13 @@ import posixpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from hatch_cuda_kernels.compiler.source_text import parse_text
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from hatch_cuda_kernels.compiler.rewrite import Rewriter
-    from hatch_cuda_kernels.compiler.source_text import SourceText
 
 __all__ = ["ProjectFiles", "normalize"]
 
@@ -37,12 +37,15 @@ class ProjectFiles:
 
     It shows the project as it was when a folder or file was first asked for, so it serves one plan, not a process.
     Listing instead of probing makes names case-exact on every system. A symbolic link out of the project is ``away``,
-    and so is all below it.
+    and so is all below it. ``given`` texts, by path, are files as well.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, given: Mapping[str, str] | None = None) -> None:
         self.root: Final = Path(os.path.realpath(root))
-        self.texts: Final[dict[str, SourceText]] = {}
+        self.texts: Final = {path: parse_text(path, text.encode()) for path, text in (given or {}).items()}
+        self._given: dict[str, dict[str, _Kind]] = {}
+        for path in self.texts:
+            _add(self._given, path, "file")
         self.rewriters: Final[dict[tuple[str, ...], Rewriter]] = {}
         self._listed: dict[str, dict[str, _Kind]] = {}
 
@@ -69,11 +72,13 @@ class ProjectFiles:
                     kind: _Kind | None = "file" if entry.is_file() else "folder" if entry.is_dir() else None
                     if kind is not None:
                         found[entry.name] = _AWAY if away or (entry.is_symlink() and self._leaves(entry)) else kind
+        except FileNotFoundError:
+            pass  # a folder of given files only, or one that was removed just now
         except NotADirectoryError:
             pass  # a link to a file outside the project
         except OSError as error:
             raise InputError(f"{folder or '.'}: cannot be listed: {error.strerror}") from error
-        return found
+        return found | self._given.get(folder, {})
 
     def _leaves(self, entry: os.DirEntry[str]) -> bool:
         return not Path(os.path.realpath(entry.path)).is_relative_to(self.root)
@@ -103,3 +108,11 @@ class ProjectFiles:
     def _file(self, path: str) -> Iterator[str]:
         if (self.root / path).is_file():
             yield path
+
+
+def _add(folders: dict[str, dict[str, _Kind]], path: str, kind: _Kind) -> None:
+    """Enter a path into its folder, and that into its own."""
+    folder, _, name = path.rpartition("/")
+    folders.setdefault(folder, {})[name] = kind
+    if folder:
+        _add(folders, folder, "folder")
