@@ -17,6 +17,8 @@ __all__ = ["KEY_SCHEMA", "cache_key", "link_key", "source_digest"]
 
 #: Raised when the way a job is compiled changes so that old images must not be taken for new ones.
 KEY_SCHEMA: Final = 1
+#: Options that say where headers are: what they led to is in the source's digest, each header under its one name.
+_IN_SOURCE: Final = frozenset({"include", "pre_include"})
 
 
 def cache_key(
@@ -41,7 +43,7 @@ def cache_key(
         {
             "schema": KEY_SCHEMA,
             "source": source_sha256,
-            "options": options,
+            "options": {name: value for name, value in options.items() if name not in _IN_SOURCE},
             "arch": str(arch),
             "kind": kind,
             "names": sorted(names),

@@ -107,6 +107,15 @@ def test_differs_on_file(project, edit):
     assert key(project) != before
 
 
+def test_same_on_an_include_folder_that_gives_nothing(project, write):
+    """A longer list of folders is the same compile, until a header is found there first."""
+    wider = options(include=("zero", "one", "two"))
+    write("p/zero/other.h", "")
+    assert key(project, options=wider) == key(project)
+    write("p/zero/lib/b.h", "")
+    assert key(project, options=wider) != key(project)
+
+
 def test_differs_on_has_include(project):
     """A file that only ``__has_include`` asks for is in the key once it exists."""
     (project / "k.cu").write_text('#if __has_include("maybe.h")\n#endif\n')
