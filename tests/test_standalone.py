@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
 import re
+import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -114,3 +119,35 @@ def test_a_jit_is_told_on_the_logger(example_store, fresh_cache, caplog):
     assert "not prebuilt: the package was built for sm_80, compute_80, sm_90, sm_120" in started
     assert "recorded for the next process" in finished
     assert "ship sm_75, or set HATCH_CUDA_KERNELS_JIT=0 to forbid it" in finished
+
+
+PROGRESS = """
+import sys
+from pathlib import Path
+from hatch_cuda_kernels import open_store
+from hatch_cuda_kernels.runtime import notices
+
+notices._NOTICEABLE = 0.05
+open_store(Path(sys.argv[1])).find_image("sort_tiles<int, 128, 16>", arch="sm_75")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo terminals")
+def test_a_long_jit_shows_that_it_is_no_hang(example_store, fresh_cache):
+    """On a terminal a line counts the seconds of a compile, and is gone after it; a log file gets no such line."""
+    import pty
+
+    command = [sys.executable, "-c", PROGRESS, str(example_store)]
+    terminal, ours = pty.openpty()
+    subprocess.run(command, stderr=ours, check=True)
+    os.close(ours)
+    shown = b""
+    with contextlib.suppress(OSError), os.fdopen(terminal, "rb") as file:
+        while part := file.read1():
+            shown += part
+    assert b"\rcompiling radix_sort (sort_tiles<int, 128, 16>) for sm_75 with NVRTC" in shown
+    assert b" ... 0 s" in shown
+    assert shown.split(b"\x1b[K")[-1].startswith(b"compiled radix_sort")
+    shutil.rmtree(fresh_cache)
+    logged = subprocess.run(command, stderr=subprocess.PIPE, check=True).stderr
+    assert b"\r" not in logged
