@@ -41,6 +41,7 @@ modules:
     arches: [sm_90a, compute_80]
     options: {lineinfo: true, use_fast_math: false, define: {TILE: 32}, pre_include: [std/nvrtc_std.h]}
     front_end: ptx
+stubs: package/kernels.pyi
 supports:
   devices: ["8.0", "9.0"]
   driver: "13.0"
@@ -105,6 +106,7 @@ def test_full_example(root):
         release=(13, 0),
         modules=(reduce, saxpy),
         supports=Supports(devices=(ComputeCapability(8, 0), ComputeCapability(9, 0)), driver=(13, 0)),
+        stubs="package/kernels.pyi",
         sha256=hashlib.sha256(FULL.encode()).hexdigest(),
     )
 

@@ -35,7 +35,7 @@ WHOLE_FILE = {
 }
 
 TOP_LEVEL = {
-    "zzz: 1": ["2:1: zzz: unknown key; known here: schema, cuda, arches, options, modules, supports"],
+    "zzz: 1": ["2:1: zzz: unknown key; known here: schema, cuda, arches, options, modules, supports, stubs"],
     "cuda: 12.10": ["2:7: cuda: expected a CUDA release such as '13.0', found the number 12.10"],
     "cuda: 13": ["2:7: cuda: expected a CUDA release such as '13.0', found the integer 13"],
     "cuda: '12.10'": [

@@ -1,13 +1,12 @@
-"""The kernels this package carries."""
+"""What every launch here needs."""
 
 from typing import Final
 
-from hatch_cuda_kernels import open_store
+from example_project.kernels import store
 
 __all__ = ["MAX_BLOCKS", "STORE", "blocks_for"]
 
-#: Opening reads no image and touches no device, so it may stand at module level.
-STORE: Final = open_store("example_project")
+STORE: Final = store
 
 #: Blocks to launch at most: several times what the largest device runs at once. Every kernel here loops over the rest.
 MAX_BLOCKS: Final = 4096

@@ -43,7 +43,7 @@ def filter2d(image: ArrayT, weights: ArrayLike, *, out: ArrayT | None = None) ->
     from example_project._constant import holding  # noqa: PLC0415  (imports the CUDA driver, which `import` need not)
 
     stream = current_stream(image)
-    kernel = STORE.get_kernel(f"filter2d<{radius}, {_TILE_W}, {_TILE_H}>")
+    kernel = STORE.instantiate("filter2d", RADIUS=radius)
     grid = blocks_for(-(-height // _TILE_H) * -(-width // _TILE_W), 1)
     with holding(kernel.get_global("d_filter"), taps, stream):
         kernel.launch(grid, _TILE_W * _TILE_H, (image, result, height, width), stream=stream)

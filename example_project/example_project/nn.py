@@ -26,5 +26,5 @@ def softmax(x: ArrayT, *, out: ArrayT | None = None) -> ArrayT:
     rows, columns = source.shape
     if source.size:
         block = 32 if columns <= _WARP_COLUMNS else 256
-        STORE.get_kernel(f"softmax<{block}>")[min(rows, MAX_BLOCKS), block](x, result, rows, columns)
+        STORE.instantiate("softmax", BLOCK=block)[min(rows, MAX_BLOCKS), block](x, result, rows, columns)
     return result

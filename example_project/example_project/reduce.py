@@ -29,7 +29,7 @@ def block_sums(x: ArrayT, *, block: int = _PREBUILT_BLOCK) -> ArrayT:
     source = view(x, "x", _CPP)
     blocks = max(1, min(-(-source.size // block), _MAX_SUMS))
     sums = new_empty(x, (blocks,))
-    STORE.get_kernel(f"block_sum<{_CPP[source.dtype]}, {block}>")[blocks, block](x, sums, source.size)
+    STORE.instantiate("block_sum", T=_CPP[source.dtype], BLOCK=block)[blocks, block](x, sums, source.size)
     return sums
 
 
@@ -41,6 +41,6 @@ def total(x: ArrayT) -> ArrayT:
     sums = block_sums(x)
     source = view(sums, "sums", _CPP)
     result = new_empty(x, ())
-    kernel = STORE.get_kernel(f"block_sum<{_CPP[source.dtype]}, {_PREBUILT_BLOCK}>")
+    kernel = STORE.instantiate("block_sum", T=_CPP[source.dtype], BLOCK=_PREBUILT_BLOCK)
     kernel[1, _PREBUILT_BLOCK](sums, result, source.size)
     return result

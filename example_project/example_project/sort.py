@@ -29,6 +29,6 @@ def sort_tiles(x: ArrayT, *, out: ArrayT | None = None) -> ArrayT:
     source = view(x, "x", _CPP, ndim=1)
     result, _ = out_or_empty(out, x, source)
     if source.size:
-        kernel = STORE.get_kernel(f"sort_tiles<{_CPP[source.dtype]}, {_BLOCK}, {_ITEMS}>")
+        kernel = STORE.instantiate("sort_tiles", KEY=_CPP[source.dtype])
         kernel[blocks_for(source.size, TILE), _BLOCK](x, result, source.size)
     return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, ManifestError, ToolchainError
@@ -12,9 +12,17 @@ from hatch_cuda_kernels.table import text_table
 if TYPE_CHECKING:
     import argparse
 
+    from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.plugin.manifest import Manifest
-    from hatch_cuda_kernels.plugin.plan import PlannedModule
+    from hatch_cuda_kernels.plugin.plan import ImageId, PlannedModule
+
+#: A stub's states in words.
+_STUBS: Final = {
+    "fresh": "up to date",
+    "stale": "out of date: build, and commit it",
+    "unknown": "not checked: that takes all images, so build first",
+}
 
 
 def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
@@ -26,7 +34,7 @@ def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the plan: every image, and whether the disk cache holds it. Status 1 where this NVRTC cannot build it."""
+    """Print the plan: every image, and whether the disk cache holds it. Status 1 where NVRTC or the stub is wrong."""
     from hatch_cuda_kernels.plugin.manifest import load_manifest  # noqa: PLC0415 - needs yaml
     from hatch_cuda_kernels.plugin.native import native_archs  # noqa: PLC0415
     from hatch_cuda_kernels.plugin.plan import make_plan  # noqa: PLC0415
@@ -40,14 +48,24 @@ def run(args: argparse.Namespace) -> int:
         print_json({"jobs": [], "problems": list(error.problems)})
         return 2
     toolchain = _toolchain()
-    rows = _rows(plan, toolchain)
+    fresh = _fresh(plan, toolchain)
+    rows = [
+        {"module": image.module, "arch": str(image.arch), "kind": image.kind, "fresh": image in fresh}
+        for planned in plan
+        for image in planned.images
+    ]
+    stubs = _stubs(manifest, plan, toolchain, fresh)
     if args.json:
-        print_json({"jobs": rows, "problems": []})
+        print_json({"jobs": rows, "problems": []} | ({} if stubs is None else {"stubs": stubs}))
     else:
         table = [(row["module"], row["arch"], row["kind"], "fresh" if row["fresh"] else "compile") for row in rows]
         print(text_table(("module", "arch", "kind", "state"), table))
         stale = sum(not row["fresh"] for row in rows)
         print(f"{len(plan)} modules, {len(rows)} images: {len(rows) - stale} fresh, {stale} to compile")
+        if stubs is not None:
+            print(f"{stubs['path']} is {_STUBS[stubs['state']]}")
+    if stubs is not None and stubs["state"] == "stale":
+        return 1
     return 0 if toolchain is None or _can_build(manifest) else 1
 
 
@@ -62,17 +80,30 @@ def _toolchain() -> Toolchain | None:
         return None
 
 
-def _rows(plan: tuple[PlannedModule, ...], toolchain: Toolchain | None) -> list[dict[str, Any]]:
+def _fresh(plan: tuple[PlannedModule, ...], toolchain: Toolchain | None) -> dict[ImageId, Entry]:
+    """Return the planned images that the disk cache holds."""
     from hatch_cuda_kernels.cache import open_cache  # noqa: PLC0415
     from hatch_cuda_kernels.plugin.build import find_fresh, planned_keys  # noqa: PLC0415
 
     keys = {} if toolchain is None else planned_keys(plan, toolchain)
-    fresh = find_fresh(keys, open_cache()) if keys else {}
-    return [
-        {"module": image.module, "arch": str(image.arch), "kind": image.kind, "fresh": keys.get(image) in fresh}
-        for planned in plan
-        for image in planned.images
-    ]
+    entries = find_fresh(keys, open_cache()) if keys else {}
+    return {image: entries[key] for image, key in keys.items() if key in entries}
+
+
+def _stubs(
+    manifest: Manifest, plan: tuple[PlannedModule, ...], toolchain: Toolchain | None, fresh: dict[ImageId, Entry]
+) -> dict[str, str] | None:
+    """Return the stub's path and state, None where the manifest has none. Only images tell what it should say."""
+    from hatch_cuda_kernels.plugin.built import BuiltModule  # noqa: PLC0415
+    from hatch_cuda_kernels.plugin.stubs import stubs_state  # noqa: PLC0415
+
+    if manifest.stubs is None:
+        return None
+    state = "unknown"
+    if toolchain is not None and all(image in fresh for planned in plan for image in planned.images):
+        modules = [BuiltModule.of(planned, [fresh[image] for image in planned.images], toolchain) for planned in plan]
+        state = stubs_state(manifest, modules)
+    return {"path": manifest.stubs, "state": state}
 
 
 def _can_build(manifest: Manifest) -> bool:

@@ -16,6 +16,7 @@ from hatch_cuda_kernels.plugin.plan import ImageId, PlannedModule, job_images, m
 from hatch_cuda_kernels.plugin.pool import compile_all
 from hatch_cuda_kernels.plugin.release import check_release
 from hatch_cuda_kernels.plugin.store_writer import check_replaceable, write_store
+from hatch_cuda_kernels.plugin.stubs import write_stubs
 from hatch_cuda_kernels.plugin.supports import find_gaps
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def build_store(
     )
     _check(modules, manifest)
     write_store(out, modules, root=manifest.root, editable=_editable(manifest, out) if editable else None)
+    write_stubs(manifest, modules)
     return BuildReport(
         modules=modules,
         compiled=frozenset(compiled),

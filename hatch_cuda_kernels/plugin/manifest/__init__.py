@@ -87,6 +87,7 @@ def _read(text: str, path: Path, sha256: str, filename: str, native: Native | No
         release=scope.release,
         modules=tuple(_module(name, usable[name], values, instances[name], scope) for name in sorted(usable)),
         supports=_supports(values["supports"]) if "supports" in values else None,
+        stubs=values.get("stubs"),
         sha256=sha256,
     )
 

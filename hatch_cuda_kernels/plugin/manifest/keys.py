@@ -26,7 +26,7 @@ from hatch_cuda_kernels.plugin.manifest.kinds import (
     table,
     text,
 )
-from hatch_cuda_kernels.plugin.manifest.paths import FOLDER, HEADER, HEADERS_GLOB, SOURCE
+from hatch_cuda_kernels.plugin.manifest.paths import FOLDER, HEADER, HEADERS_GLOB, SOURCE, STUBS
 from hatch_cuda_kernels.plugin.manifest.spot import RefusedError, Spot, wrong_type
 from hatch_cuda_kernels.plugin.manifest.yaml_tree import Scalar
 
@@ -168,6 +168,7 @@ MANIFEST: Final[Table] = {
     "options": Key(table("options", OPTIONS), "NVRTC options of every module."),
     "modules": Key(Kind(_read_modules, _MODULES.schema), "The modules by name.", "list at least one module"),
     "supports": Key(table("supports", SUPPORTS), "A promise that the build proves, or fails naming the gap."),
+    "stubs": Key(STUBS, "A .pyi file with the kernels' names and types, which a build keeps up to date."),
 }
 
 #: Every mapping with known keys, under the name other tables refer to it by.

@@ -79,5 +79,7 @@ class Manifest:
     modules: tuple[Module, ...]
     """Sorted by name."""
     supports: Supports | None
+    stubs: str | None
+    """The ``.pyi`` a build keeps up to date."""
     sha256: str
     """Of the file's bytes, in hex."""

@@ -14,7 +14,7 @@ from hatch_cuda_kernels.plugin.manifest.spot import RefusedError, Spot
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FOLDER", "HEADER", "HEADERS_GLOB", "SOURCE"]
+__all__ = ["FOLDER", "HEADER", "HEADERS_GLOB", "SOURCE", "STUBS"]
 
 #: Refuses what starts with / or a drive, and what holds a backslash; ``..`` is left to the reader.
 _PATTERN: Final = r"(?!/|[A-Za-z]:)[^\\\x00-\x1f\x7f]+"
@@ -88,7 +88,17 @@ def _headers_glob(spot: Spot, written: str) -> str:
     return path
 
 
+def _stubs(spot: Spot, written: str) -> str:
+    path = _relative(written)
+    if not path.endswith(".pyi") or not PurePosixPath(path).stem.isidentifier():
+        raise RefusedError(f"{path!r} is no stub; name a file beside a module, such as mylib/kernels.pyi")
+    if _kind_of(spot, path) == "folder":
+        raise RefusedError(f"{path!r} is a folder; name a file")
+    return path
+
+
 SOURCE: Final = text("the path of a source file", _source, pattern=_PATTERN)
 FOLDER: Final = text("the path of a folder", _folder, pattern=_PATTERN)
 HEADER: Final = text("the path of a header", _header, pattern=_PATTERN)
 HEADERS_GLOB: Final = text("a pattern for headers", _headers_glob, pattern=_PATTERN)
+STUBS: Final = text("the path of a stub (.pyi)", _stubs, pattern=rf"{_PATTERN}\.pyi")
