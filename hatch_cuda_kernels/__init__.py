@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     )
     from hatch_cuda_kernels.image import Image
     from hatch_cuda_kernels.options import CppStd, NvrtcOptions
+    from hatch_cuda_kernels.plugin.build import BuildReport
+    from hatch_cuda_kernels.plugin.kernels import build_kernels
     from hatch_cuda_kernels.runtime.driver_cache import DriverCacheSettings, configure_driver_cache
     from hatch_cuda_kernels.runtime.explain import Explanation
     from hatch_cuda_kernels.runtime.kernel import GlobalVariable, Kernel
@@ -56,6 +58,8 @@ _HOMES = {
     ),
     "image": ("Image",),
     "options": ("CppStd", "NvrtcOptions"),
+    "plugin.build": ("BuildReport",),
+    "plugin.kernels": ("build_kernels",),
     "runtime.kernel": ("GlobalVariable", "Kernel"),
     "runtime.driver_cache": ("DriverCacheSettings", "configure_driver_cache"),
     "runtime.explain": ("Explanation",),
@@ -68,6 +72,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "ArgumentError",
     "BuildError",
+    "BuildReport",
     "Candidate",
     "CompileError",
     "CompiledSource",
@@ -92,6 +97,7 @@ __all__ = [
     "Store",
     "StoreError",
     "ToolchainError",
+    "build_kernels",
     "compile_async",
     "compile_to_cubin",
     "compile_to_ptx",

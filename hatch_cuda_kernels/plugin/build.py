@@ -53,6 +53,11 @@ class BuildReport:
     warnings: tuple[str, ...]
     seconds: float
 
+    def __str__(self) -> str:
+        from hatch_cuda_kernels.plugin.progress import render_report  # noqa: PLC0415 - only to show it
+
+        return "\n".join((*self.warnings, render_report(self)))
+
 
 def build_store(
     manifest: Manifest,

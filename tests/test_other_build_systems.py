@@ -1,0 +1,110 @@
+"""The same store without Hatch: through ``build_kernels``, from setuptools and on its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from hatch_cuda_kernels import InputError, ManifestError, build_kernels, open_store
+
+ROOT = Path(__file__).parent.parent
+EXAMPLE = ROOT / "examples" / "setuptools_project"
+HATCH = """
+[build-system]
+requires = ["hatchling", "hatch-cuda-kernels[build]"]
+build-backend = "hatchling.build"
+[project]
+name = "vecops"
+version = "0.1.0"
+[tool.hatch.build.targets.wheel.hooks.cuda-kernels]
+"""
+
+
+def run(*command, cwd=None, **environment):
+    """Run a command and return its standard output; its output is in the failure."""
+    done = subprocess.run(
+        [str(part) for part in command], cwd=cwd, env=os.environ | environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def plugin_wheel(tmp_path_factory):
+    """Return the folder with this package's own wheel."""
+    out = tmp_path_factory.mktemp("plugin")
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT)
+    return out
+
+
+@pytest.fixture
+def example(tmp_path):
+    """Return a copy of the example without what builds left in it."""
+    junk = shutil.ignore_patterns("_kernels", "dist", "build", "*.egg-info", "__pycache__")
+    return shutil.copytree(EXAMPLE, tmp_path / "project", ignore=junk)
+
+
+def store_of(wheel):
+    """Return the files of a wheel's store with their bytes, and all other names."""
+    with zipfile.ZipFile(wheel) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    return {name: data for name, data in files.items() if "/_kernels/" in name}, sorted(files)
+
+
+@pytest.mark.slow
+def test_setuptools_ships_the_store_that_hatch_would(example, plugin_wheel, tmp_path):
+    """By way of an sdist, the wheel is pure, its store resolves, and it is byte for byte that of the hook."""
+    find = {"PIP_FIND_LINKS": str(plugin_wheel), "PYTHONPATH": ""}
+    run(sys.executable, "-m", "build", "--outdir", tmp_path / "setuptools", example, **find)
+    (example / "setup.py").unlink()
+    (example / "pyproject.toml").write_text(HATCH)
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path / "hatch", example, **find)
+    name = "vecops-0.1.0-py3-none-any.whl"
+    store, names = store_of(tmp_path / "setuptools" / name)
+    assert store
+    assert store == store_of(tmp_path / "hatch" / name)[0]
+    assert {"vecops/__init__.py", "vecops/kernels.py", "vecops/_kernels/scale/scale.sm_90.cubin"} <= set(names)
+    with zipfile.ZipFile(tmp_path / "setuptools" / name) as archive:
+        archive.extractall(tmp_path / "site")
+    image = open_store(tmp_path / "site" / "vecops").find_image("scale<double>", arch="sm_86")
+    assert (image.origin, str(image.arch)) == ("prebuilt", "sm_80")
+
+
+@pytest.mark.slow
+def test_an_editable_install_by_setuptools_sees_edits(example, plugin_wheel, tmp_path):
+    """The store lies in the source tree, out of git's sight, and an edited source is compiled instead."""
+    find = {"PIP_FIND_LINKS": str(plugin_wheel), "PYTHONPATH": ""}
+    target = tmp_path / "site"
+    run(sys.executable, "-m", "pip", "install", "--no-deps", "--target", target, "--editable", example, **find)
+    package = example / "src" / "vecops"
+    assert (package / "_kernels" / ".gitignore").read_text() == "*\n"
+    assert open_store(package).find_image("scale<float>", arch="sm_90").origin == "prebuilt"
+    source = example / "kernels" / "scale.cu"
+    source.write_text(f"{source.read_text()}// edited\n")
+    assert open_store(package).find_image("scale<float>", arch="sm_90").origin == "jitted"
+
+
+def test_build_kernels_puts_the_store_into_the_package(make_project, capsys):
+    """The run side finds it by the package's folder; the report can be printed and says what was compiled."""
+    root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
+    (root / "mylib").mkdir()
+    report = build_kernels(root / "kernels.yaml", root / "mylib", jobs=1)
+    assert open_store(root / "mylib").find_image("saxpy", arch="sm_90").origin == "prebuilt"
+    assert "a       sm_90  cubin" in str(report)
+    assert capsys.readouterr().out == ""
+
+
+def test_build_kernels_refuses_a_package_that_is_not_there(make_project):
+    """A wrong folder is an error, not a store that no wheel gets; so is a wrong manifest."""
+    root = make_project("{schema: 1, arches: [sm_9], modules: {a: {source: saxpy.cu}}}")
+    with pytest.raises(InputError, match=r"there is no package folder .*mylib; build the package's modules first"):
+        build_kernels(root / "kernels.yaml", root / "mylib")
+    (root / "mylib").mkdir()
+    with pytest.raises(ManifestError, match="unknown architecture"):
+        build_kernels(root / "kernels.yaml", root / "mylib")
