@@ -1,7 +1,6 @@
 """The documentation says what the code does: snippets are read, run or compared, and references are complete.
 
-Fenced blocks: a ``title`` names the file that a block is; in the tutorial ``bash`` is run and ``shell`` (which needs
-a network) is not, and a ``text`` block below a ``bash`` block is what the commands print, numbers aside.
+``doc_blocks`` says how fenced blocks are marked and run.
 """
 
 from __future__ import annotations
@@ -12,16 +11,32 @@ import inspect
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import Enum
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import yaml
+from doc_blocks import (
+    DOCS,
+    FENCE,
+    FRAMEWORKS,
+    PAGES,
+    README,
+    ROOT,
+    assert_printed,
+    blocks,
+    blocks_of,
+    masked,
+    run_page,
+    write,
+)
 
 import hatch_cuda_kernels
 from hatch_cuda_kernels import cli, errors, open_store
@@ -31,48 +46,13 @@ from hatch_cuda_kernels.plugin.build import build_store
 from hatch_cuda_kernels.plugin.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.plugin.manifest.keys import TABLES
 
-ROOT = Path(__file__).parent.parent
-DOCS = ROOT / "docs"
-README = ROOT / "README.md"
-PAGES = [README, ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 MANIFEST, HOOK, CLI, ENVIRONMENT, API, STORE = (
     DOCS / "reference" / f"{name}.md" for name in ("manifest", "hook", "cli", "environment", "api", "store")
 )
-#: What snippets import and the tests need not have.
-FRAMEWORKS = ("torch", "cupy", "cuda.core", "mylib")
 #: Called by generated code, so without an underscore, and of no use to others.
 INTERNAL = {"fail_launch"}
 
-FENCE = re.compile(r'^```(?P<language>\w*)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$', re.MULTILINE | re.DOTALL)
 VARIABLE = re.compile(r"HATCH_CUDA_KERNELS_[A-Z_]+")
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block of a page."""
-
-    page: Path
-    line: int
-    language: str
-    title: str | None
-    text: str
-
-    def __str__(self):
-        return f"{self.page.relative_to(ROOT)}:{self.line}"
-
-
-def blocks_of(page):
-    """Return the fenced blocks of a page in order."""
-    text = page.read_text()
-    return [
-        Block(page, text.count("\n", 0, found.start()) + 1, found["language"], found["title"], found["text"])
-        for found in FENCE.finditer(text)
-    ]
-
-
-def blocks(language):
-    """Return the blocks of a language on all pages."""
-    return [block for page in PAGES for block in blocks_of(page) if block.language == language]
 
 
 def section(page, heading):
@@ -127,12 +107,6 @@ def test_yaml_is_a_manifest(block, tmp_path):
     assert parse_manifest(text, root=tmp_path).modules
 
 
-def write(path, text):
-    """Write a file, making its folders."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-
-
 @pytest.mark.parametrize("block", blocks("python"), ids=str)
 def test_python_compiles_and_its_imports_exist(block):
     """Every Python snippet is Python, and what it imports is there."""
@@ -146,7 +120,7 @@ def test_python_compiles_and_its_imports_exist(block):
 
 def assert_importable(module, names=()):
     """Check that a module, and names in it, exist; frameworks need not be installed."""
-    if module.startswith(FRAMEWORKS):
+    if module.startswith((*FRAMEWORKS, "hatch_cuda_kernels.typing")):  # the last is for type checkers, see test_stubs
         return
     imported = importlib.import_module(module)
     for name in names:
@@ -352,20 +326,6 @@ def test_api_reference_has_every_member(name):
     assert attributes == set(re.findall(r"self\.([a-z]\w*)(?:: [^=]+)? = ", inspect.getsource(real.__init__)))
 
 
-def masked(text):
-    """Return a text's lines with numbers, digests and runs of spaces made alike."""
-    text = re.sub(r"\b[0-9a-f]{12,}\b", "#", text)
-    text = re.sub(r"(?<!\w)\d[\d,.]*", "#", text)
-    return [" ".join(line.split()) for line in text.splitlines()]
-
-
-def assert_printed(shown, printed):
-    """Check that the lines shown are printed in this order, perhaps with others between them."""
-    remaining = iter(masked(printed))
-    for line in masked(shown):
-        assert any(line == other for other in remaining), f"not printed, or not in this order: {line}\n{printed}"
-
-
 def test_readme_shows_what_explain_says(example_store, fresh_cache, monkeypatch):
     """The explanation in the README is that of the example project, whole."""
     monkeypatch.setenv("HATCH_CUDA_KERNELS_JIT", "0")
@@ -416,26 +376,29 @@ def test_tutorial_works_as_written(tmp_path):
             assert_printed(block.text, printed)
 
 
-@pytest.mark.parametrize("name", ["arrays-and-streams", "constants"])
-def test_how_to_runs_on_a_device(name, device, tmp_path, monkeypatch):
-    """On a device, the snippets of a page run from top to bottom, less those of frameworks that are not installed."""
-    found = blocks_of(DOCS / "howto" / f"{name}.md")
-    for block in found:
-        if block.title is not None or block.language == "yaml":
-            write(tmp_path / (block.title or "kernels.yaml"), block.text)
-    build_store(load_manifest(tmp_path / "kernels.yaml"), tmp_path / "mylib" / "_kernels")
-    write(tmp_path / "mylib" / "__init__.py", "")
-    monkeypatch.syspath_prepend(tmp_path)
-    names = {}
-    for block in found:
-        if block.language == "python" and can_run(block):
-            exec(compile(block.text, str(block), "exec"), names)
+HOW_TOS = sorted((DOCS / "howto").glob("*.md"))
 
 
-def can_run(block):
-    """Tell whether the frameworks that a snippet imports are installed."""
-    wanted = re.findall(r"^(?:import|from) (torch|cupy|cuda\.core)\b", block.text, re.MULTILINE)
-    try:
-        return all(importlib.import_module(name) for name in wanted)
-    except ModuleNotFoundError:
-        return False
+@pytest.mark.slow
+@pytest.mark.parametrize("page", HOW_TOS, ids=lambda page: page.stem)
+def test_how_to_runs(page, tmp_path):
+    """Every block that needs neither a device nor a network runs, and the commands print what is shown."""
+    printed = {block: result["printed"] for block, result in run_page(page, tmp_path, gpu=False)}
+    for above, below in pairwise(blocks_of(page)):
+        if above in printed and below.language == "text":
+            assert_printed(below.text, printed[above])
+
+
+@pytest.mark.parametrize("block", [*blocks("shell"), *blocks("bash")], ids=str)
+def test_commands_are_spelled_right(block):
+    """The command line takes every command that a page shows."""
+    lines = re.sub(r"\\\n\s*", "", block.text).splitlines()
+    for line in lines:
+        words = shlex.split(line.partition("|")[0], comments=True) if line.startswith("hatch-cuda-kernels ") else []
+        if words:
+            assert cli._parser().parse_args([word for word in words[1:] if word not in {"&&", "||"}][: _end(words)])
+
+
+def _end(words):
+    """Return how many words of a command come before a redirection."""
+    return next((at for at, word in enumerate(words[1:]) if word in {">", "2>", ";"}), len(words))

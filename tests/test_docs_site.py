@@ -1,0 +1,40 @@
+"""The documentation as a site: builds without a warning, with every page in its navigation."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from doc_blocks import DOCS, ROOT
+
+pytestmark = pytest.mark.slow
+
+
+def build(docs, out):
+    """Build as ``hatch run docs:build`` does, and return the finished process."""
+    command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "-q", "-b", "html", docs, out]
+    return subprocess.run([str(part) for part in command], cwd=ROOT, capture_output=True, text=True)
+
+
+def test_the_site_builds_and_lists_every_page(tmp_path):
+    """No warning, so no broken link and no block that its language cannot be; each page can be reached."""
+    done = build(DOCS, tmp_path / "site")
+    assert done.returncode == 0, done.stderr
+    index = (tmp_path / "site" / "index.html").read_text()
+    for page in DOCS.rglob("*.md"):
+        name = page.relative_to(DOCS).with_suffix(".html").as_posix()
+        assert (tmp_path / "site" / name).is_file()
+        assert f'class="reference internal" href="{name}"' in index or name == "index.html"
+
+
+@pytest.mark.parametrize("link", ["[x](nowhere.md)", "[x](howto/editable.md#no-such-heading)"])
+def test_a_broken_link_fails_the_build(tmp_path, link):
+    """A page that is not there, or a heading that is not, is an error."""
+    shutil.copytree(DOCS, tmp_path / "docs")
+    with (tmp_path / "docs" / "tutorial.md").open("a") as page:
+        page.write(f"\n{link}\n")
+    done = build(tmp_path / "docs", tmp_path / "site")
+    assert done.returncode != 0
+    assert "tutorial.md" in done.stderr
