@@ -27,18 +27,19 @@ html_show_sourcelink = False
 
 #: What the navigation lists, in order: a caption, and the pages below it. A new page of a folder needs nothing here.
 NAVIGATION = {"Learn": "tutorial", "How to": "howto/*", "Reference": "reference/*", "Explanation": "explanation/*"}
+FILE = re.compile(r'^```(\w+)(?: gpu| shown)? title="([^"]+)"$', re.MULTILINE)
 LINK = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)\s]+)\)")
 
 
 def prepare(_: Sphinx, docname: str, source: list[str]) -> None:
-    """Add the navigation to the index, and unlink what is in the repository but not in the site."""
+    """Caption the blocks that are files, unlink what is not in the site, and add the navigation to the index."""
     folder = (DOCS / docname).parent
 
     def unlink(link: re.Match[str]) -> str:
         target = (folder / link[2].partition("#")[0]).resolve()
         return link[0] if target.is_relative_to(DOCS) else link[1]
 
-    source[0] = LINK.sub(unlink, source[0])
+    source[0] = FILE.sub(r"```{code-block} \1\n:caption: \2\n", LINK.sub(unlink, source[0]))
     if docname == "index":
         source[0] += "".join(
             f"\n```{{toctree}}\n:hidden:\n:glob:\n:caption: {caption}\n\n{pages}\n```\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -88,6 +89,43 @@ def test_an_editable_install_by_setuptools_sees_edits(example, plugin_wheel, tmp
     source = example / "kernels" / "scale.cu"
     source.write_text(f"{source.read_text()}// edited\n")
     assert open_store(package).find_image("scale<float>", arch="sm_90").origin == "jitted"
+
+
+PAGE = ROOT / "docs" / "howto" / "other-build-systems.md"
+
+
+def shown_files(heading):
+    """Return the files that the page shows for a build system."""
+    section = PAGE.read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return dict(re.findall(r'^```\w+ title="([^"]+)"\n(.*?)^```$', section, re.MULTILINE | re.DOTALL))
+
+
+def test_the_page_shows_the_example():
+    """The setup.py on the page is the example's."""
+    assert shown_files("setuptools") == {"setup.py": (EXAMPLE / "setup.py").read_text()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("backend", "build_file"), [("scikit-build-core", "CMakeLists.txt"), ("meson-python", "meson.build")]
+)
+def test_what_the_page_shows_builds_the_same_store(backend, build_file, example, plugin_wheel, tmp_path):
+    """The files shown, over the example's package and kernels, give a pure wheel with the store."""
+    (example / "setup.py").unlink()
+    files = shown_files(backend)
+    assert set(files) == {"pyproject.toml", build_file}
+    for name, text in files.items():
+        (example / name).write_text(text)
+    for command in ("init -q", "add -A", "-c user.name=x -c user.email=x@example.org commit -qm x"):
+        run("git", *command.split(), cwd=example)  # meson-python packs what is committed
+    find = {"PIP_FIND_LINKS": str(plugin_wheel), "PYTHONPATH": ""}
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path / "dist", example, **find)
+    store, names = store_of(tmp_path / "dist" / "vecops-0.1.0-py3-none-any.whl")
+    build_kernels(example / "kernels.yaml", example / "src" / "vecops")
+    built = example / "src"
+    here = {path.relative_to(built).as_posix(): path for path in built.rglob("_kernels/**/*") if path.is_file()}
+    assert store == {name: path.read_bytes() for name, path in here.items()}
+    assert "vecops/__init__.py" in names
 
 
 def test_build_kernels_puts_the_store_into_the_package(make_project, capsys):
