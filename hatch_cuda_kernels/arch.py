@@ -100,6 +100,15 @@ class SmArch(NamedTuple):
         """The same architecture as a virtual one: ``compute_90a`` for ``sm_90a``."""
         return SmArch(self.major, self.minor, self.suffix, virtual=True)
 
+    def serves(self, target: SmArch) -> bool:
+        """Return whether code compiled for this architecture can be finished for ``target`` by an assembler.
+
+        Plain code goes to every architecture of the same or a higher number, ``f`` stays in its family, ``a`` stays.
+        """
+        if self.suffix == "a":
+            return target.real == self.real
+        return self.as_virtual.refusal(target.capability) is None
+
     def refusal(self, capability: tuple[int, int]) -> str | None:
         """Return why an image of this architecture cannot run on a device, or None when it can (by the table).
 

@@ -130,6 +130,8 @@ class ModuleIndex(NamedTuple):
     """Declared instance patterns and their matrix, for ``store.instantiate``."""
     toolchain: dict[str, str]
     images: tuple[ImageRecord, ...]
+    front_end: str = "per-arch"
+    """How the images shared NVRTC's front end: ``lto`` or ``ptx`` where one architecture's run served others."""
     editable: dict[str, str] | None = None
     """Only in an editable install: the project root, relative to the store, and the manifest with its digest."""
 
@@ -150,6 +152,8 @@ class ModuleIndex(NamedTuple):
             "toolchain": self.toolchain,
             "images": [image.to_json() for image in self.images],
         }
+        if self.front_end != "per-arch":
+            data["front_end"] = self.front_end
         if self.editable is not None:
             data["editable"] = self.editable
         return data
@@ -173,6 +177,7 @@ class ModuleIndex(NamedTuple):
             patterns=tuple(data["patterns"]),
             toolchain=data["toolchain"],
             images=tuple(ImageRecord.from_json(image) for image in data["images"]),
+            front_end=data.get("front_end", "per-arch"),
             editable=data.get("editable"),
         )
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Kind
 
-__all__ = ["KEY_SCHEMA", "cache_key", "link_key", "source_digest"]
+__all__ = ["KEY_SCHEMA", "cache_key", "finish_key", "link_key", "source_digest"]
 
 #: Raised when the way a job is compiled changes so that old images must not be taken for new ones.
 KEY_SCHEMA: Final = 1
@@ -64,6 +64,16 @@ def link_key(*, image_sha256: str, arch: SmArch, options: Mapping[str, Any]) -> 
             "options": options,
             "kind": "linked",
         }
+    )
+
+
+def finish_key(*, front_end: str, arch: SmArch, kind: Kind, nvjitlink: str) -> str:
+    """Return the sha256, in hex, that names what nvJitLink makes of the image that has the key ``front_end``.
+
+    That key covers the source, the options and the architecture whose ``__CUDA_ARCH__`` the code has.
+    """
+    return _digest(
+        {"schema": KEY_SCHEMA, "front_end": front_end, "arch": str(arch), "kind": kind, "nvjitlink": nvjitlink}
     )
 
 

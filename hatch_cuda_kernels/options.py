@@ -83,6 +83,12 @@ class NvrtcOptions:
             if value != _DEFAULTS[name]
         }
 
+    @property
+    def assembler(self) -> tuple[str, ...]:
+        """What ``extra`` hands on to ptxas, for a compile that another program finishes."""
+        pairs = (flag.replace("=", " ", 1).split(maxsplit=1) for flag in self.extra)
+        return tuple(pair[1] for pair in pairs if len(pair) == 2 and pair[0] in {"-Xptxas", "--ptxas-options"})
+
     @classmethod
     def from_canonical(cls, data: dict[str, Any]) -> NvrtcOptions:
         """Read what ``canonical`` wrote. Raises TypeError for a name and ValueError for a standard it does not know."""

@@ -11,7 +11,8 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.image import Symbol
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
+    from hatch_cuda_kernels.compiler.job import Compiled
+    from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.image import Kind
 
 __all__ = ["ENTRY_FILE", "ENTRY_SCHEMA", "BadEntryError", "Entry", "check_description", "description_digest"]
@@ -61,7 +62,7 @@ class Entry(NamedTuple):
     """How long the compile took."""
 
     @classmethod
-    def of(cls, job: CompileJob, kind: Kind, compiled: Compiled) -> Entry:
+    def of(cls, job: Job, kind: Kind, compiled: Compiled) -> Entry:
         """Return the entry of one image of a job that was compiled just now."""
         return cls(
             key=job.key(kind, compiled.toolchain),

@@ -35,6 +35,7 @@ def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names
 
 def run(args: argparse.Namespace) -> int:
     """Print the plan: every image, and whether the disk cache holds it. Status 1 where NVRTC or the stub is wrong."""
+    from hatch_cuda_kernels.plugin.front_end import arch_warnings, describe  # noqa: PLC0415
     from hatch_cuda_kernels.plugin.manifest import load_manifest  # noqa: PLC0415 - needs yaml
     from hatch_cuda_kernels.plugin.native import native_archs  # noqa: PLC0415
     from hatch_cuda_kernels.plugin.plan import make_plan  # noqa: PLC0415
@@ -55,13 +56,18 @@ def run(args: argparse.Namespace) -> int:
         for image in planned.images
     ]
     stubs = _stubs(manifest, plan, toolchain, fresh)
+    notes = [*filter(None, map(describe, plan))]
+    for warning in arch_warnings(plan):
+        print(f"warning: {warning}", file=sys.stderr)
     if args.json:
-        print_json({"jobs": rows, "problems": []} | ({} if stubs is None else {"stubs": stubs}))
+        data = {"jobs": rows, "problems": []} | ({"notes": notes} if notes else {})
+        print_json(data | ({} if stubs is None else {"stubs": stubs}))
     else:
         table = [(row["module"], row["arch"], row["kind"], "fresh" if row["fresh"] else "compile") for row in rows]
         print(text_table(("module", "arch", "kind", "state"), table))
         stale = sum(not row["fresh"] for row in rows)
         print(f"{len(plan)} modules, {len(rows)} images: {len(rows) - stale} fresh, {stale} to compile")
+        print(*notes, sep="\n", end="\n" if notes else "")
         if stubs is not None:
             print(f"{stubs['path']} is {_STUBS[stubs['state']]}")
     if stubs is not None and stubs["state"] == "stale":

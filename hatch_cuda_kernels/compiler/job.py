@@ -115,9 +115,10 @@ class CompileJob:
             **toolchain.key_part,
         )
 
-    def toolchain(self, found: Toolchain) -> Toolchain:
-        """Return what of a toolchain has a part in this job's images."""
-        return found.of_compile(self.outside if self.uses_toolkit_headers else None, lto=self.options.lto)
+    def toolchain(self, found: Toolchain, *, linked: bool = False) -> Toolchain:
+        """Return what of a toolchain has a part in this job's images, or in what nvJitLink makes of them."""
+        outside = self.outside if self.uses_toolkit_headers else None
+        return found.of_compile(outside, lto=linked or self.options.lto)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

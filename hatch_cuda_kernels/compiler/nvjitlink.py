@@ -71,6 +71,7 @@ def _flags(kind: Kind, arch: SmArch, options: NvrtcOptions, *, to_ptx: bool) -> 
     flags = [f"-arch={arch}"]
     if not to_ptx:
         flags.append("-Xptxas=-v")
+    flags += [f"-Xptxas={value}" for value in options.assembler]
     if options.maxrregcount is not None:
         flags.append(f"-maxrregcount={options.maxrregcount}")
     flags += [flag for flag, on in (("-lineinfo", options.lineinfo), ("-g", options.debug)) if on]

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from cuda.bindings import nvrtc
 
 from hatch_cuda_kernels.compiler.cubin import read_cubin
+from hatch_cuda_kernels.compiler.finish import finish, resources_of
 from hatch_cuda_kernels.compiler.headers import VIRTUAL_ROOT
 from hatch_cuda_kernels.compiler.job import Compiled
+from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.names import plain_name
 from hatch_cuda_kernels.compiler.ptx import Ptx, read_ptx
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.compiler.job import CompileJob
+    from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import Kind
 
@@ -32,12 +35,14 @@ __all__ = ["compile", "compile_flags"]
 _CACHE_RELEASE: Final = (12, 9)
 
 
-def compile(job: CompileJob) -> Compiled:  # noqa: A001 - the field's word
-    """Compile one job and return its images with what they hold.
+def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
+    """Compile one job, or finish one that shares a front-end run, and return its images with what they hold.
 
     Raises CompileError with the program log when NVRTC refuses the source, when a name expression does not resolve, or
     when a promised symbol is not in the image; ToolchainError when NVRTC or nvJitLink is missing.
     """
+    if isinstance(job, LinkJob):
+        return finish(job)
     start = time.perf_counter()
     toolchain = load_toolchain()
     flags = compile_flags(job, toolchain)
@@ -51,7 +56,7 @@ def compile(job: CompileJob) -> Compiled:  # noqa: A001 - the field's word
         images={kind: images[kind] for kind in job.kinds},
         kernels=kernels,
         globals=tuple(Symbol(name, lowered[f"&{name}"]) for name in job.globals),
-        resources=_resources(images.get("cubin"), {name: found.to_json() for name, found in resources.items()}),
+        resources=resources_of(read_cubin(images["cubin"]), resources),
         ptx_isa=ptx.isa,
         toolchain=job.toolchain(toolchain),
         log=_readable(log, job),
@@ -118,7 +123,7 @@ def _finish_lto(job: CompileJob, ltoir: bytes, log: str) -> tuple[dict[Kind, byt
     options = job.options
     linked = link(ltoir, "ltoir", arch=job.arch, options=options, name=job.module)
     ptx = link(ltoir, "ltoir", arch=job.arch, options=options, name=job.module, to_ptx=True).image
-    return {"ltoir": ltoir, "cubin": linked.image}, read_ptx(ptx.decode()), f"{log}\n{linked.log}"
+    return {"ltoir": ltoir, "cubin": linked.image, "ptx": ptx}, read_ptx(ptx.decode()), f"{log}\n{linked.log}"
 
 
 def _kernels(job: CompileJob, ptx: Ptx, lowered: dict[str, str]) -> tuple[Symbol, ...]:
@@ -142,17 +147,6 @@ def _found_kernels(entries: dict[str, tuple[str, ...]]) -> Iterator[Symbol]:
     for symbol, params in entries.items():
         unique = list(plain.values()).count(plain[symbol]) == 1
         yield Symbol(plain[symbol] if unique else symbol, symbol, params)
-
-
-def _resources(cubin: bytes | None, logged: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
-    """Return per-kernel resources from ptxas's log, which alone knows spills, else from the CUBIN."""
-    if cubin is None:
-        return logged
-    kernels = read_cubin(cubin).kernels
-    return {
-        name: logged.get(name) or {"registers": found.registers, "shared": found.shared, "stack": found.frame}
-        for name, found in sorted(kernels.items())
-    }
 
 
 def _lowered_name(program: Any, expression: str) -> str:  # noqa: ANN401 - an opaque handle

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import time
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from hatch_cuda_kernels.cache import Entry, open_cache
+from hatch_cuda_kernels.compiler.link_job import LinkInput, LinkJob
 from hatch_cuda_kernels.compiler.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import BuildError, CompileError
 from hatch_cuda_kernels.plugin.built import BuiltModule
+from hatch_cuda_kernels.plugin.front_end import arch_warnings
 from hatch_cuda_kernels.plugin.plan import ImageId, PlannedModule, job_images, make_plan
 from hatch_cuda_kernels.plugin.pool import compile_all
 from hatch_cuda_kernels.plugin.release import check_release
@@ -20,10 +22,12 @@ from hatch_cuda_kernels.plugin.stubs import write_stubs
 from hatch_cuda_kernels.plugin.supports import find_gaps
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.cache import DiskCache
-    from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
+    from hatch_cuda_kernels.compiler.job import Compiled
+    from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.plugin.manifest import Manifest, Module
 
@@ -36,7 +40,7 @@ class Progress(Protocol):
     def start(self, total: int) -> None:
         """Say that ``total`` jobs will be compiled."""
 
-    def done(self, job: CompileJob, seconds: float | None) -> None:
+    def done(self, job: Job, seconds: float | None) -> None:
         """Say that a job finished after ``seconds``, or failed (None)."""
 
     def finish(self) -> None:
@@ -80,8 +84,8 @@ def build_store(
     keys = planned_keys(plan, toolchain)
     entries = find_fresh(keys, cache)
     known = {image for image, key in keys.items() if key in entries}
-    missing = [job for planned in plan for job in planned.jobs if not known.issuperset(job_images(job))]
-    compiled = _compile_missing(missing, manifest, cache, _Run(workers, progress, warnings))
+    missing = [job for planned in plan for job in _missing(planned, known)]
+    compiled = _compile_missing(missing, entries, toolchain, _Run(manifest, cache, workers, progress, warnings))
     entries |= compiled
     modules = tuple(
         BuiltModule.of(planned, [entries[keys[image]] for image in planned.images], toolchain) for planned in plan
@@ -92,14 +96,14 @@ def build_store(
     return BuildReport(
         modules=modules,
         compiled=frozenset(compiled),
-        warnings=(*warnings, *_logged(modules)),
+        warnings=(*warnings, *arch_warnings(plan), *_logged(modules)),
         seconds=time.perf_counter() - start,
     )
 
 
 def planned_keys(plan: tuple[PlannedModule, ...], toolchain: Toolchain) -> dict[ImageId, str]:
-    """Return the key of every planned image."""
-    jobs = (job for planned in plan for job in planned.jobs)
+    """Return the key of every planned image, also of those that others are only made from."""
+    jobs = (job for planned in plan for job in planned.all_jobs)
     return {image: job.key(image.kind, toolchain) for job in jobs for image in job_images(job)}
 
 
@@ -111,28 +115,35 @@ def find_fresh(keys: dict[ImageId, str], cache: DiskCache) -> dict[str, Entry]:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """How to compile, and where to say what happened meanwhile."""
+    """What to compile for, how, and where to say what happened meanwhile."""
 
+    manifest: Manifest
+    cache: DiskCache
     workers: int | None
     progress: Progress | None
     warnings: list[str]
 
 
-def _compile_missing(jobs: list[CompileJob], manifest: Manifest, cache: DiskCache, run: _Run) -> dict[str, Entry]:
-    modules = {module.name: module for module in manifest.modules}
-    entries: dict[str, Entry] = {}
-    problems: list[str] = []
+def _missing(planned: PlannedModule, known: set[ImageId]) -> list[Job]:
+    """Return the jobs that give what is not known; a shared front-end run also where a link needs its image."""
+    links = [link for link in planned.links if not known.issuperset(job_images(link))]
+    wanted = {*planned.images, *(_input_image(link) for link in links)}
+    return [*(job for job in planned.jobs if not known.issuperset(wanted.intersection(job_images(job)))), *links]
+
+
+def _input_image(link: LinkJob) -> ImageId:
+    return ImageId(link.module, link.front.image_arch(link.input_kind), link.input_kind)
+
+
+def _compile_missing(jobs: Sequence[Job], known: dict[str, Entry], toolchain: Toolchain, run: _Run) -> dict[str, Entry]:
+    """Return what the jobs gave, by key: NVRTC's first, because links start from those. Raises BuildError."""
     if run.progress is not None and jobs:
         run.progress.start(len(jobs))
+    problems: list[str] = []
     try:
-        with closing(compile_all(jobs, workers=run.workers, warn=run.warnings.append)) as outcomes:
-            for job, outcome in outcomes:
-                if isinstance(outcome, Exception):
-                    problems += locate(outcome, modules[job.module])
-                else:
-                    entries |= _keep(job, outcome, cache)
-                if run.progress is not None:
-                    run.progress.done(job, None if isinstance(outcome, Exception) else outcome.seconds)
+        entries = _compile_all([job for job in jobs if not isinstance(job, LinkJob)], problems, run)
+        links = (_with_input(job, known | entries, toolchain) for job in jobs if isinstance(job, LinkJob))
+        entries |= _compile_all([link for link in links if link is not None], problems, run)
     finally:
         if run.progress is not None and jobs:
             run.progress.finish()
@@ -141,7 +152,29 @@ def _compile_missing(jobs: list[CompileJob], manifest: Manifest, cache: DiskCach
     return entries
 
 
-def _keep(job: CompileJob, compiled: Compiled, cache: DiskCache) -> dict[str, Entry]:
+def _compile_all(jobs: Sequence[Job], problems: list[str], run: _Run) -> dict[str, Entry]:
+    modules = {module.name: module for module in run.manifest.modules}
+    entries: dict[str, Entry] = {}
+    with closing(compile_all(jobs, workers=run.workers, warn=run.warnings.append)) as outcomes:
+        for job, outcome in outcomes:
+            if isinstance(outcome, Exception):
+                problems += locate(outcome, modules[job.module])
+            else:
+                entries |= _keep(job, outcome, run.cache)
+            if run.progress is not None:
+                run.progress.done(job, None if isinstance(outcome, Exception) else outcome.seconds)
+    return entries
+
+
+def _with_input(link: LinkJob, known: dict[str, Entry], toolchain: Toolchain) -> LinkJob | None:
+    """Return a link with the image it starts from; None where that failed, which has been reported."""
+    found = known.get(link.front.key(link.input_kind, toolchain))
+    if found is None:
+        return None
+    return replace(link, input=LinkInput(found.image, found.kernels, found.globals, found.ptx_isa))
+
+
+def _keep(job: Job, compiled: Compiled, cache: DiskCache) -> dict[str, Entry]:
     entries = {}
     for kind in job.kinds:
         entry = Entry.of(job, kind, compiled)

@@ -35,7 +35,7 @@ class BuiltModule:
         """
         job = planned.jobs[0]
         spelled = {normalize_name(name): name for name in (*job.names, *job.globals)}
-        known = job.toolchain(toolchain)
+        known = job.toolchain(toolchain, linked=bool(planned.links))
         known = known if job.uses_toolkit_headers else known._replace(headers="")
         adopted = (
             entry._replace(

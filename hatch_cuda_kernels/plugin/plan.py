@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.compiler.headers import Closure, read_closure
 from hatch_cuda_kernels.compiler.job import CompileJob
+from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.compiler.project_files import ProjectFiles
 from hatch_cuda_kernels.errors import InputError, ManifestError
+from hatch_cuda_kernels.plugin.front_end import image_kind, lay_out
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.plugin.manifest import Manifest, Module
 
-__all__ = ["ImageId", "PlannedModule", "image_kind", "job_images", "make_plan", "module_jobs", "read_sources"]
+__all__ = ["ImageId", "PlannedModule", "job_images", "make_plan", "module_jobs", "read_sources"]
 
 
 class ImageId(NamedTuple):
@@ -35,11 +38,20 @@ class PlannedModule:
     module: Module
     closure: Closure
     jobs: tuple[CompileJob, ...]
+    """What NVRTC compiles; at least one."""
+    links: tuple[LinkJob, ...] = ()
+    """What nvJitLink finishes from one of these, all from the same."""
+
+    @property
+    def all_jobs(self) -> tuple[Job, ...]:
+        """Everything a worker may have to do for the module."""
+        return (*self.jobs, *self.links)
 
     @property
     def images(self) -> tuple[ImageId, ...]:
-        """Every image the jobs give, in order."""
-        return tuple(image for job in self.jobs for image in job_images(job))
+        """Every image the store gets, ascending by architecture. The jobs may give one more, which the links need."""
+        lto = self.module.options.lto
+        return tuple(ImageId(self.module.name, arch, image_kind(arch, lto=lto)) for arch in self.module.arches)
 
 
 def make_plan(manifest: Manifest) -> tuple[PlannedModule, ...]:
@@ -49,17 +61,17 @@ def make_plan(manifest: Manifest) -> tuple[PlannedModule, ...]:
     for module in manifest.modules:
         closure = closures[module.name]
         try:
-            jobs = tuple(module_jobs(module, closure))
+            jobs, links = module_jobs(module, closure)
         except InputError as error:
             problems.append(f"{module.where}: {error}")
         else:
-            plan.append(PlannedModule(module=module, closure=closure, jobs=jobs))
+            plan.append(PlannedModule(module=module, closure=closure, jobs=jobs, links=links))
     if problems:
         raise ManifestError(problems)
     return tuple(plan)
 
 
-def job_images(job: CompileJob) -> list[ImageId]:
+def job_images(job: Job) -> list[ImageId]:
     """Return what a job's images are called, in the order of its kinds."""
     return [ImageId(job.module, job.image_arch(kind), kind) for kind in job.kinds]
 
@@ -69,8 +81,6 @@ def read_sources(manifest: Manifest) -> dict[str, Closure]:
     closures, problems = {}, []
     project = ProjectFiles(manifest.root)
     for module in manifest.modules:
-        if module.front_end != "per-arch":
-            problems.append(f"{module.where}: front_end '{module.front_end}' is not supported yet; leave it out")
         try:
             closures[module.name] = read_closure(
                 manifest.root,
@@ -92,28 +102,30 @@ def _existing(root: Path, folders: tuple[str, ...]) -> list[str]:
     return [folder for folder in folders if (root / folder).is_dir()]
 
 
-def module_jobs(module: Module, closure: Closure) -> list[CompileJob]:
-    """Return one job for each real architecture; where its virtual form is listed too, the same compile gives both."""
-    kinds: dict[SmArch, list[Kind]] = {}
-    for arch in module.arches:
-        kinds.setdefault(arch.real, []).append(image_kind(arch, lto=module.options.lto))
-    return [
-        CompileJob.from_closure(
+def module_jobs(module: Module, closure: Closure) -> tuple[tuple[CompileJob, ...], tuple[LinkJob, ...]]:
+    """Return the compiles of a module, one for each real architecture, and the links of what shares a front-end run.
+
+    Where a virtual architecture is listed beside its real form, the same job gives both. Raises InputError for
+    architectures that cannot share.
+    """
+    found = lay_out(module.arches, front_end=module.front_end, lto=module.options.lto)
+    options = module.options.override(lto=True) if module.front_end == "lto" else module.options
+    compiles = {
+        arch: CompileJob.from_closure(
             closure,
             module=module.name,
             source_path=module.source,
-            options=module.options,
+            options=options,
             arch=arch,
-            kinds=tuple(found),
+            kinds=kinds,
             names=tuple(name.text for name in (*module.kernels, *module.instances)),
             globals=tuple(name.text for name in module.globals),
         )
-        for arch, found in sorted(kinds.items())
-    ]
-
-
-def image_kind(arch: SmArch, *, lto: bool) -> Kind:
-    """Return what an architecture's image is: CUBIN for a real one, PTX (or LTO-IR) for a virtual one."""
-    if not arch.virtual:
-        return "cubin"
-    return "ltoir" if lto else "ptx"
+        for arch, kinds in found.compiled.items()
+    }
+    links = (
+        LinkJob(front=compiles[found.shared], arch=arch, kinds=kinds)
+        for arch, kinds in found.finished.items()
+        if found.shared is not None
+    )
+    return tuple(compiles.values()), tuple(links)

@@ -8,6 +8,7 @@ from contextlib import closing
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.plugin.memory import free_bytes
 from hatch_cuda_kernels.plugin.worker import WorkerDiedError, WorkerPool
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
     from typing import TypeAlias
 
-    from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
+    from hatch_cuda_kernels.compiler.job import Compiled
+    from hatch_cuda_kernels.compiler.link_job import Job
 
-    Outcomes: TypeAlias = Generator[tuple[CompileJob, Compiled | Exception], None, None]
+    Outcomes: TypeAlias = Generator[tuple[Job, Compiled | Exception], None, None]
 
 __all__ = ["compile_all", "default_workers", "estimate_seconds"]
 
@@ -29,13 +31,16 @@ _HEAVY_HEADERS: Final = ("cub/", "cuda/", "thrust/", "cooperative_groups", "cute
 _HEAVY_SECONDS: Final = 2.5
 _LIGHT_SECONDS: Final = 0.06
 _INSTANCE_SECONDS: Final = 0.01
+#: Bytes that nvJitLink finishes in a second.
+_LTOIR_SECOND: Final = 400_000
+_PTX_SECOND: Final = 1_000_000
 #: Peak memory of one worker with CUB-like sources.
 _WORKER_BYTES: Final = 450 << 20
 _TICK_SECONDS: Final = 0.1
 
 
 def compile_all(
-    jobs: Sequence[CompileJob], *, workers: int | None = None, warn: Callable[[str], None] | None = None
+    jobs: Sequence[Job], *, workers: int | None = None, warn: Callable[[str], None] | None = None
 ) -> Outcomes:
     """Compile every job and yield each with its result, or with the error that kept it from one, as they finish.
 
@@ -45,7 +50,8 @@ def compile_all(
     """
     ordered = sorted(jobs, key=estimate_seconds, reverse=True)
     count = min(workers or default_workers(), len(ordered)) or 1
-    in_workers = count > 1 and sum(map(estimate_seconds, ordered)) >= _WORTH_A_PROCESS
+    locked = (estimate_seconds(job) for job in ordered if not isinstance(job, LinkJob))  # nvJitLink takes threads
+    in_workers = count > 1 and sum(locked) >= _WORTH_A_PROCESS
     lost = []
     with closing(_run(ordered, count, WorkerPool() if in_workers else _ThisProcess())) as outcomes:
         for job, outcome in outcomes:
@@ -61,8 +67,10 @@ def compile_all(
                 yield job, _died_again(job) if isinstance(outcome, WorkerDiedError) else outcome
 
 
-def estimate_seconds(job: CompileJob) -> float:
+def estimate_seconds(job: Job) -> float:
     """Return a rough compile time, good enough to order jobs and to decide about processes."""
+    if isinstance(job, LinkJob):
+        return len(job.input.image) / (_LTOIR_SECOND if job.input_kind == "ltoir" else _PTX_SECOND) if job.input else 0
     heavy = any(name.startswith(_HEAVY_HEADERS) for name in job.outside)
     front_end = _HEAVY_SECONDS if heavy else _LIGHT_SECONDS
     return front_end + _INSTANCE_SECONDS * len(job.names) + len(job.source) / 1e6
@@ -77,7 +85,7 @@ def default_workers() -> int:
 class _ThisProcess:
     """What a WorkerPool does, without processes."""
 
-    def compile(self, job: CompileJob) -> Compiled:
+    def compile(self, job: Job) -> Compiled:
         from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415 - loads NVRTC
 
         return compile_job(job)
@@ -89,7 +97,7 @@ class _ThisProcess:
         """Nothing is left."""
 
 
-def _run(jobs: Sequence[CompileJob], count: int, compiler: WorkerPool | _ThisProcess) -> Outcomes:
+def _run(jobs: Sequence[Job], count: int, compiler: WorkerPool | _ThisProcess) -> Outcomes:
     executor = ThreadPoolExecutor(count)
     try:
         futures = {executor.submit(compiler.compile, job): job for job in jobs}
@@ -122,11 +130,11 @@ def _outcome(future: Future[Compiled]) -> Compiled | Exception:
         return error
 
 
-def _lost(jobs: Sequence[CompileJob]) -> str:
+def _lost(jobs: Sequence[Job]) -> str:
     names = ", ".join(f"{job.module} for {job.arch}" for job in jobs)
     return f"a worker process died (killed, or out of memory); compiling again, one at a time: {names}"
 
 
-def _died_again(job: CompileJob) -> CompileError:
+def _died_again(job: Job) -> CompileError:
     message = "the worker process died twice while it compiled this (killed, out of memory, or NVRTC crashed)"
     return CompileError(job.module, str(job.arch), message)

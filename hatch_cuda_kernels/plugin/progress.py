@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from hatch_cuda_kernels.cache import Entry
-    from hatch_cuda_kernels.compiler.job import CompileJob
+    from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.plugin.build import BuildReport, Progress
 
 __all__ = ["BarProgress", "LineProgress", "open_progress", "render_report"]
@@ -48,7 +48,7 @@ class BarProgress:
         self._bar.update(self._task, total=total)
         self._bar.start()
 
-    def done(self, job: CompileJob, seconds: float | None) -> None:
+    def done(self, job: Job, seconds: float | None) -> None:
         """Advance, naming the job."""
         state = "failed" if seconds is None else f"{seconds:.2f} s"
         self._bar.update(self._task, advance=1, description=f"{job.module} {job.arch} {state}")
@@ -72,7 +72,7 @@ class LineProgress:
         self._total, self._last = total, time.monotonic()
         self._say(f"compiling {total} module x architecture pairs")
 
-    def done(self, job: CompileJob, seconds: float | None) -> None:
+    def done(self, job: Job, seconds: float | None) -> None:
         """Say how far it is, at most once every few seconds; failures always."""
         self._done += 1
         if seconds is None or time.monotonic() - self._last >= self._every:
@@ -92,11 +92,11 @@ def render_report(report: BuildReport) -> str:
     entries = [entry for built in report.modules for entry in built.entries]
     headings = ("module", "arch", "kind", "bytes", "registers", "spills", "ms")
     rows = [(*_describe(entry), _took(entry, report)) for entry in entries]
-    cached = len(entries) - len(report.compiled)
+    cached = sum(entry.key not in report.compiled for entry in entries)
     total = sum(len(entry.image) for entry in entries)
     summary = (
         f"{len(entries)} images of {len(report.modules)} modules, {total:,} bytes: "
-        f"{len(report.compiled)} compiled, {cached} from the cache, in {report.seconds:.2f} s"
+        f"{len(entries) - cached} compiled, {cached} from the cache, in {report.seconds:.2f} s"
     )
     return f"{text_table(headings, rows, right=headings[3:])}\n{summary}"
 

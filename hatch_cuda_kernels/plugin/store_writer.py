@@ -137,6 +137,7 @@ def _index(built: BuiltModule, editable: dict[str, str] | None) -> ModuleIndex:
         patterns=tuple(_pattern(pattern) for pattern in module.patterns),
         toolchain=built.entries[0].toolchain,
         images=built.images,
+        front_end=module.front_end,
         editable=editable,
     )
 

@@ -15,7 +15,8 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
+    from hatch_cuda_kernels.compiler.job import Compiled
+    from hatch_cuda_kernels.compiler.link_job import Job
 
 __all__ = ["WorkerDiedError", "WorkerPool", "serve"]
 
@@ -44,7 +45,7 @@ class WorkerPool:
         self._lock = threading.Lock()
         self._killed = False
 
-    def compile(self, job: CompileJob) -> Compiled:
+    def compile(self, job: Job) -> Compiled:
         """Compile a job in a process of its own. Raises what the compile raises there, or WorkerDiedError."""
         worker = self._take()
         outcome = worker.compile(job)
@@ -85,7 +86,7 @@ class _Worker:
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, process_group=0)  # noqa: S603 - ourselves
 
-    def compile(self, job: CompileJob) -> Compiled | Exception:
+    def compile(self, job: Job) -> Compiled | Exception:
         """Return what a job gave there. Raises WorkerDiedError."""
         send, receive = self.process.stdin, self.process.stdout
         if send is None or receive is None:  # for mypy: both are pipes
@@ -103,14 +104,14 @@ def serve() -> None:
     """Answer jobs in the order they come, in the worker process. What a compile prints goes to standard error."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    jobs: SimpleQueue[CompileJob] = SimpleQueue()
+    jobs: SimpleQueue[Job] = SimpleQueue()
     threading.Thread(target=_receive, args=(jobs,), daemon=True).start()
     while True:
         pickle.dump(_outcome(jobs.get()), answers)
         answers.flush()
 
 
-def _receive(jobs: SimpleQueue[CompileJob]) -> None:
+def _receive(jobs: SimpleQueue[Job]) -> None:
     """Hand on the jobs. The input ends when the parent does, however that came about: then end too, at once."""
     try:
         while True:
@@ -119,7 +120,7 @@ def _receive(jobs: SimpleQueue[CompileJob]) -> None:
         os._exit(1)
 
 
-def _outcome(job: CompileJob) -> Compiled | Exception:
+def _outcome(job: Job) -> Compiled | Exception:
     from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415 - loads NVRTC, in the worker
 
     try:

@@ -1,0 +1,71 @@
+"""An architecture that shares another one's front-end run: nvJitLink finishes it from that run's PTX or LTO-IR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from hatch_cuda_kernels.key import finish_key
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.compiler.job import CompileJob
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
+    from hatch_cuda_kernels.image import Kind, Symbol
+
+    Job: TypeAlias = "CompileJob | LinkJob"
+
+__all__ = ["LinkInput", "LinkJob"]
+
+
+class LinkInput(NamedTuple):
+    """The image a link starts from, and what its compile said of it."""
+
+    image: bytes
+    kernels: tuple[Symbol, ...]
+    globals: tuple[Symbol, ...]
+    ptx_isa: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkJob:
+    """One module for one architecture, made from the image of another compile.
+
+    It has its keys when it is planned; with its input it is complete in itself, as a CompileJob is.
+    """
+
+    front: CompileJob
+    """The compile whose front-end run is shared."""
+    arch: SmArch
+    """Real; its virtual form is the ``ptx`` that nvJitLink writes from LTO-IR."""
+    kinds: tuple[Kind, ...]
+    input: LinkInput | None = None
+
+    @property
+    def module(self) -> str:
+        """The module's name."""
+        return self.front.module
+
+    @property
+    def input_kind(self) -> Kind:
+        """What nvJitLink starts from."""
+        return "ltoir" if self.front.options.lto else "ptx"
+
+    def image_arch(self, kind: Kind) -> SmArch:
+        """Return the architecture an image of this kind has: virtual for PTX."""
+        return self.arch if kind == "cubin" else self.arch.as_virtual
+
+    def key(self, kind: Kind, toolchain: Toolchain) -> str:
+        """Return the key of one image of this job: that of its input, the target, and nvJitLink's version."""
+        return finish_key(
+            front_end=self.front.key(self.input_kind, toolchain),
+            arch=self.image_arch(kind),
+            kind=kind,
+            nvjitlink=self.toolchain(toolchain).nvjitlink,
+        )
+
+    def toolchain(self, found: Toolchain) -> Toolchain:
+        """Return what of a toolchain has a part in this job's images."""
+        return self.front.toolchain(found, linked=True)

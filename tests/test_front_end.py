@@ -1,0 +1,284 @@
+"""Sharing the front end, with the real NVRTC and nvJitLink: what is compiled once, what is linked, what comes out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.compiler.cubin import read_cubin
+from hatch_cuda_kernels.compiler.link_job import LinkJob
+from hatch_cuda_kernels.compiler.ptx import read_ptx
+from hatch_cuda_kernels.errors import BuildError
+from hatch_cuda_kernels.plugin import build as build_module
+from hatch_cuda_kernels.plugin.build import build_store
+from hatch_cuda_kernels.plugin.manifest import load_manifest
+
+SORT = """
+#include <cub/block/block_radix_sort.cuh>
+template <typename T> __global__ void sort(T* x) {
+    using Sort = cub::BlockRadixSort<T, 128, 4>;
+    __shared__ typename Sort::TempStorage storage;
+    T mine[4];
+    for (int i = 0; i < 4; ++i) mine[i] = x[threadIdx.x * 4 + i];
+    Sort(storage).Sort(mine);
+    for (int i = 0; i < 4; ++i) x[threadIdx.x * 4 + i] = mine[i];
+}
+__constant__ float d_scale[4];
+extern "C" __global__ void scale(float* x, int n) { x[n] *= d_scale[n & 3]; }
+"""
+CUB = """
+schema: 1
+arches: [{arches}]
+modules:
+  m: {{source: sort.cu, instances: ["sort<{{T}}>"], matrix: {{T: [int, float]}}, globals: [d_scale], front_end: {how}}}
+"""
+LOWERED = {"sort<int>": "_Z4sortIiEvPT_", "sort<float>": "_Z4sortIfEvPT_", "scale": "scale"}
+START = {"lto": "ltoir", "ptx": "ptx"}
+HOWS = tuple(START)
+
+
+def build(root, out):
+    """Build a project's store."""
+    return build_store(load_manifest(root / "kernels.yaml"), out, workers=1)
+
+
+def read(folder):
+    """Return a tree as file contents by relative path."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """Return the list of what builds of this test compile: ``NVRTC sm_80`` or ``nvJitLink sm_90``."""
+    jobs, compile_all = [], build_module.compile_all
+
+    def record(given, **more):
+        jobs.extend(f"{'nvJitLink' if isinstance(job, LinkJob) else 'NVRTC'} {job.arch}" for job in given)
+        return compile_all(given, **more)
+
+    monkeypatch.setattr(build_module, "compile_all", record)
+    return jobs
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_one_front_end_run_gives_every_architecture(make_project, tmp_path, fresh_cache, ran, how):
+    """CUB's headers are read once; each image is for its architecture and holds every kernel, instance and variable."""
+    root = make_project(CUB.format(arches="sm_80, sm_90, sm_90a, sm_120, compute_80", how=how), **{"sort.cu": SORT})
+    report = build(root, tmp_path / "out")
+    assert ran == ["NVRTC sm_80", "nvJitLink sm_90", "nvJitLink sm_90a", "nvJitLink sm_120"]
+    assert report.warnings == ()
+    index = json.loads((tmp_path / "out/m/index.json").read_text())
+    shipped = [(image["arch"], image["kind"]) for image in index["images"]]
+    assert shipped == [
+        ("sm_80", "cubin"), ("compute_80", "ptx"), ("sm_90", "cubin"), ("sm_90a", "cubin"), ("sm_120", "cubin"),
+    ]  # fmt: skip
+    for image in index["images"]:
+        assert "lacks" not in image
+        data = (tmp_path / "out/m" / image["file"]).read_bytes()
+        if image["kind"] == "ptx":
+            assert read_ptx(data.decode()).target == "sm_80"
+            continue
+        held = read_cubin(data)
+        assert held.arch == image["arch"]
+        assert set(LOWERED.values()) <= set(held.kernels)
+        assert held.variables["d_scale"] == 16
+        assert {"registers", "shared", "stack", "spill_stores", "spill_loads"} == set(image["resources"]["scale"])
+        assert image["resources"]["_Z4sortIiEvPT_"]["shared"] > 0
+    lines = [line.split("\t") for line in (tmp_path / "out/kernels.tsv").read_text().splitlines()]
+    assert {line[4]: line[2] for line in lines} == LOWERED | {"d_scale": "d_scale"}
+    assert index["front_end"] == how
+    assert index["options"] == {}
+    assert index["toolchain"]["nvjitlink"].startswith("13.")
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_an_added_architecture_is_only_linked(make_project, tmp_path, fresh_cache, ran, how):
+    """What the front-end run gave is in the disk cache, also where the wheel does not ship it."""
+    manifest = f"{{schema: 1, modules: {{m: {{source: saxpy.cu, arches: [%s], front_end: {how}}}}}}}"
+    root = make_project(manifest % "sm_80, sm_90")
+    build(root, tmp_path / "out")
+    make_project(manifest % "sm_80, sm_90, sm_120")
+    ran.clear()
+    report = build(root, tmp_path / "out")
+    assert ran == ["nvJitLink sm_120"]
+    assert [str(e.arch) for e in report.modules[0].entries if e.key in report.compiled] == ["sm_120"]
+    ran.clear()
+    assert build(root, tmp_path / "out").compiled == frozenset()
+    assert ran == []
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_an_evicted_shared_image_is_made_again_for_a_link_only(
+    make_project, tmp_path, fresh_cache, ran, monkeypatch, how
+):
+    """While every shipped image is fresh nothing misses the one they are made from; a new architecture does."""
+    manifest = f"{{schema: 1, modules: {{m: {{source: saxpy.cu, arches: [%s], front_end: {how}}}}}}}"
+    root = make_project(manifest % "sm_80, sm_90")
+    build(root, tmp_path / "out")
+    before = read(tmp_path / "out")
+    shutil.copytree(fresh_cache, tmp_path / "evicted")
+    for image in [*(tmp_path / "evicted").rglob(f"image.{START[how]}")]:
+        shutil.rmtree(image.parent)
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / "evicted"))
+    ran.clear()
+    build(root, tmp_path / "out")
+    assert (ran, read(tmp_path / "out")) == ([], before)
+    make_project(manifest % "sm_80, sm_90, sm_120")
+    build(root, tmp_path / "out")
+    assert ran == ["NVRTC sm_80", "nvJitLink sm_120"]
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_shared_builds_are_byte_identical(make_project, tmp_path, monkeypatch, how):
+    """The same inputs give the same store, in threads and in worker processes, line information included."""
+    root = make_project(CUB.format(arches="sm_80, sm_90, sm_100, compute_80", how=how), **{"sort.cu": SORT})
+    text = (root / "kernels.yaml").read_text()
+    (root / "kernels.yaml").write_text(text.replace("sort.cu,", "sort.cu, options: {lineinfo: true},"))
+    for name, workers in (("one", 1), ("two", 2)):
+        monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / f"cache-{name}"))
+        build_store(load_manifest(root / "kernels.yaml"), tmp_path / name, workers=workers)
+        monkeypatch.setattr("hatch_cuda_kernels.plugin.pool._WORTH_A_PROCESS", 0.0)
+    assert read(tmp_path / "one") == read(tmp_path / "two")
+    assert b".debug_line" in (tmp_path / "one/m/m.sm_90.cubin").read_bytes()
+
+
+def test_the_shared_architecture_is_compiled_as_by_itself(make_project, tmp_path, fresh_cache, ran):
+    """With ptx, its image is the very one that per-arch gives, from the same entry of the cache."""
+    manifest = "{schema: 1, modules: {m: {source: saxpy.cu, arches: [sm_80, sm_90], front_end: %s}}}"
+    root = make_project(manifest % "ptx")
+    build(root, tmp_path / "shared")
+    make_project(manifest % "per-arch")
+    ran.clear()
+    build(root, tmp_path / "own")
+    assert ran == ["NVRTC sm_90"]
+    shared, own = read(tmp_path / "shared"), read(tmp_path / "own")
+    assert shared["m/m.sm_80.cubin"] == own["m/m.sm_80.cubin"]
+    assert shared["m/m.sm_90.cubin"] != own["m/m.sm_90.cubin"]
+
+
+def test_lto_ships_ptx_of_each_virtual_architecture(make_project, tmp_path):
+    """From LTO-IR, nvJitLink writes the PTX of every architecture that lists it; __CUDA_ARCH__ is the lowest one's."""
+    source = 'extern "C" __global__ void shown(int* y) { *y = __CUDA_ARCH__; }'
+    manifest = (
+        "{schema: 1, modules: {m: {source: a.cu, arches: [sm_80, compute_80, compute_90, compute_120], front_end: %s}}}"
+    )
+    root = make_project(manifest % "lto", **{"a.cu": source})
+    build(root, tmp_path / "lto")
+    make_project(manifest % "ptx")
+    build(root, tmp_path / "ptx")
+    texts = {
+        (how, number): (tmp_path / how / f"m/m.compute_{number}.ptx").read_text()
+        for how in HOWS
+        for number in (80, 90, 120)
+    }
+    for (_, number), text in texts.items():
+        assert read_ptx(text).target == f"sm_{number}"
+        assert list(read_ptx(text).entries) == ["shown"]
+    assert ["800" in texts["lto", number] for number in (80, 90, 120)] == [True, True, True]
+    assert [f"{number}0" in texts["ptx", number] for number in (80, 90, 120)] == [True, True, True]
+
+
+def test_lto_option_ships_ltoir_of_a_run_of_its_own(make_project, tmp_path, fresh_cache, ran):
+    """LTO-IR is not made from LTO-IR: what lists it is compiled, the rest is finished from the lowest."""
+    root = make_project(
+        "{schema: 1, options: {lto: true}, modules: {m: {source: saxpy.cu, front_end: lto,"
+        " arches: [sm_80, compute_80, sm_90, compute_90, sm_100]}}}"
+    )
+    report = build(root, tmp_path / "out")
+    assert ran == ["NVRTC sm_80", "NVRTC sm_90", "nvJitLink sm_100"]
+    assert [entry.kind for entry in report.modules[0].entries] == ["cubin", "ltoir", "cubin", "ltoir", "cubin"]
+
+
+#: Squeezes a kernel: without the option it needs more registers.
+WIDE = 'extern "C" __global__ void k(volatile float* x) {{ {loads} x[0] = {sums}; }}'.format(
+    loads=" ".join(f"float v{i} = x[{i}] * {i + 1}.5f;" for i in range(60)),
+    sums=" + ".join(f"v{i} * v{59 - i}" for i in range(60)),
+)
+DIVIDE = 'extern "C" __global__ void k(float* x, float y) { x[0] = x[1] / y + sqrtf(x[2]) * x[3] + x[4]; }'
+OPTIONS = {
+    "maxrregcount": (WIDE, "{maxrregcount: 24}"),
+    "assembler": (WIDE, '{extra: ["--ptxas-options=-O0"]}'),
+    "use_fast_math": (DIVIDE, "{use_fast_math: true}"),
+    "ftz": (DIVIDE, "{ftz: true}"),
+    "prec_div": (DIVIDE, "{prec_div: false}"),
+    "prec_sqrt": (DIVIDE, "{prec_sqrt: false}"),
+    "fma": (DIVIDE, "{fma: false}"),
+    "debug": (DIVIDE, "{debug: true}"),
+    "lineinfo": (DIVIDE, "{lineinfo: true}"),
+}
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_options_act_on_linked_images(make_project, tmp_path, fresh_cache, how):
+    """Each option that code generation or the assembler obeys changes what nvJitLink makes, too."""
+    modules = []
+    for name, (_, options) in OPTIONS.items():
+        modules.append(f"{name}: {{source: {name}.cu, front_end: {how}, options: {options}}}")
+        modules.append(f"{name}_off: {{source: {name}.cu, front_end: {how}}}")
+    manifest = f"{{schema: 1, arches: [sm_80, sm_90], modules: {{{', '.join(modules)}}}}}"
+    root = make_project(manifest, **{f"{name}.cu": source for name, (source, _) in OPTIONS.items()})
+    built = {each.planned.module.name: each.entries[1] for each in build(root, tmp_path / "out").modules}
+    assert {str(entry.arch) for entry in built.values()} == {"sm_90"}
+    same = [name for name in OPTIONS if built[name].image == built[f"{name}_off"].image]
+    assert same == []
+    assert built["maxrregcount"].resources["k"]["spill_stores"] > 0
+    assert b".debug_info" in built["debug"].image
+    assert b".debug_line" in built["lineinfo"].image
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_a_failed_front_end_is_reported_once(make_project, tmp_path, fresh_cache, ran, how):
+    """Nothing is linked from a failed run, the other modules are compiled all the same, and one report says it all."""
+    root = make_project(
+        f"{{schema: 1, arches: [sm_80, sm_90], modules: {{a: {{source: saxpy.cu, front_end: {how}}}, "
+        f"b: {{source: b.cu, front_end: {how}}}, c: {{source: saxpy.cu, kernels: [gone], front_end: {how}}}}}}}",
+        **{"b.cu": "broken"},
+    )
+    with pytest.raises(BuildError) as caught:
+        build(root, tmp_path / "out")
+    assert ran == ["NVRTC sm_80"] * 3 + ["nvJitLink sm_90"]
+    assert len(caught.value.problems) == 2
+    assert any("b.cu(1): error" in problem for problem in caught.value.problems)
+    assert any("modules.c.kernels[0]: 'gone'" in problem for problem in caught.value.problems)
+
+
+def test_nvjitlink_refusing_is_reported_at_the_module(make_project, tmp_path, fresh_cache):
+    """What the assembler cannot do for one architecture fails the build, naming it."""
+    source = 'extern "C" __global__ void k() { asm volatile("wgmma.fence.sync.aligned;"); }'
+    root = make_project(
+        "{schema: 1, modules: {m: {source: a.cu, arches: [sm_80, sm_90a], front_end: lto}}}", **{"a.cu": source}
+    )
+    with pytest.raises(BuildError, match=r"kernels.yaml:1:\d+: modules.m: module 'm' for sm_80: "):
+        build(root, tmp_path / "out")
+
+
+def test_check_says_what_is_shared(make_project, capsys, monkeypatch, tmp_path, fresh_cache):
+    """The plan names the one run, what is finished from it, and the frozen macro; uses of that are located."""
+    root = make_project(
+        """
+        schema: 1
+        arches: [sm_80, sm_90a, sm_120]
+        modules:
+          own: {source: saxpy.cu}
+          shared: {source: a.cu, front_end: ptx}
+        """,
+        **{"a.cu": '#include "b.h"\n__global__ void k() {\n#if __CUDA_ARCH__ >= 900\n#endif\n}\n', "b.h": ""},
+    )
+    monkeypatch.chdir(root)
+    note = (
+        "module 'shared': one front-end run for sm_80, from whose PTX nvJitLink finishes sm_90a, sm_120; __CUDA_ARCH__ "
+        "is 800 in all of these, and sm_90a has no architecture-specific features"
+    )
+    assert main(["check"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[-2:] == ["2 modules, 6 images: 0 fresh, 6 to compile", note]
+    assert "warning: module 'shared': a.cu:3: the code depends on the architecture" in shown.err
+    report = build(root, tmp_path / "out")
+    assert [warning.partition(": the code")[0] for warning in report.warnings] == ["module 'shared': a.cu:3"]
+    assert main(["check", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["notes"] == [note]
+    assert all(job["fresh"] for job in data["jobs"])
