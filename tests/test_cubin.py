@@ -73,6 +73,14 @@ def test_resources_agree_with_ptxas(sample):
     assert cubin.kernels["calls"].frame >= 128
 
 
+def test_code_is_counted(sample):
+    """A kernel that does more has more instructions, of 16 bytes each; no kernel has none."""
+    _, _, cubin = sample
+    code = {name: kernel.code for name, kernel in cubin.kernels.items()}
+    assert code["calls"] > code["empty"] > 0
+    assert all(size % 16 == 0 for size in code.values())
+
+
 def test_parameters_have_offsets_and_sizes(sample):
     """Each parameter stands where the host must put it, also in a kernel with more than 4 KiB of them."""
     _, _, cubin = sample

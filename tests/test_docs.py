@@ -230,7 +230,7 @@ def keys_of(data):
     return set(data).union(*below)
 
 
-@pytest.mark.parametrize("command", ["check", "build", "inspect", "explain", "cache"])
+@pytest.mark.parametrize("command", ["check", "build", "inspect", "explain", "report", "cache"])
 def test_cli_reference_names_every_json_field(command, capsys, example_store, make_project, tmp_path):
     """Every field that a command prints is named where the command is described."""
     manifest = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}") / "kernels.yaml"
@@ -239,6 +239,7 @@ def test_cli_reference_names_every_json_field(command, capsys, example_store, ma
         "build": [manifest, "--out", tmp_path / "out"],
         "inspect": [example_store],
         "explain": ["saxpy", "--package", example_store, "--arch", "sm_90"],
+        "report": [example_store, "--against", example_store],
         "cache": ["info"],
     }
     assert cli.main([command, *map(str, arguments[command]), "--json"]) == 0

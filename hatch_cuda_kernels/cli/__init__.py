@@ -24,9 +24,13 @@ _COMMANDS = {
     "build": "build",
     "inspect": "inspect",
     "explain": "explain",
+    "report": "report",
     "cache": "cache",
     "schema": "schema",
 }
+
+#: What a command may lack, and the extra that brings it.
+_EXTRAS = {"yaml": "build", "rich": "build", "jinja2": "report", "markupsafe": "report", "vl_convert": "report"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,9 +45,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
-        if error.name not in {"yaml", "rich"}:
+        extra = _EXTRAS.get(error.name or "")
+        if extra is None:
             raise
-        print(f'{error.name} is missing: python3 -m pip install "hatch-cuda-kernels[build]"', file=sys.stderr)
+        print(f'{error.name} is missing: python3 -m pip install "hatch-cuda-kernels[{extra}]"', file=sys.stderr)
         return 1
     except BrokenPipeError:
         sys.stderr.close()  # the reader has gone; Python would complain again at exit

@@ -50,6 +50,8 @@ class KernelSection:
     """Static shared memory, without what the driver reserves."""
     frame: int
     """Local memory of the kernel's own stack frame."""
+    code: int
+    """Bytes of its instructions, padding included."""
     params: tuple[tuple[int, int], ...]
     """(offset, size) of each parameter in bytes, in order."""
 
@@ -110,6 +112,7 @@ def _read(data: bytes) -> Cubin:
             registers=registers.get(symbol.name, 0),
             shared=_shared(contents.get(f".nv.shared.{symbol.name}"), sm),
             frame=frames.get(symbol.name, 0),
+            code=_size(contents.get(f".text.{symbol.name}")),
             params=_params(data, contents.get(f".nv.info.{symbol.name}")),
         )
         for symbol in symbols
@@ -197,9 +200,13 @@ def _params(data: bytes, section: _Section | None) -> tuple[tuple[int, int], ...
     return tuple(found[ordinal] for ordinal in sorted(found))
 
 
+def _size(section: _Section | None) -> int:
+    return section.size if section else 0
+
+
 def _shared(section: _Section | None, sm: int) -> int:
     reserved = _RESERVED_SHARED if sm >= 90 else 0
-    return max(0, section.size - reserved) if section else 0
+    return max(0, _size(section) - reserved)
 
 
 def _holds_variables(sections: list[_Section], index: int) -> bool:

@@ -1,0 +1,68 @@
+"""``report``: what a wheel holds and costs, as one HTML file, and what changed since an older one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hatch_cuda_kernels.cli.output import add_json, print_json
+
+if TYPE_CHECKING:
+    import argparse
+
+    from hatch_cuda_kernels.plugin.report.page import Report
+
+
+def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
+    """Add the command."""
+    parser = commands.add_parser(name, help="write what a wheel holds and costs as an HTML page")
+    parser.add_argument("package", metavar="WHEEL|DIR|PACKAGE")
+    parser.add_argument("--against", metavar="OLD", help="an older wheel, folder or package: show what changed")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the page (default: report.html)")
+    parser.add_argument("--timings", type=Path, metavar="FILE", help="what build --json printed: its compile times")
+    parser.add_argument("--fail-on-regression", action="store_true", help="exit with 1 when something got worse")
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the page, and with ``--json`` print its data (then the page only where ``--output`` asks for it)."""
+    from hatch_cuda_kernels.cli.subject import open_subject, read_timings  # noqa: PLC0415 - one command needs it
+    from hatch_cuda_kernels.plugin.report.page import Report  # noqa: PLC0415
+
+    timings = read_timings(args.timings) if args.timings is not None else None
+    old = open_subject(args.against) if args.against is not None else None
+    report = Report(open_subject(args.package, timings), old)
+    if args.output is not None or not args.json:
+        _write(report, args.output or Path("report.html"))
+    if args.json:
+        print_json(report.to_json())
+    else:
+        print(f"written to {args.output or 'report.html'}{_verdict(report)}")
+    return 1 if args.fail_on_regression and report.comparison is not None and report.comparison.regressions else 0
+
+
+def _write(report: Report, path: Path) -> None:
+    from hatch_cuda_kernels.errors import InputError  # noqa: PLC0415
+    from hatch_cuda_kernels.plugin.report.page import render_page  # noqa: PLC0415
+
+    html = render_page(report)
+    try:
+        path.write_text(html, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _verdict(report: Report) -> str:
+    """Return the regressions, one a line."""
+    from hatch_cuda_kernels.plugin.report.page import describe  # noqa: PLC0415
+
+    if report.comparison is None:
+        return ""
+    found = report.comparison.regressions
+    lines = [
+        f"  {describe(change)}: "
+        + (f"{change.measure} {change.old:,} -> {change.new:,}" if change.measure else change.state)
+        for change in found
+    ]
+    return "\n".join([f"\n{len(found)} regressions of {len(report.comparison.changes)} changes", *lines])

@@ -1,0 +1,93 @@
+"""What is measured, how it is written, and how much more of it is a regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+__all__ = ["ABOUT_THE_SAME", "MEASURES", "Limit", "Measure", "percent", "short"]
+
+_KIB: Final = 1024
+#: Relative; below it a change is noise.
+ABOUT_THE_SAME: Final = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How much more than before is a regression: at least ``absolute``, and more than ``relative`` of the old value."""
+
+    absolute: int
+    relative: float = 0.0
+
+    def passed(self, old: float, new: float) -> bool:
+        """Return whether the step from old to new is a regression."""
+        return new - old >= self.absolute and new - old > self.relative * old
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One figure of a kernel on an architecture, or of the image that holds it."""
+
+    name: str
+    title: str
+    unit: str
+    per: Literal["kernel", "image"]
+    limit: Limit | None
+    """None: never a regression."""
+    about: str
+    rule: str = ""
+    """The limit in words."""
+
+
+#: In the order the page offers them.
+MEASURES: Final = (
+    Measure(
+        "bytes", "Image size", "bytes", "image", Limit(_KIB, 0.10),
+        "Bytes of the image. One image holds all kernels of its module, so a cell spans them.",
+        "more than 10 % and at least 1 KiB larger",
+    ),
+    Measure(
+        "code", "Machine code", "bytes", "kernel", Limit(_KIB, 0.10),
+        "Bytes of the kernel's instructions, read from the CUBIN. PTX has none before the driver compiles it.",
+        "more than 10 % and at least 1 KiB larger",
+    ),
+    Measure(
+        "seconds", "Compile time", "s", "image", None,
+        "Seconds of the compile that gave the image. It depends on the machine, so it is never a regression.",
+    ),
+    Measure(
+        "registers", "Registers", "a thread", "kernel", Limit(8),
+        "Registers a thread. The hardware hands them out in steps of 8; more of them let fewer warps run at a time.",
+        "8 or more above",
+    ),
+    Measure(
+        "shared", "Shared memory", "bytes a block", "kernel", Limit(_KIB, 0.10),
+        "Static shared memory a block. What a launch asks for besides is not in the image.",
+        "more than 10 % and at least 1 KiB above",
+    ),
+    Measure(
+        "spills", "Spills", "bytes a thread", "kernel", Limit(1),
+        "Bytes of spill stores and loads a thread: registers that did not fit and went to local memory.",
+        "any increase",
+    ),
+)  # fmt: skip
+
+
+def short(measure: Measure, value: float) -> str:
+    """Return a value as a chart's cell has room for it."""
+    if measure.name == "seconds":
+        return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s"
+    if not measure.unit.startswith("bytes") or value < _KIB:
+        return f"{value:,.0f}"
+    value, unit = (value / _KIB, "KiB") if value < _KIB**2 else (value / _KIB**2, "MiB")
+    return f"{value:.1f} {unit}" if value < 100 else f"{value:,.0f} {unit}"
+
+
+def percent(old: float, new: float) -> str:
+    """Return a relative change, such as ``+12 %``; one below half a percent is no more than about the same."""
+    if old == 0:
+        return "was 0" if new else "="
+    change = (new - old) / old
+    if abs(change) < ABOUT_THE_SAME:
+        return "=" if old == new else "≈"
+    return f"{change:+.0%}".replace("%", " %").replace("-", "\N{MINUS SIGN}")

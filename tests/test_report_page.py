@@ -1,0 +1,359 @@
+"""The report as a user has it: the command, and its page in a real browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import zipfile
+
+import pytest
+
+from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.plugin.build import build_store
+from hatch_cuda_kernels.plugin.manifest import load_manifest
+
+pytest.importorskip("jinja2", reason="the page needs the report extra")
+pytest.importorskip("vl_convert", reason="the page needs the report extra")
+
+MANIFEST = """\
+schema: 1
+arches: [sm_80, sm_90, compute_80]
+options: {maxrregcount: REGISTERS}
+modules:
+  sums: {source: sums.cu, instances: ["sum<{N}>"], matrix: {N: [4, 64]}}
+  saxpy: {source: saxpy.cu}
+"""
+SUMS = """
+template <int N> __global__ void sum(const float* x, float* y) {
+    float all[N];
+    for (int i = 0; i < N; ++i) all[i] = x[i * blockDim.x + threadIdx.x];
+    __syncthreads();
+    float total = 0;
+    for (int i = 0; i < N; ++i) for (int j = 0; j < N; ++j) total += all[i] * all[j] * (i ^ j);
+    for (int i = 0; i < N; ++i) y[i * blockDim.x + threadIdx.x] = total * all[i];
+}
+"""
+SAXPY = 'extern "C" __global__ void saxpy(float* y, const float* x, float a) { y[threadIdx.x] += a * x[threadIdx.x]; }'
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync"]  # fmt: skip
+
+
+def make_wheel(folder, version, registers):
+    """Return a wheel of a small store, compiled with a bound on registers."""
+    root = folder / version
+    root.mkdir()
+    (root / "kernels.yaml").write_text(MANIFEST.replace("REGISTERS", str(registers)))
+    (root / "sums.cu").write_text(SUMS)
+    (root / "saxpy.cu").write_text(SAXPY)
+    store = root / "small" / "_kernels"
+    build_store(load_manifest(root / "kernels.yaml"), store)
+    wheel = folder / f"small-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(store.rglob("*")):
+            archive.write(path, path.relative_to(root))
+        archive.writestr("small/__init__.py", "")
+        archive.writestr(f"small-{version}.dist-info/METADATA", f"Name: small\nVersion: {version}\n")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory, isolation):
+    """Return an older wheel and a newer one whose kernels spill."""
+    folder = tmp_path_factory.mktemp("wheels")
+    return make_wheel(folder, "1.0", 255), make_wheel(folder, "1.1", 24)
+
+
+@pytest.fixture(scope="module")
+def pages(wheels, tmp_path_factory):
+    """Return the report of the older wheel, and that of the newer one against it."""
+    folder = tmp_path_factory.mktemp("pages")
+    one, two = folder / "one.html", folder / "two.html"
+    assert main(["report", str(wheels[0]), "-o", str(one)]) == 0
+    assert main(["report", str(wheels[1]), "--against", str(wheels[0]), "-o", str(two)]) == 0
+    return one, two
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Return a headless Chromium of this machine, or skip."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is on the PATH")
+    with playwright.sync_playwright() as running:
+        started = running.chromium.launch(executable_path=path, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Return a function that opens a page and, at the end, checks that it said nothing and asked for nothing."""
+    contexts, said, asked = [], [], []
+
+    def open_page(path, *, width=1280, scheme="light"):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert {url.partition(":")[0] for url in asked} == {"file"}
+    assert len(asked) == len(contexts)
+
+
+def inspected(wheel, capsys):
+    """Return what ``inspect --json`` prints."""
+    capsys.readouterr()
+    assert main(["inspect", str(wheel), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)["modules"]
+
+
+READ_TABLE = """() => {
+  const table = document.getElementById("cells");
+  const columns = [...table.tHead.rows[0].cells].map((cell) => cell.dataset.column);
+  return [...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => {
+    const values = [...row.cells].map((cell, i) => [columns[i], cell.dataset.value]);
+    return {...Object.fromEntries(values), arch: row.cells[2].dataset.arch, kind: row.cells[2].dataset.kind};
+  });
+}"""
+
+
+def number(text):
+    """Return a cell's number, None for an empty one."""
+    return None if text == "" else float(text)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_the_table_equals_inspect(visit, pages, wheels, capsys, which):
+    """Every kernel in every image has a row with the very figures that ``inspect --json`` prints, and no other has."""
+    shown = {
+        (row["module"], row["kernel"], row["arch"], row["kind"]):
+            tuple(number(row[name]) for name in ("bytes", "registers", "shared", "stack", "spills"))
+        for row in visit(pages[which]).evaluate(READ_TABLE)
+    }  # fmt: skip
+    expected = {}
+    for name, module in inspected(wheels[which], capsys).items():
+        for image in module["images"]:
+            for kernel, symbol in module["kernels"].items():
+                used = image.get("resources", {}).get(symbol["lowered"])
+                own = (None,) * 4 if used is None else (
+                    used["registers"], used["shared"], used["stack"], used["spill_stores"] + used["spill_loads"],
+                )  # fmt: skip
+                expected[name, kernel, image["arch"], image["kind"]] = (image["bytes"], *own)
+    assert shown == expected
+    assert len(shown) == 9
+
+
+def test_the_headline_equals_inspect(visit, pages, wheels, capsys):
+    """The tiles count what is in the wheel."""
+    modules = inspected(wheels[0], capsys)
+    page = visit(pages[0])
+    shown = {name: int(page.get_attribute(f"#{name}", "data-value")) for name in ("total", "images", "modules")}
+    assert shown == {
+        "total": wheels[0].stat().st_size,
+        "images": sum(len(module["images"]) for module in modules.values()),
+        "modules": len(modules),
+    }
+    assert page.title() == "small 1.0 · kernel report"
+    assert "NVRTC 13" in page.inner_text("main")
+
+
+def test_heat_maps_show_one_measure_with_its_figures(visit, pages, wheels, capsys):
+    """The arrow keys choose the measure; the picture shown is that one's, each cell labelled with its exact figure."""
+    page = visit(pages[0])
+    page.focus("#m-bytes")
+    for name in ("bytes", "code", "seconds", "registers"):
+        assert page.locator(".heat-scroll .chart:visible").evaluate_all("all => all.map((e) => e.dataset.measure)") == [
+            name
+        ]
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    marks = page.locator(".heat-scroll .chart:visible [role=graphics-symbol]")
+    labels = set(marks.evaluate_all("all => all.map((e) => e.getAttribute('aria-label'))"))
+    for name, module in inspected(wheels[0], capsys).items():
+        for image in module["images"]:
+            for kernel, symbol in module["kernels"].items():
+                used = image.get("resources", {}).get(symbol["lowered"])
+                arch = image["arch"] if image["kind"] == "cubin" else f"{image['arch']} PTX"
+                told = f"{used['registers']} a thread" if used else "not recorded"
+                assert f"{name}: {kernel}, {arch}. Registers: {told}" in labels
+
+
+def test_the_tree_map_has_every_image(visit, pages, wheels):
+    """The tree map names each image with its compressed bytes."""
+    marks = visit(pages[0]).locator(".tree:visible [role=graphics-symbol]")
+    labels = marks.evaluate_all("all => all.map((e) => e.getAttribute('aria-label'))")
+    with zipfile.ZipFile(wheels[0]) as archive:
+        size = archive.getinfo("small/_kernels/sums/sums.sm_90.cubin").compress_size
+    assert any(label.startswith(f"sums, sm_90 (CUBIN): {size:,} bytes") for label in labels)
+
+
+def test_the_table_sorts_by_keyboard(visit, pages):
+    """Enter on a heading sorts, largest first, and again turns it round; what is not recorded stays last."""
+    page = visit(pages[0])
+    page.focus("th[data-column=registers] button")
+    for direction, sign in (("descending", -1), ("ascending", 1)):
+        page.keyboard.press("Enter")
+        assert page.get_attribute("th[data-column=registers]", "aria-sort") == direction
+        values = [number(row["registers"]) for row in page.evaluate(READ_TABLE)]
+        recorded = [value for value in values if value is not None]
+        assert recorded == sorted(recorded, key=lambda value: sign * value)
+        assert values[len(recorded) :] == [None] * 3
+    page.focus("th[data-column=kernel] button")
+    page.keyboard.press("Space")
+    assert [row["kernel"] for row in page.evaluate(READ_TABLE)][::3] == ["saxpy", "sum<4>", "sum<64>"]
+    assert page.locator("th[aria-sort]").count() == 1
+
+
+def test_the_table_filters(visit, pages):
+    """Every word typed narrows the rows, and the count is told."""
+    page = visit(pages[0])
+    page.fill("#filter", "SUM< sm_90")
+    assert {(row["kernel"], row["arch"]) for row in page.evaluate(READ_TABLE)} == {
+        ("sum<4>", "sm_90"), ("sum<64>", "sm_90"),
+    }  # fmt: skip
+    assert page.inner_text("#count") == "2 of 9 rows"
+
+
+def test_light_and_dark(visit, pages):
+    """The page follows the system, and the button goes the other way; the charts change with it."""
+    look = """() => [getComputedStyle(document.body).backgroundColor,
+        getComputedStyle(document.querySelector('.heat-scroll .p-bytes-value [role=graphics-symbol]')).fill]"""
+    light, dark = visit(pages[0]).evaluate(look), visit(pages[0], scheme="dark")
+    assert light[0] == "rgb(255, 255, 255)"
+    assert all(first != second for first, second in zip(light, dark.evaluate(look), strict=True))
+    assert dark.get_attribute("#theme", "aria-pressed") == "true"
+    dark.focus("#theme")
+    dark.keyboard.press("Enter")
+    assert dark.evaluate(look) == light
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("width", [375, 800, 1280])
+def test_nothing_is_wider_than_the_window(visit, pages, which, width):
+    """The page never scrolls sideways; wide charts and tables scroll in boxes that the keyboard reaches."""
+    page = visit(pages[which], width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    unreachable = """() => [...document.querySelectorAll('main *')].filter((box) => box.tabIndex !== 0
+        && box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX === 'auto').length"""
+    assert page.evaluate(unreachable) == 0
+
+
+def test_a_regression_is_flagged_everywhere(visit, pages):
+    """Verdict, list of changes, heat map and table all show that the newer kernels spill, in words too."""
+    page = visit(pages[1])
+    assert page.inner_text("#verdict").startswith("▲ ")
+    assert "sum<64> (sums), sm_90\tSpills\t0\t" in page.inner_text("#changes")
+    shown = page.locator(".heat-scroll .chart:visible")
+    assert (shown.get_attribute("data-measure"), shown.get_attribute("data-view")) == ("spills", "change")
+    labels = shown.locator("[role=graphics-symbol]").evaluate_all("all => all.map((e) => e.getAttribute('aria-label'))")
+    flagged = [label for label in labels if label.endswith(", a regression")]
+    assert {label.partition(".")[0] for label in flagged} >= {"sums: sum<64>, sm_80", "sums: sum<64>, sm_90"}
+    assert not any("saxpy" in label for label in flagged)
+    page.check("#only")
+    assert "sum<64>" in {row["kernel"] for row in page.evaluate(READ_TABLE)} <= {"sum<64>", "sum<4>"}
+
+
+def test_without_a_script_everything_is_there(browser, pages):
+    """A mail program or a build service that runs no script still shows the charts and the table."""
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(pages[0].as_uri())
+    assert page.locator(".heat-scroll .chart:visible").count() == 1
+    assert page.locator("#cells tbody tr:visible").count() == 9
+    assert page.locator("#theme:visible").count() == 0
+    context.close()
+
+
+def test_the_page_forbids_the_network(pages):
+    """The page allows itself nothing but its own style and its one script."""
+    html = pages[1].read_text()
+    assert "default-src 'none'" in html
+    assert "src=" not in html
+    assert 'href="http' not in html
+
+
+def test_the_same_wheels_give_the_same_page(pages, wheels, tmp_path):
+    """A report can be kept under version control: nothing in it depends on the moment."""
+    main(["report", str(wheels[1]), "--against", str(wheels[0]), "-o", str(tmp_path / "again.html")])
+    assert (tmp_path / "again.html").read_bytes() == pages[1].read_bytes()
+
+
+def test_markup_in_names_stays_text(tmp_path, pages, wheels, capsys):
+    """Names of templates are full of angle brackets; none becomes an element."""
+    html = pages[0].read_text()
+    assert "sum&lt;64&gt;" in html
+    assert "sum<64>" not in html
+
+
+def test_json_has_the_figures_and_the_verdict(wheels, tmp_path, monkeypatch, capsys):
+    """``--json`` prints the data and writes no page unasked; ``--fail-on-regression`` makes it a gate."""
+    monkeypatch.chdir(tmp_path)
+    args = ["report", str(wheels[1]), "--against", str(wheels[0]), "--json"]
+    assert main(args) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["package"], data["version"], data["bytes"]) == ("small", "1.1", wheels[1].stat().st_size)
+    assert data["regressions"] == sum(change["regression"] for change in data["changes"]) > 0
+    assert {"module": "sums", "kernel": "sum<64>", "arch": "sm_90", "measure": "spills"}.items() <= next(
+        change.items() for change in data["changes"] if (change["kernel"], change["arch"]) == ("sum<64>", "sm_90")
+    )
+    assert list(tmp_path.iterdir()) == []
+    assert main([*args, "--fail-on-regression"]) == 1
+    assert main(["report", str(wheels[0]), "--against", str(wheels[0]), "--json", "--fail-on-regression"]) == 0
+
+
+def test_compile_times_come_from_the_cache_or_a_file(wheels, tmp_path, monkeypatch, capsys):
+    """A wheel built here has its times from the disk cache; elsewhere ``build --json`` hands them over."""
+    row = {"module": "saxpy", "arch": "sm_90", "kind": "cubin"}
+
+    def seconds(*more):
+        main(["report", str(wheels[0]), "--json", *map(str, more)])
+        data = json.loads(capsys.readouterr().out)
+        found = next(cell for cell in data["rows"] if row.items() <= cell.items())
+        return found["seconds"], bool(data["seconds_from"])
+
+    recorded, told = seconds()
+    assert recorded > 0
+    assert told
+    (tmp_path / "timings.json").write_text(json.dumps({"images": [row | {"seconds": 1.5}]}))
+    assert seconds("--timings", tmp_path / "timings.json") == (1.5, True)
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / "empty"))
+    assert seconds() == (None, False)
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"images": [{"module": "m"}]}'])
+def test_timings_that_are_none(wheels, tmp_path, capsys, text):
+    """Another file in place of the timings is bad input, in a sentence."""
+    (tmp_path / "timings.json").write_text(text)
+    assert main(["report", str(wheels[0]), "--json", "--timings", str(tmp_path / "timings.json")]) == 2
+    assert "is not what build --json prints" in capsys.readouterr().err
+
+
+def test_a_folder_is_reported_too(example_store, tmp_path, capsys):
+    """A store folder has no name or version, and sizes are those on disk."""
+    assert main(["report", str(example_store), "--json", "-o", str(tmp_path / "page.html")]) == 0
+    data = json.loads(capsys.readouterr().out)
+    files = [path for path in example_store.rglob("*") if path.is_file()]
+    assert data["bytes"] == sum(path.stat().st_size for path in files)
+    assert len(data["files"]) == len(files)
+    assert (data["package"], data["version"]) == ("", "")
+    assert (tmp_path / "page.html").is_file()
+
+
+def test_without_the_extra_the_command_says_what_to_install(wheels, tmp_path, monkeypatch, capsys):
+    """The drawing library is an extra; without it there is still the data."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    assert main(["report", str(wheels[0])]) == 1
+    assert 'vl_convert is missing: python3 -m pip install "hatch-cuda-kernels[report]"' in capsys.readouterr().err
+    assert main(["report", str(wheels[0]), "--json"]) == 0
