@@ -36,8 +36,17 @@ template <int N> __global__ void sum(const float* x, float* y) {
 """
 SAXPY = 'extern "C" __global__ void saxpy(float* y, const float* x, float a) { y[threadIdx.x] += a * x[threadIdx.x]; }'
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]  # fmt: skip
+#: Nothing but the page: no sandbox (there is none in a container), no updates, no shared memory of a fixed size.
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 def make_wheel(folder, version, registers):
