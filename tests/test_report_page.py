@@ -245,6 +245,9 @@ def test_light_and_dark(visit, pages):
     dark.focus("#theme")
     dark.keyboard.press("Enter")
     assert dark.evaluate(look) == light
+    dark.keyboard.press("Enter")
+    dark.emulate_media(media="print")
+    assert dark.evaluate(look) == light
 
 
 @pytest.mark.parametrize("which", [0, 1])
