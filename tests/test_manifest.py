@@ -41,10 +41,12 @@ modules:
     arches: [sm_90a, compute_80]
     options: {lineinfo: true, use_fast_math: false, define: {TILE: 32}, pre_include: [std/nvrtc_std.h]}
     front_end: ptx
+    max_spill_bytes: 0
 stubs: package/kernels.pyi
 supports:
   devices: ["8.0", "9.0"]
   driver: "13.0"
+max_spill_bytes: 64
 """
 
 
@@ -81,6 +83,7 @@ def test_full_example(root):
             use_fast_math=False, lineinfo=True, define=(("TILE", "32"),), pre_include=("std/nvrtc_std.h",)
         ),
         front_end="ptx",
+        max_spill_bytes=0,
         patterns=(
             Pattern(text="block_sum<{T}, {BLOCK}>", matrix=(("T", ("float", "double")), ("BLOCK", ("128", "256")))),
         ),
@@ -96,6 +99,7 @@ def test_full_example(root):
         arches=archs("sm_80", "compute_80", "sm_90"),
         options=options,
         front_end="per-arch",
+        max_spill_bytes=64,
         patterns=(),
         where="kernels.yaml:10:3: modules.saxpy",
     )

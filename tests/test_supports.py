@@ -25,7 +25,8 @@ def image(arch, *, kind=None, isa=(9, 0), lacks=()):
 
 def gaps(device, *images, driver=None):
     """Return the gaps of one promised device."""
-    return list(find_gaps(Supports(devices=(ComputeCapability.parse(device),), driver=driver), KERNELS, images))
+    supports = Supports(devices=(ComputeCapability.parse(device),), driver=driver)
+    return [str(gap) for gap in find_gaps(supports, KERNELS, images)]
 
 
 KEPT = {

@@ -24,6 +24,7 @@ _COMMANDS = {
     "build": "build",
     "inspect": "inspect",
     "explain": "explain",
+    "verify": "verify",
     "report": "report",
     "cache": "cache",
     "schema": "schema",

@@ -16,13 +16,15 @@ from hatch_cuda_kernels.plugin.built import BuiltModule
 from hatch_cuda_kernels.plugin.front_end import arch_warnings
 from hatch_cuda_kernels.plugin.plan import ImageId, PlannedModule, job_images, make_plan
 from hatch_cuda_kernels.plugin.pool import compile_all
+from hatch_cuda_kernels.plugin.promises import Promises
 from hatch_cuda_kernels.plugin.release import check_release
+from hatch_cuda_kernels.plugin.spills import find_spills
 from hatch_cuda_kernels.plugin.store_writer import check_replaceable, write_store
 from hatch_cuda_kernels.plugin.stubs import write_stubs
 from hatch_cuda_kernels.plugin.supports import find_gaps
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.cache import DiskCache
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.plugin.manifest import Manifest, Module
+    from hatch_cuda_kernels.plugin.promises import Gap, Supports
 
 __all__ = ["BuildReport", "Progress", "build_store", "find_fresh"]
 
@@ -91,7 +94,8 @@ def build_store(
         BuiltModule.of(planned, [entries[keys[image]] for image in planned.images], toolchain) for planned in plan
     )
     _check(modules, manifest)
-    write_store(out, modules, root=manifest.root, editable=_editable(manifest, out) if editable else None)
+    place = _editable(manifest, out) if editable else None
+    write_store(out, modules, root=manifest.root, editable=place, promises=Promises.of(manifest))
     write_stubs(manifest, modules)
     return BuildReport(
         modules=modules,
@@ -193,16 +197,23 @@ def locate(error: Exception, module: Module) -> list[str]:
 
 
 def _check(modules: tuple[BuiltModule, ...], manifest: Manifest) -> None:
-    """Raise BuildError with everything the images lack: kernels at all, one signature a name, promised devices."""
+    """Raise BuildError with everything the images lack: kernels at all, one signature a name, what is promised."""
     problems = [problem for built in modules for problem in built.problems()]
-    if manifest.supports is not None and not problems:
+    if not problems:
         problems = [
-            f"{built.planned.module.where}: {gap}"
-            for built in modules
-            for gap in find_gaps(manifest.supports, built.kernels, built.images)
+            f"{built.planned.module.where}: {gap}" for built in modules for gap in _gaps(built, manifest.supports)
         ]
     if problems:
         raise BuildError(problems)
+
+
+def _gaps(built: BuiltModule, supports: Supports | None) -> Iterator[Gap]:
+    """Yield where a module does not keep the manifest's promises."""
+    limit = built.planned.module.max_spill_bytes
+    if supports is not None:
+        yield from find_gaps(supports, built.kernels, built.images)
+    if limit is not None:
+        yield from find_spills(limit, built.kernels, built.images)
 
 
 def _editable(manifest: Manifest, out: Path) -> dict[str, str]:

@@ -12,12 +12,14 @@ from hatch_cuda_kernels.compiler.names import normalize_name
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, InputError
 from hatch_cuda_kernels.image import INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, ModuleIndex
+from hatch_cuda_kernels.plugin.promises import PROMISES_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.plugin.built import BuiltModule
+    from hatch_cuda_kernels.plugin.promises import Promises
 
 __all__ = ["check_replaceable", "write_store"]
 
@@ -35,7 +37,14 @@ def check_replaceable(folder: Path) -> None:
         )
 
 
-def write_store(out: Path, modules: Sequence[BuiltModule], *, root: Path, editable: dict[str, str] | None) -> None:
+def write_store(
+    out: Path,
+    modules: Sequence[BuiltModule],
+    *,
+    root: Path,
+    editable: dict[str, str] | None,
+    promises: Promises,
+) -> None:
     """Replace the folder ``out`` with a store of these modules, or leave it as it was.
 
     Raises InputError for a folder that is not a store, BuildError when a source is not what was compiled any more or
@@ -49,6 +58,8 @@ def write_store(out: Path, modules: Sequence[BuiltModule], *, root: Path, editab
         try:
             staged.chmod(0o755)
             _write_kernels(staged / KERNELS_FILE, modules)
+            if text := promises.text():
+                (staged / PROMISES_FILE).write_text(text, encoding="utf-8")
             for built in modules:
                 _write_module(staged / built.planned.module.name, built, sources, editable)
             if editable is not None:

@@ -14,9 +14,10 @@ from hatch_cuda_kernels.plugin.manifest.arches import Scope, make_scope
 from hatch_cuda_kernels.plugin.manifest.instances import expand_instances
 from hatch_cuda_kernels.plugin.manifest.keys import FRONT_ENDS, MANIFEST
 from hatch_cuda_kernels.plugin.manifest.kinds import Item, attempt, table
-from hatch_cuda_kernels.plugin.manifest.model import Manifest, Module, Named, Pattern, Supports
+from hatch_cuda_kernels.plugin.manifest.model import Manifest, Module, Named, Pattern
 from hatch_cuda_kernels.plugin.manifest.spot import Reading, Spot
 from hatch_cuda_kernels.plugin.manifest.yaml_nodes import read_tree
+from hatch_cuda_kernels.plugin.promises import Supports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,6 +124,7 @@ def _module(name: str, module: Item, top: dict[str, Any], instances: _Instances,
         arches=scope.expand(values.get("arches", top["arches"])),
         options=NvrtcOptions(**top.get("options", {})).override(**values.get("options", {})),
         front_end=values.get("front_end", FRONT_ENDS[0]),
+        max_spill_bytes=values.get("max_spill_bytes", top.get("max_spill_bytes")),
         patterns=instances[1],
         where=module.spot.where,
     )

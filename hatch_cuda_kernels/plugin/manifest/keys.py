@@ -76,6 +76,7 @@ def _flag(_: Spot, value: str) -> str:
     return value
 
 
+_SPILL_BYTES: Final = integer(0, 999_999_999)
 _NAMES: Final = items_of(text("a C++ name"))
 _DEFINE: Final = map_of(MACRO_VALUE, keys=IDENTIFIER, key_words="a macro's name (a C identifier)")
 _MATRIX: Final = map_of(list_of(CPP_TEXT, least=1), keys=IDENTIFIER, key_words="an axis name (a C identifier)")
@@ -126,6 +127,7 @@ MODULE: Final[Table] = {
         "per-arch (default): one front-end run an architecture. lto, ptx: one at the lowest architecture, finished for"
         " each by nvJitLink from LTO-IR or PTX.",
     ),
+    "max_spill_bytes": Key(_SPILL_BYTES, "Spill limit of this module, in place of the manifest's."),
 }
 
 SUPPORTS: Final[Table] = {
@@ -166,6 +168,9 @@ MANIFEST: Final[Table] = {
     ),
     "arches": Key(ARCHES, "What every module is compiled for. Default: all-major."),
     "options": Key(table("options", OPTIONS), "NVRTC options of every module."),
+    "max_spill_bytes": Key(
+        _SPILL_BYTES, "Most bytes of spill stores and loads a thread of any kernel, else the build fails."
+    ),
     "modules": Key(Kind(_read_modules, _MODULES.schema), "The modules by name.", "list at least one module"),
     "supports": Key(table("supports", SUPPORTS), "A promise that the build proves, or fails naming the gap."),
     "stubs": Key(STUBS, "A .pyi file with the kernels' names and types, which a build keeps up to date."),

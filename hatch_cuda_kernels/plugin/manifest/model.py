@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hatch_cuda_kernels.arch import ComputeCapability, SmArch
+    from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.options import NvrtcOptions
+    from hatch_cuda_kernels.plugin.promises import Supports
 
-__all__ = ["Manifest", "Module", "Named", "Pattern", "Supports"]
+__all__ = ["Manifest", "Module", "Named", "Pattern"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,18 +52,11 @@ class Module:
     """The module's own options over the manifest's."""
     front_end: str
     """``per-arch``, ``lto`` or ``ptx``."""
+    max_spill_bytes: int | None
+    """Most bytes of spill stores and loads a thread of one kernel; None for no limit."""
     patterns: tuple[Pattern, ...]
     where: str
     """Start of a message about the module as a whole."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Supports:
-    """A promise the build proves: every kernel runs on these devices, with this driver, without a JIT."""
-
-    devices: tuple[ComputeCapability, ...]
-    driver: tuple[int, int] | None
-    """Oldest CUDA driver API, None when the manifest does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

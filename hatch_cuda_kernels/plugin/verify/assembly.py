@@ -1,0 +1,111 @@
+"""The check that PTX and LTO-IR can become code: nvJitLink finishes each for the devices that would take it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
+
+from hatch_cuda_kernels.arch import ComputeCapability, SmArch, known_archs
+from hatch_cuda_kernels.compiler.cubin import read_cubin
+from hatch_cuda_kernels.compiler.ptxas import parse_log
+from hatch_cuda_kernels.errors import CompileError, ToolchainError
+from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.plugin.pool import default_workers
+from hatch_cuda_kernels.plugin.promises import version_text
+from hatch_cuda_kernels.plugin.verify.model import Finding, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hatch_cuda_kernels.plugin.verify.subject import StoredImage, Subject
+
+__all__ = ["check_assembly", "targets"]
+
+
+class _Job(NamedTuple):
+    """An image to finish for an architecture, and the kernels that must be in the result."""
+
+    image: StoredImage
+    arch: SmArch
+    kernels: frozenset[str]
+
+
+def check_assembly(subject: Subject) -> Outcome:
+    """Check that all PTX and LTO-IR assembles for each promised device that can take it, and keeps its kernels.
+
+    Without a promise: for its own architecture and the newest one known that can take it.
+    """
+    images = [image for image in subject.images if image.record.kind != "cubin" and image.data is not None]
+    if not images:
+        return Outcome.skip("there is neither PTX nor LTO-IR")
+    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # noqa: PLC0415 - a large library
+
+    try:
+        version = nvjitlink_version()
+    except ToolchainError as error:
+        return Outcome.of(0, "assemblies", [Finding(f"cannot be proven: {error.message}", error.fix)])
+    supports = subject.supports
+    devices = supports.devices if supports is not None else ()
+    jobs, findings = [], []
+    for image in images:
+        refusal = _too_old(image, version)
+        if refusal is not None:
+            findings.append(refusal)
+            continue
+        kernels = {symbol.lowered for symbol in subject.kernels(image.index.module)} - set(image.record.lacks)
+        jobs += [_Job(image, arch, frozenset(kernels)) for arch in targets(image.record.arch, devices, version)]
+    with ThreadPoolExecutor(default_workers()) as executor:  # nvJitLink runs without the GIL
+        findings += [finding for found in executor.map(_assemble, jobs) for finding in found]
+    return Outcome.of(len(jobs), f"assemblies by nvJitLink {version_text(version)}", findings)
+
+
+def targets(arch: SmArch, devices: Sequence[ComputeCapability], release: tuple[int, int]) -> tuple[SmArch, ...]:
+    """Return the real architectures to finish a virtual one for, ascending.
+
+    A suffix freezes the code to its device or family, so only the exact device's keeps it.
+    """
+    known = [real.capability for real in known_archs(release) if arch.refusal(real.capability) is None]
+    promised = [device for device in devices if arch.refusal(device) is None]
+    # A release that has dropped the architecture still assembles its PTX, for newer ones.
+    own = arch.capability if arch.capability in known or not known else known[0]
+    chosen = {own, *(promised or (() if devices else known[-1:]))}
+    return tuple(
+        arch.real if capability == arch.capability else SmArch.of_device(capability) for capability in sorted(chosen)
+    )
+
+
+def _too_old(image: StoredImage, version: tuple[int, int]) -> Finding | None:
+    """Return what to install where nvJitLink is older than the toolkit that wrote an image."""
+    written = image.index.toolchain["nvrtc"].split(".")[:2]
+    wanted = int(written[0]), int(written[1])
+    if version >= wanted:
+        return None
+    problem = (
+        f"written by CUDA {version_text(wanted)}: nvJitLink {version_text(version)} cannot prove that it assembles"
+    )
+    return image.finding(problem, f"python3 -m pip install 'nvidia-nvjitlink>={version_text(wanted)}'")
+
+
+def _assemble(job: _Job) -> list[Finding]:
+    from hatch_cuda_kernels.compiler.nvjitlink import link  # noqa: PLC0415 - a large library
+
+    index, record = job.image.index, job.image.record
+    options = NvrtcOptions.from_canonical(index.options)
+    try:
+        done = link(job.image.data or b"", record.kind, arch=job.arch, options=options, name=index.module)
+        lost = job.kernels - read_cubin(done.image).kernels.keys()
+    except CompileError as error:
+        fix = f"mend what the source asks of {job.arch}, and build the wheel again"
+        return [job.image.finding(f"does not assemble for {job.arch}: {_reason(error)}", fix)]
+    except ValueError as error:
+        return [job.image.finding(f"assembled for {job.arch} it is no CUBIN: {error}")]
+    return [job.image.finding(f"assembled for {job.arch} it lacks the kernel {name}") for name in sorted(lost)]
+
+
+def _reason(error: CompileError) -> str:
+    """Return the first error of nvJitLink's log."""
+    errors = (found for found in parse_log(error.log) if found.severity != "warning")
+    first = next(errors, None)
+    if first is None:
+        return error.message
+    return f"line {first.line}: {first.message}" if first.line else first.message
