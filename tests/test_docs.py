@@ -230,7 +230,7 @@ def keys_of(data):
     return set(data).union(*below)
 
 
-@pytest.mark.parametrize("command", ["check", "build", "inspect", "explain", "report", "cache"])
+@pytest.mark.parametrize("command", ["check", "build", "inspect", "explain", "verify", "report", "cache"])
 def test_cli_reference_names_every_json_field(command, capsys, example_store, make_project, tmp_path):
     """Every field that a command prints is named where the command is described."""
     manifest = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}") / "kernels.yaml"
@@ -240,6 +240,7 @@ def test_cli_reference_names_every_json_field(command, capsys, example_store, ma
         "inspect": [example_store],
         "explain": ["saxpy", "--package", example_store, "--arch", "sm_90"],
         "report": [example_store, "--against", example_store],
+        "verify": [example_store, "--skip", "assembly"],
         "cache": ["info"],
     }
     assert cli.main([command, *map(str, arguments[command]), "--json"]) == 0
@@ -254,9 +255,18 @@ def test_store_reference_names_every_field(example_store, fresh_cache):
     index["files"] = {}  # keys are paths there
     known = keys_of(index) | set(ModuleIndex.__annotations__) | set(ImageRecord.__annotations__)
     assert known <= set(coded(section(STORE, "## The store")))
+    promises = json.loads((example_store / "promises.json").read_text())
+    assert keys_of(promises) <= set(coded(section(STORE, "### promises.json")))
     open_store(example_store).find_image("saxpy", arch="sm_75")
     entry = json.loads(next(fresh_cache.rglob("entry.json")).read_text())
     assert set(entry) <= set(coded(section(STORE, "## The disk cache")))
+
+
+def test_cli_reference_names_every_check_of_verify():
+    """The checks listed are those that run, in their order."""
+    from hatch_cuda_kernels.plugin.verify import CHECKS
+
+    assert first_words(CLI, "## verify") == list(CHECKS)
 
 
 def public(test):

@@ -10,7 +10,7 @@ from hatch_cuda_kernels.arch import ComputeCapability
 from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.plugin.verify import Demands, Finding, Report
 
@@ -62,15 +62,19 @@ def _demands(args: argparse.Namespace) -> Demands:
 
 def _lines(report: Report, package: str) -> Iterator[str]:
     """Yield one line a check, below it what it found, and the verdict."""
-    for check, outcome in report.results:
-        state = "failed" if outcome.findings else "skipped" if outcome.skipped else "ok"
+    for result in report.results:
+        check, outcome = result
         looked_at = outcome.skipped or f"{outcome.checked:,} {outcome.what}"
-        yield f"{state:8} {check:14} {looked_at}"
+        found = f", {_problems(outcome.findings)}" if outcome.findings else ""
+        yield f"{result.state:8} {check:14} {looked_at}{found}"
         for finding in outcome.findings:
             yield f"    {_place(finding)}{finding.problem}"
             yield f"        to fix: {finding.fix}"
-    count = len(report.findings)
-    yield f"{package}: ok" if report.ok else f"{package}: {count} problem{'' if count == 1 else 's'}"
+    yield f"{package}: ok" if report.ok else f"{package}: failed, {_problems(report.findings)}"
+
+
+def _problems(findings: Sequence[Finding]) -> str:
+    return f"{len(findings)} problem{'' if len(findings) == 1 else 's'}"
 
 
 def _place(finding: Finding) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from hatch_cuda_kernels.arch import ComputeCapability
 
@@ -105,7 +105,8 @@ def read_promises(store: Path) -> Promises:
         data = json.loads((store / PROMISES_FILE).read_bytes())
         schema = data["schema"]
         if schema == PROMISES_SCHEMA:
-            return Promises.from_json(data)
+            found = Promises.from_json(data)
+            return found if {"schema": schema, **found.to_json()} == data else _refuse()
     except FileNotFoundError:
         return Promises()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
@@ -113,6 +114,10 @@ def read_promises(store: Path) -> Promises:
         raise ValueError(message) from error
     message = f"schema {schema} is not {PROMISES_SCHEMA}: written by another hatch-cuda-kernels"
     raise ValueError(message)
+
+
+def _refuse() -> NoReturn:
+    raise ValueError("it is not as a build writes it")
 
 
 def version_text(version: tuple[int, int]) -> str:

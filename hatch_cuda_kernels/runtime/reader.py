@@ -159,6 +159,8 @@ class StoreReader:
         at = _bisect_lines(text, start)
         while at < len(text):
             end = text.find(b"\n", at)
+            if end < 0:
+                raise StoreError(str(self.folder / KERNELS_FILE), "cut short: the last line does not end")
             line = text[at:end]
             if not line.startswith(prefix):
                 return

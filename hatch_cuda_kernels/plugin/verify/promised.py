@@ -59,13 +59,13 @@ def check_size(subject: Subject) -> Outcome:
     if limit is None:
         return Outcome.skip("no budget: give --max-size")
     if subject.wheel is None and asked is None:
-        return Outcome.skip(f"the budget of {limit} bytes is for the wheel file, and this is none")
+        return Outcome.skip(f"the budget of {limit:,} bytes is for the wheel file, and this is none")
     files = [path for path in subject.files.folder.rglob("*") if path.is_file()] if not subject.wheel else []
     size = subject.wheel.stat().st_size if subject.wheel else sum(path.stat().st_size for path in files)
     what = "wheel" if subject.wheel else "store"
     if size <= limit:
-        return Outcome.of(size, f"bytes of {what}, of {limit}", ())
+        return Outcome.of(size, f"bytes of {what}, of {limit:,}", ())
     largest = max(subject.images, key=lambda image: image.record.bytes, default=None)
     most = f", or take out architectures: {largest.record.file} is the largest image" if largest else ""
-    problem = f"the {what} has {size} bytes, {size - limit} more than the budget of {limit}"
+    problem = f"the {what} has {size:,} bytes, {size - limit:,} more than the budget of {limit:,}"
     return Outcome.of(size, f"bytes of {what}", [Finding(problem, f"raise the budget{most}")])

@@ -80,16 +80,15 @@ def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Fi
     if not plan:
         return None
     here = plan[0].job.toolchain(toolchain).to_json()
-    if here["nvrtc"] == index.toolchain["nvrtc"] and (not here["headers"] or here == index.toolchain):
+    if here == index.toolchain:
         return None
     problem = f"was compiled by {_described(index.toolchain)}, the toolchain here is {_described(here)}"
     return Finding(problem, f"python3 -m pip install {' '.join(_requirements(index.toolchain))}", index.module)
 
 
 def _described(toolchain: dict[str, str]) -> str:
-    return ", ".join(
-        f"{name} {version}" if name != "headers" else version for name, version in toolchain.items() if version
-    )
+    named = (f"{name} {toolchain[name]}" for name in ("nvrtc", "nvjitlink") if toolchain.get(name))
+    return ", ".join(filter(None, (*named, toolchain.get("headers", ""))))
 
 
 def _requirements(toolchain: dict[str, str]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -24,6 +26,10 @@ __all__ = ["REBUILD", "StoredImage", "Subject", "read_subject"]
 
 #: What closes a gap that only a change of the finished files can have made.
 REBUILD: Final = "build the wheel again, and change nothing in it afterwards"
+
+_WRONG_TYPE: Final = "a field has another type than it should"
+_FILE: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+_BUILD: Final = re.compile(r"\d+\.\d+\.\d+")
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,14 @@ class Subject:
 
     def module_lines(self, module: str) -> list[Line]:
         """Return a module's kernels and variables as ``kernels.tsv`` lists them."""
-        return [line for line in self.lines if line.module == module]
+        return self._by_module.get(module, [])
+
+    @cached_property
+    def _by_module(self) -> dict[str, list[Line]]:
+        found: dict[str, list[Line]] = {}
+        for line in self.lines:
+            found.setdefault(line.module, []).append(line)
+        return found
 
     def kernels(self, module: str) -> list[Symbol]:
         """Return a module's kernels."""
@@ -134,11 +147,11 @@ def _module(files: StoreFiles, name: str, damage: list[Finding]) -> ModuleIndex 
     """Return a module's index; None, with the damage noted, where it is unreadable or malformed."""
     try:
         index = files.module(name)
-        problem = _malformed(index, name)
+        problem = _malformed(index, name) or _edited(index, files.folder / name / INDEX_FILE)
     except StoreError as error:
         problem = error.message
-    except (AttributeError, TypeError, ValueError) as error:
-        problem = f"a field has another type than it should ({error})"
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        problem = f"{_WRONG_TYPE} ({error})"
     if problem:
         damage.append(Finding(f"{INDEX_FILE}: {problem}", REBUILD, name))
         return None
@@ -147,22 +160,38 @@ def _module(files: StoreFiles, name: str, damage: list[Finding]) -> ModuleIndex 
 
 def _malformed(index: ModuleIndex, folder: str) -> str:
     """Return what in an index no build writes, so that the checks need not ask again."""
-    NvrtcOptions.from_canonical(index.options)
+    options = NvrtcOptions.from_canonical(index.options)
     if index.module != folder:
         return f"it is of the module {index.module!r}, not of {folder!r}"
-    texts = (index.source, index.source_sha256, *index.names, *index.globals, *index.headers, *index.toolchain.values())
-    texts = (*texts, *(text for image in index.images for text in (image.file, image.sha256, *image.lacks)))
-    if not all(isinstance(text, str) for text in texts) or "nvrtc" not in index.toolchain:
-        return "a field has another type than it should"
-    for image in index.images:
-        if image.kind not in {"cubin", "ptx", "ltoir"} or image.arch.virtual == (image.kind == "cubin"):
-            return f"{image.file}: {image.arch} is no architecture of a {image.kind} image"
-        if "/" in image.file or "\\" in image.file or image.file in {"", ".", ".."}:
-            return f"{image.file!r} is no file name"
-        numbers = [number for used in image.resources.values() for number in used.values()]
-        if not all(isinstance(number, int) for number in (image.bytes, *numbers)):
-            return f"{image.file}: a number is none"
+    texts = [index.source, index.source_sha256, *index.toolchain.values(), *options.include, *options.pre_include]
+    texts += [*index.names, *index.globals, *index.headers]
+    for found in index.patterns:
+        texts += [found["pattern"], *found["matrix"], *(value for axis in found["matrix"].values() for value in axis)]
+    if not all(isinstance(text, str) for text in texts):
+        return _WRONG_TYPE
+    if not _BUILD.match(index.toolchain.get("nvrtc", "")):
+        return "it does not say which NVRTC compiled"
+    return next(filter(None, map(_malformed_image, index.images)), "")
+
+
+def _malformed_image(image: ImageRecord) -> str:
+    numbers = [image.bytes, *(number for used in image.resources.values() for number in used.values())]
+    if not all(isinstance(text, str) for text in (image.file, image.sha256, *image.lacks)):
+        return _WRONG_TYPE
+    if not _FILE.fullmatch(image.file):
+        return f"{image.file!r} is no file name"
+    if image.kind not in {"cubin", "ptx", "ltoir"} or image.arch.virtual == (image.kind == "cubin"):
+        return f"{image.file}: {image.arch} is no architecture of a {image.kind} image"
+    if not all(isinstance(number, int) and number >= 0 for number in numbers):
+        return f"{image.file}: a number is none"
     return ""
+
+
+def _edited(index: ModuleIndex, path: Path) -> str:
+    """Return which fields are not as this index is written; readers skip over what they do not need."""
+    written, read = json.loads(path.read_bytes()), index.to_json()
+    names = sorted(name for name in written.keys() | read.keys() if written.get(name) != read.get(name))
+    return f"not as a build writes it: {', '.join(names)}" if names else ""
 
 
 def _image(files: StoreFiles, index: ModuleIndex, record: ImageRecord) -> StoredImage:

@@ -1,0 +1,439 @@
+"""``verify`` on the example's wheel: whole, it passes; damaged in any way, the gap is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_docs import assert_printed, blocks_of, masked
+from wheels import Wheel, record
+
+from hatch_cuda_kernels.cli import main
+
+EXAMPLE = Path(__file__).parent.parent / "example_project"
+CHECKS = [
+    "index", "files", "digests", "record", "sources", "architectures", "kernels", "supports", "spills", "size",
+    "assembly", "rebuild",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory, isolation):
+    """Return the example's wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    ignored = shutil.ignore_patterns("_kernels", "dist", "__pycache__", ".*_cache")
+    root = shutil.copytree(EXAMPLE, folder / "example_project", ignore=ignored)
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, root]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "example_project-0.1.0-py3-none-any.whl"
+
+
+def verify(capsys, package, *options):
+    """Run the command and return its status, each check's state by name, and the findings by check."""
+    status = main(["verify", str(package), *map(str, options), "--json"])
+    data = json.loads(capsys.readouterr().out)
+    assert data["ok"] is (status == 0)
+    assert [check["check"] for check in data["checks"]] == CHECKS
+    findings = [(check["check"], finding) for check in data["checks"] for finding in check["findings"]]
+    return status, {check["check"]: check["state"] for check in data["checks"]}, findings
+
+
+@pytest.mark.slow
+def test_the_example_passes_as_wheel_folder_and_package(wheel, capsys, tmp_path, monkeypatch):
+    """Every check runs on a wheel and on an installed package; a folder has no RECORD to check."""
+    status, states, _ = verify(capsys, wheel)
+    assert (status, {name for name, state in states.items() if state == "skipped"}) == (
+        0,
+        {"spills", "size", "rebuild"},
+    )
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path / "site", wheel]
+    subprocess.run(pip, check=True)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.chdir(tmp_path)
+    assert verify(capsys, "example_project")[:2] == (0, states)
+    shutil.copytree(tmp_path / "site" / "example_project" / "_kernels", tmp_path / "elsewhere")
+    assert verify(capsys, tmp_path / "elsewhere")[:2] == (0, states | {"record": "skipped"})
+
+
+SM_90 = "saxpy.sm_90.cubin"
+PTX = "saxpy.compute_80.ptx"
+
+
+def remove_an_image(wheel):
+    """Leave out an image."""
+    del wheel[f"saxpy/{SM_90}"]
+
+
+def put_another_sm(wheel):
+    """Put the CUBIN of another SM in an image's place, with its digest."""
+    other = wheel["saxpy/saxpy.sm_80.cubin"]
+    wheel.edit_image("saxpy", SM_90, lambda _: other)
+
+
+def flip_a_byte(wheel):
+    """Change one byte of an image."""
+    data = bytearray(wheel[f"saxpy/{SM_90}"])
+    data[1000] ^= 1
+    wheel[f"saxpy/{SM_90}"] = bytes(data)
+
+
+def raise_the_isa(wheel):
+    """Make PTX that a driver for CUDA 13.0 does not know."""
+    wheel.edit_image("saxpy", PTX, lambda ptx: ptx.replace(b".version 9.0", b".version 9.1"), ptx_isa="9.1")
+
+
+def break_the_ptx(wheel):
+    """Write an instruction that there is not."""
+    wheel.edit_image("saxpy", PTX, lambda ptx: ptx.replace(b"fma.rn.f32", b"fmb.rn.f32"))
+
+
+def rename_a_kernel(wheel):
+    """Take a kernel that is listed from the PTX."""
+    wheel.edit_image("saxpy", PTX, lambda ptx: ptx.replace(b".entry saxpy(", b".entry saxpz("))
+
+
+def edit_an_arch(wheel):
+    """Let the index say that an image is for a newer architecture."""
+    wheel.edit_index("saxpy", lambda data: record(data, SM_90).update(arch="sm_103"))
+
+
+def edit_a_lowered_name(wheel):
+    """Let the list of kernels give a symbol that no image has."""
+    wheel["kernels.tsv"] = wheel["kernels.tsv"].replace(b"_Z9block_sumIfLi128EEvPKT_PS0_x", b"_Z9block_sumIfLi512EEv")
+
+
+def edit_params(wheel):
+    """Let the list of kernels give another parameter type."""
+    wheel["kernels.tsv"] = wheel["kernels.tsv"].replace(b"\tsaxpy\tsaxpy\t", b"\tsaxpy\tsaxpy\tf64,")
+
+
+def claim(wheel, **resources):
+    """Let the index say that a kernel needs other resources, in its summary too."""
+
+    def edit(data):
+        used = record(data, SM_90)["resources"]["saxpy"]
+        used |= resources
+        spills = used["spill_stores"] + used["spill_loads"]
+        record(data, SM_90).update(registers=used["registers"], spills=spills)
+
+    wheel.edit_index("saxpy", edit)
+
+
+def hide_registers(wheel):
+    """Let the index claim fewer registers."""
+    claim(wheel, registers=8)
+
+
+def let_it_spill(wheel):
+    """Let the index say that a kernel spills."""
+    claim(wheel, spill_stores=8, spill_loads=4)
+
+
+def add_a_file(wheel):
+    """Leave an image behind that no index lists."""
+    wheel["saxpy/saxpy.sm_75.cubin"] = wheel["saxpy/saxpy.sm_80.cubin"]
+
+
+def add_a_header(wheel):
+    """Leave a header behind that no source includes."""
+    wheel["saxpy/source/include/old.cuh"] = b""
+
+
+def edit_the_source(wheel):
+    """Change the shipped source."""
+    wheel["saxpy/source/kernels/saxpy.cu"] = wheel["saxpy/source/kernels/saxpy.cu"].replace(b"a * x", b"a - x")
+
+
+def remove_a_header(wheel):
+    """Leave out a header that a source includes."""
+    del wheel["reduce/source/include/example/block_reduce.cuh"]
+
+
+def break_an_index(wheel):
+    """Cut an index short."""
+    wheel["saxpy/index.json"] = wheel["saxpy/index.json"][:100]
+
+
+def change_the_schema(wheel):
+    """Let an index be of a schema of the future."""
+    wheel.edit_index("saxpy", lambda data: data.update(schema=2))
+
+
+def lead_out(wheel):
+    """Let an index name a file outside its folder."""
+    wheel.edit_index("saxpy", lambda data: record(data, SM_90).update(file="../reduce/reduce.sm_90.cubin"))
+
+
+def sort_the_table_wrongly(wheel):
+    """Turn the list of kernels around."""
+    wheel["kernels.tsv"] = b"".join(reversed(wheel["kernels.tsv"].splitlines(keepends=True)))
+
+
+def cut_the_table(wheel):
+    """Lose the end of the list of kernels."""
+    wheel["kernels.tsv"] = wheel["kernels.tsv"][:-1]
+
+
+def drop_from_the_table(wheel):
+    """Leave a module's kernels out of the list."""
+    lines = wheel["kernels.tsv"].splitlines(keepends=True)
+    wheel["kernels.tsv"] = b"".join(line for line in lines if b"\tsaxpy\t" not in line)
+
+
+def drop_an_arch(wheel):
+    """Ship no PTX, and say so."""
+    del wheel[f"saxpy/{PTX}"]
+    wheel.edit_index("saxpy", lambda data: data["images"].remove(record(data, PTX)))
+
+
+def embellish(wheel):
+    """Let an index claim, where people look, fewer registers than its kernels have."""
+    wheel.edit_index("saxpy", lambda data: record(data, SM_90).update(registers=8))
+
+
+def break_the_promises(wheel):
+    """Damage what the manifest promised."""
+    wheel["promises.json"] = b"{}"
+
+
+def nothing(wheel):
+    """Change nothing."""
+
+
+#: How a wheel is damaged, the options, and the finding: check, module, image, and what the two sentences say.
+DAMAGES = {
+    "image missing": (remove_an_image, [], "files", f"saxpy/{SM_90}", "the file is missing", "build the wheel again"),
+    "wrong SM": (
+        put_another_sm, [], "architectures", f"saxpy/{SM_90}", "the CUBIN is for sm_80, the index says sm_90", "build"
+    ),
+    "flipped byte": (flip_a_byte, [], "digests", f"saxpy/{SM_90}", "does not match the digest in its index", "build"),
+    "PTX too new": (
+        raise_the_isa, [], "supports", "saxpy/",
+        r"no image for the promised device 10.0 \(compute_80 PTX has ISA 9.1, a driver for CUDA 13.0 knows up to 9.0\)",
+        "add sm_100 to the module's 'arches:', or state cuda: \"13.0\" in the manifest",
+    ),
+    "unassemblable PTX": (
+        break_the_ptx, [], "assembly", f"saxpy/{PTX}",
+        r"does not assemble for sm_80: line \d+: Not a name of any known instruction: 'fmb'",
+        "mend what the source asks of sm_80",
+    ),
+    "kernel absent": (
+        rename_a_kernel, [], "kernels", f"saxpy/{PTX}", r"the kernel 'saxpy' \(saxpy\) is not in the image",
+        "find out what took it from the compute_80 image",
+    ),
+    "arch edited": (
+        edit_an_arch, [], "architectures", f"saxpy/{SM_90}", "the CUBIN is for sm_90, the index says sm_103", "build"
+    ),
+    "lowered name edited": (
+        edit_a_lowered_name, [], "kernels", "reduce/reduce.sm_80.cubin",
+        r"the kernel 'block_sum<float, 128>' \(_Z9block_sumIfLi512EEv\) is not in the image", "",
+    ),
+    "parameters edited": (
+        edit_params, [], "kernels", f"saxpy/{SM_90}", r"takes \(4, 8, 8, 8\), kernels.tsv says \(f64, .*\)", "build"
+    ),
+    "registers edited": (hide_registers, [], "kernels", f"saxpy/{SM_90}", "the index has other registers", "build"),
+    "stray file": (
+        add_a_file, [], "files", "saxpy/", r"the file saxpy/saxpy\.sm_75\.cubin is in no index", "remove it"
+    ),
+    "stray header": (add_a_header, [], "files", "saxpy/", r"source/include/old\.cuh is in no index", "remove it"),
+    "over budget": (
+        nothing, ["--max-size", 1000], "size", "", r"the wheel has [\d,]+ bytes, [\d,]+ more than the budget of 1,000",
+        r"raise the budget, or take out architectures: radix_sort\.sm_120\.cubin is the largest image",
+    ),
+    "spill over limit": (
+        let_it_spill, ["--max-spill-bytes", 8], "spills", f"saxpy/{SM_90}",
+        r"the kernel 'saxpy' spills 12 bytes a thread for sm_90 \(8 stored, 4 loaded\), the limit is 8",
+        "give it more registers .* or write max_spill_bytes: 12",
+    ),
+    "source edited": (
+        edit_the_source, [], "sources", "saxpy/", "kernels/saxpy.cu or a header of it is not what", "build"
+    ),
+    "header missing": (
+        remove_a_header, [], "sources", "reduce/", "kernels/reduce.cu or a header of it is not what", "build"
+    ),
+    "index cut short": (break_an_index, [], "index", "saxpy/", "index.json: cannot read the index", "build"),
+    "schema unknown": (change_the_schema, [], "index", "saxpy/", "index schema 2 is not 1", "build"),
+    "path leads out": (lead_out, [], "index", "saxpy/", "reduce.sm_90.cubin' is no file name", "build"),
+    "kernels.tsv unsorted": (sort_the_table_wrongly, [], "index", "", "not sorted: look-ups would miss", "build"),
+    "kernels.tsv cut short": (cut_the_table, [], "index", "", "kernels.tsv: cut short", "build"),
+    "kernels.tsv cut": (drop_from_the_table, [], "index", "saxpy/", "kernels.tsv lists no kernel", "build"),
+    "architecture left out": (
+        drop_an_arch, [], "supports", "saxpy/", "no image for the promised device 10.0", "add sm_100 to"
+    ),
+    "summary edited": (embellish, [], "index", "saxpy/", "not as a build writes it: images", "build"),
+    "promises damaged": (break_the_promises, [], "index", "", "promises.json: cannot be read", "build"),
+    "another promise": (
+        nothing, ["--supports-devices", "7.5", "9.0", "--driver", "12.9"], "supports", "saxpy/",
+        "no image for the promised device 7.5", "add sm_75 to the module's 'arches:'",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_is_found_and_named(wheel, capsys, tmp_path, damage):
+    """A damaged wheel whose RECORD fits fails, and the finding says where, what, and what to do."""
+    change, options, check, place, problem, fix = DAMAGES[damage]
+    parts = Wheel(wheel)
+    change(parts)
+    skip = [] if check == "assembly" else ["--skip", "assembly"]
+    status, states, findings = verify(capsys, parts.write(tmp_path), *options, *skip)
+    assert (status, states[check]) == (1, "failed")
+    assert states["record"] == "ok"
+    found = [
+        finding
+        for name, finding in findings
+        if name == check and f"{finding['module']}/{finding['image']}" == (place or "/")
+    ]
+    assert any(re.search(problem, finding["problem"]) and re.search(fix, finding["fix"]) for finding in found), findings
+
+
+@pytest.mark.slow
+def test_a_record_that_does_not_fit_is_found(wheel, capsys, tmp_path):
+    """What RECORD lists and is not there, what is there and not listed, and other bytes than listed."""
+    parts = Wheel(wheel)
+    del parts["promises.json"]
+    parts["saxpy/notes.txt"] = b"mine"
+    edit_the_source(parts)
+    _, _, findings = verify(capsys, parts.write_as_it_is(tmp_path), "--skip", "assembly")
+    assert [finding["problem"] for check, finding in findings if check == "record"] == [
+        "RECORD lists example_project/_kernels/promises.json, which is not there",
+        "example_project/_kernels/saxpy/notes.txt is not in RECORD",
+        "example_project/_kernels/saxpy/source/kernels/saxpy.cu does not have the size and digest that RECORD lists",
+    ]
+
+
+@pytest.mark.slow
+def test_rebuild_gives_the_same_bytes_or_says_which_differ(wheel, capsys, tmp_path):
+    """The shipped sources give the shipped images; with an edited source, each image of its module differs."""
+    status, states, _ = verify(capsys, wheel, "--rebuild", "--skip", "assembly")
+    assert (status, states["rebuild"]) == (0, "ok")
+    parts = Wheel(wheel)
+    edit_the_source(parts)
+    status, _, findings = verify(capsys, parts.write(tmp_path), "--rebuild", "--skip", "assembly")
+    rebuilt = {finding["image"]: finding["problem"] for check, finding in findings if check == "rebuild"}
+    assert status == 1
+    assert set(rebuilt) == {
+        f"saxpy.{name}" for name in ("sm_80.cubin", "compute_80.ptx", "sm_90.cubin", "sm_120.cubin")
+    }
+    assert re.search(r"\d+ of \d+ bytes differ from what the shipped source gives, the first at \d+", rebuilt[SM_90])
+
+
+@pytest.mark.slow
+def test_the_recorded_budget_is_for_the_wheel_file(wheel, capsys, tmp_path):
+    """A wheel over the size its manifest promised fails; in a folder there is no wheel to weigh."""
+    parts = Wheel(wheel)
+    parts["promises.json"] = json.dumps(json.loads(parts["promises.json"]) | {"max_wheel_size": 5000}).encode()
+    status, states, findings = verify(capsys, parts.write(tmp_path), "--skip", "assembly")
+    assert (status, states["size"]) == (1, "failed")
+    assert re.search(r"the wheel has [\d,]+ bytes, [\d,]+ more than the budget of 5,000", findings[0][1]["problem"])
+    shutil.unpack_archive(tmp_path / wheel.name, tmp_path / "unpacked", "zip")
+    folder = tmp_path / "unpacked" / "example_project" / "_kernels"
+    assert verify(capsys, folder, "--skip", "assembly")[1]["size"] == "skipped"
+    assert verify(capsys, folder, "--skip", "assembly", "--max-size", "5000")[1]["size"] == "failed"
+
+
+@pytest.mark.slow
+def test_rebuild_finds_hidden_spills(wheel, capsys, tmp_path):
+    """Spills are in no image, so only the compile tells what an edited index hides."""
+    parts = Wheel(wheel)
+    claim(parts, spill_loads=4)
+    _, _, findings = verify(capsys, parts.write(tmp_path), "--rebuild", "--skip", "assembly")
+    assert [(check, finding["image"]) for check, finding in findings] == [("rebuild", SM_90)]
+    assert "the index has other resources (registers, shared memory, stack, spills)" in findings[0][1]["problem"]
+
+
+@pytest.mark.slow
+def test_rebuild_by_another_toolchain_names_the_packages(wheel, capsys, tmp_path):
+    """A module that another NVRTC compiled is not compiled here; the command that brings it is named."""
+    parts = Wheel(wheel)
+    parts.edit_index("radix_sort", lambda data: data["toolchain"].update(nvrtc="13.0.48"))
+    status, _, findings = verify(capsys, parts.write(tmp_path), "--rebuild", "--skip", "assembly")
+    (check, finding), *others = findings
+    assert (status, check, finding["module"], others) == (1, "rebuild", "radix_sort", [])
+    assert "was compiled by nvrtc 13.0.48, " in finding["problem"]
+    assert re.fullmatch(
+        r"python3 -m pip install nvidia-cuda-nvrtc==13.0.48 nvidia-cuda-cccl==\S+ nvidia-cuda-crt==\S+ "
+        r"nvidia-cuda-runtime==\S+",
+        finding["fix"],
+    )
+
+
+@pytest.mark.slow
+def test_text_has_a_line_a_check_and_a_verdict(wheel, capsys, tmp_path):
+    """People get one line a check with its count, what it found below, and the verdict last."""
+    parts = Wheel(wheel)
+    remove_an_image(parts)
+    path = parts.write(tmp_path)
+    assert main(["verify", str(path), "--skip", "assembly"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines[:-1] if line[0] != " "] == CHECKS
+    assert lines[1:4] == [
+        "failed   files          33 files, 1 problem",
+        f"    saxpy/{SM_90}: the file is missing",
+        "        to fix: build the wheel again, and change nothing in it afterwards",
+    ]
+    assert lines[-1] == f"{path}: failed, 1 problem"
+    assert main(["verify", str(wheel), "--skip", "assembly"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"{wheel}: ok"
+
+
+@pytest.mark.slow
+def test_the_how_to_shows_what_is_printed(wheel, capsys, tmp_path):
+    """The output in the how-to is that of the example's wheel with a spill limit, numbers aside."""
+    parts = Wheel(wheel)
+    limits = {"max_spill_bytes": dict.fromkeys(("filter", "radix_sort", "reduce", "saxpy", "softmax"), 0)}
+    parts["promises.json"] = json.dumps(json.loads(parts["promises.json"]) | limits).encode()
+    page = EXAMPLE.parent / "docs" / "howto" / "verify-before-release.md"
+    shown, gaps = (block.text for block in blocks_of(page) if block.language == "text")
+    assert main(["verify", str(parts.write(tmp_path)), "--max-size", "100000000"]) == 0
+    assert masked(capsys.readouterr().out)[:-1] == masked(shown)[:-1]
+    assert (
+        main(["verify", str(wheel), "--supports-devices", "7.5", "9.0", "--driver", "12.8", "--skip", "assembly"]) == 1
+    )
+    assert_printed(gaps, capsys.readouterr().out)
+
+
+@pytest.mark.slow
+def test_verify_needs_neither_the_build_extra_nor_a_compiler(wheel):
+    """Where only the base package is, all but what needs nvJitLink is checked; that says what to install."""
+    absent = ("yaml", "hatchling", "rich", "cuda.bindings.nvrtc", "cuda.bindings.nvjitlink")
+    start = f"import sys; sys.modules.update(dict.fromkeys({absent}))"
+    command = [sys.executable, "-c", f"{start}; from hatch_cuda_kernels.cli import main; sys.exit(main())"]
+    command += ["verify", wheel]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr == ""
+    assert [line.split()[1] for line in done.stdout.splitlines() if line.startswith("failed")] == ["assembly"]
+    assert 'to fix: python3 -m pip install "hatch-cuda-kernels[jit]"' in done.stdout
+    assert subprocess.run([*command, "--skip", "assembly"]).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--skip", "sise"], "there is no check 'sise' to skip; there are index, files"),
+        (["--driver", "13.0"], "a driver without devices promises nothing"),
+    ],
+)
+def test_bad_demands_are_bad_input(capsys, tmp_path, make_project, options, message):
+    """What cannot be asked is status 2 and a sentence."""
+    root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
+    assert main(["build", str(root / "kernels.yaml"), "--out", str(tmp_path / "out")]) == 0
+    assert main(["verify", str(tmp_path / "out"), *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", [["--supports-devices", "9"], ["--driver", "13"], ["--max-size", "big"]])
+def test_misspelt_options_are_bad_input(option):
+    """A value that is none is refused before anything is read."""
+    with pytest.raises(SystemExit) as caught:
+        main(["verify", "x", *option])
+    assert caught.value.code == 2

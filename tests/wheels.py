@@ -1,0 +1,70 @@
+"""Wheels taken apart, changed, and put together again with a RECORD that fits."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import zipfile
+from base64 import urlsafe_b64encode
+
+
+class Wheel:
+    """A wheel's files by path; those of its store also without the folder's path."""
+
+    def __init__(self, path):
+        with zipfile.ZipFile(path) as archive:
+            self.files = {name: archive.read(name) for name in archive.namelist()}
+        self.name = path.name
+        listing = next(name for name in self.files if name.endswith("/_kernels/kernels.tsv"))
+        self.store = listing.removesuffix("kernels.tsv")
+
+    def __getitem__(self, name):
+        return self.files[self.store + name]
+
+    def __setitem__(self, name, data):
+        self.files[self.store + name] = data
+
+    def __delitem__(self, name):
+        del self.files[self.store + name]
+
+    def edit_index(self, module, change):
+        """Apply a function to the JSON of a module's index."""
+        data = json.loads(self[f"{module}/index.json"])
+        change(data)
+        self[f"{module}/index.json"] = json.dumps(data, indent=1).encode()
+
+    def edit_image(self, module, file, change, **facts):
+        """Apply a function to an image's bytes, and make its digest and size in the index fit; set other facts."""
+        path = f"{module}/{file}"
+        self[path] = change(self[path])
+        facts |= {"sha256": hashlib.sha256(self[path]).hexdigest(), "bytes": len(self[path])}
+        self.edit_index(module, lambda data: record(data, file).update(facts))
+
+    def write(self, folder):
+        """Write the wheel, with a RECORD of what it holds now, and return its path."""
+        name = next(name for name in self.files if name.endswith(".dist-info/RECORD"))
+        text = io.StringIO()
+        rows = csv.writer(text, lineterminator="\n")
+        rows.writerows((path, digest(data), len(data)) for path, data in self.files.items() if path != name)
+        rows.writerow((name, "", ""))
+        self.files[name] = text.getvalue().encode()
+        return self.write_as_it_is(folder)
+
+    def write_as_it_is(self, folder):
+        """Write the wheel with the RECORD it has."""
+        with zipfile.ZipFile(folder / self.name, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path, data in self.files.items():
+                archive.writestr(path, data)
+        return folder / self.name
+
+
+def record(index, file):
+    """Return what an index says of an image."""
+    return next(image for image in index["images"] if image["file"] == file)
+
+
+def digest(data):
+    """Return a digest as RECORD writes it."""
+    return f"sha256={urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()}"
