@@ -156,6 +156,16 @@ def remove_a_header(wheel):
     del wheel["reduce/source/include/example/block_reduce.cuh"]
 
 
+def forget_the_headers(wheel):
+    """Let an index say that no toolkit header has a part in the images."""
+    wheel.edit_index("radix_sort", lambda data: data.update(outside=None))
+
+
+def lead_a_source_out(wheel):
+    """Let an index name a source outside its folder."""
+    wheel.edit_index("saxpy", lambda data: data["files"].update({"../../kernels.tsv": ""}))
+
+
 def break_an_index(wheel):
     """Cut an index short."""
     wheel["saxpy/index.json"] = wheel["saxpy/index.json"][:100]
@@ -253,11 +263,15 @@ DAMAGES = {
         "give it more registers .* or write max_spill_bytes: 12",
     ),
     "source edited": (
-        edit_the_source, [], "sources", "saxpy/", "kernels/saxpy.cu or a header of it is not what", "build"
+        edit_the_source, [], "sources", "saxpy/", "kernels/saxpy.cu is not what the images were compiled from", "build"
     ),
     "header missing": (
-        remove_a_header, [], "sources", "reduce/", "kernels/reduce.cu or a header of it is not what", "build"
+        remove_a_header, [], "files", "reduce/", "shipped file include/example/block_reduce.cuh is missing", "build"
     ),
+    "headers forgotten": (
+        forget_the_headers, [], "sources", "radix_sort/", "else of the shipped source than it is: outside", "build"
+    ),
+    "source leads out": (lead_a_source_out, [], "index", "saxpy/", "a path of a source leads out", "build"),
     "index cut short": (break_an_index, [], "index", "saxpy/", "index.json: cannot read the index", "build"),
     "schema unknown": (change_the_schema, [], "index", "saxpy/", "index schema 2 is not 1", "build"),
     "path leads out": (lead_out, [], "index", "saxpy/", "reduce.sm_90.cubin' is no file name", "build"),

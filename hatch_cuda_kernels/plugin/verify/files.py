@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.compiler.names import normalize_name
 from hatch_cuda_kernels.digest import sha256
-from hatch_cuda_kernels.image import INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, STORE_FOLDER
+from hatch_cuda_kernels.image import INDEX_FILE, KERNELS_FILE, STORE_FOLDER
 from hatch_cuda_kernels.plugin.promises import PROMISES_FILE
 from hatch_cuda_kernels.plugin.verify.model import Finding, Outcome
-from hatch_cuda_kernels.plugin.verify.sources import read_sources
 from hatch_cuda_kernels.plugin.verify.subject import REBUILD
 
 if TYPE_CHECKING:
@@ -70,20 +69,18 @@ def _index_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
 
 def check_files(subject: Subject) -> Outcome:
     """Check that every file the indexes need is there, and no other."""
-    there = {path for path in subject.files.folder.rglob("*") if not path.is_dir()}
-    needed = {subject.files.folder / name for name in _own_files(subject)}
+    folder = subject.files.folder
+    there = {path for path in folder.rglob("*") if not path.is_dir()}
+    needed = {folder / name for name in _own_files(subject)}
     findings = [image.finding("the file is missing") for image in subject.images if image.damage == "missing"]
     for index in subject.modules:
-        needed.add(subject.files.folder / index.module / INDEX_FILE)
+        needed |= {folder / index.module / INDEX_FILE}
         needed |= {subject.files.image_path(index.module, record) for record in index.images}
-        needed |= _source_files(subject, index, there)
-    unread = {found.module for found in subject.damage if found.module}
-    for path in sorted(there - needed):
-        name = path.relative_to(subject.files.folder).as_posix()
-        module = name.partition("/")[0] if "/" in name else ""
-        if module not in unread:
-            listed = module if module in {index.module for index in subject.modules} else ""
-            findings.append(Finding(f"the file {name} is in no index", "remove it, or build the wheel again", listed))
+        sources = {subject.files.source_root(index.module) / name: name for name in index.files}
+        needed |= sources.keys()
+        missing = sorted(sources[path] for path in sources.keys() - there)
+        findings += [Finding(f"the shipped file {name} is missing", REBUILD, index.module) for name in missing]
+    findings += _stray(subject, there - needed)
     return Outcome.of(len(there), "files", findings)
 
 
@@ -92,13 +89,15 @@ def _own_files(subject: Subject) -> list[str]:
     return [KERNELS_FILE, PROMISES_FILE, *([".gitignore"] if editable else [])]
 
 
-def _source_files(subject: Subject, index: ModuleIndex, there: set[Path]) -> set[Path]:
-    """Return the files of a module's closure; all that are there where it cannot be read, which is another finding."""
-    root = subject.files.source_root(index.module)
-    closure = read_sources(subject, index).closure
-    if closure is None:
-        return {path for path in there if path.is_relative_to(subject.files.folder / index.module / SOURCE_FOLDER)}
-    return {root / path for path, _ in closure.files}
+def _stray(subject: Subject, paths: set[Path]) -> Iterator[Finding]:
+    """Yield a finding for each file no index lists; where an index cannot be read, nobody knows what it lists."""
+    unread = {found.module for found in subject.damage}
+    modules = {index.module for index in subject.modules}
+    for path in sorted(paths):
+        parts = path.relative_to(subject.files.folder).parts
+        module = parts[0] if parts[0] in modules else ""
+        if len(parts) == 1 or parts[0] not in unread:
+            yield Finding(f"the file {'/'.join(parts)} is in no index", "remove it, or build the wheel again", module)
 
 
 def check_digests(subject: Subject) -> Outcome:

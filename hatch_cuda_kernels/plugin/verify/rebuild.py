@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
-from hatch_cuda_kernels.errors import HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
 from hatch_cuda_kernels.plugin.pool import compile_all
 from hatch_cuda_kernels.plugin.verify.model import Finding, Outcome
 from hatch_cuda_kernels.plugin.verify.sources import read_sources, source_job
@@ -62,8 +62,9 @@ def check_rebuild(subject: Subject) -> Outcome:
 
 def _plan(subject: Subject, index: ModuleIndex) -> list[_Again]:
     """Return a module's compiles; none where its source cannot be read, which is another check's finding."""
-    closure = read_sources(subject, index).closure
-    if closure is None:
+    try:
+        closure = read_sources(subject, index)
+    except InputError:
         return []
     images: dict[SmArch, list[StoredImage]] = {}
     for image in subject.images:

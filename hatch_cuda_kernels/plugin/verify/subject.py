@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.cubin import Cubin, read_cubin
+from hatch_cuda_kernels.compiler.project_files import normalize
 from hatch_cuda_kernels.compiler.ptx import Ptx, read_ptx
 from hatch_cuda_kernels.errors import StoreError
 from hatch_cuda_kernels.image import INDEX_FILE, KERNELS_FILE, Symbol
@@ -164,11 +165,13 @@ def _malformed(index: ModuleIndex, folder: str) -> str:
     if index.module != folder:
         return f"it is of the module {index.module!r}, not of {folder!r}"
     texts = [index.source, index.source_sha256, *index.toolchain.values(), *options.include, *options.pre_include]
-    texts += [*index.names, *index.globals, *index.headers]
+    texts += [*index.names, *index.globals, *index.headers, *index.files.values(), *(index.outside or ())]
     for found in index.patterns:
         texts += [found["pattern"], *found["matrix"], *(value for axis in found["matrix"].values() for value in axis)]
     if not all(isinstance(text, str) for text in texts):
         return _WRONG_TYPE
+    if any(name != normalize("", name) for name in (index.source, *index.files)):
+        return "a path of a source leads out of the store"
     if not _BUILD.match(index.toolchain.get("nvrtc", "")):
         return "it does not say which NVRTC compiled"
     return next(filter(None, map(_malformed_image, index.images)), "")
