@@ -282,3 +282,17 @@ def test_check_says_what_is_shared(make_project, capsys, monkeypatch, tmp_path, 
     data = json.loads(capsys.readouterr().out)
     assert data["notes"] == [note]
     assert all(job["fresh"] for job in data["jobs"])
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_such_a_store_can_be_built_again(make_project, tmp_path, fresh_cache, capsys, how):
+    """The release gate shares the front end as the build did, and finds the same bytes; per-arch gives others."""
+    arches = "sm_80, sm_90, compute_80" if how == "ptx" else "sm_80, sm_90"
+    root = make_project(CUB.format(arches=arches, how=how), **{"sort.cu": SORT})
+    build(root, tmp_path / "out")
+    assert main(["verify", str(tmp_path / "out"), "--rebuild"]) == 0
+    index = tmp_path / "out/m/index.json"
+    index.write_text(index.read_text().replace(f' "front_end": "{how}",\n', ""))
+    capsys.readouterr()
+    assert main(["verify", str(tmp_path / "out"), "--rebuild"]) == 1
+    assert "m.sm_90.cubin" in capsys.readouterr().out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.key import finish_key
@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.job import CompileJob
+    from hatch_cuda_kernels.cache import Entry
+    from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import Kind, Symbol
 
@@ -42,6 +43,10 @@ class LinkJob:
     """Real; its virtual form is the ``ptx`` that nvJitLink writes from LTO-IR."""
     kinds: tuple[Kind, ...]
     input: LinkInput | None = None
+
+    def starting_from(self, image: bytes, known: Compiled | Entry) -> LinkJob:
+        """Return the job with its input: the image, and what its compile, or its cache entry, says of it."""
+        return replace(self, input=LinkInput(image, known.kernels, known.globals, known.ptx_isa))
 
     @property
     def module(self) -> str:

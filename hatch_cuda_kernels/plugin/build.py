@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import time
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from hatch_cuda_kernels.cache import Entry, open_cache
-from hatch_cuda_kernels.compiler.link_job import LinkInput, LinkJob
+from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.compiler.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import BuildError, CompileError
 from hatch_cuda_kernels.plugin.built import BuiltModule
@@ -175,7 +175,7 @@ def _with_input(link: LinkJob, known: dict[str, Entry], toolchain: Toolchain) ->
     found = known.get(link.front.key(link.input_kind, toolchain))
     if found is None:
         return None
-    return replace(link, input=LinkInput(found.image, found.kernels, found.globals, found.ptx_isa))
+    return link.starting_from(found.image, found)
 
 
 def _keep(job: Job, compiled: Compiled, cache: DiskCache) -> dict[str, Entry]:

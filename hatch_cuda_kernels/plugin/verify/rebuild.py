@@ -5,7 +5,10 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
+from hatch_cuda_kernels.compiler.job import CompileJob
+from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
+from hatch_cuda_kernels.plugin.front_end import lay_out
 from hatch_cuda_kernels.plugin.pool import compile_all
 from hatch_cuda_kernels.plugin.verify.model import Finding, Outcome
 from hatch_cuda_kernels.plugin.verify.sources import read_sources, source_job
@@ -14,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
+    from hatch_cuda_kernels.compiler.job import Compiled
+    from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import Kind, ModuleIndex
     from hatch_cuda_kernels.plugin.verify.subject import StoredImage, Subject
@@ -33,9 +37,9 @@ _FIX = "find out what changed, the source or the image, and build the wheel agai
 
 
 class _Again(NamedTuple):
-    """A compile to do again, and the images it gave."""
+    """A job to do again, and the images it gave."""
 
-    job: CompileJob
+    job: Job
     images: tuple[StoredImage, ...]
 
 
@@ -61,26 +65,33 @@ def check_rebuild(subject: Subject) -> Outcome:
 
 
 def _plan(subject: Subject, index: ModuleIndex) -> list[_Again]:
-    """Return a module's compiles; none where its source cannot be read, which is another check's finding."""
-    try:
-        closure = read_sources(subject, index)
-    except InputError:
-        return []
+    """Return a module's jobs; none where its source or plan cannot be read, which is another check's finding."""
     images: dict[SmArch, list[StoredImage]] = {}
     for image in subject.images:
         if image.index is index and image.data is not None:
             images.setdefault(image.record.arch.real, []).append(image)
-    return [
-        _Again(source_job(closure, index, arch, tuple(dict.fromkeys(image.record.kind for image in found))), (*found,))
-        for arch, found in sorted(images.items())
-    ]
+    arches = [record.arch for record in index.images]
+    changed = {"lto": True} if index.front_end == "lto" else {}
+    try:
+        closure = read_sources(subject, index)
+        layout = lay_out(arches, front_end=index.front_end, lto=bool(index.options.get("lto")))
+    except InputError:
+        return []
+    jobs: dict[SmArch, Job] = {
+        arch: source_job(closure, index, arch, kinds, **changed) for arch, kinds in layout.compiled.items()
+    }
+    front = jobs[layout.shared] if layout.shared is not None else None
+    if isinstance(front, CompileJob):
+        jobs |= {arch: LinkJob(front=front, arch=arch, kinds=kinds) for arch, kinds in layout.finished.items()}
+    return [_Again(job, tuple(images.get(arch, ()))) for arch, job in jobs.items()]
 
 
 def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Finding | None:
     """Return what to install where another toolchain than the recorded one would compile a module."""
     if not plan:
         return None
-    here = plan[0].job.toolchain(toolchain).to_json()
+    last = plan[-1].job  # a link, where there is one: nvJitLink has a part in the module then
+    here = last.toolchain(toolchain).to_json()
     if here == index.toolchain:
         return None
     problem = f"was compiled by {_described(index.toolchain)}, the toolchain here is {_described(here)}"
@@ -102,13 +113,29 @@ def _requirements(toolchain: dict[str, str]) -> list[str]:
 
 
 def _compile(plan: list[_Again]) -> Iterator[Finding]:
-    images = {id(again.job): again.images for again in plan}
-    with closing(compile_all([again.job for again in plan])) as outcomes:
-        for job, outcome in outcomes:
-            for image in images[id(job)]:
-                problem = _difference(image, outcome)
-                if problem:
-                    yield image.finding(problem, _FIX)
+    """Do the jobs, links after what they start from, and yield what differs."""
+    jobs = {id(again.job): again.job for again in plan}
+    outcomes = _outcomes({name: job for name, job in jobs.items() if isinstance(job, CompileJob)})
+    ready: dict[int, Job] = {}
+    for name, job in jobs.items():
+        if isinstance(job, LinkJob):
+            front = outcomes[id(job.front)]
+            if isinstance(front, Exception):
+                outcomes[name] = front
+            else:
+                ready[name] = job.starting_from(front.images[job.input_kind], front)
+    outcomes |= _outcomes(ready)
+    for again in plan:
+        for image in again.images:
+            problem = _difference(image, outcomes[id(again.job)])
+            if problem:
+                yield image.finding(problem, _FIX)
+
+
+def _outcomes(jobs: dict[int, Job]) -> dict[int, Compiled | Exception]:
+    names = {id(job): name for name, job in jobs.items()}
+    with closing(compile_all([*jobs.values()])) as done:
+        return {names[id(job)]: outcome for job, outcome in done}
 
 
 def _difference(image: StoredImage, outcome: Compiled | Exception) -> str:

@@ -32,13 +32,15 @@ def read_sources(subject: Subject, index: ModuleIndex) -> Closure:
     return read_closure(root, index.source, include=include, headers=index.headers, pre_include=options.pre_include)
 
 
-def source_job(closure: Closure, index: ModuleIndex, arch: SmArch, kinds: tuple[Kind, ...]) -> CompileJob:
-    """Return the compile that gave a module's images of one architecture."""
+def source_job(
+    closure: Closure, index: ModuleIndex, arch: SmArch, kinds: tuple[Kind, ...], **options: bool
+) -> CompileJob:
+    """Return the compile that gave a module's images of one architecture, with some options in place of the index's."""
     return CompileJob.from_closure(
         closure,
         module=index.module,
         source_path=index.source,
-        options=NvrtcOptions.from_canonical(index.options),
+        options=NvrtcOptions.from_canonical(index.options).override(**options),
         arch=arch,
         kinds=kinds,
         names=index.names,
