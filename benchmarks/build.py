@@ -40,7 +40,6 @@ def main() -> None:
         results = json.loads(args.render.read_text())
     elif args.out is not None:
         results = run(args.out.absolute(), args.matrix, args.repeat)
-        (args.out / "build.json").write_text(json.dumps(results, indent=1) + "\n")
     else:
         parser.error("--out or --render is needed")
     print(render(results, results["machine"]["date"]))
@@ -63,11 +62,19 @@ def run(out: Path, matrices: list[str], repeat: int) -> dict[str, Any]:
                 found = contender(place)
                 results["matrices"][place.matrix].setdefault(name, []).append(found)
                 say(f"{round_ + 1}/{repeat} {place.matrix} {name}: {found['wall']:.1f} s, CPU {found['cpu']:.1f} s")
+    keep(out, results)
     results["wheels"] = {place.matrix: wheel_sizes(place) for place in places}
     say("wheels built")
+    keep(out, results)
     results["scaling"] = measure_scaling(places, results["matrices"])
     about["load_after"] = os.getloadavg()[0]
+    keep(out, results)
     return results
+
+
+def keep(out: Path, results: dict[str, Any]) -> None:
+    """Write what there is so far: a run takes an hour, and its last part may fail."""
+    (out / "build.json").write_text(json.dumps(results, indent=1) + "\n")
 
 
 def say(text: str) -> None:

@@ -11,12 +11,12 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, contextmanager
-from itertools import cycle, islice
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from build_contenders import CORES, FLOOR, Ours, Place
 from build_model import Build, Costs, fit, predict
+from build_sources import FRONT_ENDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ def measure_scaling(places: Sequence[Place], results: dict[str, Any]) -> dict[st
     cases = [
         _case(place, ours, results[place.matrix])
         for place in places
-        for ours in map(Ours, ("per-arch", "lto", "ptx"))
+        for ours in map(Ours, FRONT_ENDS)
         if ours.name in results[place.matrix]
     ]
     fitted = [case for case in cases if case.place.matrix in _FITTED and case.ours.front_end == "per-arch"]
@@ -108,7 +108,8 @@ def _check(case: Case, workers: str, measured: float, predicted: float) -> dict[
 def _prediction(case: Case, costs: Costs, remote: float | None) -> dict[str, Any]:
     """Return seconds for SOURCES sources like the case's, by hosts and cores; other hosts are reached through Dask."""
     grow = SOURCES / len(case.place.project.modules)
-    jobs = list(islice(cycle(case.jobs), round(len(case.jobs) * grow)))
+    count = round(len(case.jobs) * grow)
+    jobs = [case.jobs[number * len(case.jobs) // count] for number in range(count)]  # each about as often, in order
     images = round(case.measured["images"] * grow)
     far = costs._replace(overhead=costs.overhead + (remote or 0.0))
     seconds = {
