@@ -12,6 +12,7 @@ mpl.use("agg")
 import matplotlib.pyplot as plt
 from build_contenders import FLOOR, NVCC_PARALLEL, NVCC_THREADS
 from build_report import busy, middle
+from matplotlib.ticker import LogLocator
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +63,7 @@ def _bars(groups: dict[str, dict[str, float]], label: str, path: Path, results: 
         names = [_SHORT.get(name, name) for name in values]
         colors = [_OURS if name.startswith("ours") else _BOUND if name == FLOOR else _THEIRS for name in values]
         bars = panel.barh(names, list(values.values()), color=colors)
-        panel.bar_label(bars, fmt="%.4g", padding=3)
+        panel.bar_label(bars, fmt="%.3g", padding=3)
         panel.margins(x=0.18)
         panel.invert_yaxis()
         panel.set_title(matrix, loc="left")
@@ -90,6 +91,7 @@ def _scaling(results: dict[str, Any], path: Path) -> None:
         left.plot(list(fastest), list(fastest.values()), style, marker="o", color=f"C{number}", label=label)
     left.set(xscale="log", yscale="log", xlabel="cores of all hosts", ylabel="seconds", title="1,000 sources x 8")
     left.legend(fontsize=8)
+    _plain(left)
     measured = [check["measured"] for check in scaling["checks"]]
     predicted = [check["predicted"] for check in scaling["checks"]]
     ends = [0.8 * min(measured + predicted), 1.25 * max(measured + predicted)]
@@ -100,7 +102,16 @@ def _scaling(results: dict[str, Any], path: Path) -> None:
         right.plot(xs, ys, "o", label=f"{workers} workers")
     right.set(xscale="log", yscale="log", xlabel="measured, s", ylabel="model, s", title="the model, checked")
     right.legend(fontsize=8)
+    _plain(right)
     _finish(figure, path, results)
+
+
+def _plain(panel: Any) -> None:
+    """Label powers of ten and a few steps between them as numbers are written."""
+    for axis in (panel.xaxis, panel.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter("")
 
 
 def _finish(figure: Any, path: Path, results: dict[str, Any]) -> None:
