@@ -24,6 +24,7 @@ class Aim(NamedTuple):
     unit: str
     reached: bool
     more: str = ""
+    timed: bool = True
 
 
 def render(results: Results, name: str) -> str:
@@ -118,7 +119,9 @@ def aims(results: Results) -> list[Aim]:
     made = results["wheels"].get("30x8")
     if made:
         ratio = made[_OURS]["wheel"] / made[_PACKED]["wheel"]
-        found.append(Aim("30x8: wheel, against one of `-compress-all` fatbins", "<= 0.5", ratio, "x", ratio <= 0.5))
+        found.append(
+            Aim("30x8: wheel, against one of `-compress-all` fatbins", "<= 0.5", ratio, "x", ratio <= 0.5, timed=False)
+        )
     return found
 
 
@@ -131,10 +134,12 @@ def _faster(matrix: str, name: str, contenders: dict[str, list[dict[str, Any]]],
 
 
 def aims_table(results: Results) -> str:
-    rows = [
-        [aim.figure, aim.bound, f"{aim.measured:.2f}{aim.unit}{aim.more}", "reached" if aim.reached else "**missed**"]
-        for aim in aims(results)
-    ]
+    rows = []
+    for aim in aims(results):
+        judged = "reached" if aim.reached else "**missed**"
+        if aim.timed and busy(results["machine"]):
+            judged = "not judged: the machine was busy"
+        rows.append([aim.figure, aim.bound, f"{aim.measured:.2f}{aim.unit}{aim.more}", judged])
     return table(["figure", "aim", "measured", ""], rows)
 
 

@@ -126,7 +126,8 @@ def _prediction(case: Case, costs: Costs, remote: float | None) -> dict[str, Any
 def _dask(case: Case, costs: Costs) -> tuple[float | None, list[dict[str, Any]]]:
     """Return what a job costs more on a Dask worker, from a build by one, and the checks of one and of two."""
     command = [sys.executable, "-m", "hatch_cuda_kernels", "build", "--help"]
-    if "--executor" not in subprocess.run(command, capture_output=True, text=True, check=True).stdout:
+    asked = subprocess.run(command, cwd=case.place.work, capture_output=True, text=True, check=True)
+    if "--executor" not in asked.stdout:
         return None, []
     walls = [_dask_wall(case, workers) for workers in (1, 2)]
     images = case.measured["images"]
