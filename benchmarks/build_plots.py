@@ -63,7 +63,7 @@ def _bars(groups: dict[str, dict[str, float]], label: str, path: Path, results: 
         names = [_SHORT.get(name, name) for name in values]
         colors = [_OURS if name.startswith("ours") else _BOUND if name == FLOOR else _THEIRS for name in values]
         bars = panel.barh(names, list(values.values()), color=colors)
-        panel.bar_label(bars, fmt="%.3g", padding=3)
+        panel.bar_label(bars, fmt=lambda value: f"{value:,.0f}" if value >= 100 else f"{value:.3g}", padding=3)
         panel.margins(x=0.18)
         panel.invert_yaxis()
         panel.set_title(matrix, loc="left")
