@@ -12,7 +12,6 @@ RELEASES = {
     ("", "[all-major, compute_107]"): (13, 4),
     ("", "all"): (13, 0),
     ("cuda: '12.9'", "[sm_70]"): (12, 9),
-    ("cuda: '12.0'", "[sm_90a]"): (12, 0),
     ("cuda: '13.99'", "[sm_107]"): (13, 99),
 }
 
@@ -33,12 +32,10 @@ def test_release(cuda, arches, root):
 
 
 WRONG_RELEASES = {
-    ("", "sm_70"): "CUDA 13 does not know 'sm_70'; 12.0 to 12.9 do, so write cuda: \"12.9\"",
-    ("", "sm_101f"): "CUDA 13 does not know 'sm_101f'; only 12.9 does, so write cuda: \"12.9\"",
-    ("cuda: '13.0'", "compute_72"): ("CUDA 13.0 does not know 'compute_72'; 12.0 to 12.9 do, so write cuda: \"12.9\""),
+    ("", "sm_70"): "CUDA 13 does not know 'sm_70'; 12.9 does, so write cuda: \"12.9\"",
+    ("", "sm_101f"): "CUDA 13 does not know 'sm_101f'; 12.9 does, so write cuda: \"12.9\"",
+    ("cuda: '13.0'", "compute_72"): ("CUDA 13.0 does not know 'compute_72'; 12.9 does, so write cuda: \"12.9\""),
     ("cuda: '13.0'", "sm_107"): "CUDA 13.0 does not know 'sm_107'; the first release that does is 13.4",
-    ("cuda: '12.8'", "sm_103"): "CUDA 12.8 does not know 'sm_103'; the first release that does is 12.9",
-    ("cuda: '12.8'", "sm_100f"): "CUDA 12.8 does not know 'sm_100f'; the first release that does is 12.9",
     ("cuda: '12.9'", "sm_110a"): "CUDA 12.9 does not know 'sm_110a'; the first release that does is 13.0",
 }
 
@@ -63,7 +60,6 @@ WORDS = {
     ("", "[all-major]"): "sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120",
     ("", "[all-major, sm_90a, sm_90]"): "sm_75 sm_80 sm_90 sm_90a sm_100 sm_110 sm_120 compute_120",
     ("cuda: '12.9'", "all-major"): "sm_50 sm_60 sm_70 sm_80 sm_90 sm_100 sm_120 compute_120",
-    ("cuda: '12.0'", "all-major"): "sm_50 sm_60 sm_70 sm_80 sm_90 compute_90",
     ("cuda: '13.0'", "all"): " ".join([*map(str, known_archs((13, 0))), "compute_121"]),
     ("cuda: '12.9'", "all"): " ".join([*map(str, known_archs((12, 9))), "compute_121"]),
     ("", "[sm_120, compute_80, sm_80]"): "sm_80 compute_80 sm_120",
@@ -117,7 +113,7 @@ def test_native_without_a_gpu(native, root):
 @pytest.mark.parametrize(
     ("arch", "message"),
     [
-        ("sm_70", "CUDA 13 does not know 'sm_70'; 12.0 to 12.9 do, so write cuda: \"12.9\""),
+        ("sm_70", "CUDA 13 does not know 'sm_70'; 12.9 does, so write cuda: \"12.9\""),
         ("sm_200", "no CUDA release known here compiles 'sm_200'; list architectures instead"),
     ],
 )

@@ -41,8 +41,9 @@ TOP_LEVEL = {
     "cuda: 12.10": ["2:7: cuda: expected a CUDA release such as '13.0', found the number 12.10"],
     "cuda: 13": ["2:7: cuda: expected a CUDA release such as '13.0', found the integer 13"],
     "cuda: '12.10'": [
-        "2:7: cuda: '12.10' is not a CUDA release this package compiles with; write 12.0 to 12.9, or 13.0 and on"
+        "2:7: cuda: '12.10' is not a CUDA release this package compiles with; write 12.9, or 13.0 and on"
     ],
+    "cuda: '12.8'": ["2:7: cuda: NVRTC of CUDA 12.8 refuses an option that builds need; of CUDA 12, write 12.9"],
     "arches:": ["2:1: arches: expected a list of architectures or one of all, all-major, native, found nothing"],
     "arches: sm_90": [
         "2:9: arches: expected a list of architectures or one of all, all-major, native, found the string 'sm_90'"

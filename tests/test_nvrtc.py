@@ -172,13 +172,6 @@ def test_cub_images_are_the_same_in_every_process(make_job):
     assert here == there
 
 
-@pytest.mark.parametrize(("version", "known"), [("12.8.93", False), ("12.9.86", True), ("13.0.48", True)])
-def test_flags_of_a_release(make_job, version, known):
-    """NVRTC before 12.9 refuses -no-cache; from then on it has a cache of its own, and both flags must be there."""
-    flags = nvrtc.compile_flags(make_job(TEMPLATES), Toolchain(version))
-    assert ("-no-cache" in flags, "--modify-stack-limit=false" in flags) == (known, known)
-
-
 def test_flags_search_the_toolkit_only_where_it_may_be_needed(make_job):
     """Folders of headers are searched for a toolkit header, a computed include and a wrapped probe, and else not."""
     found = Toolchain("13.0.88", include_dirs=("/toolkit",))

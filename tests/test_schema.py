@@ -39,6 +39,7 @@ GOOD_MODULES = [
 BAD = [
     "cuda: 13.0",
     "cuda: '11.8'",
+    "cuda: '12.8'",
     "arches: []",
     "arches: sm_90",
     "arches: [90]",

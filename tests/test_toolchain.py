@@ -13,7 +13,7 @@ import pytest
 from hatch_cuda_kernels.cache.toolchains import known_toolchains
 from hatch_cuda_kernels.compiler import cuda_wheels, toolchain
 from hatch_cuda_kernels.compiler.parts import find_parts
-from hatch_cuda_kernels.compiler.toolchain import find_toolchain, load_toolchain
+from hatch_cuda_kernels.compiler.toolchain import check_age, find_toolchain, load_toolchain
 from hatch_cuda_kernels.compiler.toolkit_headers import HeaderMemo, other_headers
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.standalone import compile_to_ptx
@@ -264,3 +264,11 @@ def test_a_damaged_library_is_named(write, tmp_path, monkeypatch, kept):
         cuda_wheels.preload.__wrapped__("nvrtc")
     assert str(lib / original.name) in caught.value.message
     assert caught.value.fix == "python3 -m pip install --force-reinstall --no-deps nvidia-cuda-nvrtc==13.0.88"
+
+
+def test_an_nvrtc_that_is_too_old_is_named():
+    """Other packages install NVRTC of CUDA 12.8 and older, which refuses flags that every compile is given."""
+    with pytest.raises(ToolchainError, match=r"NVRTC 12.8.93 is too old; 12.9 or newer is needed") as caught:
+        check_age("12.8.93")
+    assert caught.value.fix == "python3 -m pip install 'nvidia-cuda-nvrtc-cu12==12.9.*'"
+    check_age("12.9.86")

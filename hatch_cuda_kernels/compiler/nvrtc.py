@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from cuda.bindings import nvrtc
 
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Kind
 
 __all__ = ["compile", "compile_flags"]
-
-#: First release that knows --modify-stack-limit and has a cache of its own to switch off.
-_CACHE_RELEASE: Final = (12, 9)
 
 
 def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
@@ -69,9 +66,8 @@ def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
     flags = [f"-arch={job.arch}", *job.options.flags()]
     # Without a seed, the process id enters symbol names as soon as CUB is in (internal-linkage objects).
     flags.append(f"--frandom-seed={job.source_sha256[:16]}")
-    if toolchain.release >= _CACHE_RELEASE:
-        # NVRTC would raise the stack limit of the whole process during a compile, and children would inherit it.
-        flags += ["--modify-stack-limit=false", "-no-cache"]
+    # NVRTC would raise the stack limit of the whole process during a compile, and children would inherit it.
+    flags += ["--modify-stack-limit=false", "-no-cache"]
     if not job.options.lto:
         flags.append("--ptxas-options=-v")
     flags += [f"--pre-include={name}" for name in job.pre_include]

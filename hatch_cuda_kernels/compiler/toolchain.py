@@ -18,10 +18,20 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
 
-__all__ = ["Toolchain", "find_toolchain", "load_toolchain", "missing_nvrtc", "supported_numbers", "supports_arch"]
+__all__ = [
+    "Toolchain",
+    "check_age",
+    "find_toolchain",
+    "load_toolchain",
+    "missing_nvrtc",
+    "supported_numbers",
+    "supports_arch",
+]
 
 _INSTALL: Final = 'python3 -m pip install "hatch-cuda-kernels[jit]"'
 _PROBE: Final = b"// asks NVRTC which build it is: the PTX it writes says so in its head"
+#: NVRTC before it refuses the flags that make images the same in every process.
+_OLDEST: Final = (12, 9)
 _BUILD_LINE: Final = rb"release \d+\.\d+, V([0-9.]+)"
 
 
@@ -72,7 +82,7 @@ class Toolchain(NamedTuple):
 def load_toolchain() -> Toolchain:
     """Load NVRTC and return the toolchain of this process.
 
-    Raises ToolchainError, naming the package to install, when there is no NVRTC.
+    Raises ToolchainError, naming the package to install, when there is no NVRTC, or only one that is too old.
     """
     return _toolchain(_nvrtc_version())
 
@@ -80,17 +90,27 @@ def load_toolchain() -> Toolchain:
 def find_toolchain() -> Toolchain:
     """Return the same without loading NVRTC, where an untouched wheel brings it: its version is NVRTC's build.
 
-    Raises ToolchainError, naming the package to install, when there is no NVRTC.
+    Raises ToolchainError, naming the package to install, when there is no NVRTC, or only one that is too old.
     """
     version = listed_version("nvrtc")
     return _toolchain(version) if version.count(".") == 2 else load_toolchain()
 
 
 def _toolchain(version: str) -> Toolchain:
+    check_age(version)
     major = int(version.partition(".")[0])
     folders = tuple(str(folder) for folder in _header_folders(major))
     headers = ", ".join(f"{part.name} {part.version}" for part in find_parts(folders, major))
     return Toolchain(version, headers, folders, library_version("nvJitLink"))
+
+
+def check_age(version: str) -> None:
+    """Raise ToolchainError for an NVRTC too old to compile with; other packages install such ones."""
+    major, minor = (int(number) for number in version.split(".")[:2])
+    if (major, minor) < _OLDEST:
+        oldest = f"{_OLDEST[0]}.{_OLDEST[1]}"
+        fix = f"python3 -m pip install 'nvidia-cuda-nvrtc-cu{major}=={oldest}.*'"
+        raise ToolchainError(f"NVRTC {version} is too old; {oldest} or newer is needed", fix)
 
 
 def missing_nvrtc(cause: object) -> ToolchainError:

@@ -118,9 +118,7 @@ def _release_refusal(arch: SmArch, stated: Release | None) -> str:
         return f"no CUDA release known here compiles '{arch}'; list architectures instead"
     if cuda_release_for_arch(arch, major=13):
         return f"{name} does not know '{arch}'; the first release that does is {_text(first)}"
-    last = _text(_LAST_12)
-    known = f"{_text(first)} to {last} do" if first < _LAST_12 else f"only {last} does"
-    return f"{name} does not know '{arch}'; {known}, so write cuda: \"{last}\""
+    return f"{name} does not know '{arch}'; {_text(_LAST_12)} does, so write cuda: \"{_text(_LAST_12)}\""
 
 
 def _text(release: Release) -> str:

@@ -38,7 +38,9 @@ _MODULE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 #: Windows opens a device for a file or folder of these names.
 _WINDOWS_DEVICES: Final = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)
 
-_RELEASE: Final = r"12\.[0-9]|13\.(?:0|[1-9][0-9]?)"
+_RELEASE: Final = r"12\.9|13\.(?:0|[1-9][0-9]?)"
+#: Their NVRTC refuses --frandom-seed, without which images differ from run to run.
+_UNSEEDED: Final = re.compile(r"12\.[0-8]")
 _DRIVER: Final = r"[1-9][0-9]\.(?:0|[1-9][0-9]?)"
 _CAPABILITY: Final = r"[1-9][0-9]*\.[0-9]"
 
@@ -49,10 +51,10 @@ def _two_numbers(value: str) -> tuple[int, int]:
 
 
 def _release(_: Spot, value: str) -> tuple[int, int]:
+    if _UNSEEDED.fullmatch(value):
+        raise RefusedError(f"NVRTC of CUDA {value} refuses an option that builds need; of CUDA 12, write 12.9")
     if not re.fullmatch(_RELEASE, value):
-        raise RefusedError(
-            f"{value!r} is not a CUDA release this package compiles with; write 12.0 to 12.9, or 13.0 and on"
-        )
+        raise RefusedError(f"{value!r} is not a CUDA release this package compiles with; write 12.9, or 13.0 and on")
     return _two_numbers(value)
 
 
