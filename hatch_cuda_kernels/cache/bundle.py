@@ -17,6 +17,7 @@ from hatch_cuda_kernels.cache.files import remove_tree, unique_name
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Container
     from pathlib import Path
 
     from hatch_cuda_kernels.cache.disk import DiskCache
@@ -32,13 +33,18 @@ _ENCRYPTED: Final = 1
 _BROKEN: Final = (BadEntryError, EOFError, KeyError, OSError, RuntimeError, ValueError, zipfile.BadZipFile)
 
 
-def export_bundle(cache: DiskCache, path: Path) -> int:
-    """Write every readable entry of the user's cache into a bundle and return how many there are. Raises InputError."""
+def export_bundle(cache: DiskCache, path: Path, keys: Container[str] | None = None) -> int:
+    """Write the readable entries of the user's cache into a bundle, all or those of some keys; return how many.
+
+    Raises InputError.
+    """
     count = 0
     staged = path.with_name(unique_name(f".{path.name}"))
     try:
         with zipfile.ZipFile(staged, "x") as archive:
             for entry, _, _ in cache.entries():
+                if keys is not None and entry.key not in keys:
+                    continue
                 for name, data in sorted(entry.files().items()):
                     archive.writestr(_member(f"{entry.key}/{name}"), data)
                 count += 1

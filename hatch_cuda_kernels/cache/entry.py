@@ -60,9 +60,11 @@ class Entry(NamedTuple):
     """When it was compiled: UTC, ISO 8601."""
     seconds: float
     """How long the compile took."""
+    wanted: str = ""
+    """The kernel that a process asked for and no package had prebuilt; empty for what a build compiled."""
 
     @classmethod
-    def of(cls, job: Job, kind: Kind, compiled: Compiled) -> Entry:
+    def of(cls, job: Job, kind: Kind, compiled: Compiled, *, wanted: str = "") -> Entry:
         """Return the entry of one image of a job that was compiled just now."""
         return cls(
             key=job.key(kind, compiled.toolchain),
@@ -78,6 +80,7 @@ class Entry(NamedTuple):
             log=compiled.log,
             created=cls.now(),
             seconds=compiled.seconds,
+            wanted=wanted,
         )
 
     @staticmethod
@@ -119,6 +122,8 @@ class Entry(NamedTuple):
             "created": self.created,
             "seconds": round(self.seconds, 6),
         }
+        if self.wanted:
+            data["wanted"] = self.wanted
         return json.dumps({**data, "check": description_digest(data)}, indent=1, sort_keys=True) + "\n"
 
     @classmethod
@@ -141,6 +146,7 @@ class Entry(NamedTuple):
                 log=data["log"],
                 created=data["created"],
                 seconds=data["seconds"],
+                wanted=str(data.get("wanted", "")),
             )
         except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
             raise BadEntryError(str(error) or type(error).__name__) from error

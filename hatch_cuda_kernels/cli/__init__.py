@@ -27,6 +27,7 @@ _COMMANDS = {
     "verify": "verify",
     "report": "report",
     "cache": "cache",
+    "promote": "promote",
     "schema": "schema",
 }
 

@@ -106,7 +106,7 @@ def _jit(request: Request) -> Image:
 
         job = request.source.job(request)
         with compiling(request, job.arch, f"NVRTC {toolchain.nvrtc}"):
-            return Entry.of(job, "cubin", compile_job(job))
+            return Entry.of(job, "cubin", compile_job(job), wanted=request.kernel.name)
 
     entry, made = open_cache().get_or_make(request.source.key(request, toolchain), compile_now)
     return image_of(entry, "jitted" if made else "cached")

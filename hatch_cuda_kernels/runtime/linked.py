@@ -95,6 +95,7 @@ def _link_now(request: Request, record: ImageRecord, arch: SmArch, key: str) -> 
         log="",
         created=Entry.now(),
         seconds=time.perf_counter() - start,
+        wanted=request.kernel.name,
     )
 
 

@@ -133,6 +133,10 @@ class ModuleSource:
         """
         return self._job(self.device_arch(request.capability), ("cubin",), self._names(request))
 
+    def job_of(self, arch: SmArch, unlisted: str | None = None) -> CompileJob:
+        """Return the compile of all listed names, or of one unlisted instance. Raises InputError like ``job``."""
+        return self._job(arch, ("cubin",), None if unlisted is None else (unlisted,))
+
     def _job(self, arch: SmArch, kinds: tuple[Kind, ...], names: tuple[str, ...] | None = None) -> CompileJob:
         from hatch_cuda_kernels.compiler.headers import read_closure  # noqa: PLC0415 - off the prebuilt path
         from hatch_cuda_kernels.compiler.job import CompileJob  # noqa: PLC0415

@@ -1,0 +1,125 @@
+"""``promote``: what was compiled at run time, as a patch for kernels.yaml or as a cache bundle."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from hatch_cuda_kernels.plugin.promote import Promotion
+    from hatch_cuda_kernels.runtime.misses import Miss
+
+
+def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
+    """Add the command."""
+    parser = commands.add_parser(name, help="turn what was compiled at run time into a patch for kernels.yaml")
+    parser.add_argument("manifest", nargs="?", metavar="MANIFEST", help="default: kernels.yaml")
+    parser.add_argument("--package", required=True, metavar="PACKAGE", help="store folder, wheel or import name")
+    parser.add_argument("--apply", action="store_true", help="write the manifest instead of only showing the patch")
+    parser.add_argument("--bundle", type=Path, metavar="FILE", help="write the recorded images into a cache bundle")
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the patch; 1 when something recorded cannot be written into the manifest."""
+    from hatch_cuda_kernels.cache import open_cache  # noqa: PLC0415 - one command needs it, others do not
+    from hatch_cuda_kernels.runtime.misses import find_misses  # noqa: PLC0415
+    from hatch_cuda_kernels.runtime.reader import StoreReader  # noqa: PLC0415
+
+    cache = open_cache()
+    with open_any(args.package) as store:
+        misses = find_misses(StoreReader(store.path, args.package), cache)
+    promotion = _promotion(args, misses)
+    if args.bundle is not None:
+        from hatch_cuda_kernels.cache.bundle import export_bundle  # noqa: PLC0415 - zipfile takes a while
+
+        export_bundle(cache, args.bundle, keys={miss.key for miss in misses})
+    if promotion is not None and args.apply:
+        _manifest(args).write_bytes(promotion.after.encode())
+    if args.json:
+        print_json(_data(args, misses, promotion))
+    else:
+        _show(args, misses, promotion)
+    return 1 if promotion is not None and promotion.refused else 0
+
+
+def _manifest(args: argparse.Namespace) -> Path:
+    return Path(args.manifest or "kernels.yaml")
+
+
+def _promotion(args: argparse.Namespace, misses: Sequence[Miss]) -> Promotion | None:
+    """Return the changes of the manifest; None where only a bundle was asked for and there is no manifest here."""
+    if args.bundle is not None and not args.apply and args.manifest is None and not _manifest(args).is_file():
+        return None
+    from hatch_cuda_kernels.plugin.promote import Wanted, promote  # noqa: PLC0415 - needs yaml
+
+    wanted = [
+        Wanted(
+            module=miss.module,
+            arch=miss.arch if miss.listed or not miss.covered else None,
+            instance=None if miss.listed else miss.kernel,
+        )
+        for miss in misses
+    ]
+    return promote(_manifest(args), wanted)
+
+
+def _diff(args: argparse.Namespace, promotion: Promotion | None) -> str:
+    if promotion is None:
+        return ""
+    name = _manifest(args).as_posix().lstrip("/")
+    before, after = (text.splitlines(keepends=True) for text in (promotion.before, promotion.after))
+    lines = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")
+    ended = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    return "".join(ended)
+
+
+def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion | None) -> None:
+    """Print the patch alone on standard output, so that it can be piped, and the rest on standard error."""
+    for miss in misses:
+        reason = "not prebuilt for it" if miss.listed else "not listed"
+        print(f"{miss.module}: {miss.kernel} on {miss.arch}: {reason}, compiled {miss.created}", file=sys.stderr)
+    if not misses:
+        print(f"nothing was compiled here for {args.package} that it does not have prebuilt", file=sys.stderr)
+    if promotion is not None:
+        for problem in promotion.refused:
+            print(f"not promoted: {problem}", file=sys.stderr)
+        if misses and not promotion.changes and not promotion.refused:
+            print(f"{_manifest(args)} lists all of it; build the package again", file=sys.stderr)
+        print(_diff(args, promotion), end="")
+        if args.apply and promotion.changes:
+            print(f"written to {_manifest(args)}", file=sys.stderr)
+    if args.bundle is not None:
+        print(f"wrote {len(misses)} images to {args.bundle}", file=sys.stderr)
+
+
+def _data(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion | None) -> dict[str, Any]:
+    return {
+        "misses": [
+            {
+                "module": miss.module,
+                "kernel": miss.kernel,
+                "listed": miss.listed,
+                "arch": str(miss.arch),
+                "created": miss.created,
+                "used": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(miss.used)),
+                "seconds": miss.seconds,
+                "key": miss.key,
+            }
+            for miss in misses
+        ],
+        "changes": list(promotion.changes) if promotion is not None else [],
+        "problems": list(promotion.refused) if promotion is not None else [],
+        "diff": _diff(args, promotion),
+        "applied": bool(args.apply and promotion is not None and promotion.changes),
+        "bundle": None if args.bundle is None else str(args.bundle),
+    }

@@ -1,0 +1,266 @@
+"""``promote``: what a machine compiled at run time becomes a patch for the manifest, and then is prebuilt."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hatch_cuda_kernels import open_store
+from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.patterns import match
+from hatch_cuda_kernels.plugin.build import build_store
+from hatch_cuda_kernels.plugin.manifest import load_manifest
+from hatch_cuda_kernels.plugin.promote import Wanted, promote
+
+EXAMPLE = Path(__file__).parent.parent / "example_project"
+MATRIX = "    matrix: {T: [float, double], BLOCK: [128, 256]}\n"
+
+
+@pytest.fixture
+def example(tmp_path, fresh_cache):
+    """Return a copy of the example project that knows fewer architectures and modules, built into its package."""
+    root = tmp_path / "example"
+    shutil.copytree(EXAMPLE, root, ignore=shutil.ignore_patterns("_kernels", "tests"))
+    path = root / "kernels.yaml"
+    text = path.read_text().split("\n  radix_sort:")[0]
+    path.write_text(text.replace("arches: [sm_80, sm_90, sm_120, compute_80]", "arches: [sm_80, compute_80]") + "\n")
+    build(root)
+    return root
+
+
+def build(root):
+    """Build a project's store into its package and return that folder."""
+    package = root / "example_project"
+    build_store(load_manifest(root / "kernels.yaml"), package / "_kernels")
+    return package
+
+
+def run(capsys, *argv):
+    """Run ``promote`` and return its status, standard output and standard error."""
+    status = main(["promote", *map(str, argv)])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_what_was_compiled_is_prebuilt_after_a_promotion(example, capsys, monkeypatch):
+    """A device and an instance that the package lacks are compiled, promoted, built, and then prebuilt."""
+    monkeypatch.chdir(example)
+    store = open_store(example / "example_project")
+    assert store.find_image("saxpy", arch="sm_75").origin == "jitted"
+    assert store.find_image("block_sum<float, 512>", arch="sm_86").origin == "jitted"
+    before = (example / "kernels.yaml").read_text()
+
+    status, diff, told = run(capsys, "--package", example / "example_project")
+    assert status == 0
+    assert "saxpy: saxpy on sm_75: not prebuilt for it" in told
+    assert "reduce: block_sum<float, 512> on sm_86: not listed" in told
+    changed = [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in {"+++", "---"}]
+    assert changed == [
+        "-arches: [sm_80, compute_80]",
+        "+arches: [sm_80, compute_80, sm_75]",
+        f"-{MATRIX.rstrip()}",
+        f"+{MATRIX.rstrip().replace('256', '256, 512')}",
+    ]
+    assert (example / "kernels.yaml").read_text() == before
+    subprocess.run(["patch", "--dry-run", "-p1"], input=diff, text=True, check=True, capture_output=True)
+
+    assert run(capsys, "--package", example / "example_project", "--apply")[0] == 0
+    assert (example / "kernels.yaml").read_text() == before.replace("compute_80]", "compute_80, sm_75]").replace(
+        "[128, 256]}\n\n  softmax", "[128, 256, 512]}\n\n  softmax"
+    )
+    build(example)
+    store = open_store(example / "example_project")
+    assert store.find_image("saxpy", arch="sm_75").origin == "prebuilt"
+    assert store.find_image("block_sum<float, 512>", arch="sm_86").origin == "prebuilt"
+    status, diff, told = run(capsys, "--package", example / "example_project")
+    assert (status, diff) == (0, "")
+    assert told.startswith("nothing was compiled here for ")
+
+
+def test_json_and_the_bundle(example, capsys, monkeypatch, tmp_path):
+    """The same as data; a bundle holds these images only, and needs no manifest."""
+    monkeypatch.chdir(tmp_path)
+    store = open_store(example / "example_project")
+    image = store.find_image("saxpy", arch="sm_75")
+    bundle = tmp_path / "misses.zip"
+    status, out, _ = run(capsys, "--package", example / "example_project", "--bundle", bundle, "--json")
+    data = json.loads(out)
+    assert status == 0
+    [miss] = data["misses"]
+    assert {name: miss[name] for name in ("module", "kernel", "listed", "arch")} == {
+        "module": "saxpy", "kernel": "saxpy", "listed": True, "arch": "sm_75",
+    }  # fmt: skip
+    assert (data["diff"], data["applied"], data["bundle"]) == ("", False, str(bundle))
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / "elsewhere"))
+    assert main(["cache", "import", str(bundle)]) == 0
+    assert "took 1 images" in capsys.readouterr().out
+    again = store.find_image("saxpy", arch="sm_75")
+    assert (again.origin, again.data) == ("cached", image.data)
+    # The bundle says whose it is: the author's machine promotes what another one compiled.
+    status, diff, _ = run(capsys, example / "kernels.yaml", "--package", example / "example_project")
+    assert (status, "+arches: [sm_80, compute_80, sm_75]" in diff) == (0, True)
+
+
+def test_without_a_manifest_there_is_nothing_to_patch(example, capsys, monkeypatch, tmp_path):
+    """Only a bundle can be had without a manifest."""
+    monkeypatch.chdir(tmp_path)
+    status, _, told = run(capsys, "--package", example / "example_project")
+    assert status == 2
+    assert told.startswith("kernels.yaml:1:1: manifest: cannot read")
+
+
+def test_stale_and_foreign_entries_are_not_promoted(example, capsys, monkeypatch):
+    """What another source gave, and what a build compiled, is none of this package's misses."""
+    monkeypatch.chdir(example)
+    open_store(example / "example_project").find_image("saxpy", arch="sm_75")
+    source = example / "kernels" / "saxpy.cu"
+    source.write_text(source.read_text().replace("a * x[i]", "x[i] * a"))
+    build(example)
+    text = (example / "kernels.yaml").read_text()
+    (example / "more.yaml").write_text(text.replace("arches: [sm_80", "arches: [sm_120, sm_80"))
+    build_store(load_manifest(example / "more.yaml"), example / "more")
+    assert run(capsys, "--package", example / "example_project")[1] == ""
+
+
+def test_what_nvjitlink_finished_is_promoted(example, capsys, monkeypatch):
+    """PTX that an old driver could not take was finished for a device, which the manifest then lists."""
+    monkeypatch.chdir(example)
+    image = open_store(example / "example_project").find_image("saxpy", arch="sm_103", driver=(12, 8))
+    assert (image.origin, str(image.arch)) == ("jitted", "sm_103")
+    assert "+arches: [sm_80, compute_80, sm_103]" in run(capsys, "--package", example / "example_project")[1]
+
+
+def test_an_older_reader_takes_the_entry(example, fresh_cache):
+    """The field that makes an entry a miss is one more of the same schema."""
+    open_store(example / "example_project").find_image("saxpy", arch="sm_75")
+    wanted = [json.loads(path.read_text()).get("wanted") for path in fresh_cache.rglob("entry.json")]
+    assert sorted(filter(None, wanted)) == ["saxpy"]
+    assert len(wanted) > 1
+    assert {json.loads(path.read_text())["schema"] for path in fresh_cache.rglob("entry.json")} == {1}
+
+
+FLOW = "{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}"
+BLOCK = """\
+schema: 1       # first
+cuda: '13.0'    # oldest drivers
+# what is built
+modules:
+  # the only one
+  a:
+    source: saxpy.cu   # the file
+    instances:
+      - "f<{T}>"  # a pattern
+    matrix:
+      T:
+        - float   # usual
+        - double
+"""
+CASES = {
+    "a flow list": (FLOW, [("sm_75", None)], [("[sm_90]", "[sm_90, sm_75]")]),
+    "no list at all, in a flow": (
+        "{schema: 1, modules: {a: {source: saxpy.cu}}}", [("sm_88", None)],
+        [("schema: 1,", "schema: 1, arches: [all-major, sm_88],")],
+    ),
+    "no list at all, in a block": (
+        BLOCK, [("sm_88", None)], [("# oldest drivers\n", "# oldest drivers\narches: [all-major, sm_88]\n")],
+    ),
+    "a word": ("schema: 1\narches: all-major # all\nmodules: {a: {source: saxpy.cu}}\n", [("sm_88", None)],
+        [("all-major #", "[all-major, sm_88] #")]),
+    "a module's own list": (
+        "schema: 1\narches: [sm_90]\nmodules: {a: {source: saxpy.cu, arches: [sm_80,]}}\n", [("sm_75", None)],
+        [("[sm_80,]", "[sm_80, sm_75,]")],
+    ),
+    "a block list that ends the file": (
+        "modules: {a: {source: saxpy.cu}}\nschema: 1\narches:\n- sm_90", [("sm_75", None)],
+        [("- sm_90", "- sm_90\n- sm_75")],
+    ),
+    "Windows line ends": (
+        "schema: 1\r\narches:\r\n  - sm_90 # x\r\nmodules: {a: {source: saxpy.cu}}\r\n", [("sm_75", None)],
+        [("- sm_90 # x\r\n", "- sm_90 # x\r\n  - sm_75\r\n")],
+    ),
+    "a byte order mark": ("\ufeff" + FLOW, [("sm_75", None)], [("[sm_90]", "[sm_90, sm_75]")]),
+    "a value of an axis": (BLOCK, [(None, "f<int>")], [("        - double\n", "        - double\n        - int\n")]),
+    "a value that YAML would misread": (
+        BLOCK, [(None, "f<pair<int, 2>>")], [("        - double\n", '        - double\n        - "pair<int,2>"\n')],
+    ),
+    "an instance of another template": (
+        BLOCK, [(None, "g<float, 2>")], [("# a pattern\n", '# a pattern\n      - "g<float, 2>"\n')],
+    ),
+    "an instance where none is listed": (
+        FLOW, [(None, "g<1>")], [("source: saxpy.cu}", 'source: saxpy.cu, instances: ["g<1>"]}')],
+    ),
+    "listed by now": (BLOCK, [("sm_90", "f<  float >")], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "wanted", "edits"), CASES.values(), ids=CASES.keys())
+def test_edits_keep_what_was_written(text, wanted, edits, make_project):
+    """Each way to write a list takes one item more, and no other character changes."""
+    path = make_project("") / "kernels.yaml"
+    path.write_bytes(text.encode())
+    parsed = [Wanted("a", None if arch is None else load_arch(arch), instance) for arch, instance in wanted]
+    promotion = promote(path, parsed)
+    expected = text
+    for old, new in edits:
+        assert expected.count(old) == 1
+        expected = expected.replace(old, new)
+    assert promotion.after == expected
+    assert promotion.refused == ()
+    path.write_bytes(promotion.after.encode())
+    (module,) = load_manifest(path).modules
+    assert all(want.arch is None or want.arch in module.arches for want in parsed)
+    assert promote(path, parsed).after == promotion.after
+
+
+def load_arch(name):
+    """Return an architecture by name."""
+    from hatch_cuda_kernels.arch import SmArch
+
+    return SmArch.parse(name)
+
+
+def test_a_matrix_grows_by_one_axis_at_a_time(make_project):
+    """Two new arguments at once are listed, unless one of them comes into the matrix by another instance."""
+    text = 'schema: 1\nmodules:\n  a: {source: saxpy.cu, instances: ["f<{T}, {N}>"], matrix: {T: [float], N: [1]}}\n'
+    path = make_project(text) / "kernels.yaml"
+    both = promote(path, [Wanted("a", None, "f<int, 2>")])
+    assert both.changes == ("modules.a.instances: f<int, 2>",)
+    stepwise = promote(path, [Wanted("a", None, "f<int, 2>"), Wanted("a", None, "f<float, 2>")])
+    assert "matrix: {T: [float, int], N: [1, 2]}" in stepwise.after
+    assert stepwise.changes == ("modules.a.matrix.N: 2 (1 more kernels)", "modules.a.matrix.T: int (2 more kernels)")
+
+
+def test_what_the_manifest_cannot_say_is_refused(make_project):
+    """An architecture of another toolkit release and a module of another package are told, and the rest is done."""
+    path = make_project('{schema: 1, cuda: "13.0", arches: [sm_90], modules: {a: {source: saxpy.cu}}}') / "kernels.yaml"
+    wanted = [
+        Wanted("a", load_arch("sm_61"), None), Wanted("b", load_arch("sm_80"), None), Wanted("a", load_arch("sm_80"), None),
+    ]  # fmt: skip
+    promotion = promote(path, wanted)
+    assert promotion.refused == (
+        "kernels.yaml has no module 'b'; is it the manifest of this package?",
+        "arches: sm_61: CUDA 13.0 does not know 'sm_61'; 12.9 does, so write cuda: \"12.9\"",
+    )
+    assert promotion.changes == ("arches: sm_80",)
+
+
+MATCHES = {
+    ("f<{T}, {N}>", "f<float,2>"): {"T": "float", "N": "2"},
+    ("f<{T},{N}>", "f< pair<int, 3>, (4 > 2) >"): {"T": "pair<int,3>", "N": "(4>2)"},
+    ("f<unsigned {T}*, {T}>", "f<unsigned int *, int>"): {"T": "int"},
+    ("f<unsigned {T}*, {T}>", "f<unsigned int *, char>"): None,
+    ("ns::v{N}_k<{T}>", "ns::v4_k<int>"): {"N": "4", "T": "int"},
+    ("f<{T}>", "f<int, 2>"): None,
+    ("f<{T}>", "g<int>"): None,
+    ("f<float>", "f<float>"): {},
+}
+
+
+@pytest.mark.parametrize(("pattern", "name"), MATCHES)
+def test_patterns_are_solved(pattern, name):
+    """The values of placeholders are found whatever the spaces, one value a placeholder, brackets kept together."""
+    assert match(pattern, name) == MATCHES[pattern, name]
