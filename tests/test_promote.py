@@ -237,10 +237,8 @@ def test_a_matrix_grows_by_one_axis_at_a_time(make_project):
 def test_what_the_manifest_cannot_say_is_refused(make_project):
     """An architecture of another toolkit release and a module of another package are told, and the rest is done."""
     path = make_project('{schema: 1, cuda: "13.0", arches: [sm_90], modules: {a: {source: saxpy.cu}}}') / "kernels.yaml"
-    wanted = [
-        Wanted("a", load_arch("sm_61"), None), Wanted("b", load_arch("sm_80"), None), Wanted("a", load_arch("sm_80"), None),
-    ]  # fmt: skip
-    promotion = promote(path, wanted)
+    wanted = [("a", "sm_61"), ("b", "sm_80"), ("a", "sm_80")]
+    promotion = promote(path, [Wanted(module, load_arch(arch), None) for module, arch in wanted])
     assert promotion.refused == (
         "kernels.yaml has no module 'b'; is it the manifest of this package?",
         "arches: sm_61: CUDA 13.0 does not know 'sm_61'; 12.9 does, so write cuda: \"12.9\"",

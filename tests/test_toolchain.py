@@ -113,10 +113,10 @@ def test_headers_of_another_major_are_left_out(copied, monkeypatch):
     """A system toolkit of CUDA 12 beside NVRTC 13 would not compile: its folder is not searched."""
     monkeypatch.setattr(toolchain, "find_header_folders", lambda: ())
     monkeypatch.setattr(toolchain, "_system_folders", lambda part: [copied])
-    assert list(toolchain._header_folders(13)) == [copied]
+    assert list(toolchain.header_folders(13)) == [copied]
     (copied / "cuda.h").write_text("#define CUDA_VERSION 12090\n")
-    assert list(toolchain._header_folders(13)) == []
-    assert list(toolchain._header_folders(12)) == [copied]
+    assert list(toolchain.header_folders(13)) == []
+    assert list(toolchain.header_folders(12)) == [copied]
 
 
 def test_the_parts_headers_stand_for_their_version():

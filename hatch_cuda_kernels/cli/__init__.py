@@ -28,6 +28,7 @@ _COMMANDS = {
     "report": "report",
     "cache": "cache",
     "promote": "promote",
+    "doctor": "doctor",
     "schema": "schema",
 }
 

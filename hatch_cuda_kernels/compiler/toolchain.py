@@ -22,6 +22,7 @@ __all__ = [
     "Toolchain",
     "check_age",
     "find_toolchain",
+    "header_folders",
     "load_toolchain",
     "missing_nvrtc",
     "supported_numbers",
@@ -99,7 +100,7 @@ def find_toolchain() -> Toolchain:
 def _toolchain(version: str) -> Toolchain:
     check_age(version)
     major = int(version.partition(".")[0])
-    folders = tuple(str(folder) for folder in _header_folders(major))
+    folders = tuple(str(folder) for folder in header_folders(major))
     headers = ", ".join(f"{part.name} {part.version}" for part in find_parts(folders, major))
     return Toolchain(version, headers, folders, library_version("nvJitLink"))
 
@@ -137,7 +138,7 @@ def _nvrtc_version() -> str:
     return match[1].decode()
 
 
-def _header_folders(major: int) -> Iterator[Path]:
+def header_folders(major: int) -> Iterator[Path]:
     """Yield the folders with the toolkit's headers, each once: from wheels, else as cuda.pathfinder finds them."""
     folders = list(find_header_folders())
     for name, part in PARTS.items():

@@ -1,0 +1,119 @@
+"""``doctor``: what is installed here, and what would work."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.table import text_table
+
+if TYPE_CHECKING:
+    import argparse
+
+    from hatch_cuda_kernels.doctor import Finding, Verdict
+
+#: Named here too, so that ``--help`` needs none of the rest.
+_ASKED = ("build", "load", "jit", "link", "record")
+
+
+def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
+    """Add the command."""
+    parser = commands.add_parser(name, help="say what is installed here, and what would work")
+    parser.add_argument(
+        "--for", action="append", choices=_ASKED, default=[], dest="asked", help="what has to work (repeatable)"
+    )
+    parser.add_argument("--package", metavar="PACKAGE", help="say which image its modules get on the devices here")
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the report; 1 when what was asked for does not work, or else when something here is broken."""
+    from hatch_cuda_kernels.doctor import examine, judge  # noqa: PLC0415 - one command needs it, others do not
+    from hatch_cuda_kernels.doctor.findings import environment  # noqa: PLC0415
+
+    findings, variables = examine(), environment()
+    verdicts = judge(findings)
+    images = _images(args.package, findings) if args.package is not None else None
+    if args.json:
+        data: dict[str, Any] = {name: finding.to_json() for name, finding in findings.items()}
+        data["environment"] = variables
+        data["verdicts"] = {name: verdict._asdict() for name, verdict in verdicts.items()}
+        print_json(data if images is None else {**data, "package": images})
+    else:
+        _show(findings, variables, verdicts)
+        if images is not None:
+            _show_images(args.package, images)
+    return 0 if _is_well(args.asked, findings, verdicts) and (images is None or _serves(images)) else 1
+
+
+def _is_well(asked: list[str], findings: dict[str, Finding], verdicts: dict[str, Verdict]) -> bool:
+    if asked:
+        return all(verdicts[task].works for task in asked)
+    broken = any(finding.state == "broken" for finding in findings.values())
+    return not broken and (verdicts["build"].works or verdicts["load"].works)
+
+
+def _images(package: str, findings: dict[str, Finding]) -> dict[str, Any]:
+    """Return which image each module of a package gets on each sort of device here, or why that cannot be said."""
+    from hatch_cuda_kernels.doctor.children import ask  # noqa: PLC0415
+
+    driver = findings["driver"].facts
+    capabilities = list(dict.fromkeys(device["capability"] for device in driver.get("devices", ())))
+    question = {"package": package, "capabilities": capabilities, "driver": driver.get("cuda", "0.0")}
+    (found,) = ask(("images", json.dumps(question)))
+    if not found.get("problem") and not capabilities:
+        fix = f"hatch-cuda-kernels explain KERNEL --package {package} --arch sm_90"
+        return {"images": [], "problem": "there is no device here to choose images for", "fix": fix}
+    return {"images": found.get("images", []), "problem": found.get("problem", ""), "fix": found.get("fix", "")}
+
+
+def _serves(images: dict[str, Any]) -> bool:
+    return not images["problem"] and all(image["origin"] for image in images["images"])
+
+
+def _show(findings: dict[str, Finding], variables: dict[str, str], verdicts: dict[str, Verdict]) -> None:
+    rows = [(name, finding.state, _line(finding)) for name, finding in findings.items()]
+    print(text_table(("here", "state", ""), rows))
+    for name, value in variables.items():
+        print(f"{name}={value}")
+    print()
+    lines = [(task, "yes" if verdict.works else "no", verdict.reason) for task, verdict in verdicts.items()]
+    print(text_table(("for", "works", ""), lines))
+    for fix in dict.fromkeys(verdict.fix for verdict in verdicts.values() if verdict.fix):
+        tasks = ", ".join(task for task, verdict in verdicts.items() if verdict.fix == fix)
+        print(f"  to fix {tasks}: {fix}")
+
+
+def _line(finding: Finding) -> str:
+    """Return a finding on one line: what is the matter, else the facts that have a value."""
+    if finding.problem:
+        return finding.problem
+    return ", ".join(filter(None, (_text(name, value) for name, value in finding.facts.items())))
+
+
+def _text(name: str, value: Any) -> str:  # noqa: ANN401 - whatever JSON holds
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {version}" for key, version in value.items())
+    if name == "devices":
+        return ", ".join(f"{device['ordinal']}: {device['name']} ({device['capability']})" for device in value)
+    if isinstance(value, list):
+        return " ".join(str(item["path"] if isinstance(item, dict) else item) for item in value)
+    if value == "":
+        return ""
+    return f"{name} {value:,}" if isinstance(value, int) and not isinstance(value, bool) else f"{name} {value}"
+
+
+def _show_images(package: str, images: dict[str, Any]) -> None:
+    print(f"\n{package}:")
+    rows = [
+        (image["module"], image["device"], image["origin"] or "none", image["arch"] or "", image["reason"])
+        for image in images["images"]
+    ]
+    if rows:
+        print(text_table(("module", "device", "origin", "arch", ""), rows))
+    if images["problem"]:
+        print(f"  {images['problem']}")
+    if images["fix"]:
+        print(f"  to fix: {images['fix']}")

@@ -1,0 +1,172 @@
+"""Looks at one thing each, in a process of its own: a damaged library or driver may end that, not the whole report.
+
+``python -c`` runs ``main`` with the probe's name and argument. It prints one line of JSON: facts, or what is the matter
+(``problem``), whether the thing is there at all (``missing``) and what to do (``fix``).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, ToolchainError
+
+__all__ = ["main"]
+
+_JIT_EXTRA: Final = 'python3 -m pip install "hatch-cuda-kernels[jit]"'
+_NO_DEVICE: Final = 100
+_MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
+
+
+def main(name: str, argument: str = "") -> None:
+    """Run a probe and print what it found."""
+    try:
+        found = _PROBES[name](argument)
+    except ToolchainError as error:
+        found = {"problem": error.message, "missing": "is not installed" in error.message, "fix": error.fix}
+    except Exception as error:  # noqa: BLE001 - whatever is broken here is what the report is for
+        text = str(error) if isinstance(error, HatchCudaKernelsError) else f"{type(error).__name__}: {error}"
+        found = {"problem": text, "missing": False, "fix": ""}
+    print(json.dumps(found))  # noqa: T201 - to the process that asked
+
+
+def _driver(_: str) -> dict[str, Any]:
+    """Ask the driver itself, without the bindings."""
+    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+    try:
+        library = ctypes.CDLL(name)
+    except OSError as error:
+        absent = "No such file" in str(error)
+        problem = f"no CUDA driver here: {name} is not found" if absent else f"{name} cannot be loaded: {error}"
+        fix = "install NVIDIA's driver; start a container with the host's, as docker run --gpus all does"
+        return {"problem": problem, "missing": absent, "fix": fix}
+    version = ctypes.c_int()
+    library.cuDriverGetVersion(ctypes.byref(version))
+    facts = {
+        "file": _mapped("libcuda.so"),
+        "release": _kernel_module(),
+        "cuda": f"{version.value // 1000}.{version.value % 1000 // 10}",
+        "devices": [],
+    }
+    status = library.cuInit(0)
+    if status != 0:
+        text = ctypes.c_char_p()
+        library.cuGetErrorName(status, ctypes.byref(text))
+        problem = f"cuInit failed with {(text.value or b'an unknown error').decode()} ({status})"
+        fix = "nvidia-smi says more; in a container, both driver and devices must be the host's"
+        return {**facts, "problem": problem, "missing": status == _NO_DEVICE, "fix": fix}
+    count = ctypes.c_int()
+    library.cuDeviceGetCount(ctypes.byref(count))
+    return {**facts, "devices": [_device(library, ordinal) for ordinal in range(count.value)]}
+
+
+def _device(library: ctypes.CDLL, ordinal: int) -> dict[str, Any]:
+    device, value = ctypes.c_int(), ctypes.c_int()
+    library.cuDeviceGet(ctypes.byref(device), ordinal)
+    name = ctypes.create_string_buffer(256)
+    library.cuDeviceGetName(name, len(name), device)
+    capability = []
+    for attribute in (_MAJOR, _MINOR):
+        library.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
+        capability.append(str(value.value))
+    return {"ordinal": ordinal, "name": name.value.decode(errors="replace"), "capability": ".".join(capability)}
+
+
+def _kernel_module() -> str:
+    """Return the version of the driver's kernel module, such as 580.159.03; empty where it does not say."""
+    try:
+        text = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    found = re.search(r"\b\d{3}\.\d+(?:\.\d+)?\b", text)
+    return found[0] if found else ""
+
+
+def _bindings(_: str) -> dict[str, Any]:
+    try:
+        from cuda.bindings import __version__, driver  # noqa: PLC0415 - may be what is broken
+    except ModuleNotFoundError as error:
+        fix = "python3 -m pip install cuda-bindings"
+        return {"problem": f"cuda-bindings is not installed ({error})", "missing": True, "fix": fix}
+    return {"version": __version__, "folder": str(Path(driver.__file__).parent)}
+
+
+def _nvrtc(_: str) -> dict[str, Any]:
+    from hatch_cuda_kernels.arch import SmArch  # noqa: PLC0415
+    from hatch_cuda_kernels.compiler.toolchain import load_toolchain, supported_numbers  # noqa: PLC0415
+
+    version = load_toolchain().nvrtc
+    archs = [str(SmArch(number // 10, number % 10)) for number in sorted(supported_numbers())]
+    return {"version": version, "file": _mapped("libnvrtc.so"), "archs": archs}
+
+
+def _headers(_: str) -> dict[str, Any]:
+    from hatch_cuda_kernels.compiler.cuda_wheels import bindings_major  # noqa: PLC0415
+    from hatch_cuda_kernels.compiler.parts import PARTS, find_parts  # noqa: PLC0415
+    from hatch_cuda_kernels.compiler.toolchain import header_folders  # noqa: PLC0415
+
+    major = bindings_major()
+    folders = [str(folder) for folder in header_folders(major)]
+    found = {part.name: part.version for part in find_parts(folders, major)}
+    facts: dict[str, Any] = {"versions": found, "folders": folders}
+    lacking = [name for name in PARTS if name not in found]
+    if lacking:
+        problem = f"toolkit headers are not installed: {', '.join(lacking)}"
+        return {**facts, "problem": problem, "missing": True, "fix": _JIT_EXTRA}
+    return facts
+
+
+def _nvjitlink(_: str) -> dict[str, Any]:
+    from hatch_cuda_kernels.compiler.cuda_wheels import library_version  # noqa: PLC0415
+    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # noqa: PLC0415
+
+    release = ".".join(map(str, nvjitlink_version()))
+    return {"version": library_version("nvJitLink") or release, "file": _mapped("libnvJitLink.so")}
+
+
+def _images(argument: str) -> dict[str, Any]:
+    """Say which image each module of a package would get, by the table, on devices given as capability and driver."""
+    from hatch_cuda_kernels.cli.output import open_any  # noqa: PLC0415
+
+    asked = json.loads(argument)
+    images = []
+    with open_any(asked["package"]) as store:
+        modules = store.contents()["modules"]
+        first = {module: next(iter(content["kernels"])) for module, content in modules.items()}
+        driver = tuple(map(int, asked["driver"].split(".")))
+        for capability in asked["capabilities"]:
+            arch = f"sm_{capability.replace('.', '')}"
+            for module, kernel in first.items():
+                answer = store.explain(kernel, module=module, arch=arch, driver=(driver[0], driver[1]))
+                images.append({"module": module, "device": capability, **_chosen(answer)})
+    return {"images": images}
+
+
+def _chosen(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - Explanation
+    chosen = answer.chosen
+    if chosen is None:
+        return {"origin": None, "arch": None, "kind": None, "reason": "; ".join(answer.fixes)}
+    return {"origin": chosen.origin, "arch": str(chosen.arch), "kind": chosen.kind, "reason": chosen.reason}
+
+
+def _mapped(name: str) -> str:
+    """Return the file of a library loaded into this process, as the kernel lists it; empty where it does not say."""
+    try:
+        lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.split(maxsplit=5)[5] for line in lines if f"/{name}" in line), "")
+
+
+_PROBES: Final = {
+    "driver": _driver,
+    "bindings": _bindings,
+    "nvrtc": _nvrtc,
+    "headers": _headers,
+    "nvjitlink": _nvjitlink,
+    "images": _images,
+}
