@@ -20,6 +20,7 @@ __all__ = ["main"]
 
 #: Command and its module, in the order the help lists them.
 _COMMANDS = {
+    "init": "init",
     "check": "check",
     "build": "build",
     "inspect": "inspect",
@@ -33,7 +34,10 @@ _COMMANDS = {
 }
 
 #: What a command may lack, and the extra that brings it.
-_EXTRAS = {"yaml": "build", "rich": "build", "jinja2": "report", "markupsafe": "report", "vl_convert": "report"}
+_EXTRAS = {
+    **dict.fromkeys(("hatchling", "packaging", "rich", "tomlkit", "yaml"), "build"),
+    **dict.fromkeys(("jinja2", "markupsafe", "vl_convert"), "report"),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
-        extra = _EXTRAS.get(error.name or "")
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
         if extra is None:
             raise
         print(f'{error.name} is missing: python3 -m pip install "hatch-cuda-kernels[{extra}]"', file=sys.stderr)

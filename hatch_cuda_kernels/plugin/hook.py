@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.plugin.layout import Layout
     from hatch_cuda_kernels.plugin.manifest import Manifest
 
-__all__ = ["CudaKernelsBuildHook"]
+__all__ = ["CudaKernelsBuildHook", "find_package"]
 
 #: Keys hatchling puts into every hook's table.
 _RESERVED: Final = {"dependencies", "enable-by-default", "require-runtime-dependencies", "require-runtime-features"}
@@ -174,21 +174,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         return self._layout().find(self._option("package"))
 
     def _layout(self) -> Layout:
-        from hatch_cuda_kernels.plugin.layout import Layout  # noqa: PLC0415
-
-        config = self._wheel_config()
-        try:
-            selected = [*config.packages] or [*config.only_include.values()]
-            sources, shipped_as = [*config.sources], config.get_distribution_path
-        except ValueError:  # hatchling finds no package by itself; the option may still name one
-            selected, sources, shipped_as = [], [], str
-        return Layout(
-            root=self._root,
-            project=self.metadata.name,
-            selected=[folder for path in selected if (folder := _posix(path))],
-            sources=[_posix(path) for path in sources],
-            shipped_as=lambda path: _posix(shipped_as(path.replace("/", os.sep))),
-        )
+        return _layout_of(self._root, self.metadata.name, self._wheel_config())
 
     def _wheel_config(self) -> Any:  # noqa: ANN401 - hatchling is untyped
         if self.target_name == "wheel":
@@ -200,6 +186,40 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
     def _abort(self, error: HatchCudaKernelsError) -> NoReturn:
         self.app.abort(f"cuda-kernels: {error}", code=2 if isinstance(error, InputError) else 1)
         raise SystemExit(1)
+
+
+def find_package(root: Path, package: str | None) -> tuple[str, str]:
+    """Return the folder, relative to the root, and the import name of the package that gets a project's store.
+
+    ``package`` is the hook's option. Raises InputError when there is none, or no way to tell which.
+    """
+    from hatchling.builders.wheel import WheelBuilder  # noqa: PLC0415 - no business of a build
+
+    builder = WheelBuilder(str(root))
+    try:
+        layout = _layout_of(root, builder.metadata.name, builder.config)
+    except (OSError, TypeError, ValueError) as error:
+        raise InputError(f"Hatch cannot read this project: {error}") from error
+    folder = layout.find(package)
+    return folder, layout.shipped_as(f"{folder}/").strip("/").replace("/", ".")
+
+
+def _layout_of(root: Path, project: str, config: Any) -> Layout:  # noqa: ANN401 - hatchling is untyped
+    """Return what the configuration of a wheel says about packages."""
+    from hatch_cuda_kernels.plugin.layout import Layout  # noqa: PLC0415
+
+    try:
+        selected = [*config.packages] or [*config.only_include.values()]
+        sources, shipped_as = [*config.sources], config.get_distribution_path
+    except ValueError:  # hatchling finds no package by itself; the option may still name one
+        selected, sources, shipped_as = [], [], str
+    return Layout(
+        root=root,
+        project=project,
+        selected=[folder for path in selected if (folder := _posix(path))],
+        sources=[_posix(path) for path in sources],
+        shipped_as=lambda path: _posix(shipped_as(path.replace("/", os.sep))),
+    )
 
 
 def _posix(path: str) -> str:

@@ -1,0 +1,43 @@
+"""``init``: set a project up for kernels, or make a new one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hatch_cuda_kernels.cli.output import add_json, print_json
+
+if TYPE_CHECKING:
+    import argparse
+
+_NEXT = """\
+next:
+  hatch-cuda-kernels check
+  python -m build --wheel"""
+
+
+def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
+    """Add the command."""
+    parser = commands.add_parser(name, help="set up the project here, or a new one in an empty folder")
+    parser.add_argument("--name", metavar="NAME", help="name of a new project (default: the folder's)")
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write what is missing and say what was written."""
+    from hatch_cuda_kernels.plugin.scaffold import scaffold  # noqa: PLC0415 - needs the build extra
+
+    done = scaffold(Path.cwd(), args.name)
+    if args.json:
+        print_json({name: list(value) for name, value in done._asdict().items()})
+        return 0
+    for what, names in (("created", done.created), ("kept", done.kept)):
+        for name in names:
+            print(f"{what} {name}")
+    for change in done.changed:
+        print(f"added to pyproject.toml: {change}")
+    for note in done.notes:
+        print(f"note: {note}")
+    print(_NEXT if done.created or done.changed else "nothing to do: this project is set up")
+    return 0

@@ -1,0 +1,123 @@
+"""The files of a new project, as text. ``NAME`` is the project's name, ``PACKAGE`` what Python imports."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["FIRST_KERNEL", "NEW_PROJECT", "TABLE"]
+
+TABLE: Final = "tool.hatch.build.targets.wheel.hooks.cuda-kernels"
+
+_MANIFEST: Final = """\
+# What hatch-cuda-kernels compiles while the wheel is built.
+schema: 1
+cuda: "13.0"  # the toolkit release that compiles; its PTX needs a driver for it, or a newer one
+# Real architectures give CUBINs. The virtual one gives PTX, which the driver compiles for any other device from 8.0 on.
+arches: [sm_80, sm_90, sm_120, compute_80]
+modules:
+  saxpy:
+    source: kernels/saxpy.cu
+"""
+
+_KERNEL: Final = """\
+// extern "C" makes the kernel's symbol plain saxpy. Such kernels are found without being listed in kernels.yaml.
+extern "C" __global__ void saxpy(float* y, const float* x, long long n, float a) {
+    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}
+"""
+
+_WRAPPER: Final = '''\
+"""A first kernel."""
+
+from hatch_cuda_kernels import open_store
+
+STORE = open_store("PACKAGE")  # reads nothing yet, so it may stand at module level
+
+
+def saxpy(a, x, y):
+    """Set y = a * x + y, for contiguous float32 arrays on the current device, and return y."""
+    n = y.shape[0]
+    STORE.get_kernel("saxpy")[(n + 255) // 256, 256](y, x, n, a)
+    return y
+'''
+
+_TEST: Final = '''\
+"""The first kernel is in the package for the devices it is built for, and right where there is a device."""
+
+import pytest
+
+from PACKAGE.saxpy import STORE, saxpy
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_90", "sm_120"])
+def test_saxpy_needs_no_compiler(arch):
+    assert STORE.find_image("saxpy", arch=arch, policy="prebuilt").origin == "prebuilt"
+
+
+def test_saxpy_on_a_device():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device")
+    x, y = torch.ones(1000, device="cuda"), torch.zeros(1000, device="cuda")
+    assert saxpy(2.0, x, y).sum().item() == 2000.0
+'''
+
+_PYPROJECT: Final = f"""\
+[build-system]
+requires = ["hatchling>=1.27", "hatch-cuda-kernels[build]"]
+build-backend = "hatchling.build"
+
+[project]
+name = "NAME"
+version = "0.1.0"
+readme = "README.md"
+requires-python = ">=3.11"
+dependencies = ["hatch-cuda-kernels"]
+
+[project.optional-dependencies]
+# For devices and template instances that are not in the wheel.
+jit = ["hatch-cuda-kernels[jit]"]
+test = ["pytest>=8"]
+
+# What to compile is in kernels.yaml. This line alone turns it on.
+[{TABLE}]
+"""
+
+_README: Final = """\
+# NAME
+
+CUDA kernels in a Python package, compiled while the wheel is built.
+
+```python
+import torch
+
+from PACKAGE.saxpy import saxpy
+
+x, y = torch.ones(1000, device="cuda"), torch.zeros(1000, device="cuda")
+saxpy(2.0, x, y)
+```
+
+`python -m build` makes the wheel. `python -m pip install --editable ".[jit,test]"` is for development: then
+`python -m pytest` runs the tests, and an edited kernel is compiled when it is used.
+"""
+
+_GITIGNORE: Final = """\
+__pycache__/
+.venv/
+dist/
+"""
+
+#: Path in the project (``FOLDER`` is the package's folder) and text.
+FIRST_KERNEL: Final = {
+    "kernels.yaml": _MANIFEST,
+    "kernels/saxpy.cu": _KERNEL,
+    "FOLDER/saxpy.py": _WRAPPER,
+    "tests/test_saxpy.py": _TEST,
+}
+NEW_PROJECT: Final = {
+    "pyproject.toml": _PYPROJECT,
+    "README.md": _README,
+    ".gitignore": _GITIGNORE,
+    "FOLDER/__init__.py": '"""CUDA kernels in a Python package."""\n',
+}
