@@ -228,7 +228,7 @@ REFUSED = {
         "pyproject.toml is laid out so that it cannot be changed safely; add ",
     ),
     "another name": (
-        {"pyproject.toml": HATCH, "p/__init__.py": ""}, ("--name", "q"), "--name is for a new project; this one is called",
+        {"pyproject.toml": HATCH, "p/__init__.py": ""}, ("--name", "q"), "--name is for a new project; "
     ),
     "a name nobody can import": ({}, ("--name", "7zip"), "Python cannot import a package '7zip'"),
     "a name that is none": ({}, ("--name", "my lib"), "'my lib' is no name of a project"),

@@ -139,7 +139,11 @@ CUDA_12 = {
         [tool.hatch.build.targets.wheel.hooks.cuda-kernels]
         """,
     "kernels.yaml": """
-        {schema: 1, cuda: "12.9", arches: [sm_70], modules: {a: {source: a.cu}}, supports: {devices: ["7.0", "7.5"]}}
+        schema: 1
+        cuda: "12.9"
+        arches: [sm_61, sm_70, compute_60]
+        modules: {a: {source: a.cu}}
+        supports: {devices: ["6.0", "6.1", "7.0", "7.5"], driver: "12.9"}
         """,
     "a.cu": 'extern "C" __global__ void a(int* y) { *y = 1; }\n',
     "old_gpus/__init__.py": "",
@@ -157,4 +161,19 @@ def test_pip_builds_with_cuda_12(plugin_wheel, tmp_path):
     wheel = tmp_path / "old_gpus-1.0-py3-none-any.whl"
     module = json.loads(run(sys.executable, "-m", "hatch_cuda_kernels", "inspect", wheel, "--json"))["modules"]["a"]
     assert module["toolchain"]["nvrtc"].startswith("12.9.")
-    assert [image["arch"] for image in module["images"]] == ["sm_70"]
+    assert [image["arch"] for image in module["images"]] == ["compute_60", "sm_61", "sm_70"]
+    explain = [
+        sys.executable,
+        "-m",
+        "hatch_cuda_kernels",
+        "explain",
+        "a",
+        "--package",
+        wheel,
+        "--json",
+        "--policy",
+        "prebuilt",
+    ]
+    for device, chosen in {"sm_61": "sm_61", "sm_72": "compute_60", "sm_75": "sm_70", "sm_90": "compute_60"}.items():
+        answer = json.loads(run(*explain, "--arch", device, "--driver", "13.0"))
+        assert answer["chosen"]["arch"] == chosen  # by the bindings of CUDA 13
