@@ -46,6 +46,7 @@ from hatch_cuda_kernels.plugin.build import build_store
 from hatch_cuda_kernels.plugin.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.plugin.manifest.keys import TABLES
 
+EXAMPLE = ROOT / "example_project"
 MANIFEST, HOOK, CLI, ENVIRONMENT, API, STORE = (
     DOCS / "reference" / f"{name}.md" for name in ("manifest", "hook", "cli", "environment", "api", "store")
 )
@@ -222,7 +223,7 @@ def keys_of(data):
         return {key for item in data for key in keys_of(item)}
     if not isinstance(data, dict):
         return set()
-    by_name = {"modules", "kernels", "resources", "matrix", "options"}
+    by_name = {"modules", "kernels", "resources", "matrix", "options", "environment", "versions"}
     below = [
         keys_of([*value.values()] if key in by_name and isinstance(value, dict) else value)
         for key, value in data.items()
@@ -230,11 +231,15 @@ def keys_of(data):
     return set(data).union(*below)
 
 
-@pytest.mark.parametrize("command", ["check", "build", "inspect", "explain", "verify", "report", "cache"])
-def test_cli_reference_names_every_json_field(command, capsys, example_store, make_project, tmp_path):
+@pytest.mark.parametrize(
+    "command", ["init", "check", "build", "inspect", "explain", "verify", "report", "cache", "promote", "doctor"]
+)
+def test_cli_reference_names_every_json_field(command, capsys, example_store, make_project, tmp_path, monkeypatch):
     """Every field that a command prints is named where the command is described."""
+    monkeypatch.chdir(tmp_path)
     manifest = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}") / "kernels.yaml"
     arguments = {
+        "init": ["--name", "mylib"],
         "check": [manifest],
         "build": [manifest, "--out", tmp_path / "out"],
         "inspect": [example_store],
@@ -242,7 +247,11 @@ def test_cli_reference_names_every_json_field(command, capsys, example_store, ma
         "report": [example_store, "--against", example_store],
         "verify": [example_store, "--skip", "assembly"],
         "cache": ["info"],
+        "promote": [EXAMPLE / "kernels.yaml", "--package", example_store],
+        "doctor": [],
     }
+    if command == "promote":
+        open_store(example_store).find_image("saxpy", arch="sm_75")
     assert cli.main([command, *map(str, arguments[command]), "--json"]) == 0
     printed = keys_of(json.loads(capsys.readouterr().out))
     resources = {"registers", "shared", "stack", "spill_stores", "spill_loads"}
@@ -359,7 +368,7 @@ def execute(script, folder):
     environment = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "HATCH_CUDA_KERNELS_CACHE_DIR": str(folder / "cache"),
-        "PYTHONPATH": str(folder / "site"),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(folder / "site"), os.environ.get("PYTHONPATH")])),
         "PIP_TARGET": str(folder / "site"),
         "PIP_UPGRADE": "1",
         "PIP_NO_DEPS": "1",

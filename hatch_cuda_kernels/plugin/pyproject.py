@@ -24,8 +24,7 @@ _BACKEND: Final = "hatchling.build"
 #: Python versions that this package does not run on.
 _TOO_OLD: Final = ("3.8", "3.9", "3.10")
 OTHER_SYSTEMS: Final = (
-    "with another build system, run `hatch-cuda-kernels build --out PACKAGE/_kernels` before it and ship that folder "
-    "as package data"
+    "with another build system, call hatch_cuda_kernels.build_kernels in its build (docs/howto/other-build-systems.md)"
 )
 
 
