@@ -178,7 +178,7 @@ def test_a_driver_that_does_not_start(capsys, tmp_path, monkeypatch, init, state
     assert f"({init})" in data["verdicts"]["load"]["reason"]
 
 
-def test_a_package_without_an_image_for_a_device(capsys, tmp_path, monkeypatch, example_store):
+def test_a_package_without_an_image_for_a_device(capsys, tmp_path, monkeypatch, example_store, fresh_cache):
     """Status 1 where a module would get no image here, with what to do."""
     source = DRIVER.replace("a == 75 ? 8 : 6", "a == 75 ? 7 : 5")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(compile_library(tmp_path / "driver" / "libcuda.so.1", source, INIT=0)))
