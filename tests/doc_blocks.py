@@ -141,7 +141,7 @@ def run_page(page, folder, *, gpu):
 def files_of(found):
     """Return the files that blocks are: by their titles, and a whole manifest without one."""
     files = {block.title: block.text for block in reversed(found) if block.title is not None}
-    manifests = [block.text for block in found if block.language == "yaml" and "modules:" in block.text]
+    manifests = [block.text for block in found if block.language == "yaml" and block.text.startswith("schema:")]
     return {"kernels.yaml": manifests[0]} | files if manifests else files
 
 

@@ -128,7 +128,9 @@ def _nvrtc_version() -> str:
         _, program = nvrtc.nvrtcCreateProgram(_PROBE, b"probe.cu", 0, [], [])
     except Exception as error:  # pathfinder and the bindings raise several types for a missing library
         raise missing_nvrtc(type(error).__name__) from error
-    nvrtc.nvrtcCompileProgram(program, 0, [])
+    # Without the option NVRTC looks for the driver, which may be broken; before 12.9 there is no such option.
+    if nvrtc.nvrtcCompileProgram(program, 1, [b"-no-cache"])[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        nvrtc.nvrtcCompileProgram(program, 0, [])
     ptx = b"\0" * nvrtc.nvrtcGetPTXSize(program)[1]
     nvrtc.nvrtcGetPTX(program, ptx)
     nvrtc.nvrtcDestroyProgram(program)
