@@ -162,7 +162,8 @@ OPTIONS = [
     ("jobs = true", "Option `jobs` for build hook `cuda-kernels` must be an integer"),
     ("jobs = 0", "Option `jobs` for build hook `cuda-kernels` must be 1 or more"),
     ("jobs = -2", "Option `jobs` for build hook `cuda-kernels` must be 1 or more"),
-    ('executor = "dask:tcp://host:8786"', "Option `executor` for build hook `cuda-kernels` must be `process`"),
+    ('executor = "mpi"', "Option `executor` for build hook `cuda-kernels` must be `process` or `dask:ADDRESS`"),
+    ('executor = "dask:"', "Option `executor` for build hook `cuda-kernels` must be `process` or `dask:ADDRESS`"),
     (
         'manifest = "../kernels.yaml"',
         "Option `manifest` for build hook `cuda-kernels` must name a file inside the project",

@@ -4,30 +4,40 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import closing
+from concurrent.futures import BrokenExecutor, CancelledError
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
 
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.compiler.toolchain import load_toolchain
-from hatch_cuda_kernels.errors import BuildError, CompileError
+from hatch_cuda_kernels.errors import BuildError, CompileError, ToolchainError
 from hatch_cuda_kernels.plugin.built import BuiltModule
+from hatch_cuda_kernels.plugin.executors import choose_executor, local_executor, open_executor
 from hatch_cuda_kernels.plugin.plan import ImageId, PlannedModule, job_images, make_plan
-from hatch_cuda_kernels.plugin.pool import compile_all
+from hatch_cuda_kernels.plugin.pool import compile_all, estimate_seconds
 from hatch_cuda_kernels.plugin.release import check_release
 from hatch_cuda_kernels.plugin.store_writer import check_replaceable, write_store
 from hatch_cuda_kernels.plugin.stubs import write_stubs
 from hatch_cuda_kernels.plugin.supports import find_gaps
+from hatch_cuda_kernels.plugin.task import WorkerMismatchError, needed_tools
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from concurrent.futures import Executor
     from pathlib import Path
 
     from hatch_cuda_kernels.cache import DiskCache
     from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.plugin.manifest import Manifest, Module
+    from hatch_cuda_kernels.plugin.pool import Outcomes
 
 __all__ = ["BuildReport", "Progress", "build_store", "find_fresh"]
+
+_OTHER_HEADERS: Final = "{job} was compiled with other toolkit headers than are here, of those that have no version"
+_OTHER_HEADERS_FIX: Final = "put the same files into the workers' toolkit folders, or into the project"
 
 
 class Progress(Protocol):
@@ -63,17 +73,23 @@ def build_store(
     manifest: Manifest,
     out: Path,
     *,
+    executor: Executor | str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
     editable: bool = False,
 ) -> BuildReport:
     """Compile what the disk cache does not hold and write the store to ``out``, which is replaced whole or not touched.
 
+    ``executor`` is one of ``concurrent.futures``, which is left open, or ``process`` or ``dask:ADDRESS``; None takes
+    what the environment says, else ``process``. ``workers`` bounds the processes on this machine only.
+
     Raises InputError when ``out`` is a folder but no store, ManifestError for unreadable sources, ToolchainError for a
-    missing or wrong NVRTC, BuildError with every failed compile of the run, or every gap in what the images must hold.
+    missing or wrong NVRTC here or in a worker, BuildError with every failed compile of the run, or every gap in what
+    the images must hold.
     """
     start = time.perf_counter()
     check_replaceable(out)
+    executor = executor or choose_executor()
     plan = make_plan(manifest)
     warnings = check_release(manifest)
     cache, toolchain = open_cache(), load_toolchain()
@@ -81,7 +97,8 @@ def build_store(
     entries = find_fresh(keys, cache)
     known = {image for image, key in keys.items() if key in entries}
     missing = [job for planned in plan for job in planned.jobs if not known.issuperset(job_images(job))]
-    compiled = _compile_missing(missing, manifest, cache, _Run(workers, progress, warnings))
+    run = _Run(executor, workers, progress, warnings, keys, _recorded(keys, entries))
+    compiled = _compile_missing(missing, manifest, cache, run) if missing else {}
     entries |= compiled
     modules = tuple(
         BuiltModule.of(planned, [entries[keys[image]] for image in planned.images], toolchain) for planned in plan
@@ -113,38 +130,70 @@ def find_fresh(keys: dict[ImageId, str], cache: DiskCache) -> dict[str, Entry]:
 class _Run:
     """How to compile, and where to say what happened meanwhile."""
 
+    executor: Executor | str
     workers: int | None
     progress: Progress | None
     warnings: list[str]
+    keys: dict[ImageId, str]
+    recorded: dict[str, float]
+    """Seconds that a module took for other architectures."""
+
+    def cost(self, job: CompileJob) -> float:
+        """Return how long a job will take, in seconds."""
+        return self.recorded.get(job.module) or estimate_seconds(job)
+
+    @contextmanager
+    def open(self, jobs: list[CompileJob]) -> Iterator[Outcomes]:
+        """Yield the outcomes of these jobs as they come; what still runs afterwards is ended."""
+        local = partial(local_executor, [self.cost(job) for job in jobs], self.workers)
+        warn = self.warnings.append
+        with (
+            open_executor(self.executor, needed_tools(jobs), local=local, warn=warn) as executor,
+            closing(compile_all(jobs, executor, cost=self.cost, warn=warn)) as outcomes,
+        ):
+            yield outcomes
+
+
+def _recorded(keys: dict[ImageId, str], entries: dict[str, Entry]) -> dict[str, float]:
+    """Return the longest compile of each module that the disk cache knows."""
+    recorded: dict[str, float] = {}
+    for image, key in keys.items():
+        if key in entries:
+            recorded[image.module] = max(recorded.get(image.module, 0.0), entries[key].seconds)
+    return recorded
 
 
 def _compile_missing(jobs: list[CompileJob], manifest: Manifest, cache: DiskCache, run: _Run) -> dict[str, Entry]:
     modules = {module.name: module for module in manifest.modules}
     entries: dict[str, Entry] = {}
     problems: list[str] = []
-    if run.progress is not None and jobs:
+    if run.progress is not None:
         run.progress.start(len(jobs))
     try:
-        with closing(compile_all(jobs, workers=run.workers, warn=run.warnings.append)) as outcomes:
+        with run.open(jobs) as outcomes:
             for job, outcome in outcomes:
+                if isinstance(outcome, ToolchainError):
+                    raise outcome  # the same for every other job
                 if isinstance(outcome, Exception):
                     problems += locate(outcome, modules[job.module])
                 else:
-                    entries |= _keep(job, outcome, cache)
+                    entries |= _keep(job, outcome, cache, run.keys)
                 if run.progress is not None:
                     run.progress.done(job, None if isinstance(outcome, Exception) else outcome.seconds)
     finally:
-        if run.progress is not None and jobs:
+        if run.progress is not None:
             run.progress.finish()
     if problems:
         raise BuildError(list(dict.fromkeys(problems)))
     return entries
 
 
-def _keep(job: CompileJob, compiled: Compiled, cache: DiskCache) -> dict[str, Entry]:
+def _keep(job: CompileJob, compiled: Compiled, cache: DiskCache, keys: dict[ImageId, str]) -> dict[str, Entry]:
     entries = {}
-    for kind in job.kinds:
-        entry = Entry.of(job, kind, compiled)
+    for image in job_images(job):
+        entry = Entry.of(job, image.kind, compiled)
+        if entry.key != keys[image]:
+            raise WorkerMismatchError(_OTHER_HEADERS.format(job=f"{job.module} for {job.arch}"), _OTHER_HEADERS_FIX)
         cache.put(entry)
         entries[entry.key] = entry
     return entries
@@ -152,6 +201,8 @@ def _keep(job: CompileJob, compiled: Compiled, cache: DiskCache) -> dict[str, En
 
 def locate(error: Exception, module: Module) -> list[str]:
     """Return the lines that report a failed job, at the manifest's own line where one name is to blame."""
+    if isinstance(error, BrokenExecutor | CancelledError):  # the same line for every job that it took along
+        return [f"the executor lost jobs: {type(error).__name__} {error}".strip()]
     if not isinstance(error, CompileError) or not error.bad_names:
         return [f"{module.where}: {error}"]
     written = {name.text: name.where for name in (*module.kernels, *module.instances)}

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.compiler.names import normalize_name
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, InputError
 from hatch_cuda_kernels.image import INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, ModuleIndex
+from hatch_cuda_kernels.plugin.staging import workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.plugin.built import BuiltModule
@@ -45,35 +45,37 @@ def write_store(out: Path, modules: Sequence[BuiltModule], *, root: Path, editab
     try:
         check_replaceable(out)
         out.parent.mkdir(parents=True, exist_ok=True)
-        staged = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-        try:
+        with workspace(out.parent, f".{out.name}.", rescue=partial(_restore, out)) as folder:
+            staged = folder / "new"
+            staged.mkdir()
             staged.chmod(0o755)
             _write_kernels(staged / KERNELS_FILE, modules)
             for built in modules:
                 _write_module(staged / built.planned.module.name, built, sources, editable)
             if editable is not None:
                 (staged / ".gitignore").write_text("*\n", encoding="utf-8")
-            _replace(staged, out)
-        finally:
-            shutil.rmtree(staged, ignore_errors=True)
+            _replace(staged, out, aside=folder / "old")
     except OSError as error:
         raise BuildError([f"cannot write the store {out}: {error}"]) from error
 
 
-def _replace(staged: Path, out: Path) -> None:
+def _replace(staged: Path, out: Path, *, aside: Path) -> None:
     """Put the staged folder in place. A folder cannot be renamed over another, so the old one steps aside first."""
     if not out.exists():
         staged.rename(out)
         return
-    aside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent)) / "old"
     out.rename(aside)
     try:
         staged.rename(out)
     except BaseException:
         aside.rename(out)
         raise
-    finally:
-        shutil.rmtree(aside.parent, ignore_errors=True)
+
+
+def _restore(out: Path, folder: Path) -> None:
+    """Put back the store of a process that was killed between the two renames."""
+    if (folder / "old").is_dir() and not out.exists():
+        (folder / "old").rename(out)
 
 
 class _Sources:
