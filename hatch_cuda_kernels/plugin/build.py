@@ -172,7 +172,7 @@ def _compile_missing(jobs: list[CompileJob], manifest: Manifest, cache: DiskCach
     try:
         with run.open(jobs) as outcomes:
             for job, outcome in outcomes:
-                if isinstance(outcome, ToolchainError):
+                if isinstance(outcome, ToolchainError | BrokenExecutor | CancelledError):
                     raise outcome  # the same for every other job
                 if isinstance(outcome, Exception):
                     problems += locate(outcome, modules[job.module])
@@ -180,6 +180,10 @@ def _compile_missing(jobs: list[CompileJob], manifest: Manifest, cache: DiskCach
                     entries |= _keep(job, outcome, cache, run.keys)
                 if run.progress is not None:
                     run.progress.done(job, None if isinstance(outcome, Exception) else outcome.seconds)
+    except (BrokenExecutor, CancelledError) as error:
+        problems.append(f"the executor stopped working: {type(error).__name__} {error}".rstrip())
+    except BuildError as error:
+        problems += error.problems
     finally:
         if run.progress is not None:
             run.progress.finish()
@@ -201,8 +205,6 @@ def _keep(job: CompileJob, compiled: Compiled, cache: DiskCache, keys: dict[Imag
 
 def locate(error: Exception, module: Module) -> list[str]:
     """Return the lines that report a failed job, at the manifest's own line where one name is to blame."""
-    if isinstance(error, BrokenExecutor | CancelledError):  # the same line for every job that it took along
-        return [f"the executor lost jobs: {type(error).__name__} {error}".strip()]
     if not isinstance(error, CompileError) or not error.bad_names:
         return [f"{module.where}: {error}"]
     written = {name.text: name.where for name in (*module.kernels, *module.instances)}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import time
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.errors import BuildError
@@ -17,8 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["dask_executor"]
 
 #: A cluster that grows with its work has no worker until it is asked for something, and takes a while to start one.
-_FIRST_WORKER_SECONDS: Final = 300.0
+_NO_WORKER_SECONDS: Final = 300.0
 _CONNECT_SECONDS: Final = 30.0
+_TICK_SECONDS: Final = 1.0
 
 
 @contextmanager
@@ -28,9 +32,11 @@ def dask_executor(address: str, needed: Tools, warn: Callable[[str], None]) -> I
     Raises BuildError when there is no scheduler or no worker, WorkerMismatchError when a worker has other tools.
     """
     client = _connect(address)
+    executor = client.get_executor(pure=False)
     try:
-        _check_workers(client, address, needed, warn)
-        yield client.get_executor(pure=False)
+        with _watched(client, address):
+            _check_workers(client, needed, warn)
+            yield executor
     finally:
         client.close()  # what runs for it, and nobody waits for any more, is cancelled
 
@@ -49,9 +55,9 @@ def _connect(address: str) -> Any:  # noqa: ANN401 - distributed is an extra
         raise BuildError([f"no Dask scheduler answers at {address}: {error}\n  to fix: {advice}"]) from error
 
 
-def _check_workers(client: Any, address: str, needed: Tools, warn: Callable[[str], None]) -> None:  # noqa: ANN401
+def _check_workers(client: Any, needed: Tools, warn: Callable[[str], None]) -> None:  # noqa: ANN401
     if not client.nthreads():
-        _wait_for_one(client, address)
+        client.submit(tools_here, pure=False).result()  # gets a cluster that grows with its work to start one
     found = client.run(tools_here, on_error="return")
     # One that was lost just now needs no check; one that comes later is checked by its first job.
     check_tools(
@@ -65,10 +71,31 @@ def _check_workers(client: Any, address: str, needed: Tools, warn: Callable[[str
         )
 
 
-def _wait_for_one(client: Any, address: str) -> None:  # noqa: ANN401
+@contextmanager
+def _watched(client: Any, address: str) -> Iterator[None]:  # noqa: ANN401
+    """Give up, by closing the client, when there has been no worker for a long time; Dask would wait for ever."""
+    given_up: list[str] = []
+    finished = Event()
+
+    def watch() -> None:
+        seen = time.monotonic()
+        while not finished.wait(_TICK_SECONDS):
+            with suppress(Exception):  # of several types, when the connection is lost; what waits is told of it anyhow
+                seen = time.monotonic() if client.nthreads() else seen
+            if time.monotonic() - seen > _NO_WORKER_SECONDS:
+                advice = f"start some, for example with 'dask worker {address} --nthreads 1 --nworkers 8'"
+                problem = f"the Dask scheduler at {address} had no worker for {_NO_WORKER_SECONDS:.0f} s"
+                given_up.append(f"{problem}\n  to fix: {advice}")
+                client.close()
+                return
+
+    thread = Thread(target=watch, daemon=True)
+    thread.start()
     try:
-        client.submit(tools_here, pure=False).result(timeout=_FIRST_WORKER_SECONDS)
-    except TimeoutError as error:
-        advice = f"start some, for example with 'dask worker {address} --nthreads 1 --nworkers 8'"
-        problem = f"the Dask scheduler at {address} had no worker for {_FIRST_WORKER_SECONDS:.0f} s"
-        raise BuildError([f"{problem}\n  to fix: {advice}"]) from error
+        yield
+    except CancelledError as error:  # every future, when the client is closed or its connection lost
+        lost = f"the connection to the Dask scheduler at {address} was lost; what was compiled is kept, build again"
+        raise BuildError(given_up or [lost]) from error
+    finally:
+        finished.set()
+        thread.join()
