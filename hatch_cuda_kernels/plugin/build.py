@@ -18,7 +18,7 @@ from hatch_cuda_kernels.plugin.executors import choose_executor, local_executor,
 from hatch_cuda_kernels.plugin.plan import ImageId, PlannedModule, job_images, make_plan
 from hatch_cuda_kernels.plugin.pool import compile_all, estimate_seconds
 from hatch_cuda_kernels.plugin.release import check_release
-from hatch_cuda_kernels.plugin.store_writer import check_replaceable, write_store
+from hatch_cuda_kernels.plugin.store_writer import check_replaceable, clear_leftovers, write_store
 from hatch_cuda_kernels.plugin.stubs import write_stubs
 from hatch_cuda_kernels.plugin.supports import find_gaps
 from hatch_cuda_kernels.plugin.task import WorkerMismatchError, needed_tools
@@ -88,6 +88,7 @@ def build_store(
     the images must hold.
     """
     start = time.perf_counter()
+    clear_leftovers(out)
     check_replaceable(out)
     executor = executor or choose_executor()
     plan = make_plan(manifest)

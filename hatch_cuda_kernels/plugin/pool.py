@@ -91,7 +91,7 @@ def _submit(executor: Executor, task: Task) -> Future[Compiled]:
         return executor.submit(compile_task, task)
     except RuntimeError as error:  # an executor that broke, or was shut down, meanwhile
         future: Future[Compiled] = Future()
-        future.set_exception(error)
+        future.set_exception(BrokenExecutor(str(error)))
         return future
 
 

@@ -15,34 +15,25 @@ from hatch_cuda_kernels.cache.locks import held
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["workspace"]
+__all__ = ["sweep", "workspace"]
 
 _LOCK: Final = "lock"
 _LOCK_SECONDS: Final = 2.0
 
 
 @contextmanager
-def workspace(parent: Path, prefix: str, *, rescue: Callable[[Path], None] = lambda _: None) -> Iterator[Path]:
+def workspace(parent: Path, prefix: str) -> Iterator[Path]:
     """Yield a new folder in ``parent``, which is removed at the end, and remove those that dead processes left.
 
-    A living process holds a lock in its folder; the system releases it however the process ends. What a dead one left
-    is given to ``rescue`` before.
+    A living process holds a lock in its folder; the system releases it however the process ends.
     """
-    _sweep(parent, prefix, rescue)
+    sweep(parent, prefix)
     with ExitStack() as stack:
         yield _claim(parent, prefix, stack)
 
 
-def _claim(parent: Path, prefix: str, stack: ExitStack) -> Path:
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        stack.enter_context(held(folder / _LOCK, _LOCK_SECONDS))
-        if folder.is_dir():  # else another process took it for a dead one's, before it was locked
-            return folder
-
-
-def _sweep(parent: Path, prefix: str, rescue: Callable[[Path], None]) -> None:
+def sweep(parent: Path, prefix: str, *, rescue: Callable[[Path], None] = lambda _: None) -> None:
+    """Remove the folders of that prefix that dead processes left, each after it was given to ``rescue``."""
     for folder in parent.glob(f"{escape(prefix)}*"):
         if not _is_ours(folder) or not (folder / _LOCK).is_file():
             continue
@@ -52,6 +43,15 @@ def _sweep(parent: Path, prefix: str, rescue: Callable[[Path], None]) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
         if dead:  # Windows keeps the lock's file until it is released
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _claim(parent: Path, prefix: str, stack: ExitStack) -> Path:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        stack.enter_context(held(folder / _LOCK, _LOCK_SECONDS))
+        if folder.is_dir():  # else another process took it for a dead one's, before it was locked
+            return folder
 
 
 def _is_ours(folder: Path) -> bool:

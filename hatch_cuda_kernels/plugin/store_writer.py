@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from hatch_cuda_kernels.compiler.names import normalize_name
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, InputError
 from hatch_cuda_kernels.image import INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, ModuleIndex
-from hatch_cuda_kernels.plugin.staging import workspace
+from hatch_cuda_kernels.plugin.staging import sweep, workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.plugin.built import BuiltModule
 
-__all__ = ["check_replaceable", "write_store"]
+__all__ = ["check_replaceable", "clear_leftovers", "write_store"]
 
 
 def check_replaceable(folder: Path) -> None:
@@ -35,6 +36,12 @@ def check_replaceable(folder: Path) -> None:
         )
 
 
+def clear_leftovers(out: Path) -> None:
+    """Remove what builds into ``out`` left that were killed, and put the store back that one had moved aside."""
+    with contextlib.suppress(OSError):  # then the build itself will say what is wrong there
+        sweep(out.parent, _prefix(out), rescue=partial(_restore, out))
+
+
 def write_store(out: Path, modules: Sequence[BuiltModule], *, root: Path, editable: dict[str, str] | None) -> None:
     """Replace the folder ``out`` with a store of these modules, or leave it as it was.
 
@@ -45,7 +52,7 @@ def write_store(out: Path, modules: Sequence[BuiltModule], *, root: Path, editab
     try:
         check_replaceable(out)
         out.parent.mkdir(parents=True, exist_ok=True)
-        with workspace(out.parent, f".{out.name}.", rescue=partial(_restore, out)) as folder:
+        with workspace(out.parent, _prefix(out)) as folder:
             staged = folder / "new"
             staged.mkdir()
             staged.chmod(0o755)
@@ -70,6 +77,10 @@ def _replace(staged: Path, out: Path, *, aside: Path) -> None:
     except BaseException:
         aside.rename(out)
         raise
+
+
+def _prefix(out: Path) -> str:
+    return f".{out.name}."
 
 
 def _restore(out: Path, folder: Path) -> None:
