@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import BrokenExecutor, CancelledError
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
@@ -24,15 +24,14 @@ from hatch_cuda_kernels.plugin.supports import find_gaps
 from hatch_cuda_kernels.plugin.task import WorkerMismatchError, needed_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from concurrent.futures import Executor
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from hatch_cuda_kernels.cache import DiskCache
     from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.plugin.manifest import Manifest, Module
-    from hatch_cuda_kernels.plugin.pool import Outcomes
 
 __all__ = ["BuildReport", "Progress", "build_store", "find_fresh"]
 
@@ -143,16 +142,10 @@ class _Run:
         """Return how long a job will take, in seconds."""
         return self.recorded.get(job.module) or estimate_seconds(job)
 
-    @contextmanager
-    def open(self, jobs: list[CompileJob]) -> Iterator[Outcomes]:
-        """Yield the outcomes of these jobs as they come; what still runs afterwards is ended."""
+    def open(self, jobs: list[CompileJob]) -> AbstractContextManager[Executor]:
+        """Open the executor for these jobs; what still runs on it afterwards is ended."""
         local = partial(local_executor, [self.cost(job) for job in jobs], self.workers)
-        warn = self.warnings.append
-        with (
-            open_executor(self.executor, needed_tools(jobs), local=local, warn=warn) as executor,
-            closing(compile_all(jobs, executor, cost=self.cost, warn=warn)) as outcomes,
-        ):
-            yield outcomes
+        return open_executor(self.executor, needed_tools(jobs), local=local, warn=self.warnings.append)
 
 
 def _recorded(keys: dict[ImageId, str], entries: dict[str, Entry]) -> dict[str, float]:
@@ -171,7 +164,10 @@ def _compile_missing(jobs: list[CompileJob], manifest: Manifest, cache: DiskCach
     if run.progress is not None:
         run.progress.start(len(jobs))
     try:
-        with run.open(jobs) as outcomes:
+        with (
+            run.open(jobs) as executor,
+            closing(compile_all(jobs, executor, cost=run.cost, warn=run.warnings.append)) as outcomes,
+        ):
             for job, outcome in outcomes:
                 if isinstance(outcome, ToolchainError | BrokenExecutor | CancelledError):
                     raise outcome  # the same for every other job
