@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -78,7 +79,7 @@ def test_processes_and_threads_give_the_same_store(make_project, tmp_path, monke
     root = make_project(TWO, **{"b.cu": B})
     build(root, tmp_path / "one", workers=1)
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / "another-cache"))
-    monkeypatch.setattr("hatch_cuda_kernels.plugin.pool._WORTH_A_PROCESS", 0.0)
+    monkeypatch.setattr("hatch_cuda_kernels.plugin.executors._WORTH_A_PROCESS", 0.0)
     monkeypatch.setattr("hatch_cuda_kernels.compiler.nvrtc.compile", None)  # nothing can be compiled here any more
     report = build(root, tmp_path / "two", workers=2)
     assert len(report.compiled) == 6
@@ -171,7 +172,8 @@ def test_a_failing_job_does_not_stop_the_others(make_project):
         "{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}, c: {source: c.cu}}}", **{"c.cu": "broken"}
     )
     jobs = [planned.jobs[0] for planned in make_plan(load_manifest(root / "kernels.yaml"))]
-    outcomes = {job.module: outcome for job, outcome in compile_all(jobs, workers=1)}
+    with ThreadPoolExecutor(1) as executor:
+        outcomes = {job.module: outcome for job, outcome in compile_all(jobs, executor)}
     assert isinstance(outcomes["c"], Exception)
     assert outcomes["a"].images["cubin"]
 

@@ -211,3 +211,16 @@ def test_module_and_console_script_are_the_same_program():
     version = subprocess.run([sys.executable, "-m", "hatch_cuda_kernels", "--version"], capture_output=True, text=True)
     assert version.stdout.startswith("hatch-cuda-kernels ")
     assert subprocess.run([sys.executable, "-m", "hatch_cuda_kernels"], capture_output=True).returncode == 2
+
+
+def test_the_executor_flag_comes_before_the_environment(make_project, monkeypatch, capsys):
+    """A flag wins over the variable; a wrong one is a usage error."""
+    root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_EXECUTOR", "dask:tcp://127.0.0.1:9")
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(root / "cache"))
+    assert main(["build", "--executor", "process"]) == 0
+    with pytest.raises(SystemExit) as caught:
+        main(["build", "--executor", "mpi"])
+    assert caught.value.code == 2
+    assert "'mpi' is neither 'process' nor 'dask:ADDRESS'" in capsys.readouterr().err

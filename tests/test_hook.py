@@ -96,6 +96,40 @@ def test_dependencies_for_cuda_12(project):
     ]
 
 
+@pytest.mark.parametrize(
+    ("option", "variable", "asks"),
+    [("", "", False), ("dask:x", "", True), ("", "dask:x", True), ("dask:x", "process", False)],
+)
+def test_an_isolated_build_gets_dask_when_it_is_asked_for(project, monkeypatch, option, variable, asks):
+    """The environment comes before the option, and what it asks for is installed; it is the extra's requirement."""
+    import tomllib
+
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_EXECUTOR", variable)
+    builder = WheelBuilder(str(project(options=f'executor = "{option}"' if option else "")))
+    hook = builder.get_build_hooks(str(builder.root))["cuda-kernels"]
+    ours = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
+    (_, requirement) = ours["project"]["optional-dependencies"]["dask"]
+    assert (requirement in hook.dependencies()) == asks
+    assert hook.dependencies()[-1].startswith("distributed") == asks
+
+
+def test_a_wrong_variable_stops_the_build_with_status_2(project, monkeypatch, capsys):
+    """The variable is checked like the option."""
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_EXECUTOR", "mpi")
+    with pytest.raises(SystemExit) as caught:
+        build(WheelBuilder, project())
+    assert caught.value.code == 2
+    assert "HATCH_CUDA_KERNELS_EXECUTOR='mpi' is neither 'process' nor 'dask:ADDRESS'" in capsys.readouterr().err
+
+
+def test_what_a_killed_editable_build_left_is_not_packed(project):
+    """A folder that was to become the store in the source tree never gets into a wheel."""
+    root = project()
+    (root / "my_project" / "._kernels.abc" / "new").mkdir(parents=True)
+    (root / "my_project" / "._kernels.abc" / "new" / "kernels.tsv").touch()
+    assert names(build(WheelBuilder, root)) == {"my_project/__init__.py", *STORE}
+
+
 def test_editable_store_lies_in_the_tree_and_never_in_a_wheel(project):
     """An editable build writes where the import finds it; a later wheel does not pick up what lies there."""
     root = project()
@@ -162,7 +196,8 @@ OPTIONS = [
     ("jobs = true", "Option `jobs` for build hook `cuda-kernels` must be an integer"),
     ("jobs = 0", "Option `jobs` for build hook `cuda-kernels` must be 1 or more"),
     ("jobs = -2", "Option `jobs` for build hook `cuda-kernels` must be 1 or more"),
-    ('executor = "dask:tcp://host:8786"', "Option `executor` for build hook `cuda-kernels` must be `process`"),
+    ('executor = "mpi"', "Option `executor` for build hook `cuda-kernels` must be `process` or `dask:ADDRESS`"),
+    ('executor = "dask:"', "Option `executor` for build hook `cuda-kernels` must be `process` or `dask:ADDRESS`"),
     (
         'manifest = "../kernels.yaml"',
         "Option `manifest` for build hook `cuda-kernels` must name a file inside the project",

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,11 @@ import pytest
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.plugin import worker
 from hatch_cuda_kernels.plugin.build import build_store
+from hatch_cuda_kernels.plugin.executors import open_executor
 from hatch_cuda_kernels.plugin.manifest import load_manifest
 from hatch_cuda_kernels.plugin.plan import make_plan
 from hatch_cuda_kernels.plugin.pool import compile_all
+from hatch_cuda_kernels.plugin.worker import WorkerExecutor
 
 #: NVRTC's front end takes a minute for this.
 ENDLESS = """
@@ -29,10 +32,10 @@ extern "C" __global__ void endless(int* y) { *y = Tree<16, 0>::value; }
 #: What a user's script looks like that knows nothing of multiprocessing's rules.
 SCRIPT = """
 from pathlib import Path
-from hatch_cuda_kernels.plugin import pool
+from hatch_cuda_kernels.plugin import executors
 from hatch_cuda_kernels.plugin.build import build_store
 from hatch_cuda_kernels.plugin.manifest import load_manifest
-pool._WORTH_A_PROCESS = 0.0
+executors._WORTH_A_PROCESS = 0.0
 report = build_store(load_manifest("kernels.yaml"), Path("out"), workers=2)
 print(len(report.compiled), "compiled")
 """
@@ -41,7 +44,7 @@ print(len(report.compiled), "compiled")
 @pytest.fixture
 def in_workers(monkeypatch):
     """Send even the smallest jobs to worker processes."""
-    monkeypatch.setattr("hatch_cuda_kernels.plugin.pool._WORTH_A_PROCESS", 0.0)
+    monkeypatch.setattr("hatch_cuda_kernels.plugin.executors._WORTH_A_PROCESS", 0.0)
 
 
 @pytest.fixture
@@ -75,6 +78,20 @@ def kernel(name, body=""):
     return f'extern "C" __global__ void {name}() {{{body}}}\n'
 
 
+@contextlib.contextmanager
+def outcomes_of(jobs, workers, **options):
+    """Yield the outcomes of jobs as they come, from worker processes, or from this one for a single worker."""
+    executor = WorkerExecutor(workers) if workers > 1 else ThreadPoolExecutor(1)
+    with open_executor("process", {}, local=lambda: executor, warn=None) as opened:
+        yield compile_all(jobs, opened, **options)
+
+
+def compiled(jobs, workers, **options):
+    """Return the outcome of each module's one job, in the order they came."""
+    with outcomes_of(jobs, workers, **options) as outcomes:
+        return {job.module: outcome for job, outcome in outcomes}
+
+
 def wait_until(true, seconds=20.0):
     """Wait for a condition and say whether it came."""
     end = time.monotonic() + seconds
@@ -103,12 +120,12 @@ def runs(pid):
         return False
 
 
-def test_workers_compile_what_this_process_would(make_jobs, in_workers, processes, monkeypatch):
+def test_workers_compile_what_this_process_would(make_jobs, processes, monkeypatch):
     """Jobs that are worth it are compiled in other processes, to the same bytes."""
     jobs = make_jobs(a=kernel("a"), b=kernel("b"), c=kernel("c"))
-    here = {job.module: outcome.images for job, outcome in compile_all(jobs, workers=1)}
+    here = {module: outcome.images for module, outcome in compiled(jobs, 1).items()}
     monkeypatch.setattr("hatch_cuda_kernels.compiler.nvrtc.compile", None)  # nothing can be compiled here any more
-    there = {job.module: outcome.images for job, outcome in compile_all(jobs, workers=2)}
+    there = {module: outcome.images for module, outcome in compiled(jobs, 2).items()}
     assert there == here
     assert 1 <= len({process.pid for process in processes}) <= 2
     assert not any(runs(process.pid) for process in processes)
@@ -121,13 +138,13 @@ def test_jobs_start_longest_first(make_jobs):
         long=kernel("long_") + "// a comment\n" * 20_000,
         heavy="#include <cooperative_groups.h>\n" + kernel("heavy"),
     )
-    assert [job.module for job, _ in compile_all(jobs, workers=1)] == ["heavy", "long", "small"]
+    assert list(compiled(jobs, 1)) == ["heavy", "long", "small"]
 
 
-def test_a_compile_error_does_not_cost_the_worker(make_jobs, in_workers, processes):
+def test_a_compile_error_does_not_cost_the_worker(make_jobs, processes):
     """An error travels back with its log, and the same process goes on to the next job."""
     jobs = make_jobs(a="broken", b=kernel("b"), c=kernel("c"), d="broken too")
-    outcomes = {job.module: outcome for job, outcome in compile_all(jobs, workers=2)}
+    outcomes = compiled(jobs, 2)
     assert "a.cu(1): error" in outcomes["a"].log
     assert isinstance(outcomes["d"], CompileError)
     assert outcomes["b"].images["cubin"]
@@ -138,36 +155,37 @@ def test_a_compile_error_does_not_cost_the_worker(make_jobs, in_workers, process
 @pytest.fixture
 def killer(monkeypatch):
     """Return a function that makes the workers of one module's job die while they compile it, so many times."""
-    compile_in_worker = worker._Worker.compile
+    call_in_worker = worker._Worker.call
     left = {}
 
-    def die(self, job):
-        if left.get(job.module, 0) > 0:
-            left[job.module] -= 1
+    def die(self, call):
+        _, (task,), _ = call
+        if left.get(task._job.module, 0) > 0:
+            left[task._job.module] -= 1
             self.process.kill()
-        return compile_in_worker(self, job)
+        return call_in_worker(self, call)
 
-    monkeypatch.setattr(worker._Worker, "compile", die)
+    monkeypatch.setattr(worker._Worker, "call", die)
     return left.update
 
 
-def test_the_job_of_a_dead_worker_is_compiled_again(make_jobs, in_workers, killer):
+def test_the_job_of_a_dead_worker_is_compiled_again(make_jobs, killer):
     """A killed worker costs no image: its job, and no other, is compiled again, and the build is told once."""
     jobs = make_jobs(a=kernel("a"), b=kernel("b"), c=kernel("c"))
     killer(b=1)
     warnings = []
-    outcomes = {job.module: outcome for job, outcome in compile_all(jobs, workers=2, warn=warnings.append)}
+    outcomes = compiled(jobs, 2, warn=warnings.append)
     assert all(outcome.images["cubin"] for outcome in outcomes.values())
     assert len(outcomes) == 3
     assert len(warnings) == 1
     assert warnings[0].endswith("compiling again, one at a time: b for sm_90")
 
 
-def test_a_job_that_kills_its_worker_twice_is_blamed_alone(make_jobs, in_workers, killer):
+def test_a_job_that_kills_its_worker_twice_is_blamed_alone(make_jobs, killer):
     """What dies again is an error of that job; the others keep their images."""
     jobs = make_jobs(a=kernel("a"), b=kernel("b"), c=kernel("c"))
     killer(b=2)
-    outcomes = {job.module: outcome for job, outcome in compile_all(jobs, workers=2)}
+    outcomes = compiled(jobs, 2)
     assert "module 'b' for sm_90: the worker process died twice" in str(outcomes["b"])
     assert outcomes["a"].images["cubin"]
     assert outcomes["c"].images["cubin"]
@@ -182,11 +200,10 @@ def test_a_build_survives_a_dead_worker_and_says_so(make_project, in_workers, ki
     assert len(report.compiled) == 2
 
 
-def test_closing_the_generator_kills_the_workers(make_jobs, in_workers, processes):
+def test_leaving_kills_the_workers(make_jobs, processes):
     """Who stops listening does not wait for compiles that nobody will see."""
-    outcomes = compile_all(make_jobs(quick=kernel("quick"), endless=ENDLESS), workers=2)
-    assert next(outcomes)[0].module == "quick"
-    outcomes.close()
+    with outcomes_of(make_jobs(quick=kernel("quick"), endless=ENDLESS), 2) as outcomes:
+        assert next(outcomes)[0].module == "quick"
     assert processes
     assert not any(runs(process.pid) for process in processes)
 

@@ -91,6 +91,14 @@ def test_wheel_from_the_tree_elsewhere_is_byte_identical(wheel, tmp_path):
     assert (tmp_path / "dist" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
+def test_a_second_isolated_build_compiles_nothing(isolated, plugin_wheel, wheel, tmp_path):
+    """Builds in fresh environments share the disk cache."""
+    root = copy_example(tmp_path / "again" / "example_project")
+    command = [sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path / "dist", root]
+    assert "0 compiled, 20 from the cache" in run(*command, PIP_FIND_LINKS=str(plugin_wheel))
+    assert (tmp_path / "dist" / wheel.name).read_bytes() == wheel.read_bytes()
+
+
 @pytest.fixture(scope="module")
 def editable(plugin_wheel, tmp_path_factory):
     """Return an editable install's project and the Python it was installed into, as a user would."""

@@ -19,7 +19,13 @@ def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names
     parser = commands.add_parser(name, help="compile into a folder")
     parser.add_argument("manifest", nargs="?", default="kernels.yaml", metavar="MANIFEST")
     parser.add_argument("--out", type=Path, metavar="DIR", help=f"store folder (default: {STORE_FOLDER} here)")
-    parser.add_argument("--jobs", type=_positive, metavar="N", help="most compiles at a time (default: all cores)")
+    parser.add_argument("--jobs", type=_positive, metavar="N", help="most compiles at a time here (default: all cores)")
+    parser.add_argument(
+        "--executor",
+        type=_executor,
+        metavar="process|dask:ADDRESS",
+        help="where compiles run (default: HATCH_CUDA_KERNELS_EXECUTOR, else process)",
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -27,13 +33,15 @@ def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names
 def run(args: argparse.Namespace) -> int:
     """Build the store and print what it holds."""
     from hatch_cuda_kernels.plugin.build import build_store  # noqa: PLC0415 - loads NVRTC
+    from hatch_cuda_kernels.plugin.executors import choose_executor  # noqa: PLC0415
     from hatch_cuda_kernels.plugin.manifest import load_manifest  # noqa: PLC0415 - needs yaml
     from hatch_cuda_kernels.plugin.native import native_archs  # noqa: PLC0415
     from hatch_cuda_kernels.plugin.progress import open_progress, render_report  # noqa: PLC0415
 
     manifest = load_manifest(args.manifest, native=native_archs)
     out = (args.out or Path(STORE_FOLDER)).absolute()
-    report = build_store(manifest, out, workers=args.jobs, progress=open_progress())
+    executor = choose_executor(flag=args.executor)
+    report = build_store(manifest, out, executor=executor, workers=args.jobs, progress=open_progress())
     for warning in report.warnings:
         print(warning, file=sys.stderr)
     if args.json:
@@ -63,3 +71,11 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(text)
+
+
+def _executor(text: str) -> str:
+    from hatch_cuda_kernels.plugin.executors import is_executor  # noqa: PLC0415
+
+    if not is_executor(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither 'process' nor 'dask:ADDRESS'")
+    return text

@@ -89,7 +89,7 @@ def _toolchain() -> Toolchain | None:
 def _fresh(plan: tuple[PlannedModule, ...], toolchain: Toolchain | None) -> dict[ImageId, Entry]:
     """Return the planned images that the disk cache holds."""
     from hatch_cuda_kernels.cache import open_cache  # noqa: PLC0415
-    from hatch_cuda_kernels.plugin.build import find_fresh, planned_keys  # noqa: PLC0415
+    from hatch_cuda_kernels.plugin.compile_plan import find_fresh, planned_keys  # noqa: PLC0415
 
     keys = {} if toolchain is None else planned_keys(plan, toolchain)
     entries = find_fresh(keys, open_cache()) if keys else {}

@@ -54,6 +54,11 @@ class LinkJob:
         return self.front.module
 
     @property
+    def uses_toolkit_headers(self) -> bool:
+        """Whether the toolkit's headers can have a part in the image."""
+        return self.front.uses_toolkit_headers
+
+    @property
     def input_kind(self) -> Kind:
         """What nvJitLink starts from."""
         return "ltoir" if self.front.options.lto else "ptx"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import tempfile
 from contextlib import ExitStack
@@ -33,12 +34,17 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     def dependencies(self) -> list[str]:
         """Return the packages of the toolkit release that the manifest asks for."""
+        from hatch_cuda_kernels.plugin.executors import DASK_REQUIREMENT, uses_dask  # noqa: PLC0415
         from hatch_cuda_kernels.plugin.release import needs_nvjitlink, release_requirements  # noqa: PLC0415
 
         if self.target_name != "wheel":
             return []
         manifest = self._manifest()
-        return release_requirements(manifest.release, nvjitlink=needs_nvjitlink(manifest))
+        needed = release_requirements(manifest.release, nvjitlink=needs_nvjitlink(manifest))
+        try:
+            return [*needed, DASK_REQUIREMENT] if uses_dask(self._executor()) else needed
+        except InputError as error:
+            self._abort(error)
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build the store: for a wheel into a temporary folder, for an editable install where the import finds it."""
@@ -73,10 +79,15 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     @cached_property
     def _scratch_folders(self) -> ExitStack:
-        return ExitStack()
+        folders = ExitStack()
+        atexit.register(folders.close)  # for Ctrl-C, and for other hooks that fail before this one's finalize
+        return folders
 
     def _scratch(self) -> Path:
-        return Path(self._scratch_folders.enter_context(tempfile.TemporaryDirectory(prefix="hatch-cuda-kernels-")))
+        from hatch_cuda_kernels.plugin.staging import workspace  # noqa: PLC0415
+
+        folder = workspace(Path(tempfile.gettempdir()), "hatch-cuda-kernels-")
+        return self._scratch_folders.enter_context(folder)
 
     def _build(self, version: str, build_data: dict[str, Any]) -> None:
         from hatch_cuda_kernels.plugin.build import build_store  # noqa: PLC0415 - loads NVRTC's bindings
@@ -88,7 +99,14 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         if not editable:
             self._exclude(store)
         out = self._root / store if editable else self._scratch() / STORE_FOLDER
-        report = build_store(manifest, out, workers=self._option("jobs"), progress=open_progress(), editable=editable)
+        report = build_store(
+            manifest,
+            out,
+            executor=self._executor(),
+            workers=self._option("jobs"),
+            progress=open_progress(),
+            editable=editable,
+        )
         self._show(report)
         if not editable:
             if build_data["pure_python"] and not build_data["infer_tag"]:
@@ -118,7 +136,8 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         check_replaceable(self._root / store)
         config = self.build_config
         patterns = config.target_config.get("exclude", config.build_config.get("exclude", []))
-        config.target_config["exclude"] = [*patterns, f"/{store}/"]
+        unfinished = f"/{store.removesuffix(STORE_FOLDER)}.{STORE_FOLDER}.*/"  # of an editable install that was killed
+        config.target_config["exclude"] = [*patterns, f"/{store}/", unfinished]
 
     def _show(self, report: BuildReport) -> None:
         from hatch_cuda_kernels.plugin.progress import render_report  # noqa: PLC0415
@@ -147,6 +166,8 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         return path
 
     def _check_options(self) -> None:
+        from hatch_cuda_kernels.plugin.executors import is_executor  # noqa: PLC0415
+
         for name, value in self.config.items():
             if name in _RESERVED:
                 continue
@@ -157,13 +178,18 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
                 raise InputError(f"Option `{name}` for build hook `{self.PLUGIN_NAME}` must be {kind}")
         if self._option("jobs") is not None and self._option("jobs") < 1:
             raise InputError(f"Option `jobs` for build hook `{self.PLUGIN_NAME}` must be 1 or more")
-        if self._option("executor") not in {None, "process"}:
+        if not is_executor(self.config.get("executor", "process")):
             raise InputError(
-                f"Option `executor` for build hook `{self.PLUGIN_NAME}` must be `process`: there is no other one yet"
+                f"Option `executor` for build hook `{self.PLUGIN_NAME}` must be `process` or `dask:ADDRESS`"
             )
 
     def _option(self, name: str) -> Any:  # noqa: ANN401 - checked by _check_options
         return self.config.get(name)
+
+    def _executor(self) -> str:
+        from hatch_cuda_kernels.plugin.executors import choose_executor  # noqa: PLC0415
+
+        return choose_executor(option=self._option("executor"))
 
     @property
     def _root(self) -> Path:

@@ -13,22 +13,32 @@ from hatch_cuda_kernels.plugin.native import native_archs
 from hatch_cuda_kernels.plugin.progress import open_progress
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from hatch_cuda_kernels.plugin.build import BuildReport
 
 __all__ = ["build_kernels"]
 
 
 def build_kernels(
-    manifest: Path | str, package: Path | str, *, jobs: int | None = None, editable: bool = False
+    manifest: Path | str,
+    package: Path | str,
+    *,
+    jobs: int | None = None,
+    executor: Executor | str | None = None,
+    editable: bool = False,
 ) -> BuildReport:
     """Compile a manifest and put the store into a package's folder, where the run side looks for it.
 
     ``package`` is the folder that becomes the import package: in the build tree for a wheel, in the source tree for an
-    editable install, where ``editable`` makes an edited source count. ``jobs`` is the most compiles at a time. Raises
-    InputError for a folder that is not there, and what ``build_store`` raises.
+    editable install, where ``editable`` makes an edited source count. ``jobs`` is the most compiles at a time on this
+    machine. ``executor`` is one of ``concurrent.futures``, which is left open, or a name as in the hook's option.
+    Raises InputError for a folder that is not there, and what ``build_store`` raises.
     """
     folder = Path(package).absolute()
     if not folder.is_dir():
         raise InputError(f"there is no package folder {folder}; build the package's modules first")
     loaded = load_manifest(manifest, native=native_archs)
-    return build_store(loaded, folder / STORE_FOLDER, workers=jobs, progress=open_progress(), editable=editable)
+    return build_store(
+        loaded, folder / STORE_FOLDER, executor=executor, workers=jobs, progress=open_progress(), editable=editable
+    )

@@ -1,117 +1,146 @@
-"""Run compile jobs, longest first, where they run fastest: in this process, or in worker processes."""
+"""Run compile jobs on an executor, longest first, and hand out results as they come."""
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Future
 from contextlib import closing
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.link_job import LinkJob
-from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.plugin.memory import free_bytes
-from hatch_cuda_kernels.plugin.worker import WorkerDiedError, WorkerPool
+from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError
+from hatch_cuda_kernels.plugin.executors import local_executor, open_executor
+from hatch_cuda_kernels.plugin.task import Task, compile_task, needed_tools
+from hatch_cuda_kernels.plugin.worker import WorkerDiedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
+    from concurrent.futures import Executor
     from typing import TypeAlias
 
     from hatch_cuda_kernels.compiler.job import Compiled
     from hatch_cuda_kernels.compiler.link_job import Job
+    from hatch_cuda_kernels.plugin.task import Tools
 
     Outcomes: TypeAlias = Generator[tuple[Job, Compiled | Exception], None, None]
 
-__all__ = ["compile_all", "default_workers", "estimate_seconds"]
+__all__ = ["compile_all", "compile_on", "estimate_seconds"]
 
-#: Below this much estimated work, starting a worker process (0.2 s) costs more than it saves.
-_WORTH_A_PROCESS: Final = 0.8
 #: Front ends of these take seconds, and NVRTC runs one front end at a time in a process.
 _HEAVY_HEADERS: Final = ("cub/", "cuda/", "thrust/", "cooperative_groups", "cute/", "cutlass/", "nv/")
 _HEAVY_SECONDS: Final = 2.5
 _LIGHT_SECONDS: Final = 0.06
 _INSTANCE_SECONDS: Final = 0.01
+#: A front end reads about a megabyte of text in a second.
+_CHARACTER_SECONDS: Final = 1e-6
 #: Bytes that nvJitLink finishes in a second.
 _LTOIR_SECOND: Final = 400_000
 _PTX_SECOND: Final = 1_000_000
-#: Peak memory of one worker with CUB-like sources.
-_WORKER_BYTES: Final = 450 << 20
 _TICK_SECONDS: Final = 0.1
-
-
-def compile_all(
-    jobs: Sequence[Job], *, workers: int | None = None, warn: Callable[[str], None] | None = None
-) -> Outcomes:
-    """Compile every job and yield each with its result, or with the error that kept it from one, as they finish.
-
-    A failing job does not stop the others: all failures of a run are reported together. Jobs whose worker process died
-    are compiled again, after the others and one at a time, which ``warn`` is told once. On KeyboardInterrupt, or when
-    the caller closes the generator, worker processes are killed at once.
-    """
-    ordered = sorted(jobs, key=estimate_seconds, reverse=True)
-    count = min(workers or default_workers(), len(ordered)) or 1
-    locked = (estimate_seconds(job) for job in ordered if not isinstance(job, LinkJob))  # nvJitLink takes threads
-    in_workers = count > 1 and sum(locked) >= _WORTH_A_PROCESS
-    lost = []
-    with closing(_run(ordered, count, WorkerPool() if in_workers else _ThisProcess())) as outcomes:
-        for job, outcome in outcomes:
-            if isinstance(outcome, WorkerDiedError):
-                lost.append(job)
-            else:
-                yield job, outcome
-    if lost:
-        if warn is not None:
-            warn(_lost(lost))
-        with closing(_run(lost, 1, WorkerPool())) as outcomes:
-            for job, outcome in outcomes:
-                yield job, _died_again(job) if isinstance(outcome, WorkerDiedError) else outcome
 
 
 def estimate_seconds(job: Job) -> float:
     """Return a rough compile time, good enough to order jobs and to decide about processes."""
     if isinstance(job, LinkJob):
-        return len(job.input.image) / (_LTOIR_SECOND if job.input_kind == "ltoir" else _PTX_SECOND) if job.input else 0
+        size = len(job.input.image) if job.input else 0
+        return size / (_LTOIR_SECOND if job.input_kind == "ltoir" else _PTX_SECOND)
     heavy = any(name.startswith(_HEAVY_HEADERS) for name in job.outside)
     front_end = _HEAVY_SECONDS if heavy else _LIGHT_SECONDS
-    return front_end + _INSTANCE_SECONDS * len(job.names) + len(job.source) / 1e6
+    characters = len(job.source) + sum(len(text) for _, text in job.headers)
+    return front_end + _INSTANCE_SECONDS * len(job.names) + _CHARACTER_SECONDS * characters
 
 
-def default_workers() -> int:
-    """Return how many workers this machine has cores and free memory for."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores, free_bytes() // _WORKER_BYTES))
+def compile_on(
+    executor: Executor | str,
+    jobs: Sequence[Job],
+    *,
+    workers: int | None = None,
+    followers: int = 0,
+    cost: Callable[[Job], float] = estimate_seconds,
+    follow: Callable[[Job], Sequence[Job]] | None = None,
+    needed: Tools | None = None,
+    warn: Callable[[str], None] | None = None,
+) -> Outcomes:
+    """Do the same as ``compile_all`` on an executor that is opened by its name, and ended with the last job.
+
+    ``workers`` bounds the processes on this machine; ``followers`` is how many jobs ``follow`` will give. nvJitLink has
+    no lock, so links alone stay in this one's threads.
+    """
+    costs = [0.0 if isinstance(job, LinkJob) else cost(job) for job in jobs] + [0.0] * followers
+    tell = warn or (lambda _: None)
+    local = partial(local_executor, costs, workers)
+    needed = needed or needed_tools(jobs)
+    with open_executor(executor, needed, local=local, warn=tell) as opened:
+        yield from compile_all(jobs, opened, cost=cost, follow=follow, needed=needed, warn=warn)
 
 
-class _ThisProcess:
-    """What a WorkerPool does, without processes."""
+def compile_all(
+    jobs: Sequence[Job],
+    executor: Executor,
+    *,
+    cost: Callable[[Job], float] = estimate_seconds,
+    follow: Callable[[Job], Sequence[Job]] | None = None,
+    needed: Tools | None = None,
+    warn: Callable[[str], None] | None = None,
+) -> Outcomes:
+    """Compile every job and yield each with its result, or with the error that kept it from one, as they finish.
 
-    def compile(self, job: Job) -> Compiled:
-        from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415 - loads NVRTC
+    ``follow`` says which jobs can begin once one has given its result, and been handed out; ``needed`` which tools all
+    of them need, by default those of the first jobs. A failing job does not stop the others: all failures of a run are
+    reported together. Jobs whose worker process died are compiled again, after the others and one at a time, which
+    ``warn`` is told once. On KeyboardInterrupt, or when the caller closes the generator, what has not begun is
+    cancelled.
+    """
+    needed = needed or needed_tools(jobs)
+    lost = []
+    with closing(_run(sorted(jobs, key=cost, reverse=True), executor, needed, follow)) as outcomes:
+        for job, outcome in outcomes:
+            if isinstance(outcome, WorkerDiedError):
+                lost.append(job)
+            else:
+                yield job, outcome
+    if lost and warn is not None:
+        warn(_lost(lost))
+    for job in lost:  # one at a time, in a process of its own: it may have been the memory
+        with closing(_run([job], executor, needed, follow)) as outcomes:
+            for done, outcome in outcomes:
+                yield done, _died_again(done) if isinstance(outcome, WorkerDiedError) else outcome
 
-        return compile_job(job)
 
-    def kill(self) -> None:
-        """Nothing can be killed: NVRTC cannot be interrupted."""
+def _run(
+    jobs: Sequence[Job], executor: Executor, needed: dict[str, str], follow: Callable[[Job], Sequence[Job]] | None
+) -> Outcomes:
+    waiting: dict[Future[Compiled], Job] = {}
+    done: SimpleQueue[Future[Compiled]] = SimpleQueue()
 
-    def close(self) -> None:
-        """Nothing is left."""
+    def submit(job: Job) -> None:
+        future = _submit(executor, Task(needed, job))
+        waiting[future] = job
+        future.add_done_callback(done.put)
 
-
-def _run(jobs: Sequence[Job], count: int, compiler: WorkerPool | _ThisProcess) -> Outcomes:
-    executor = ThreadPoolExecutor(count)
     try:
-        futures = {executor.submit(compiler.compile, job): job for job in jobs}
-        done: SimpleQueue[Future[Compiled]] = SimpleQueue()
-        for future in futures:
-            future.add_done_callback(done.put)
-        for _ in futures:
+        for job in jobs:
+            submit(job)
+        while waiting:
             future = _next(done)
-            yield futures[future], _outcome(future)
+            job = waiting.pop(future)
+            outcome = _outcome(future, job)
+            yield job, outcome
+            for next_job in () if follow is None or isinstance(outcome, Exception) else follow(job):
+                submit(next_job)
     finally:
-        executor.shutdown(wait=False, cancel_futures=True)
-        compiler.kill()
-        executor.shutdown(wait=True)
-        compiler.close()
+        for future in waiting:
+            future.cancel()
+
+
+def _submit(executor: Executor, task: Task) -> Future[Compiled]:
+    try:
+        return executor.submit(compile_task, task)
+    except RuntimeError as error:  # an executor that broke, or was shut down, meanwhile
+        future: Future[Compiled] = Future()
+        future.set_exception(BrokenExecutor(str(error)))
+        return future
 
 
 def _next(done: SimpleQueue[Future[Compiled]]) -> Future[Compiled]:
@@ -123,11 +152,14 @@ def _next(done: SimpleQueue[Future[Compiled]]) -> Future[Compiled]:
             continue
 
 
-def _outcome(future: Future[Compiled]) -> Compiled | Exception:
+def _outcome(future: Future[Compiled], job: Job) -> Compiled | Exception:
+    """Return a result, or the error to report with its job, beside the other failures."""
     try:
         return future.result()
-    except Exception as error:  # noqa: BLE001 - reported with its job, beside the other failures
+    except (HatchCudaKernelsError, WorkerDiedError, BrokenExecutor, CancelledError) as error:
         return error
+    except Exception as error:  # noqa: BLE001 - such as an executor's own, of a job whose workers died
+        return CompileError(job.module, str(job.arch), f"{type(error).__name__}: {error}")
 
 
 def _lost(jobs: Sequence[Job]) -> str:

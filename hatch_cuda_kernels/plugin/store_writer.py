@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import shutil
-import tempfile
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.compiler.names import normalize_name
@@ -13,15 +12,17 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, InputError
 from hatch_cuda_kernels.image import INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, ModuleIndex
 from hatch_cuda_kernels.plugin.promises import PROMISES_FILE
+from hatch_cuda_kernels.plugin.staging import sweep, workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.plugin.built import BuiltModule
     from hatch_cuda_kernels.plugin.promises import Promises
 
-__all__ = ["check_replaceable", "write_store"]
+__all__ = ["check_replaceable", "clear_leftovers", "write_store"]
 
 
 def check_replaceable(folder: Path) -> None:
@@ -35,6 +36,12 @@ def check_replaceable(folder: Path) -> None:
             f"{folder} is not a kernel store: it has files, but no {KERNELS_FILE}, and they would be lost; move them "
             "away or choose another folder"
         )
+
+
+def clear_leftovers(out: Path) -> None:
+    """Remove what builds into ``out`` left that were killed, and put the store back that one had moved aside."""
+    with contextlib.suppress(OSError):  # then the build itself will say what is wrong there
+        sweep(out.parent, _prefix(out), rescue=partial(_restore, out))
 
 
 def write_store(
@@ -54,8 +61,9 @@ def write_store(
     try:
         check_replaceable(out)
         out.parent.mkdir(parents=True, exist_ok=True)
-        staged = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-        try:
+        with workspace(out.parent, _prefix(out)) as folder:
+            staged = folder / "new"
+            staged.mkdir()
             staged.chmod(0o755)
             _write_kernels(staged / KERNELS_FILE, modules)
             if text := promises.text():
@@ -64,27 +72,32 @@ def write_store(
                 _write_module(staged / built.planned.module.name, built, sources, editable)
             if editable is not None:
                 (staged / ".gitignore").write_text("*\n", encoding="utf-8")
-            _replace(staged, out)
-        finally:
-            shutil.rmtree(staged, ignore_errors=True)
+            _replace(staged, out, aside=folder / "old")
     except OSError as error:
         raise BuildError([f"cannot write the store {out}: {error}"]) from error
 
 
-def _replace(staged: Path, out: Path) -> None:
+def _replace(staged: Path, out: Path, *, aside: Path) -> None:
     """Put the staged folder in place. A folder cannot be renamed over another, so the old one steps aside first."""
     if not out.exists():
         staged.rename(out)
         return
-    aside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent)) / "old"
     out.rename(aside)
     try:
         staged.rename(out)
     except BaseException:
         aside.rename(out)
         raise
-    finally:
-        shutil.rmtree(aside.parent, ignore_errors=True)
+
+
+def _prefix(out: Path) -> str:
+    return f".{out.name}."
+
+
+def _restore(out: Path, folder: Path) -> None:
+    """Put back the store of a process that was killed between the two renames."""
+    if (folder / "old").is_dir() and not out.exists():
+        (folder / "old").rename(out)
 
 
 class _Sources:

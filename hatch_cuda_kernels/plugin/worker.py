@@ -1,6 +1,7 @@
-"""Worker processes for compiles: pickled jobs go in through standard input, pickled outcomes come out.
+"""Worker processes on this machine as an executor: pickled calls go in through standard input, results come out.
 
-Not multiprocessing, whose workers run the caller's main module again, and where one death costs every job its result.
+Not concurrent.futures.ProcessPoolExecutor: its workers run the caller's main module again, and there one death costs
+every job its result.
 """
 
 from __future__ import annotations
@@ -10,15 +11,21 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
+from collections import deque
+from concurrent.futures import Executor, Future
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Final
+from threading import Lock, Thread, current_thread
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.compiler.job import Compiled
-    from hatch_cuda_kernels.compiler.link_job import Job
+    from collections.abc import Callable
+    from typing import TypeAlias
 
-__all__ = ["WorkerDiedError", "WorkerPool", "serve"]
+    _Call: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+T = TypeVar("T")
+
+__all__ = ["WorkerDiedError", "WorkerExecutor", "serve"]
 
 #: The parent's path finds what it found, as in pip's build environment. Ctrl-C is the parent's business: POSIX keeps it
 #: from another process group, also while Python starts; Windows does not.
@@ -36,46 +43,99 @@ class WorkerDiedError(Exception):
     """A worker ended before it answered: killed, out of memory, or crashed."""
 
 
-class WorkerPool:
-    """Worker processes, one for each thread that compiles at a time; each is started when it is first needed."""
+class WorkerExecutor(Executor):
+    """At most ``max_workers`` processes, each with a thread here; started when needed, ended when nothing is left.
 
-    def __init__(self) -> None:
-        self._workers: list[_Worker] = []
-        self._idle: list[_Worker] = []
-        self._lock = threading.Lock()
-        self._killed = False
+    A worker that dies fails the one call it ran with WorkerDiedError; another takes its place.
+    """
 
-    def compile(self, job: Job) -> Compiled:
-        """Compile a job in a process of its own. Raises what the compile raises there, or WorkerDiedError."""
-        worker = self._take()
-        outcome = worker.compile(job)
-        self._idle.append(worker)
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
+    def __init__(self, max_workers: int) -> None:
+        self._max_workers = max_workers
+        self._calls: deque[tuple[Future[Any], _Call]] = deque()
+        self._threads: set[Thread] = set()
+        self._active = 0
+        """Threads that will look for a call again; the others are ending their workers."""
+        self._workers: set[_Worker] = set()
+        self._lock = Lock()
+        self._closed = self._killed = False
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:  # noqa: ANN401 - Executor's
+        """Call a module's function in a worker; what it is called with is pickled when its turn comes."""
+        future: Future[T] = Future()
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._calls.append((future, (fn, args, kwargs)))
+            if self._active < self._max_workers:
+                thread = Thread(target=self._work)
+                self._threads.add(thread)
+                self._active += 1
+                thread.start()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls; wait for those that are there, unless they are cancelled."""
+        with self._lock:
+            self._closed = True
+            calls = [*self._calls] if cancel_futures else []
+            threads = [*self._threads]
+        for future, _ in calls:
+            future.cancel()
+        for thread in threads if wait else ():
+            thread.join()
 
     def kill(self) -> None:
-        """End every worker now: NVRTC cannot be interrupted. What is compiling raises WorkerDiedError."""
+        """Cancel what waits and end every worker now: NVRTC cannot be interrupted."""
         with self._lock:
             self._killed = True
             for worker in self._workers:
                 worker.process.kill()
+        self.shutdown(cancel_futures=True)
 
-    def close(self) -> None:
-        """Wait for the killed workers. No thread may be compiling any more."""
-        for worker in self._workers:
-            with contextlib.suppress(OSError), worker.process:
-                pass  # leaving closes the pipes, one of which may be broken with a job half written
+    def _work(self) -> None:
+        """Do what there is to do, in one worker as long as it lives."""
+        worker = None
+        while (found := self._next_call()) is not None:
+            future, call = found
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                worker = worker or self._start()
+                result = worker.call(call)
+            except WorkerDiedError as error:
+                self._end(worker)
+                worker = None
+                future.set_exception(error)
+            except Exception as error:  # noqa: BLE001 - it is the caller's
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+        self._end(worker)
+        with self._lock:
+            self._threads.discard(current_thread())
 
-    def _take(self) -> _Worker:
+    def _next_call(self) -> tuple[Future[Any], _Call] | None:
+        with self._lock:
+            if self._calls:
+                return self._calls.popleft()
+            self._active -= 1
+            return None
+
+    def _start(self) -> _Worker:
         with self._lock:
             if self._killed:
                 raise WorkerDiedError
-            if self._idle:
-                return self._idle.pop()
             worker = _Worker()
-            self._workers.append(worker)
+            self._workers.add(worker)
             return worker
+
+    def _end(self, worker: _Worker | None) -> None:
+        if worker is None:
+            return
+        with contextlib.suppress(OSError), worker.process:
+            pass  # leaving closes the pipes, at which it ends; one may be broken, with a call half written
+        with self._lock:
+            self._workers.discard(worker)
 
 
 class _Worker:
@@ -86,44 +146,45 @@ class _Worker:
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, process_group=0)  # noqa: S603 - ourselves
 
-    def compile(self, job: Job) -> Compiled | Exception:
-        """Return what a job gave there. Raises WorkerDiedError."""
+    def call(self, call: _Call) -> Any:  # noqa: ANN401 - whatever the function returns
+        """Return what a call returned there, or raise what it raised. Raises WorkerDiedError."""
         send, receive = self.process.stdin, self.process.stdout
         if send is None or receive is None:  # for mypy: both are pipes
             raise WorkerDiedError
+        data = pickle.dumps(call)
         try:
-            pickle.dump(job, send)
+            send.write(data)
             send.flush()
-            outcome: Compiled | Exception = pickle.load(receive)  # noqa: S301 - from our own process
+            done, outcome = pickle.load(receive)  # noqa: S301 - from our own process
         except (OSError, EOFError, pickle.UnpicklingError) as error:
             raise WorkerDiedError from error
+        if not done:
+            raise outcome
         return outcome
 
 
 def serve() -> None:
-    """Answer jobs in the order they come, in the worker process. What a compile prints goes to standard error."""
+    """Answer calls in the order they come, in the worker process. What they print goes to standard error."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    jobs: SimpleQueue[Job] = SimpleQueue()
-    threading.Thread(target=_receive, args=(jobs,), daemon=True).start()
+    calls: SimpleQueue[_Call] = SimpleQueue()
+    Thread(target=_receive, args=(calls,), daemon=True).start()
     while True:
-        pickle.dump(_outcome(jobs.get()), answers)
+        pickle.dump(_outcome(*calls.get()), answers)
         answers.flush()
 
 
-def _receive(jobs: SimpleQueue[Job]) -> None:
-    """Hand on the jobs. The input ends when the parent does, however that came about: then end too, at once."""
+def _receive(calls: SimpleQueue[_Call]) -> None:
+    """Hand on the calls. The input ends when the parent does, however that came about: then end too, at once."""
     try:
         while True:
-            jobs.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - from our own parent
+            calls.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - from our own parent
     finally:
         os._exit(1)
 
 
-def _outcome(job: Job) -> Compiled | Exception:
-    from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415 - loads NVRTC, in the worker
-
+def _outcome(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
     try:
-        return compile_job(job)
-    except Exception as error:  # noqa: BLE001 - reported with its job, beside the other failures
-        return error
+        return True, fn(*args, **kwargs)
+    except Exception as error:  # noqa: BLE001 - raised again on the other side
+        return False, error

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
+from hatch_cuda_kernels.plugin.executors import choose_executor
 from hatch_cuda_kernels.plugin.front_end import lay_out
-from hatch_cuda_kernels.plugin.pool import compile_all
+from hatch_cuda_kernels.plugin.pool import compile_on
 from hatch_cuda_kernels.plugin.verify.model import Finding, Outcome
 from hatch_cuda_kernels.plugin.verify.sources import read_sources, source_job
 
@@ -134,7 +135,7 @@ def _compile(plan: list[_Again]) -> Iterator[Finding]:
 
 def _outcomes(jobs: dict[int, Job]) -> dict[int, Compiled | Exception]:
     names = {id(job): name for name, job in jobs.items()}
-    with closing(compile_all([*jobs.values()])) as done:
+    with closing(compile_on(choose_executor(), [*jobs.values()])) as done:
         return {names[id(job)]: outcome for job, outcome in done}
 
 

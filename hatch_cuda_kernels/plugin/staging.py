@@ -1,0 +1,63 @@
+"""Folders for what is not finished yet. A process that is killed leaves its own, and the next one removes it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import ExitStack, contextmanager
+from glob import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.cache.locks import held
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["sweep", "workspace"]
+
+_LOCK: Final = "lock"
+_LOCK_SECONDS: Final = 2.0
+
+
+@contextmanager
+def workspace(parent: Path, prefix: str) -> Iterator[Path]:
+    """Yield a new folder in ``parent``, which is removed at the end, and remove those that dead processes left.
+
+    A living process holds a lock in its folder; the system releases it however the process ends.
+    """
+    sweep(parent, prefix)
+    with ExitStack() as stack:
+        yield _claim(parent, prefix, stack)
+
+
+def sweep(parent: Path, prefix: str, *, rescue: Callable[[Path], None] = lambda _: None) -> None:
+    """Remove the folders of that prefix that dead processes left, each after it was given to ``rescue``."""
+    for folder in parent.glob(f"{escape(prefix)}*"):
+        if not _is_ours(folder) or not (folder / _LOCK).is_file():
+            continue
+        with held(folder / _LOCK, 0.0) as dead:
+            if dead:
+                rescue(folder)
+                shutil.rmtree(folder, ignore_errors=True)
+        if dead:  # Windows keeps the lock's file until it is released
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _claim(parent: Path, prefix: str, stack: ExitStack) -> Path:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        stack.enter_context(held(folder / _LOCK, _LOCK_SECONDS))
+        if folder.is_dir():  # else another process took it for a dead one's, before it was locked
+            return folder
+
+
+def _is_ours(folder: Path) -> bool:
+    """Tell our own folders from what others put into a shared temporary folder."""
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    return folder.is_dir() and not folder.is_symlink() and (not hasattr(os, "getuid") or found.st_uid == os.getuid())
