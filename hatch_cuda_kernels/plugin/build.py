@@ -94,8 +94,14 @@ def build_store(
         BuiltModule.of(planned, [entries[keys[image]] for image in planned.images], toolchain) for planned in plan
     )
     _check(modules, manifest)
-    place = _editable(manifest, out) if editable else None
-    write_store(out, modules, root=manifest.root, editable=place, promises=Promises.of(manifest))
+    write_store(
+        out,
+        modules,
+        root=manifest.root,
+        editable=_editable(manifest, out) if editable else None,
+        promises=Promises.of(manifest),
+        max_wheel_size=manifest.max_wheel_size,
+    )
     write_stubs(manifest, modules)
     return BuildReport(
         modules=modules,
