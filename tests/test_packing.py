@@ -240,9 +240,10 @@ def test_damage_never_gives_a_wrong_image(packed, part, cut):
     reader = StoreReader(packed)
     for record in reader.module("a").images:
         try:
-            assert sha256(reader.read_image("a", record)).hexdigest() == record.sha256
-        except StoreError as error:
-            assert error.path == str(path)
+            data = reader.read_image("a", record)
+        except StoreError:
+            continue
+        assert sha256(data).hexdigest() == record.sha256
 
 
 DAMAGE = {
