@@ -87,6 +87,17 @@ class ImageRecord(NamedTuple):
     lacks: tuple[str, ...] = ()
     """Lowered names of kernels that other images of the module have and this one has not."""
     stored: Stored | None = None
+    resources: dict[str, dict[str, int]] = {}  # noqa: RUF012 - never changed
+    """Of ModuleDetails, once they are read; see ModuleIndex.with_details."""
+
+    def most(self, *names: str) -> int | None:
+        """Return the largest sum of the named resources over the kernels, None when they are not recorded."""
+        sums = [sum(kernel[name] for name in names) for kernel in self.resources.values() if names[0] in kernel]
+        return max(sums, default=None)
+
+    def with_summary(self) -> ImageRecord:
+        """Return the record with the registers and spills that its resources give."""
+        return self._replace(registers=self.most("registers"), spills=self.most("spill_stores", "spill_loads"))
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of the index."""
@@ -151,11 +162,18 @@ class ModuleIndex(NamedTuple):
     images: tuple[ImageRecord, ...]
     front_end: str = "per-arch"
     """How the images shared NVRTC's front end: ``lto`` or ``ptx`` where one architecture's run served others."""
+    names: tuple[str, ...] = ()
+    """Of ModuleDetails, once they are read."""
     editable: dict[str, str] | None = None
     """Only in an editable install: the project root, relative to the store, and the manifest with its digest."""
 
+    def with_details(self, details: ModuleDetails) -> ModuleIndex:
+        """Return the index with its names, and its images with their resources."""
+        images = (image._replace(resources=details.resources.get(image.file, {})) for image in self.images)
+        return self._replace(names=details.names, images=tuple(images))
+
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON object of ``index.json``."""
+        """Return the JSON object of ``index.json``, which has no details."""
         data: dict[str, Any] = {
             "schema": INDEX_SCHEMA,
             "module": self.module,

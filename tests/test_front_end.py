@@ -31,6 +31,7 @@ extern "C" __global__ void scale(float* x, int n) { x[n] *= d_scale[n & 3]; }
 """
 CUB = """
 schema: 1
+packing: none
 arches: [{arches}]
 modules:
   m: {{source: sort.cu, instances: ["sort<{{T}}>"], matrix: {{T: [int, float]}}, globals: [d_scale], front_end: {how}}}

@@ -69,10 +69,11 @@ def test_a_store_over_the_limit_fails_the_build(project, tmp_path):
 
 
 def test_a_store_within_the_limit_is_written(project, tmp_path):
-    """A limit that holds changes nothing."""
+    """A limit that holds is recorded, for ``verify``, and changes nothing else."""
     for name, more in (("one", ""), ("two", "max_wheel_size: 1 MB,")):
         build_store(load_manifest(project(more) / "kernels.yaml"), tmp_path / name)
     one, two = ({p.name: p.read_bytes() for p in (tmp_path / n).rglob("*") if p.is_file()} for n in ("one", "two"))
+    assert json.loads(two.pop("promises.json"))["max_wheel_size"] == 1_000_000
     assert one == two
 
 
@@ -93,7 +94,7 @@ def test_a_wheel_over_the_limit_is_not_left(project, capsys):
     root = project("max_wheel_size: 1 MB,")
     size = wheel_of(root).stat().st_size
     (root / "p" / "data.bin").write_bytes(bytes(range(256)) * 40)
-    root = project(f"max_wheel_size: {size},")
+    root = project(f"max_wheel_size: {size + 100},")
     with pytest.raises(SystemExit) as caught:
         wheel_of(root)
     assert caught.value.code == 1
@@ -102,17 +103,17 @@ def test_a_wheel_over_the_limit_is_not_left(project, capsys):
     assert "\n  big sm_" in said
     assert list((root / "dist").iterdir()) == []
     (root / "p" / "data.bin").unlink()
-    assert wheel_of(root).stat().st_size == size
+    assert wheel_of(root).stat().st_size <= size + 100
 
 
 def test_the_size_of_a_wheel_is_its_file(project):
-    """One byte less than it has is too little."""
-    root = project()
+    """A little less than it has is too little for a wheel, and no matter for an editable install."""
+    root = project("max_wheel_size: 1 MB,")
     size = wheel_of(root).stat().st_size
-    project(f"max_wheel_size: {size - 1},")
+    project(f"max_wheel_size: {size - 100},")
     with pytest.raises(SystemExit):
         wheel_of(root)
-    wheel_of(project(f"max_wheel_size: {size - 1},"), "editable")
+    wheel_of(root, "editable")
 
 
 def images_in(source):

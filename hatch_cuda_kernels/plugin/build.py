@@ -94,14 +94,8 @@ def build_store(
         BuiltModule.of(planned, [entries[keys[image]] for image in planned.images], toolchain) for planned in plan
     )
     _check(modules, manifest)
-    write_store(
-        out,
-        modules,
-        root=manifest.root,
-        editable=_editable(manifest, out) if editable else None,
-        promises=Promises.of(manifest),
-        max_wheel_size=manifest.max_wheel_size,
-    )
+    place = _editable(manifest, out) if editable else None
+    write_store(out, modules, root=manifest.root, editable=place, promises=Promises.of(manifest))
     write_stubs(manifest, modules)
     return BuildReport(
         modules=modules,

@@ -10,7 +10,7 @@ from hatch_cuda_kernels.compiler.names import normalize_name
 from hatch_cuda_kernels.image import ImageRecord, ModuleDetails, Symbol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
@@ -73,8 +73,7 @@ class BuiltModule:
     @property
     def details(self) -> ModuleDetails:
         """What the index leaves to ``details.json``."""
-        pairs = zip(self.images, self.entries, strict=True)
-        resources = {record.file: entry.resources for record, entry in pairs if entry.kind == "cubin"}
+        resources = {record.file: record.resources for record in self.images if record.kind == "cubin"}
         return ModuleDetails(names=self.planned.jobs[0].names, resources=resources)
 
     def problems(self) -> list[str]:
@@ -121,7 +120,6 @@ def _signature(symbol: Symbol) -> str:
 
 def _record(entry: Entry, everything: Sequence[str]) -> ImageRecord:
     has = {symbol.lowered for symbol in entry.kernels}
-    resources = entry.resources.values() if entry.kind == "cubin" else ()
     return ImageRecord(
         file=f"{entry.module}.{entry.arch}.{entry.kind}",
         kind=entry.kind,
@@ -129,12 +127,6 @@ def _record(entry: Entry, everything: Sequence[str]) -> ImageRecord:
         sha256=entry.sha256,
         bytes=len(entry.image),
         ptx_isa=entry.ptx_isa,
-        registers=_most(resources, "registers"),
-        spills=_most(resources, "spill_stores", "spill_loads"),
+        resources=entry.resources if entry.kind == "cubin" else {},
         lacks=tuple(lowered for lowered in everything if lowered not in has),
-    )
-
-
-def _most(resources: Iterable[dict[str, int]], *names: str) -> int | None:
-    """Return the largest sum of the named resources over the kernels, None when they are not recorded."""
-    return max((sum(kernel[name] for name in names) for kernel in resources if names[0] in kernel), default=None)
+    ).with_summary()

@@ -46,13 +46,12 @@ def write_store(
     root: Path,
     editable: dict[str, str] | None,
     promises: Promises,
-    max_wheel_size: int | None = None,
 ) -> None:
     """Replace the folder ``out`` with a store of these modules, or leave it as it was.
 
     The store of an editable install is of plain files and any size: it is rewritten often, and never shipped. Raises
     InputError for a folder that is not a store, BuildError when a source is not what was compiled any more, the store
-    cannot be written, or it would take more than ``max_wheel_size`` bytes of a wheel.
+    cannot be written, or it would take more than the wheel may have.
     """
     sources = _Sources(root)
     laid_out = lay_out(modules, may_pack=editable is None)
@@ -72,8 +71,8 @@ def write_store(
                 _write_json(folder / DETAILS_FILE, built.details.to_json())
             if editable is not None:
                 (staged / ".gitignore").write_text("*\n", encoding="utf-8")
-            elif max_wheel_size is not None:
-                check_store(staged, max_wheel_size)
+            elif promises.max_wheel_size is not None:
+                check_store(staged, promises.max_wheel_size)
             _replace(staged, out)
         finally:
             shutil.rmtree(staged, ignore_errors=True)

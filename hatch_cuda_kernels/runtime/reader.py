@@ -127,6 +127,10 @@ class StoreReader:
         """Return what is known of each kernel of a module. Raises StoreError when it is missing or damaged."""
         return _read_json(self.folder / name / DETAILS_FILE, ModuleDetails.from_json)
 
+    def whole_module(self, name: str) -> ModuleIndex:
+        """Return a module's index with its details; for checks, not for look-ups: it grows with the kernels."""
+        return self.module(name).with_details(self.details(name))
+
     def has_module(self, name: str) -> bool:
         """Return whether the store has a module of that name."""
         return (self.folder / name / INDEX_FILE).is_file()
