@@ -38,13 +38,18 @@ def prepare(work: Path) -> None:
     major, minor = compute_capability(0)
     arch = f"sm_{major}{minor}"
     other = "sm_80" if major != 8 else "sm_90"
-    for name, arches in (("native", arch), ("ptx", f"compute_{major}{minor}"), ("unlisted", other)):
+    many = ", ".join(dict.fromkeys(["sm_80", "sm_86", "sm_90", "sm_100", "sm_120", arch, "compute_80"]))
+    stores = ("native", arch), ("ptx", f"compute_{major}{minor}"), ("unlisted", other), ("packed", many)
+    for name, arches in stores:
         root = work / name
         root.mkdir(exist_ok=True)
         for kernel, source in SOURCES.items():
             (root / f"{kernel}.cu").write_text(source)
         modules = ", ".join(f"{kernel}: {{source: {kernel}.cu}}" for kernel in SOURCES)
-        (root / "kernels.yaml").write_text(f"{{schema: 1, arches: [{arches}], modules: {{{modules}}}}}")
+        (root / "kernels.yaml").write_text(
+            f"{{schema: 1, packing: {'solid' if name == 'packed' else 'none'}, arches: [{arches}],"
+            f" modules: {{{modules}}}}}"
+        )
         build_store(load_manifest(root / "kernels.yaml"), root / "_kernels")
     for kernel in SOURCES:
         image = open_store(work / "native" / "_kernels").find_image(kernel, arch=arch)
@@ -228,6 +233,7 @@ VARIANTS = {
     "bare ctypes, CUBIN": bare_ctypes,
     "cuda.bindings, CUBIN": bindings,
     "ours: prebuilt CUBIN": lambda work, kernel: ours(work, kernel, "native"),
+    "ours: prebuilt CUBIN of a pack": lambda work, kernel: ours(work, kernel, "packed"),
     "ours: warm disk cache": lambda work, kernel: ours(work, kernel, "unlisted"),
     "ours: prebuilt PTX, warm driver cache": lambda work, kernel: ours(work, kernel, "ptx"),
     "ours: prebuilt PTX, no driver cache": lambda work, kernel: ours(work, kernel, "ptx"),

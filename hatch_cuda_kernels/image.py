@@ -1,7 +1,7 @@
 """What a store's index says: modules, kernels, images. Written by the build side, read by the run side.
 
 A store folder holds ``kernels.tsv`` (one sorted line a kernel, so that a look-up bisects it) and one folder a module
-with ``index.json``, the images, and the source with its header closure under ``source/``.
+with ``index.json``, ``details.json``, the images, and the source with its header closure under ``source/``.
 
 These are named tuples because a process that only loads a kernel pays for making the classes: a dataclass takes half a
 millisecond each.
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "DETAILS_FILE",
     "INDEX_FILE",
     "INDEX_SCHEMA",
     "KERNELS_FILE",
@@ -25,8 +26,10 @@ __all__ = [
     "Image",
     "ImageRecord",
     "Kind",
+    "ModuleDetails",
     "ModuleIndex",
     "Origin",
+    "Stored",
     "Symbol",
 ]
 
@@ -38,6 +41,7 @@ INDEX_SCHEMA: Final = 1
 STORE_FOLDER: Final = "_kernels"
 KERNELS_FILE: Final = "kernels.tsv"
 INDEX_FILE: Final = "index.json"
+DETAILS_FILE: Final = "details.json"
 SOURCE_FOLDER: Final = "source"
 
 
@@ -52,25 +56,48 @@ class Symbol(NamedTuple):
     params: tuple[str, ...] = ()
 
 
-class ImageRecord(NamedTuple):
-    """One image of a module as the index lists it; ``file`` is relative to the module's folder."""
+class Stored(NamedTuple):
+    """Where the bytes of an image are that has no file of its own: in a pack, or in the file of an identical image."""
 
     file: str
+    """Relative to the store's folder, posix."""
+    at: int = 0
+    """Offset of the pack's block that holds the image, in bytes."""
+    size: int = 0
+    """Bytes of that block as it is packed; 0 where ``file`` is the image as it is."""
+    skip: int = 0
+    """Offset of the image in the unpacked block, in bytes."""
+
+
+class ImageRecord(NamedTuple):
+    """One image of a module as the index lists it."""
+
+    file: str
+    """What the image is called: its file in the module's folder, unless ``stored`` names another place."""
     kind: Kind
     arch: SmArch
     sha256: str
     bytes: int
     ptx_isa: tuple[int, int]
     """ISA of the PTX this compile wrote; for a CUBIN, the toolkit's."""
-    resources: dict[str, dict[str, int]]
-    """Per lowered name: registers, shared, stack, spill_stores, spill_loads (bytes); empty for PTX."""
+    registers: int | None = None
+    """Most registers a thread of any kernel needs; None for PTX."""
+    spills: int | None = None
+    """Most bytes of spill stores and loads of any kernel; None for PTX."""
     lacks: tuple[str, ...] = ()
     """Lowered names of kernels that other images of the module have and this one has not."""
+    stored: Stored | None = None
+    resources: dict[str, dict[str, int]] = {}  # noqa: RUF012 - never changed
+    """Of ModuleDetails, once they are read; see ModuleIndex.with_details."""
 
     def most(self, *names: str) -> int | None:
         """Return the largest sum of the named resources over the kernels, None when they are not recorded."""
         sums = [sum(kernel[name] for name in names) for kernel in self.resources.values() if names[0] in kernel]
         return max(sums, default=None)
+
+    def with_summary(self) -> ImageRecord:
+        """Return the record with the registers and spills that its resources give."""
+        return self._replace(registers=self.most("registers"), spills=self.most("spill_stores", "spill_loads"))
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of the index."""
@@ -81,13 +108,13 @@ class ImageRecord(NamedTuple):
             "sha256": self.sha256,
             "bytes": self.bytes,
             "ptx_isa": f"{self.ptx_isa[0]}.{self.ptx_isa[1]}",
-            "registers": self.most("registers"),
-            "spills": self.most("spill_stores", "spill_loads"),
+            "registers": self.registers,
+            "spills": self.spills,
         }
-        if self.resources:
-            data["resources"] = self.resources
         if self.lacks:
             data["lacks"] = list(self.lacks)
+        if self.stored is not None:
+            data["stored"] = self.stored._asdict()
         return data
 
     @classmethod
@@ -101,13 +128,18 @@ class ImageRecord(NamedTuple):
             sha256=data["sha256"],
             bytes=data["bytes"],
             ptx_isa=(int(major), int(minor)),
-            resources=data.get("resources", {}),
+            registers=data["registers"],
+            spills=data["spills"],
             lacks=tuple(data.get("lacks", ())),
+            stored=Stored(**data["stored"]) if "stored" in data else None,
         )
 
 
 class ModuleIndex(NamedTuple):
-    """``index.json`` of one module: what was compiled, from what, by what, and the images it gave."""
+    """``index.json`` of one module: what was compiled, from what, by what, and the images it gave.
+
+    It is read for every first look-up, so nothing in it grows with the number of kernels; see ModuleDetails.
+    """
 
     module: str
     source: str
@@ -122,8 +154,6 @@ class ModuleIndex(NamedTuple):
     """Declared globs of headers that the include scan cannot see."""
     options: dict[str, Any]
     """``NvrtcOptions.canonical()``."""
-    names: tuple[str, ...]
-    """Name expressions every image was compiled with."""
     globals: tuple[str, ...]
     """Device variables the host sets."""
     patterns: tuple[dict[str, Any], ...]
@@ -132,11 +162,18 @@ class ModuleIndex(NamedTuple):
     images: tuple[ImageRecord, ...]
     front_end: str = "per-arch"
     """How the images shared NVRTC's front end: ``lto`` or ``ptx`` where one architecture's run served others."""
+    names: tuple[str, ...] = ()
+    """Of ModuleDetails, once they are read."""
     editable: dict[str, str] | None = None
     """Only in an editable install: the project root, relative to the store, and the manifest with its digest."""
 
+    def with_details(self, details: ModuleDetails) -> ModuleIndex:
+        """Return the index with its names, and its images with their resources."""
+        images = (image._replace(resources=details.resources.get(image.file, {})) for image in self.images)
+        return self._replace(names=details.names, images=tuple(images))
+
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON object of ``index.json``."""
+        """Return the JSON object of ``index.json``, which has no details."""
         data: dict[str, Any] = {
             "schema": INDEX_SCHEMA,
             "module": self.module,
@@ -146,7 +183,6 @@ class ModuleIndex(NamedTuple):
             "outside": None if self.outside is None else list(self.outside),
             "headers": list(self.headers),
             "options": self.options,
-            "names": list(self.names),
             "globals": list(self.globals),
             "patterns": list(self.patterns),
             "toolchain": self.toolchain,
@@ -172,7 +208,6 @@ class ModuleIndex(NamedTuple):
             outside=None if data["outside"] is None else tuple(data["outside"]),
             headers=tuple(data["headers"]),
             options=data["options"],
-            names=tuple(data["names"]),
             globals=tuple(data["globals"]),
             patterns=tuple(data["patterns"]),
             toolchain=data["toolchain"],
@@ -180,6 +215,24 @@ class ModuleIndex(NamedTuple):
             front_end=data.get("front_end", "per-arch"),
             editable=data.get("editable"),
         )
+
+
+class ModuleDetails(NamedTuple):
+    """``details.json`` of one module: what only a compile or a listing asks for, however many kernels there are."""
+
+    names: tuple[str, ...]
+    """Name expressions every image was compiled with."""
+    resources: dict[str, dict[str, dict[str, int]]]
+    """Per image and lowered name: registers, shared, stack, spill_stores, spill_loads (bytes). Of CUBINs only."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of ``details.json``."""
+        return {"schema": INDEX_SCHEMA, "names": list(self.names), "resources": self.resources}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> ModuleDetails:
+        """Read what ``to_json`` wrote. Raises KeyError or TypeError on other data."""
+        return cls(names=tuple(data["names"]), resources=data["resources"])
 
 
 class Image(NamedTuple):
@@ -192,7 +245,7 @@ class Image(NamedTuple):
     data: bytes
     sha256: str
     path: Path | None = None
-    """The file it was read from; None for an image that lives in memory only."""
+    """The file it was read from, which may be a pack; None for an image that lives in memory only."""
     kernels: tuple[Symbol, ...] = ()
     """What a recorded image holds; empty for a prebuilt one, whose kernels the store lists."""
 

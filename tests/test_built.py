@@ -13,9 +13,10 @@ from hatch_cuda_kernels.plugin.manifest import load_manifest
 
 
 def build(root, out):
-    """Build a project's manifest and return the lines of its list of kernels, split."""
+    """Build a project's manifest and return the lines of its list of kernels, split; those of templates left out."""
     build_store(load_manifest(root / "kernels.yaml"), out)
-    return [line.split("\t") for line in (out / "kernels.tsv").read_text().splitlines()]
+    lines = (out / "kernels.tsv").read_text().splitlines()
+    return [line.split("\t") for line in lines if not line.startswith("<")]
 
 
 def problems(root, out):

@@ -42,6 +42,9 @@ modules:
     options: {lineinfo: true, use_fast_math: false, define: {TILE: 32}, pre_include: [std/nvrtc_std.h]}
     front_end: ptx
     max_spill_bytes: 0
+    packing: solid
+packing: none
+max_wheel_size: 5 MB
 stubs: package/kernels.pyi
 supports:
   devices: ["8.0", "9.0"]
@@ -84,6 +87,7 @@ def test_full_example(root):
         ),
         front_end="ptx",
         max_spill_bytes=0,
+        packing="solid",
         patterns=(
             Pattern(text="block_sum<{T}, {BLOCK}>", matrix=(("T", ("float", "double")), ("BLOCK", ("128", "256")))),
         ),
@@ -100,6 +104,7 @@ def test_full_example(root):
         options=options,
         front_end="per-arch",
         max_spill_bytes=64,
+        packing="none",
         patterns=(),
         where="kernels.yaml:10:3: modules.saxpy",
     )
@@ -111,6 +116,7 @@ def test_full_example(root):
         modules=(reduce, saxpy),
         supports=Supports(devices=(ComputeCapability(8, 0), ComputeCapability(9, 0)), driver=(13, 0)),
         stubs="package/kernels.pyi",
+        max_wheel_size=5_000_000,
         sha256=hashlib.sha256(FULL.encode()).hexdigest(),
     )
 
@@ -227,3 +233,39 @@ def test_load_problems_of_the_file(root):
 def test_filename_as_the_caller_passes_it(root):
     """A caller chooses what the file is called in messages."""
     assert problems_of("", root, filename="sub/k.yaml") == ["sub/k.yaml:1:1: manifest: the file is empty"]
+
+
+@pytest.mark.parametrize(
+    ("written", "size"),
+    [
+        ("1", 1),
+        ("5000000", 5_000_000),
+        ("5 MB", 5_000_000),
+        ("5MB", 5_000_000),
+        ("'1.5 MB'", 1_500_000),
+        ("5 MiB", 5 << 20),
+        ("100 kB", 100_000),
+        ("100 KB", 100_000),
+        ("100 KiB", 100 << 10),
+        ("2 GB", 2_000_000_000),
+        ("0.001 kB", 1),
+    ],
+)
+def test_sizes(root, written, size):
+    """A size is bytes, or a number with a decimal or binary unit."""
+    assert parse_manifest(MINIMAL % f"max_wheel_size: {written}", root=root).max_wheel_size == size
+
+
+@pytest.mark.parametrize("written", ["0", "-1", "5.0", "5 mb", "5 M", "MB", "'5'", "5 B", "5  MB", "[5]", "true", ""])
+def test_sizes_that_are_none(root, written):
+    """What is no size is refused with an example of one."""
+    [problem] = problems_of(MINIMAL % f"max_wheel_size: {written}", root)
+    assert "max_wheel_size: expected a number of bytes, or text such as '5 MB' or '5 MiB', found" in problem
+
+
+def test_packing_is_inherited(root):
+    """A module's own packing replaces the manifest's, which replaces the default."""
+    modules = "{a: {source: kernels/saxpy.cu}, b: {source: kernels/saxpy.cu, packing: none}}"
+    for more, expected in (("", ["auto", "none"]), ("packing: solid", ["solid", "none"])):
+        manifest = parse_manifest(f"schema: 1\n{more}\nmodules: {modules}", root=root)
+        assert [module.packing for module in manifest.modules] == expected

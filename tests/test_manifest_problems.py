@@ -36,7 +36,10 @@ WHOLE_FILE = {
 
 TOP_LEVEL = {
     "zzz: 1": [
-        "2:1: zzz: unknown key; known here: schema, cuda, arches, options, max_spill_bytes, modules, supports, stubs"
+        (
+            "2:1: zzz: unknown key; known here: schema, cuda, arches, options, max_spill_bytes, packing, modules,"
+            " supports, stubs, max_wheel_size"
+        )
     ],
     "cuda: 12.10": ["2:7: cuda: expected a CUDA release such as '13.0', found the number 12.10"],
     "cuda: 13": ["2:7: cuda: expected a CUDA release such as '13.0', found the integer 13"],
@@ -118,7 +121,7 @@ IN_MODULE = {
     "lineinfo: true": [
         (
             "2:41: modules.a.lineinfo: unknown key; known here: source, kernels, instances, matrix, globals, headers,"
-            " arches, options, front_end, max_spill_bytes"
+            " arches, options, front_end, max_spill_bytes, packing"
         )
     ],
     "kernels: no": ["2:50: modules.a.kernels: expected a list, found the boolean no"],

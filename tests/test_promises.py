@@ -71,7 +71,7 @@ def test_a_module_may_spill_more_than_the_others(make_project, tmp_path, capsys)
 
 def test_spills_that_are_not_known_are_no_promise(make_project):
     """Where the assembler did not say, a limit cannot be proven."""
-    image = ImageRecord("a.cubin", "cubin", SmArch(9, 0), "", 0, (9, 0), {"k": {"registers": 8}})
+    image = ImageRecord("a.cubin", "cubin", SmArch(9, 0), "", 0, (9, 0), resources={"k": {"registers": 8}})
     (gap,) = find_spills(0, [Symbol("kernel", "k")], [image])
     assert str(gap).startswith("what the kernel 'kernel' spills for sm_90 is not recorded, the limit is 0 bytes; ")
 

@@ -21,7 +21,7 @@ schema: 1
 arches: [sm_80, sm_90, compute_80]
 options: {maxrregcount: REGISTERS}
 modules:
-  sums: {source: sums.cu, instances: ["sum<{N}>"], matrix: {N: [4, 64]}}
+  sums: {source: sums.cu, instances: ["sum<{N}>"], matrix: {N: [4, 64]}, packing: none}
   saxpy: {source: saxpy.cu}
 """
 SUMS = """

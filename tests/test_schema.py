@@ -30,9 +30,13 @@ GOOD = [
     "options: {std: c++20, ftz: false, maxrregcount: 255, include: [inc], extra: [-w, -w]}",
     "options: {define: {V: 8.10, W: yes, X: null, Y: , Z: 'a b'}, pre_include: [cuda_fp16.h]}",
     "supports: {devices: ['9.0', '12.1'], driver: '13.0'}",
+    "packing: solid",
+    "max_wheel_size: 5000000",
+    "max_wheel_size: 1.5 MiB",
 ]
 GOOD_MODULES = [
     "kernels: []",
+    "packing: none",
     "instances: ['f<{T}>'], matrix: {T: [int, 8.1, 8.10, no]}",
     "globals: [d_filter], headers: [inc/*.h], arches: [sm_80], front_end: ptx, options: {lineinfo: true}",
 ]
@@ -60,6 +64,11 @@ BAD = [
     "supports: {driver: '13.0'}",
     "supports: {devices: [9.0]}",
     "supports: {devices: []}",
+    "packing: zip",
+    "max_wheel_size: 0",
+    "max_wheel_size: 5.5",
+    "max_wheel_size: 5 mb",
+    "max_wheel_size: '5000000'",
 ]
 BAD_MODULES = [
     "source: 1",
@@ -73,6 +82,7 @@ BAD_MODULES = [
     "matrix: {T: [null]}",
     "matrix: {T-1: [int]}",
     "front_end: fast",
+    "packing: true",
     "arches: all_major",
 ]
 

@@ -19,7 +19,7 @@ def image(arch, *, kind=None, isa=(9, 0), lacks=()):
     parsed = SmArch.parse(arch)
     return ImageRecord(
         file="", kind=kind or ("ptx" if parsed.virtual else "cubin"), arch=parsed, sha256="", bytes=0, ptx_isa=isa,
-        resources={}, lacks=lacks,
+        lacks=lacks,
     )  # fmt: skip
 
 

@@ -65,21 +65,28 @@ def test_isolated_build_gives_one_pure_wheel(isolated, wheel):
     assert {path.name for path in isolated.iterdir()} == {wheel.name, "example_project-0.1.0.tar.gz"}
 
 
-def test_wheel_lists_every_module_and_architecture(wheel):
-    """``inspect --json`` lists each pair, and each CUBIN is ELF for its SM."""
-    data = json.loads(run(sys.executable, "-m", "hatch_cuda_kernels", "inspect", wheel, "--json"))["modules"]
+def test_wheel_lists_every_module_and_architecture(wheel, tmp_path):
+    """``inspect`` lists each pair, and each CUBIN it writes out, packed in the wheel or not, is ELF for its SM."""
+    command = [sys.executable, "-m", "hatch_cuda_kernels", "inspect", wheel, "--json", "--extract", tmp_path]
+    data = json.loads(run(*command))["modules"]
     assert set(data) == {"filter", "radix_sort", "reduce", "saxpy", "softmax"}
-    with zipfile.ZipFile(wheel) as archive:
-        for name, module in data.items():
-            assert [image["arch"] for image in module["images"]] == ["sm_80", "compute_80", "sm_90", "sm_120"]
-            for image in module["images"]:
-                blob = archive.read(f"example_project/_kernels/{name}/{image['file']}")
-                assert len(blob) == image["bytes"]
-                if image["kind"] == "cubin":
-                    cubin = read_cubin(blob)
-                    assert f"sm_{cubin.sm}" == image["arch"]
-                    assert {symbol["lowered"] for symbol in module["kernels"].values()} == set(cubin.kernels)
+    for module in data.values():
+        assert [image["arch"] for image in module["images"]] == ["sm_80", "compute_80", "sm_90", "sm_120"]
+        for image in module["images"]:
+            blob = (tmp_path / image["file"]).read_bytes()
+            assert len(blob) == image["bytes"]
+            if image["kind"] == "cubin":
+                cubin = read_cubin(blob)
+                assert f"sm_{cubin.sm}" == image["arch"]
+                assert {symbol["lowered"] for symbol in module["kernels"].values()} == set(cubin.kernels)
     assert data["reduce"]["kernels"]["block_sum<double, 256>"]["lowered"] == "_Z9block_sumIdLi256EEvPKT_PS0_x"
+
+
+def test_wheel_packs_what_pays(wheel):
+    """Of the example's modules, all but the smallest are packed."""
+    with zipfile.ZipFile(wheel) as archive:
+        packs = [name for name in archive.namelist() if name.endswith("/images.xz")]
+    assert {name.split("/")[2] for name in packs} == {"filter", "radix_sort", "reduce", "softmax"}
 
 
 def test_wheel_from_the_tree_elsewhere_is_byte_identical(wheel, tmp_path):

@@ -29,11 +29,11 @@ class Wheel:
     def __delitem__(self, name):
         del self.files[self.store + name]
 
-    def edit_index(self, module, change):
-        """Apply a function to the JSON of a module's index."""
-        data = json.loads(self[f"{module}/index.json"])
+    def edit_index(self, module, change, file="index.json"):
+        """Apply a function to the JSON of a module's index, or of its details."""
+        data = json.loads(self[f"{module}/{file}"])
         change(data)
-        self[f"{module}/index.json"] = json.dumps(data, indent=1).encode()
+        self[f"{module}/{file}"] = json.dumps(data, indent=1).encode()
 
     def edit_image(self, module, file, change, **facts):
         """Apply a function to an image's bytes, and make its digest and size in the index fit; set other facts."""

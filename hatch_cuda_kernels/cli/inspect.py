@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
@@ -15,6 +16,7 @@ def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names
     """Add the command."""
     parser = commands.add_parser(name, help="list modules, kernels and images")
     parser.add_argument("package", metavar="WHEEL|DIR|PACKAGE")
+    parser.add_argument("--extract", type=Path, metavar="DIR", help="write every image into a folder, for cuobjdump")
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -23,6 +25,7 @@ def run(args: argparse.Namespace) -> int:
     """Print every module with its kernels and images."""
     with open_any(args.package) as store:
         contents = store.contents()
+        written = [] if args.extract is None else store.extract_images(args.extract)
     if args.json:
         print_json(contents)
         return 0
@@ -38,6 +41,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"\n{name}: NVRTC {toolchain['nvrtc']}" + (f", {toolchain['headers']}" if toolchain["headers"] else ""))
         for kernel, symbol in module["kernels"].items():
             print(f"  {kernel}({', '.join(symbol['params'])})  {symbol['lowered']}")
+    if args.extract is not None:
+        print(f"\n{len(written)} images written to {args.extract}")
     return 0
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.names import normalize_name
-from hatch_cuda_kernels.image import ImageRecord, Symbol
+from hatch_cuda_kernels.image import ImageRecord, ModuleDetails, Symbol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,6 +70,12 @@ class BuiltModule:
         everything = sorted({symbol.lowered for symbol in self.kernels})
         return tuple(_record(entry, everything) for entry in self.entries)
 
+    @property
+    def details(self) -> ModuleDetails:
+        """What the index leaves to ``details.json``."""
+        resources = {record.file: record.resources for record in self.images if record.kind == "cubin"}
+        return ModuleDetails(names=self.planned.jobs[0].names, resources=resources)
+
     def problems(self) -> list[str]:
         """Return what makes the module useless: no kernel at all, or a name that means different kernels."""
         where = self.planned.module.where
@@ -123,4 +129,4 @@ def _record(entry: Entry, everything: Sequence[str]) -> ImageRecord:
         ptx_isa=entry.ptx_isa,
         resources=entry.resources if entry.kind == "cubin" else {},
         lacks=tuple(lowered for lowered in everything if lowered not in has),
-    )
+    ).with_summary()

@@ -58,8 +58,10 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
             self._abort(error)
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
-        """Remove the temporary store once the wheel has it."""
+        """Remove the temporary store once the wheel has it, and the wheel where it is larger than it may be."""
         self._scratch_folders.close()
+        if self.target_name == "wheel" and version != "editable":
+            self._check_size(Path(artifact_path))
 
     def clean(self, versions: list[str]) -> None:  # noqa: ARG002 - hatchling's signature
         """Remove the store that an editable install left in the source tree; without a package there is none."""
@@ -76,6 +78,18 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         except InputError as error:
             self._abort(error)
         shutil.rmtree(store, ignore_errors=True)
+
+    def _check_size(self, wheel: Path) -> None:
+        from hatch_cuda_kernels.plugin.budget import check_wheel  # noqa: PLC0415 - most manifests set no limit
+
+        limit = self._manifest().max_wheel_size
+        if limit is None:
+            return
+        try:
+            check_wheel(wheel, limit)
+        except HatchCudaKernelsError as error:
+            wheel.unlink()  # nobody may upload it
+            self._abort(error)
 
     @cached_property
     def _scratch_folders(self) -> ExitStack:

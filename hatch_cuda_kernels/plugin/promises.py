@@ -59,6 +59,7 @@ class Promises:
         return cls(
             supports=manifest.supports,
             max_spill_bytes={name: limit for name, limit in limits.items() if limit is not None},
+            max_wheel_size=manifest.max_wheel_size,
         )
 
     def to_json(self) -> dict[str, Any]:

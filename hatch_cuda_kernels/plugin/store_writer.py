@@ -7,10 +7,12 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.compiler.names import normalize_name
+from hatch_cuda_kernels.compiler.names import base_name, normalize_name
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, InputError
-from hatch_cuda_kernels.image import INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, ModuleIndex
+from hatch_cuda_kernels.image import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, ModuleIndex
+from hatch_cuda_kernels.plugin.budget import check_store
+from hatch_cuda_kernels.plugin.packing import lay_out
 from hatch_cuda_kernels.plugin.promises import PROMISES_FILE
 from hatch_cuda_kernels.plugin.staging import sweep, workspace
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.image import Symbol
+    from hatch_cuda_kernels.image import ImageRecord
     from hatch_cuda_kernels.plugin.built import BuiltModule
     from hatch_cuda_kernels.plugin.promises import Promises
 
@@ -54,10 +56,12 @@ def write_store(
 ) -> None:
     """Replace the folder ``out`` with a store of these modules, or leave it as it was.
 
-    Raises InputError for a folder that is not a store, BuildError when a source is not what was compiled any more or
-    the store cannot be written.
+    The store of an editable install is of plain files and any size: it is rewritten often, and never shipped. Raises
+    InputError for a folder that is not a store, BuildError when a source is not what was compiled any more, the store
+    cannot be written, or it would take more than the wheel may have.
     """
     sources = _Sources(root)
+    laid_out = lay_out(modules, may_pack=editable is None)
     try:
         check_replaceable(out)
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -68,10 +72,15 @@ def write_store(
             _write_kernels(staged / KERNELS_FILE, modules)
             if text := promises.text():
                 (staged / PROMISES_FILE).write_text(text, encoding="utf-8")
-            for built in modules:
-                _write_module(staged / built.planned.module.name, built, sources, editable)
+            for built, laid in zip(modules, laid_out, strict=True):
+                module = staged / built.planned.module.name
+                _write_module(module, laid.files, built, sources)
+                _write_json(module / INDEX_FILE, _index(built, laid.images, editable).to_json())
+                _write_json(module / DETAILS_FILE, built.details.to_json())
             if editable is not None:
                 (staged / ".gitignore").write_text("*\n", encoding="utf-8")
+            elif promises.max_wheel_size is not None:
+                check_store(staged, promises.max_wheel_size)
             _replace(staged, out, aside=folder / "old")
     except OSError as error:
         raise BuildError([f"cannot write the store {out}: {error}"]) from error
@@ -119,34 +128,38 @@ class _Sources:
 
 
 def _write_kernels(path: Path, modules: Iterable[BuiltModule]) -> None:
-    lines = [
-        "\t".join((key, built.planned.module.name, symbol.lowered, ",".join(symbol.params), symbol.name))
-        for built in modules
-        for key, symbol in _named_symbols(built)
-    ]
+    lines = {"\t".join(fields) for built in modules for fields in _lines(built)}
     path.write_text("".join(f"{line}\n" for line in sorted(lines, key=str.encode)), encoding="utf-8")
 
 
-def _named_symbols(built: BuiltModule) -> Iterable[tuple[str, Symbol]]:
+def _lines(built: BuiltModule) -> Iterable[tuple[str, ...]]:
+    """Yield key, module, lowered name, parameter types and name of each kernel, variable and template."""
+    module = built.planned.module.name
     for symbol in built.kernels:
-        yield normalize_name(symbol.name), symbol
+        key = normalize_name(symbol.name)
+        yield key, module, symbol.lowered, ",".join(symbol.params), symbol.name
+        if "<" in key:
+            yield f"<{base_name(key)}", module, "", "", base_name(key)
     for symbol in built.globals:
-        yield f"&{normalize_name(symbol.name)}", symbol
+        yield f"&{normalize_name(symbol.name)}", module, symbol.lowered, ",".join(symbol.params), symbol.name
 
 
-def _write_module(folder: Path, built: BuiltModule, sources: _Sources, editable: dict[str, str] | None) -> None:
+def _write_module(folder: Path, images: dict[str, bytes], built: BuiltModule, sources: _Sources) -> None:
     folder.mkdir()
-    for entry, record in zip(built.entries, built.images, strict=True):
-        (folder / record.file).write_bytes(entry.image)
+    for name, data in images.items():
+        (folder / name).write_bytes(data)
     for path, digest in built.planned.closure.files:
         target = folder / SOURCE_FOLDER / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(sources.read(path, digest))
-    text = json.dumps(_index(built, editable).to_json(), indent=1, sort_keys=True)
-    (folder / INDEX_FILE).write_text(f"{text}\n", encoding="utf-8")
 
 
-def _index(built: BuiltModule, editable: dict[str, str] | None) -> ModuleIndex:
+def _write_json(path: Path, data: dict[str, Any]) -> None:
+    text = json.dumps(data, indent=1, sort_keys=True)
+    path.write_text(f"{text}\n", encoding="utf-8")
+
+
+def _index(built: BuiltModule, images: tuple[ImageRecord, ...], editable: dict[str, str] | None) -> ModuleIndex:
     module, job = built.planned.module, built.planned.jobs[0]
     return ModuleIndex(
         module=module.name,
@@ -156,11 +169,10 @@ def _index(built: BuiltModule, editable: dict[str, str] | None) -> ModuleIndex:
         outside=job.outside if job.uses_toolkit_headers else None,
         headers=module.headers,
         options=module.options.canonical(),
-        names=job.names,
         globals=job.globals,
         patterns=tuple(_pattern(pattern) for pattern in module.patterns),
         toolchain=built.entries[0].toolchain,
-        images=built.images,
+        images=images,
         front_end=module.front_end,
         editable=editable,
     )

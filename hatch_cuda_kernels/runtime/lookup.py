@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.arch import SmArch
@@ -32,11 +33,11 @@ def find_kernel(reader: StoreReader, name: str, module: str | None) -> tuple[Ker
     key = normalize_name(name)
     lines = [] if key.startswith("&") else reader.find(key)
     if not lines and "<" in key:
-        instances = {line.module: line for line in reader.find_instances(base_name(key))}
         if module is not None and reader.has_module(module):
             return KernelLine(key, module, "", (), name), False
+        instances = reader.find(f"<{base_name(key)}")
         if instances:
-            return KernelLine(key, _one(reader, list(instances.values()), name, module).module, "", (), name), False
+            return KernelLine(key, _one(reader, instances, name, module).module, "", (), name), False
     return _one(reader, lines, name, module), True
 
 
@@ -48,8 +49,9 @@ def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[K
     variable = _one(reader, reader.find(f"&{normalize_name(name)}"), name, module, what="variable")
     index = reader.module(variable.module)
     lacking = {lowered for record in index.images for lowered in record.lacks}
-    listed = (line for kernel in index.names for line in reader.find(normalize_name(kernel)))
-    for line in (*listed, *(line for line in reader.lines() if not line.key.startswith("&"))):
+    names = reader.details(variable.module).names
+    listed = (line for kernel in names for line in reader.find(normalize_name(kernel)))
+    for line in chain(listed, (line for line in reader.lines() if not line.key.startswith("&"))):
         if line.module == variable.module and line.lowered not in lacking:
             return variable, line
     hint = f"no kernel of module {variable.module} is in all its images; use get_global of a kernel"

@@ -71,7 +71,7 @@ def render_instance(reader: StoreReader, template: str, arguments: dict[str, Any
     not the pattern's placeholders.
     """
     wanted = normalize_name(template)
-    modules = sorted({line.module for line in reader.find_instances(wanted)})
+    modules = reader.find_template(wanted)
     declared = [
         (pattern["pattern"], module)
         for module in modules

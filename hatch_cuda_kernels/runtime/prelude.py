@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.compiler.names import normalize_name
 from hatch_cuda_kernels.early import is_starting
+from hatch_cuda_kernels.errors import StoreError
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.reader import StoreReader
@@ -25,11 +28,14 @@ _WHILE_WAITING: Final = (
 
 
 @cache
-def prepare(reader: StoreReader) -> None:
-    """Use the time until the driver is there: imports, and the store's listing. What fails here fails again later."""
+def prepare(reader: StoreReader, kernel: str) -> None:
+    """Use the time until the driver is there: imports, and reading the store. What fails here fails again later."""
     for name in _ALWAYS:
         import_module(name)
     reader.find("")
+    if is_starting():
+        with suppress(StoreError, OSError, ValueError):
+            reader.look_ahead(normalize_name(kernel))
     for name in _WHILE_WAITING:
         if is_starting():
             import_module(name)

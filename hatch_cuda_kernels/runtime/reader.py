@@ -12,12 +12,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import StoreError
-from hatch_cuda_kernels.image import INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, STORE_FOLDER, ModuleIndex
+from hatch_cuda_kernels.image import (
+    DETAILS_FILE,
+    INDEX_FILE,
+    KERNELS_FILE,
+    SOURCE_FOLDER,
+    STORE_FOLDER,
+    ModuleDetails,
+    ModuleIndex,
+)
+from hatch_cuda_kernels.pack import unpack_block
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import Any, TypeVar
 
-    from hatch_cuda_kernels.image import ImageRecord
+    from hatch_cuda_kernels.image import ImageRecord, Stored
+
+    T = TypeVar("T")
 
 __all__ = ["KernelLine", "StoreReader", "find_store"]
 
@@ -75,27 +87,28 @@ def _package_folders(package: str) -> list[Path]:
 
 
 class StoreReader:
-    """The files of one store. Nothing is opened before it is asked for."""
+    """The files of one store. Nothing is opened before it is asked for, and no more than an answer needs."""
 
     def __init__(self, folder: Path, label: str = "") -> None:
         self.folder = folder
         self.label = label or str(folder)
         """What messages call this store."""
         self._modules: dict[str, ModuleIndex] = {}
+        self._ahead: dict[tuple[str, int], bytes] = {}
+        self._last = "", b""
 
     def find(self, key: str) -> list[KernelLine]:
         """Return every line of a normalised name: one a module that has it."""
         prefix = f"{key}\t".encode()
         return list(self._lines_from(prefix, prefix))
 
-    def find_instances(self, template: str) -> list[KernelLine]:
-        """Return every listed instance of a template, ``block_sum<...>`` for ``block_sum``."""
-        prefix = f"{template}<".encode()
-        return list(self._lines_from(prefix, prefix))
+    def find_template(self, template: str) -> list[str]:
+        """Return the modules that list instances of a template, such as ``block_sum``."""
+        return [line.module for line in self.find(f"<{template}")]
 
     def lines(self) -> list[KernelLine]:
-        """Return every line; for listings and suggestions, not for look-ups."""
-        return list(self._lines_from(b"", b""))
+        """Return the line of every kernel and variable; for listings and suggestions, not for look-ups."""
+        return [line for line in self._lines_from(b"", b"") if not line.key.startswith("<")]
 
     def kernels(self) -> list[tuple[str, str | None]]:
         """Return every listed kernel with its module, which is None where no other module has the name."""
@@ -107,13 +120,16 @@ class StoreReader:
         """Return a module's index, read once. Raises StoreError when it is missing or damaged."""
         known = self._modules.get(name)
         if known is None:
-            path = self.folder / name / INDEX_FILE
-            try:
-                known = ModuleIndex.from_json(json.loads(path.read_bytes()))
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise StoreError(str(path), f"cannot read the index: {error}") from error
-            self._modules[name] = known
+            known = self._modules[name] = _read_json(self.folder / name / INDEX_FILE, ModuleIndex.from_json)
         return known
+
+    def details(self, name: str) -> ModuleDetails:
+        """Return what is known of each kernel of a module. Raises StoreError when it is missing or damaged."""
+        return _read_json(self.folder / name / DETAILS_FILE, ModuleDetails.from_json)
+
+    def whole_module(self, name: str) -> ModuleIndex:
+        """Return a module's index with its details; for checks, not for look-ups: it grows with the kernels."""
+        return self.module(name).with_details(self.details(name))
 
     def has_module(self, name: str) -> bool:
         """Return whether the store has a module of that name."""
@@ -124,19 +140,48 @@ class StoreReader:
         return [self.module(path.parent.name) for path in sorted(self.folder.glob(f"*/{INDEX_FILE}"))]
 
     def read_image(self, module: str, record: ImageRecord) -> bytes:
-        """Return an image's bytes. Raises StoreError when they are missing or do not match the index's digest."""
-        path = self.image_path(module, record)
+        """Return an image's bytes, wherever they are stored.
+
+        The image read last is remembered: all kernels of a module on a device are in one. Raises StoreError when the
+        bytes are missing, cannot be unpacked, or do not match the index's digest.
+        """
+        known, data = self._last
+        if known == record.sha256:
+            return data
+        path, stored = self.image_path(module, record), record.stored
         try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise StoreError(str(path), f"cannot read the image: {error}") from error
+            data = self._unpack(stored, record.bytes) if stored and stored.size else path.read_bytes()
+        except (OSError, ValueError) as error:
+            raise StoreError(str(path), f"cannot read the image {record.file}: {error}") from error
         if sha256(data).hexdigest() != record.sha256:
-            raise StoreError(str(path), "the image does not match the digest in its index; reinstall the package")
+            message = f"the image {record.file} does not match the digest in its index; reinstall the package"
+            raise StoreError(str(path), message)
+        self._last = record.sha256, data
         return data
 
     def image_path(self, module: str, record: ImageRecord) -> Path:
-        """Return where an image's file is."""
-        return self.folder / module / record.file
+        """Return the file that holds an image: its own, a pack, or that of an identical image."""
+        return self.folder / (record.stored.file if record.stored else f"{module}/{record.file}")
+
+    def look_ahead(self, key: str) -> None:
+        """Read what a look-up of this name will need, whatever the device: an index, and a pack of a single block."""
+        for line in self.find(key)[:1]:
+            images = self.module(line.module).images
+            packed = {stored._replace(skip=0) for image in images if (stored := image.stored) and stored.size}
+            if len(packed) == 1:
+                [block] = packed
+                most = max(image.bytes + image.stored.skip for image in images if image.stored)
+                self._ahead[block.file, block.at] = self._unpack(block, most)
+
+    def _unpack(self, stored: Stored, size: int) -> bytes:
+        """Return an image of a pack; no more of its block is unpacked than that takes."""
+        end = stored.skip + size
+        block = self._ahead.pop((stored.file, stored.at), b"")
+        if len(block) < end:
+            with (self.folder / stored.file).open("rb") as file:
+                file.seek(stored.at)
+                block = unpack_block(file.read(stored.size), end)
+        return block[stored.skip : end]
 
     def source_root(self, module: str) -> Path:
         """Return the folder that holds the shipped source and headers in project layout."""
@@ -169,6 +214,13 @@ class StoreReader:
             except ValueError as error:
                 raise StoreError(str(self.folder / KERNELS_FILE), f"damaged line {line!r}") from error
             at = end + 1
+
+
+def _read_json(path: Path, parse: Callable[[dict[str, Any]], T]) -> T:
+    try:
+        return parse(json.loads(path.read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(str(path), f"cannot read the index: {error}") from error
 
 
 def _bisect_lines(text: mmap.mmap | bytes, wanted: bytes) -> int:

@@ -124,7 +124,7 @@ class ModuleSource:
         return found == index.files and sum(len(files) for _, _, files in os.walk(self.root)) == len(found)
 
     def _names(self, request: Request) -> tuple[str, ...]:
-        return self._index.names if request.listed else (request.kernel.name,)
+        return self._reader.details(self._index.module).names if request.listed else (request.kernel.name,)
 
     def job(self, request: Request) -> CompileJob:
         """Return the compile of this module for the request's device, with an unlisted instance as its only name.
@@ -156,6 +156,6 @@ class ModuleSource:
             options=options,
             arch=arch,
             kinds=kinds,
-            names=index.names if names is None else names,
+            names=self._reader.details(index.module).names if names is None else names,
             globals=index.globals,
         )

@@ -89,7 +89,7 @@ class Store:
         from hatch_cuda_kernels.runtime.context import current_context_id  # noqa: PLC0415
         from hatch_cuda_kernels.runtime.prelude import prepare  # noqa: PLC0415
 
-        prepare(self._reader)
+        prepare(self._reader, name)
         return self._get((name, module, policy or self.policy, current_context_id()))
 
     async def aget_kernel(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> Kernel:
@@ -203,6 +203,17 @@ class Store:
         from hatch_cuda_kernels.runtime.contents import contents  # noqa: PLC0415
 
         return contents(self._reader)
+
+    def extract_images(self, folder: str | Path) -> list[Path]:
+        """Write every image into a folder, as ``saxpy.sm_90.cubin``, for tools such as cuobjdump; return the files.
+
+        Raises StoreError for an image that cannot be read, InputError where the folder cannot be written.
+        """
+        from pathlib import Path  # noqa: PLC0415
+
+        from hatch_cuda_kernels.runtime.contents import extract_images  # noqa: PLC0415
+
+        return extract_images(self._reader, Path(folder))
 
     def listed_kernels(self) -> list[tuple[str, str | None]]:
         """Return every listed kernel with the module to name, which is None where no other module has the kernel."""

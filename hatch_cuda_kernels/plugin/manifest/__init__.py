@@ -12,7 +12,7 @@ from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plugin.manifest.arches import Scope, make_scope
 from hatch_cuda_kernels.plugin.manifest.instances import expand_instances
-from hatch_cuda_kernels.plugin.manifest.keys import FRONT_ENDS, MANIFEST
+from hatch_cuda_kernels.plugin.manifest.keys import FRONT_ENDS, MANIFEST, PACKINGS
 from hatch_cuda_kernels.plugin.manifest.kinds import Item, attempt, table
 from hatch_cuda_kernels.plugin.manifest.model import Manifest, Module, Named, Pattern
 from hatch_cuda_kernels.plugin.manifest.spot import Reading, Spot
@@ -89,6 +89,7 @@ def _read(text: str, path: Path, sha256: str, filename: str, native: Native | No
         modules=tuple(_module(name, usable[name], values, instances[name], scope) for name in sorted(usable)),
         supports=_supports(values["supports"]) if "supports" in values else None,
         stubs=values.get("stubs"),
+        max_wheel_size=values.get("max_wheel_size"),
         sha256=sha256,
     )
 
@@ -125,6 +126,7 @@ def _module(name: str, module: Item, top: dict[str, Any], instances: _Instances,
         options=NvrtcOptions(**top.get("options", {})).override(**values.get("options", {})),
         front_end=values.get("front_end", FRONT_ENDS[0]),
         max_spill_bytes=values.get("max_spill_bytes", top.get("max_spill_bytes")),
+        packing=values.get("packing", top.get("packing", PACKINGS[0])),
         patterns=instances[1],
         where=module.spot.where,
     )

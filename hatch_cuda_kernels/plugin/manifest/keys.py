@@ -27,12 +27,14 @@ from hatch_cuda_kernels.plugin.manifest.kinds import (
     text,
 )
 from hatch_cuda_kernels.plugin.manifest.paths import FOLDER, HEADER, HEADERS_GLOB, SOURCE, STUBS
+from hatch_cuda_kernels.plugin.manifest.sizes import SIZE
 from hatch_cuda_kernels.plugin.manifest.spot import RefusedError, Spot, wrong_type
 from hatch_cuda_kernels.plugin.manifest.yaml_tree import Scalar
 
-__all__ = ["FRONT_ENDS", "MANIFEST", "TABLES"]
+__all__ = ["FRONT_ENDS", "MANIFEST", "PACKINGS", "TABLES"]
 
 FRONT_ENDS: Final = ("per-arch", "lto", "ptx")
+PACKINGS: Final = ("auto", "none", "solid")
 
 _MODULE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 #: Windows opens a device for a file or folder of these names.
@@ -130,6 +132,7 @@ MODULE: Final[Table] = {
         " each by nvJitLink from LTO-IR or PTX.",
     ),
     "max_spill_bytes": Key(_SPILL_BYTES, "Spill limit of this module, in place of the manifest's."),
+    "packing": Key(choice(PACKINGS), "How this module's images are stored, in place of the manifest's."),
 }
 
 SUPPORTS: Final[Table] = {
@@ -173,9 +176,15 @@ MANIFEST: Final[Table] = {
     "max_spill_bytes": Key(
         _SPILL_BYTES, "Most bytes of spill stores and loads a thread of any kernel, else the build fails."
     ),
+    "packing": Key(
+        choice(PACKINGS),
+        "How images are stored. none: each in a file. solid: a module's packed together. auto (default): solid for"
+        " modules of 32 KiB and more.",
+    ),
     "modules": Key(Kind(_read_modules, _MODULES.schema), "The modules by name.", "list at least one module"),
     "supports": Key(table("supports", SUPPORTS), "A promise that the build proves, or fails naming the gap."),
     "stubs": Key(STUBS, "A .pyi file with the kernels' names and types, which a build keeps up to date."),
+    "max_wheel_size": Key(SIZE, "Most the wheel may have, in bytes or as text such as '5 MB'; else the build fails."),
 }
 
 #: Every mapping with known keys, under the name other tables refer to it by.

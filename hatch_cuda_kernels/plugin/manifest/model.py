@@ -54,6 +54,8 @@ class Module:
     """``per-arch``, ``lto`` or ``ptx``."""
     max_spill_bytes: int | None
     """Most bytes of spill stores and loads a thread of one kernel; None for no limit."""
+    packing: str
+    """``auto``, ``none`` or ``solid``."""
     patterns: tuple[Pattern, ...]
     where: str
     """Start of a message about the module as a whole."""
@@ -75,5 +77,7 @@ class Manifest:
     supports: Supports | None
     stubs: str | None
     """The ``.pyi`` a build keeps up to date."""
+    max_wheel_size: int | None
+    """Most bytes the wheel may have, None for any number."""
     sha256: str
     """Of the file's bytes, in hex."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.compiler.names import normalize_name
 from hatch_cuda_kernels.digest import sha256
-from hatch_cuda_kernels.image import INDEX_FILE, KERNELS_FILE, STORE_FOLDER
+from hatch_cuda_kernels.image import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, STORE_FOLDER
 from hatch_cuda_kernels.plugin.promises import PROMISES_FILE
 from hatch_cuda_kernels.plugin.verify.model import Finding, Outcome
 from hatch_cuda_kernels.plugin.verify.subject import REBUILD
@@ -74,7 +74,7 @@ def check_files(subject: Subject) -> Outcome:
     needed = {folder / name for name in _own_files(subject)}
     findings = [image.finding("the file is missing") for image in subject.images if image.damage == "missing"]
     for index in subject.modules:
-        needed |= {folder / index.module / INDEX_FILE}
+        needed |= {folder / index.module / name for name in (INDEX_FILE, DETAILS_FILE)}
         needed |= {subject.files.image_path(index.module, record) for record in index.images}
         sources = {subject.files.source_root(index.module) / name: name for name in index.files}
         needed |= sources.keys()

@@ -49,8 +49,8 @@ class StoreFiles(Protocol):
     def lines(self) -> Sequence[Line]:
         """Return every line of ``kernels.tsv``. Raises StoreError."""
 
-    def module(self, name: str, /) -> ModuleIndex:
-        """Return a module's index. Raises StoreError."""
+    def whole_module(self, name: str, /) -> ModuleIndex:
+        """Return a module's index with its details. Raises StoreError."""
 
     def read_image(self, module: str, record: ImageRecord, /) -> bytes:
         """Return an image's bytes. Raises StoreError when they are missing or not those of the digest."""

@@ -147,8 +147,8 @@ def _module_folders(folder: Path) -> list[str]:
 def _module(files: StoreFiles, name: str, damage: list[Finding]) -> ModuleIndex | None:
     """Return a module's index; None, with the damage noted, where it is unreadable or malformed."""
     try:
-        index = files.module(name)
-        problem = _malformed(index, name) or _edited(index, files.folder / name / INDEX_FILE)
+        index = files.whole_module(name)
+        problem = _malformed(index, name) or _edited(index, files.folder / name)
     except StoreError as error:
         problem = error.message
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -190,9 +190,10 @@ def _malformed_image(image: ImageRecord) -> str:
     return ""
 
 
-def _edited(index: ModuleIndex, path: Path) -> str:
+def _edited(index: ModuleIndex, folder: Path) -> str:
     """Return which fields are not as this index is written; readers skip over what they do not need."""
-    written, read = json.loads(path.read_bytes()), index.to_json()
+    index = index._replace(images=tuple(image.with_summary() for image in index.images))
+    written, read = json.loads((folder / INDEX_FILE).read_bytes()), index.to_json()
     names = sorted(name for name in written.keys() | read.keys() if written.get(name) != read.get(name))
     return f"not as a build writes it: {', '.join(names)}" if names else ""
 

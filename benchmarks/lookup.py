@@ -1,0 +1,148 @@
+"""What looking a kernel up costs in a store of 10 modules, of 10,000, and of one module with 10,000 instances.
+
+    python benchmarks/lookup.py [--repeat 15]
+
+Needs NVRTC, no GPU. One small module is built, packed and plain, and copied under other names; ratios are to the store
+of 10. Cold is a whole new process, less the interpreter and the package's import; hot is a first look-up by a reader
+that has already mapped the list of kernels. Stores and processes are interleaved, so that drift hits all alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SOURCE = "template <int N> __global__ void f(int* x) { *x = N; }\n"
+COLD = """
+import sys, time
+from pathlib import Path
+from hatch_cuda_kernels import open_store
+import hatch_cuda_kernels.runtime.lookup
+start = time.perf_counter()
+open_store(Path(sys.argv[1])).find_image(sys.argv[2], arch="sm_90", module=sys.argv[3], policy="prebuilt")
+print(time.perf_counter() - start)
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeat", type=int, default=15)
+    repeat = parser.parse_args().repeat
+    with tempfile.TemporaryDirectory() as folder:
+        stores = make_stores(Path(folder))
+        cold: dict[str, list[float]] = {name: [] for name in stores}
+        hot: dict[str, list[float]] = {name: [] for name in stores}
+        for _ in range(repeat):
+            for name, (store, kernels) in stores.items():
+                cold[name].append(cold_look_up(store, random.choice(kernels)))
+                hot[name].append(hot_look_up(store, kernels))
+    print("store                              cold ms    ratio   hot us    ratio")
+    for name in stores:
+        base = f"10 modules{name[name.rindex(', ') :]}"
+        (ours, first), (hot_ours, hot_first) = (
+            [statistics.median(values[key]) for key in (name, base)] for values in (cold, hot)
+        )
+        ratios = ours / first, hot_ours / hot_first
+        print(f"{name:33s} {ours * 1e3:8.2f} {ratios[0]:8.2f} {hot_ours * 1e6:8.1f} {ratios[1]:8.2f}")
+
+
+def make_stores(folder: Path) -> dict[str, tuple[Path, list[tuple[str, str]]]]:
+    """Return each store's folder, and the kernels in it with their modules."""
+    stores = {}
+    for packing in ("none", "solid"):
+        template = build(folder / packing, packing)
+        for count in (10, 10_000):
+            out = folder / f"{count}-modules-{packing}"
+            stores[f"{count:,} modules, packing {packing}"] = out, copy_modules(template, out, count)
+        out = folder / f"instances-{packing}"
+        stores[f"10,000 instances, packing {packing}"] = out, copy_instances(template, out, 10_000)
+    return stores
+
+
+def build(root: Path, packing: str) -> Path:
+    from hatch_cuda_kernels.plugin.build import build_store
+    from hatch_cuda_kernels.plugin.manifest import load_manifest
+
+    root.mkdir()
+    (root / "f.cu").write_text(SOURCE)
+    (root / "kernels.yaml").write_text(
+        f"{{schema: 1, arches: [sm_80, sm_90, sm_120, compute_80], packing: {packing},"
+        ' modules: {m: {source: f.cu, instances: ["f<0>"]}}}'
+    )
+    build_store(load_manifest(root / "kernels.yaml"), root / "out")
+    return root / "out"
+
+
+def copy_modules(template: Path, out: Path, count: int) -> list[tuple[str, str]]:
+    """Write a store of ``count`` modules, each with a kernel of its own name."""
+    out.mkdir()
+    lines, kernels = [], []
+    files = {path.name: path.read_bytes() for path in (template / "m").iterdir() if path.is_file()}
+    for number in range(count):
+        module, name = f"m{number}", f"f{number}<0>"
+        (out / module).mkdir()
+        for file, data in files.items():
+            text = data.replace(b'"m/images.xz"', f'"{module}/images.xz"'.encode()) if file == "index.json" else data
+            (out / module / file).write_bytes(text)
+        lines += [f"{name}\t{module}\t_Z1fILi0EEvPi\tptr\t{name}", f"<f{number}\t{module}\t\t\tf{number}"]
+        kernels.append((name, module))
+    write_lines(out, lines)
+    return kernels
+
+
+def copy_instances(template: Path, out: Path, count: int) -> list[tuple[str, str]]:
+    """Write a store of one module with ``count`` instances."""
+    out.mkdir()
+    (out / "m").mkdir()
+    for path in (template / "m").iterdir():
+        if path.is_file():
+            (out / "m" / path.name).write_bytes(path.read_bytes())
+    names = [f"f<{number}>" for number in range(count)]
+    details = json.loads((out / "m" / "details.json").read_text())
+    details["names"] = names
+    for kernels in details["resources"].values():
+        (known,) = kernels.values()
+        kernels |= {f"_Z1fILi{number}EEvPi": known for number in range(count)}
+    (out / "m" / "details.json").write_text(json.dumps(details))
+    lines = [f"{name}\tm\t_Z1fILi{number}EEvPi\tptr\t{name}" for number, name in enumerate(names)]
+    write_lines(out, [*lines, "<f\tm\t\t\tf"])
+    return [(name, "m") for name in names]
+
+
+def write_lines(out: Path, lines: list[str]) -> None:
+    (out / "kernels.tsv").write_text("".join(f"{line}\n" for line in sorted(lines, key=str.encode)))
+
+
+def cold_look_up(store: Path, kernel: tuple[str, str]) -> float:
+    """Return the seconds from ``open_store`` to the image's bytes in a new process."""
+    return float(
+        subprocess.run([sys.executable, "-c", COLD, store, *kernel], check=True, stdout=subprocess.PIPE).stdout
+    )
+
+
+def hot_look_up(store: Path, kernels: list[tuple[str, str]]) -> float:
+    """Return the seconds of a look-up, index and image included, of kernels not looked up before."""
+    from hatch_cuda_kernels.runtime.reader import StoreReader
+
+    reader = StoreReader(store)
+    reader.find("")
+    chosen = random.sample(kernels, 10)
+    start = time.perf_counter()
+    for name, module in chosen:
+        [line] = [line for line in reader.find(name) if line.module == module]
+        index = reader.module(line.module)
+        reader.read_image(line.module, index.images[2])
+        reader._modules.clear()  # so that every look-up reads its index, as it does where each is of another module
+        reader._last = "", b""
+    return (time.perf_counter() - start) / len(chosen)
+
+
+if __name__ == "__main__":
+    main()
