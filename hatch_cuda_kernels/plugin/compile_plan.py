@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from hatch_cuda_kernels.cache import Entry
 from hatch_cuda_kernels.compiler.link_job import LinkJob
-from hatch_cuda_kernels.errors import BuildError, CompileError, ToolchainError
+from hatch_cuda_kernels.errors import BuildError, CompileError
 from hatch_cuda_kernels.plugin.plan import ImageId, PlannedModule, job_images
 from hatch_cuda_kernels.plugin.pool import compile_on, estimate_seconds
 from hatch_cuda_kernels.plugin.task import WorkerMismatchError, needed_tools
@@ -120,8 +120,6 @@ class Compilation:
         )
         with closing(outcomes):
             for job, outcome in outcomes:
-                if isinstance(outcome, ToolchainError | BrokenExecutor | CancelledError):
-                    raise outcome  # the same for every other job
                 if isinstance(outcome, Exception):
                     problems += locate(outcome, modules[job.module])
                 else:

@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.link_job import LinkJob
-from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError
+from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.plugin.executors import local_executor, open_executor
 from hatch_cuda_kernels.plugin.task import Task, compile_task, needed_tools
 from hatch_cuda_kernels.plugin.worker import WorkerDiedError
@@ -65,14 +65,21 @@ def compile_on(
     """Do the same as ``compile_all`` on an executor that is opened by its name, and ended with the last job.
 
     ``workers`` bounds the processes on this machine; ``followers`` is how many jobs ``follow`` will give. nvJitLink has
-    no lock, so links alone stay in this one's threads.
+    no lock, so links alone stay in this one's threads. Raises, in place of yielding it, what would end every job alike:
+    ToolchainError, or BrokenExecutor, CancelledError or BuildError of an executor that stopped working.
     """
     costs = [0.0 if isinstance(job, LinkJob) else cost(job) for job in jobs] + [0.0] * followers
     tell = warn or (lambda _: None)
     local = partial(local_executor, costs, workers)
     needed = needed or needed_tools(jobs)
-    with open_executor(executor, needed, local=local, warn=tell) as opened:
-        yield from compile_all(jobs, opened, cost=cost, follow=follow, needed=needed, warn=warn)
+    with (
+        open_executor(executor, needed, local=local, warn=tell) as opened,
+        closing(compile_all(jobs, opened, cost=cost, follow=follow, needed=needed, warn=warn)) as outcomes,
+    ):
+        for job, outcome in outcomes:
+            if isinstance(outcome, ToolchainError | BrokenExecutor | CancelledError):
+                raise outcome  # the same for every other job
+            yield job, outcome
 
 
 def compile_all(

@@ -61,7 +61,10 @@ def check_rebuild(subject: Subject) -> Outcome:
         refusal = _refusal(index, again, toolchain)
         findings += [refusal] if refusal is not None else []
         plan += again if refusal is None else []
-    findings += _compile(plan)
+    try:
+        findings += _compile(plan)
+    except ToolchainError as error:
+        findings.append(Finding(f"cannot be built again: {error.message}", error.fix))
     return Outcome.of(sum(len(again.images) for again in plan), "images compiled again", findings)
 
 
