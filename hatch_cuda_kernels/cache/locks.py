@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from typing import TYPE_CHECKING, Final
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,13 +32,15 @@ def held(path: Path, timeout: float, until: Callable[[], bool] = bool) -> Iterat
     folder or its file system cannot lock (some NFS).
     """
     lock = None
+    deadline = time.monotonic() + timeout
     # RuntimeError is filelock's for a wait that it believes to be without an end.
     with contextlib.suppress(OSError, NotImplementedError, RuntimeError):
-        from filelock import FileLock  # noqa: PLC0415 - a hit needs no lock
+        if _wait(lambda: not _is_held(path) or until(), deadline) and not until():
+            from filelock import FileLock  # noqa: PLC0415 - a hit needs no lock, and who waits needs none yet
 
-        # No soft lock: one that a dead process left would hold up every other for the whole timeout.
-        lock = FileLock(path, mode=0o600, thread_local=False, fallback_to_soft=False)
-        _acquire(lock, time.monotonic() + timeout, until)
+            # No soft lock: one that a dead process left would hold up every other for the whole timeout.
+            lock = FileLock(path, mode=0o600, thread_local=False, fallback_to_soft=False)
+            _wait(lambda: _take(lock) or until(), deadline)
     try:
         yield lock is not None and lock.is_locked
     finally:
@@ -41,13 +49,42 @@ def held(path: Path, timeout: float, until: Callable[[], bool] = bool) -> Iterat
                 lock.release()
 
 
-def _acquire(lock: BaseFileLock, deadline: float, until: Callable[[], bool]) -> None:
+def _wait(true: Callable[[], bool], deadline: float) -> bool:
+    """Wait until something is true, and return whether it became so before the deadline."""
     pause = _FIRST_PAUSE
-    while True:
-        with contextlib.suppress(TimeoutError):
-            lock.acquire(blocking=False)
-            return
-        if until() or time.monotonic() >= deadline:
-            return
+    while not true():
+        if time.monotonic() >= deadline:
+            return False
         time.sleep(pause)
         pause = min(pause * 1.5, _LONGEST_PAUSE)
+    return True
+
+
+def _take(lock: BaseFileLock) -> bool:
+    with contextlib.suppress(TimeoutError):
+        lock.acquire(blocking=False)
+        return True
+    return False
+
+
+def _is_held(path: Path) -> bool:
+    """Return whether another process has the lock just now; False where that cannot be told without filelock.
+
+    Of many processes that miss one kernel all but one come here, and importing filelock takes longer than all else.
+    It locks with ``flock`` wherever there is one.
+    """
+    if fcntl is None:
+        return False
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
