@@ -110,7 +110,7 @@ def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415 - keeps the import of the package itself bare
+    from importlib import import_module  # keeps the import of the package itself bare
 
     value = getattr(import_module(f"{__name__}.{home}"), name)
     globals()[name] = value

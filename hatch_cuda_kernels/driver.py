@@ -13,9 +13,9 @@ __all__ = ["check", "compute_capability", "cuda", "device_count", "driver_versio
 
 
 @cache
-def cuda() -> Any:  # noqa: ANN401 - a module
+def cuda() -> Any:  # a module
     """Import the bindings and initialise the driver, once. Raises DriverError when there is none, or no device."""
-    from cuda.bindings import driver  # noqa: PLC0415 - nothing before the first use of a device loads it
+    from cuda.bindings import driver  # nothing before the first use of a device loads it
 
     join_driver()
     try:
@@ -27,7 +27,7 @@ def cuda() -> Any:  # noqa: ANN401 - a module
     return driver
 
 
-def check(call: str, result: tuple[Any, ...]) -> Any:  # noqa: ANN401 - whatever the call returns
+def check(call: str, result: tuple[Any, ...]) -> Any:  # whatever the call returns
     """Return the values of a driver call (None, one, or a tuple). Raises DriverError when it failed."""
     status = result[0]
     if int(status) != 0:

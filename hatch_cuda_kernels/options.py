@@ -101,7 +101,7 @@ class NvrtcOptions:
             values["std"] = CppStd(values["std"])
         return cls(**values)
 
-    def override(self, **changes: Any) -> NvrtcOptions:  # noqa: ANN401 - values are checked by the manifest
+    def override(self, **changes: Any) -> NvrtcOptions:  # values are checked by the manifest
         """Return a copy with some options replaced; ``define`` is merged name by name, the later value wins."""
         if "define" in changes:
             changes["define"] = tuple((dict(self.define) | dict(changes["define"])).items())

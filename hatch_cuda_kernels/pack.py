@@ -19,7 +19,7 @@ _UNPACKING_MEMORY: Final = 64 << 20
 
 def pack_block(data: bytes) -> bytes:
     """Return a block. Raises ModuleNotFoundError where this Python has no lzma."""
-    import lzma  # noqa: PLC0415 - only for packed stores, and not every Python has it
+    import lzma  # only for packed stores, and not every Python has it
 
     # Preset 6 with a cheaper search: half the time, 3 % larger.
     search: dict[str, Any] = {"mf": lzma.MF_HC4, "nice_len": 32, "depth": 8, "dict_size": BLOCK_BYTES}
@@ -30,7 +30,7 @@ def pack_block(data: bytes) -> bytes:
 def unpack_block(block: bytes, size: int) -> bytes:
     """Return the first ``size`` bytes of a block's images. Raises ValueError where the block does not hold them."""
     try:
-        import lzma  # noqa: PLC0415 - as above
+        import lzma  # as above
     except ImportError as error:
         raise ValueError(f"this Python cannot unpack it, for want of the lzma module ({error})") from error
     try:

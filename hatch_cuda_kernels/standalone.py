@@ -49,7 +49,7 @@ class CompiledSource(NamedTuple):
 
         Raises KernelNotFoundError, ImageRefusedError where the driver cannot use the image, or DriverError.
         """
-        from hatch_cuda_kernels.runtime.loader import load_compiled  # noqa: PLC0415 - needs a driver
+        from hatch_cuda_kernels.runtime.loader import load_compiled  # needs a driver
 
         symbol = next((symbol for symbol in self.kernels if name in {symbol.name, symbol.lowered}), None)
         if symbol is None:
@@ -104,7 +104,7 @@ def compile_async(
     use_cache: bool = True,
 ) -> Future[CompiledSource]:
     """Start such a compile in the background and return its Future; NVRTC runs without the GIL."""
-    from hatch_cuda_kernels.runtime.ahead import background  # noqa: PLC0415 - starts threads
+    from hatch_cuda_kernels.runtime.ahead import background  # starts threads
 
     job = _job(source, kind, arch, options, names, headers, root)
     return background().submit(_compile, job, use_cache=use_cache)
@@ -114,13 +114,13 @@ def _compile(job: CompileJob, *, use_cache: bool) -> CompiledSource:
     (kind,) = job.kinds
 
     def compile_now() -> Entry:
-        from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415 - loads NVRTC
+        from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # loads NVRTC
 
         return Entry.of(job, kind, compile_job(job))
 
     made = True
     if use_cache:
-        from hatch_cuda_kernels.cache.toolchains import current_toolchain  # noqa: PLC0415 - only for the key
+        from hatch_cuda_kernels.cache.toolchains import current_toolchain  # only for the key
 
         entry, made = open_cache().get_or_make(job.key(kind, current_toolchain()), compile_now)
     else:

@@ -9,7 +9,7 @@ from cuda.bindings import driver
 __all__ = ["check", "driver"]
 
 
-def check(result: tuple[Any, ...]) -> Any:  # noqa: ANN401  (whatever the call returns)
+def check(result: tuple[Any, ...]) -> Any:
     """Return what a driver call gave besides its status. Raises RuntimeError, naming the error, unless it succeeded."""
     status, *values = result
     if status != driver.CUresult.CUDA_SUCCESS:

@@ -40,7 +40,7 @@ def filter2d(image: ArrayT, weights: ArrayLike, *, out: ArrayT | None = None) ->
     if not source.size:
         return result
 
-    from example_project._constant import holding  # noqa: PLC0415  (imports the CUDA driver, which `import` need not)
+    from example_project._constant import holding
 
     stream = current_stream(image)
     kernel = STORE.instantiate("filter2d", RADIUS=radius)

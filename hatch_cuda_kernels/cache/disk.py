@@ -209,7 +209,7 @@ class DiskCache:
 
     def _sweep(self, folder: EntryFolder) -> None:
         """Remove what dead writers left, and what was set aside too long ago or too often."""
-        from hatch_cuda_kernels.cache.leftovers import sweep  # noqa: PLC0415 - a hit needs none of it
+        from hatch_cuda_kernels.cache.leftovers import sweep  # a hit needs none of it
 
         self._swept = True
         sweep(folder)
@@ -222,12 +222,12 @@ class DiskCache:
         return reason is None
 
     def _bounds(self, folder: EntryFolder) -> Bounds:
-        from hatch_cuda_kernels.cache.bounds import Bounds  # noqa: PLC0415 - a hit needs no lock
+        from hatch_cuda_kernels.cache.bounds import Bounds  # a hit needs no lock
 
         return Bounds(folder, self.max_bytes)
 
     def _once(self) -> Once:
-        from hatch_cuda_kernels.cache.once import Once  # noqa: PLC0415 - a hit needs no lock
+        from hatch_cuda_kernels.cache.once import Once  # a hit needs no lock
 
         own = self._own()
         with self._lock:

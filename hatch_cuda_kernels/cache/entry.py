@@ -158,7 +158,7 @@ def description_digest(data: dict[str, Any]) -> str:
     return sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def check_description(data: Any, key: str) -> None:  # noqa: ANN401 - whatever JSON gave
+def check_description(data: Any, key: str) -> None:  # whatever JSON gave
     """Raise BadEntryError unless this is the description of a key as it was written, or one of another schema."""
     if not isinstance(data, dict) or data.get("check") != description_digest(data):
         raise BadEntryError("not as it was written")

@@ -103,7 +103,7 @@ def rename(source: Path, target: Path) -> None:
 def remove_tree(path: Path) -> None:
     """Remove a file, a symbolic link or a folder with all that is in it, as far as that is possible."""
     if path.is_dir() and not path.is_symlink():
-        import shutil  # noqa: PLC0415 - a read needs none of it
+        import shutil  # a read needs none of it
 
         shutil.rmtree(path, ignore_errors=True)
     else:

@@ -64,7 +64,7 @@ def _user_cache_path() -> str:
     home = os.environ.get("HOME", "")
     if sys.platform == "linux" and home.startswith("/") and not {"XDG_CACHE_HOME", "ANDROID_ROOT"} & os.environ.keys():
         return f"{home}/.cache/hatch-cuda-kernels"  # as platformdirs has it, whose import takes longer than a read
-    from platformdirs import user_cache_dir  # noqa: PLC0415 - not needed when the folder is stated
+    from platformdirs import user_cache_dir  # not needed when the folder is stated
 
     try:
         return user_cache_dir("hatch-cuda-kernels", appauthor=False)

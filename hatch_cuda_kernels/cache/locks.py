@@ -36,7 +36,7 @@ def held(path: Path, timeout: float, until: Callable[[], bool] = bool) -> Iterat
     # RuntimeError is filelock's for a wait that it believes to be without an end.
     with contextlib.suppress(OSError, NotImplementedError, RuntimeError):
         if _wait(lambda: not _is_held(path) or until(), deadline) and not until():
-            from filelock import FileLock  # noqa: PLC0415 - a hit needs no lock, and who waits needs none yet
+            from filelock import FileLock  # a hit needs no lock, and who waits needs none yet
 
             # No soft lock: one that a dead process left would hold up every other for the whole timeout.
             lock = FileLock(path, mode=0o600, thread_local=False, fallback_to_soft=False)

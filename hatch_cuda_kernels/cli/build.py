@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.plugin.build import BuildReport
 
 
-def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
+def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="compile into a folder")
     parser.add_argument("manifest", nargs="?", default="kernels.yaml", metavar="MANIFEST")
@@ -32,11 +32,11 @@ def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names
 
 def run(args: argparse.Namespace) -> int:
     """Build the store and print what it holds."""
-    from hatch_cuda_kernels.plugin.build import build_store  # noqa: PLC0415 - loads NVRTC
-    from hatch_cuda_kernels.plugin.executors import choose_executor  # noqa: PLC0415
-    from hatch_cuda_kernels.plugin.manifest import load_manifest  # noqa: PLC0415 - needs yaml
-    from hatch_cuda_kernels.plugin.native import native_archs  # noqa: PLC0415
-    from hatch_cuda_kernels.plugin.progress import open_progress, render_report  # noqa: PLC0415
+    from hatch_cuda_kernels.plugin.build import build_store  # loads NVRTC
+    from hatch_cuda_kernels.plugin.executors import choose_executor
+    from hatch_cuda_kernels.plugin.manifest import load_manifest  # needs yaml
+    from hatch_cuda_kernels.plugin.native import native_archs
+    from hatch_cuda_kernels.plugin.progress import open_progress, render_report
 
     manifest = load_manifest(args.manifest, native=native_archs)
     out = (args.out or Path(STORE_FOLDER)).absolute()
@@ -74,7 +74,7 @@ def _positive(text: str) -> int:
 
 
 def _executor(text: str) -> str:
-    from hatch_cuda_kernels.plugin.executors import is_executor  # noqa: PLC0415
+    from hatch_cuda_kernels.plugin.executors import is_executor
 
     if not is_executor(text):
         raise argparse.ArgumentTypeError(f"{text!r} is neither 'process' nor 'dask:ADDRESS'")

@@ -11,7 +11,7 @@ from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.table import text_table
 
 
-def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
+def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command and its actions."""
     parser = commands.add_parser(name, help="look at, trim, carry or empty the disk cache")
     actions = parser.add_subparsers(metavar="action", required=True)
@@ -76,7 +76,7 @@ def run_clear(args: argparse.Namespace) -> int:
 
 def run_export(args: argparse.Namespace) -> int:
     """Write every entry into a bundle."""
-    from hatch_cuda_kernels.cache.bundle import export_bundle  # noqa: PLC0415 - zipfile takes a while
+    from hatch_cuda_kernels.cache.bundle import export_bundle  # zipfile takes a while
 
     count = export_bundle(_cache(), args.bundle)
     return _show(args, {"bundle": str(args.bundle), "entries": count}, f"wrote {count} images to {args.bundle}")
@@ -84,7 +84,7 @@ def run_export(args: argparse.Namespace) -> int:
 
 def run_import(args: argparse.Namespace) -> int:
     """Take the entries of a bundle whose digests are right."""
-    from hatch_cuda_kernels.cache.bundle import import_bundle  # noqa: PLC0415 - zipfile takes a while
+    from hatch_cuda_kernels.cache.bundle import import_bundle  # zipfile takes a while
 
     count = import_bundle(_cache(), args.bundle)
     return _show(args, {"bundle": str(args.bundle), "entries": count}, f"took {count} images from {args.bundle}")
@@ -97,8 +97,8 @@ def _bytes(text: str) -> int:
     return int(text)
 
 
-def _cache() -> Any:  # noqa: ANN401 - DiskCache, imported where a command runs
-    from hatch_cuda_kernels.cache import open_cache  # noqa: PLC0415 - one command needs it, others do not
+def _cache() -> Any:  # DiskCache, imported where a command runs
+    from hatch_cuda_kernels.cache import open_cache  # one command needs it, others do not
 
     return open_cache()
 

@@ -25,7 +25,7 @@ _STUBS: Final = {
 }
 
 
-def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
+def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="validate kernels.yaml and list the plan")
     parser.add_argument("manifest", nargs="?", default="kernels.yaml", metavar="MANIFEST")
@@ -35,10 +35,10 @@ def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names
 
 def run(args: argparse.Namespace) -> int:
     """Print the plan: every image, and whether the disk cache holds it. Status 1 where NVRTC or the stub is wrong."""
-    from hatch_cuda_kernels.plugin.front_end import arch_warnings, describe  # noqa: PLC0415
-    from hatch_cuda_kernels.plugin.manifest import load_manifest  # noqa: PLC0415 - needs yaml
-    from hatch_cuda_kernels.plugin.native import native_archs  # noqa: PLC0415
-    from hatch_cuda_kernels.plugin.plan import make_plan  # noqa: PLC0415
+    from hatch_cuda_kernels.plugin.front_end import arch_warnings, describe
+    from hatch_cuda_kernels.plugin.manifest import load_manifest  # needs yaml
+    from hatch_cuda_kernels.plugin.native import native_archs
+    from hatch_cuda_kernels.plugin.plan import make_plan
 
     try:
         manifest = load_manifest(args.manifest, native=native_archs)
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _toolchain() -> Toolchain | None:
     """Return the toolchain found here; None, with a warning, where no NVRTC is installed."""
-    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # noqa: PLC0415 - loads NVRTC
+    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # loads NVRTC
 
     try:
         return load_toolchain()
@@ -88,8 +88,8 @@ def _toolchain() -> Toolchain | None:
 
 def _fresh(plan: tuple[PlannedModule, ...], toolchain: Toolchain | None) -> dict[ImageId, Entry]:
     """Return the planned images that the disk cache holds."""
-    from hatch_cuda_kernels.cache import open_cache  # noqa: PLC0415
-    from hatch_cuda_kernels.plugin.compile_plan import find_fresh, planned_keys  # noqa: PLC0415
+    from hatch_cuda_kernels.cache import open_cache
+    from hatch_cuda_kernels.plugin.compile_plan import find_fresh, planned_keys
 
     keys = {} if toolchain is None else planned_keys(plan, toolchain)
     entries = find_fresh(keys, open_cache()) if keys else {}
@@ -100,8 +100,8 @@ def _stubs(
     manifest: Manifest, plan: tuple[PlannedModule, ...], toolchain: Toolchain | None, fresh: dict[ImageId, Entry]
 ) -> dict[str, str] | None:
     """Return the stub's path and state, None where the manifest has none. Only images tell what it should say."""
-    from hatch_cuda_kernels.plugin.built import BuiltModule  # noqa: PLC0415
-    from hatch_cuda_kernels.plugin.stubs import stubs_state  # noqa: PLC0415
+    from hatch_cuda_kernels.plugin.built import BuiltModule
+    from hatch_cuda_kernels.plugin.stubs import stubs_state
 
     if manifest.stubs is None:
         return None
@@ -114,7 +114,7 @@ def _stubs(
 
 def _can_build(manifest: Manifest) -> bool:
     """Return whether the NVRTC found is of the release stated and knows the architectures; say so where it is not."""
-    from hatch_cuda_kernels.plugin.release import check_release  # noqa: PLC0415
+    from hatch_cuda_kernels.plugin.release import check_release
 
     try:
         warnings = check_release(manifest)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _ASKED = ("build", "load", "jit", "link", "record")
 
 
-def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
+def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="say what is installed here, and what would work")
     parser.add_argument(
@@ -30,8 +30,8 @@ def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names
 
 def run(args: argparse.Namespace) -> int:
     """Print the report; 1 when what was asked for does not work, or else when something here is broken."""
-    from hatch_cuda_kernels.doctor import examine, judge  # noqa: PLC0415 - one command needs it, others do not
-    from hatch_cuda_kernels.doctor.findings import environment  # noqa: PLC0415
+    from hatch_cuda_kernels.doctor import examine, judge  # one command needs it, others do not
+    from hatch_cuda_kernels.doctor.findings import environment
 
     findings, variables = examine(), environment()
     verdicts = judge(findings)
@@ -57,7 +57,7 @@ def _is_well(asked: list[str], findings: dict[str, Finding], verdicts: dict[str,
 
 def _images(package: str, findings: dict[str, Finding]) -> dict[str, Any]:
     """Return which image each module of a package gets on each sort of device here, or why that cannot be said."""
-    from hatch_cuda_kernels.doctor.children import ask  # noqa: PLC0415
+    from hatch_cuda_kernels.doctor.children import ask
 
     driver = findings["driver"].facts
     capabilities = list(dict.fromkeys(device["capability"] for device in driver.get("devices", ())))
@@ -93,7 +93,7 @@ def _line(finding: Finding) -> str:
     return ", ".join(filter(None, (_text(name, value) for name, value in finding.facts.items())))
 
 
-def _text(name: str, value: Any) -> str:  # noqa: ANN401 - whatever JSON holds
+def _text(name: str, value: Any) -> str:  # whatever JSON holds
     if isinstance(value, dict):
         return ", ".join(f"{key} {version}" for key, version in value.items())
     if name == "devices":

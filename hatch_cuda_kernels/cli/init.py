@@ -16,7 +16,7 @@ next:
   python -m build --wheel"""
 
 
-def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
+def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="set up the project here, or a new one in an empty folder")
     parser.add_argument("--name", metavar="NAME", help="name of a new project (default: the folder's)")
@@ -26,7 +26,7 @@ def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names
 
 def run(args: argparse.Namespace) -> int:
     """Write what is missing and say what was written."""
-    from hatch_cuda_kernels.plugin.scaffold import scaffold  # noqa: PLC0415 - needs the build extra
+    from hatch_cuda_kernels.plugin.scaffold import scaffold  # needs the build extra
 
     done = scaffold(Path.cwd(), args.name)
     if args.json:

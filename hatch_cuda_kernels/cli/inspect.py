@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
 
 
-def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
+def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="list modules, kernels and images")
     parser.add_argument("package", metavar="WHEEL|DIR|PACKAGE")

@@ -34,7 +34,7 @@ def print_json(data: object) -> None:
 @contextmanager
 def open_any(package: str) -> Iterator[Store]:
     """Yield the store of a wheel file, a folder or an import package. Raises InputError when there is none."""
-    from hatch_cuda_kernels.runtime.store import open_store  # noqa: PLC0415 - one command needs it, others do not
+    from hatch_cuda_kernels.runtime.store import open_store  # one command needs it, others do not
 
     try:
         if package.endswith(".whl"):
@@ -51,7 +51,7 @@ def open_any(package: str) -> Iterator[Store]:
 
 def _open(package: str) -> Store:
     """Return the store of a folder, or else of an import package. Raises StoreError."""
-    from hatch_cuda_kernels.runtime.store import open_store  # noqa: PLC0415 - one command needs it, others do not
+    from hatch_cuda_kernels.runtime.store import open_store  # one command needs it, others do not
 
     named = Path(package)
     if (named / KERNELS_FILE).is_file() or (named / STORE_FOLDER / KERNELS_FILE).is_file():

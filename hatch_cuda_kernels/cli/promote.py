@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.misses import Miss
 
 
-def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
+def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="turn what was compiled at run time into a patch for kernels.yaml")
     parser.add_argument("manifest", nargs="?", metavar="MANIFEST", help="default: kernels.yaml")
@@ -31,16 +31,16 @@ def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names
 
 def run(args: argparse.Namespace) -> int:
     """Print the patch; 1 when something recorded cannot be written into the manifest."""
-    from hatch_cuda_kernels.cache import open_cache  # noqa: PLC0415 - one command needs it, others do not
-    from hatch_cuda_kernels.runtime.misses import find_misses  # noqa: PLC0415
-    from hatch_cuda_kernels.runtime.reader import StoreReader  # noqa: PLC0415
+    from hatch_cuda_kernels.cache import open_cache  # one command needs it, others do not
+    from hatch_cuda_kernels.runtime.misses import find_misses
+    from hatch_cuda_kernels.runtime.reader import StoreReader
 
     cache = open_cache()
     with open_any(args.package) as store:
         misses = find_misses(StoreReader(store.path, args.package), cache)
     promotion = _promotion(args, misses)
     if args.bundle is not None:
-        from hatch_cuda_kernels.cache.bundle import export_bundle  # noqa: PLC0415 - zipfile takes a while
+        from hatch_cuda_kernels.cache.bundle import export_bundle  # zipfile takes a while
 
         export_bundle(cache, args.bundle, keys={miss.key for miss in misses})
     if promotion is not None and args.apply:
@@ -60,7 +60,7 @@ def _promotion(args: argparse.Namespace, misses: Sequence[Miss]) -> Promotion | 
     """Return the changes of the manifest; None where only a bundle was asked for and there is no manifest here."""
     if args.bundle is not None and not args.apply and args.manifest is None and not _manifest(args).is_file():
         return None
-    from hatch_cuda_kernels.plugin.promote import Wanted, promote  # noqa: PLC0415 - needs yaml
+    from hatch_cuda_kernels.plugin.promote import Wanted, promote  # needs yaml
 
     wanted = [
         Wanted(

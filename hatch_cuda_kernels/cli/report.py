@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.plugin.report.page import Report
 
 
-def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
+def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="write what a wheel holds and costs as an HTML page")
     parser.add_argument("package", metavar="WHEEL|DIR|PACKAGE")
@@ -27,8 +27,8 @@ def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names
 
 def run(args: argparse.Namespace) -> int:
     """Write the page, and with ``--json`` print its data (then the page only where ``--output`` asks for it)."""
-    from hatch_cuda_kernels.cli.subject import open_subject, read_timings  # noqa: PLC0415 - one command needs it
-    from hatch_cuda_kernels.plugin.report.page import Report  # noqa: PLC0415
+    from hatch_cuda_kernels.cli.subject import open_subject, read_timings  # one command needs it
+    from hatch_cuda_kernels.plugin.report.page import Report
 
     timings = read_timings(args.timings) if args.timings is not None else None
     old = open_subject(args.against) if args.against is not None else None
@@ -43,8 +43,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write(report: Report, path: Path) -> None:
-    from hatch_cuda_kernels.errors import InputError  # noqa: PLC0415
-    from hatch_cuda_kernels.plugin.report.page import render_page  # noqa: PLC0415
+    from hatch_cuda_kernels.errors import InputError
+    from hatch_cuda_kernels.plugin.report.page import render_page
 
     html = render_page(report)
     try:
@@ -55,7 +55,7 @@ def _write(report: Report, path: Path) -> None:
 
 def _verdict(report: Report) -> str:
     """Return the regressions, one a line."""
-    from hatch_cuda_kernels.plugin.report.page import describe  # noqa: PLC0415
+    from hatch_cuda_kernels.plugin.report.page import describe
 
     if report.comparison is None:
         return ""

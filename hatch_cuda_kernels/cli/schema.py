@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import argparse
 
 
-def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
+def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="print the JSON Schema of kernels.yaml")
     add_json(parser)
@@ -19,7 +19,7 @@ def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names
 
 def run(args: argparse.Namespace) -> int:  # noqa: ARG001 - a schema is JSON either way
     """Print the schema."""
-    from hatch_cuda_kernels.plugin.manifest.schema import manifest_schema  # noqa: PLC0415 - needs the build side
+    from hatch_cuda_kernels.plugin.manifest.schema import manifest_schema  # needs the build side
 
     print_json(manifest_schema())
     return 0

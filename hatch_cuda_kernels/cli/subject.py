@@ -30,7 +30,7 @@ def open_subject(package: str, timings: Timings | None = None) -> Subject:
     Compile times come from ``timings``, or else from the disk cache of this machine, which has them of what was built
     here.
     """
-    from hatch_cuda_kernels.runtime.reader import StoreReader  # noqa: PLC0415 - the run side's
+    from hatch_cuda_kernels.runtime.reader import StoreReader  # the run side's
 
     with open_any(package) as store:
         contents = store.contents()
@@ -100,7 +100,7 @@ def _promise(store: Path) -> Mapping[str, object] | None:
 
 def _recorded(contents: Mapping[str, object]) -> Timings:
     """Return the compile times that the disk cache holds of these very images."""
-    from hatch_cuda_kernels.cache import open_cache  # noqa: PLC0415
+    from hatch_cuda_kernels.cache import open_cache
 
     seconds = {entry.sha256: entry.seconds for entry, _, _ in open_cache().entries()}
     modules: Mapping[str, dict[str, list[dict[str, str]]]] = contents["modules"]  # type: ignore[assignment]
@@ -134,7 +134,7 @@ def _wheel_name(wheel: Path) -> tuple[str, str]:
 
 
 def _installed_name(package: str) -> tuple[str, str]:
-    from importlib.metadata import packages_distributions, version  # noqa: PLC0415 - reads every installed package
+    from importlib.metadata import packages_distributions, version  # reads every installed package
 
     names = packages_distributions().get(package, ())
     return (names[0], version(names[0])) if names else ("", "")

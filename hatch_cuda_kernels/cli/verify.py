@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.plugin.verify import Demands, Finding, Report
 
 
-def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names no type for it
+def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="check a wheel before its release, without a GPU")
     parser.add_argument("package", metavar="WHEEL|DIR|PACKAGE")
@@ -33,8 +33,8 @@ def register(commands: Any, name: str) -> None:  # noqa: ANN401 - argparse names
 
 def run(args: argparse.Namespace) -> int:
     """Print every check with what it found; 1 when there is anything."""
-    from hatch_cuda_kernels.plugin.verify import verify_store  # noqa: PLC0415 - one command needs it
-    from hatch_cuda_kernels.runtime.reader import StoreReader  # noqa: PLC0415
+    from hatch_cuda_kernels.plugin.verify import verify_store  # one command needs it
+    from hatch_cuda_kernels.runtime.reader import StoreReader
 
     wheel = Path(args.package) if args.package.endswith(".whl") else None
     with open_any(args.package) as store:
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _demands(args: argparse.Namespace) -> Demands:
-    from hatch_cuda_kernels.plugin.verify import Demands  # noqa: PLC0415 - one command needs it
+    from hatch_cuda_kernels.plugin.verify import Demands  # one command needs it
 
     return Demands(
         devices=tuple(args.supports_devices or ()),

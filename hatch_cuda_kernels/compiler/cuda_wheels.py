@@ -31,7 +31,7 @@ _ELF_HEADER: Final = struct.Struct("<40xQ10xHH2x")
 
 def bindings_major() -> int:
     """Return the CUDA major whose libraries the installed cuda.bindings load."""
-    from cuda.bindings import __version__  # noqa: PLC0415 - off the prebuilt path
+    from cuda.bindings import __version__  # off the prebuilt path
 
     return int(__version__.split(".")[0])
 

@@ -27,7 +27,7 @@ def finish(job: LinkJob) -> Compiled:
     The CUBIN is always made: where only PTX is asked for, it proves that the PTX can be assembled. Raises CompileError
     with nvJitLink's log, or when a symbol is lost; ToolchainError when nvJitLink is missing.
     """
-    from hatch_cuda_kernels.compiler.nvjitlink import link  # noqa: PLC0415 - a 117 MB library
+    from hatch_cuda_kernels.compiler.nvjitlink import link  # a 117 MB library
 
     if job.input is None:
         message = f"the front-end run of module {job.module!r} has to come first"

@@ -55,10 +55,10 @@ def link(data: bytes, kind: Kind, *, arch: SmArch, options: NvrtcOptions, name: 
             nvjitlink.destroy(handle)
 
 
-def _bindings() -> Any:  # noqa: ANN401 - a module
+def _bindings() -> Any:  # a module
     preload("nvJitLink")
     try:
-        from cuda.bindings import nvjitlink  # noqa: PLC0415 - loads the library
+        from cuda.bindings import nvjitlink  # loads the library
 
         nvjitlink.version()
     except Exception as error:  # pathfinder and the bindings raise several types for a missing library
@@ -85,7 +85,7 @@ def _flags(kind: Kind, arch: SmArch, options: NvrtcOptions, *, to_ptx: bool) -> 
     return [*flags, "-ptx"] if to_ptx else flags
 
 
-def _input_type(nvjitlink: Any, kind: Kind) -> Any:  # noqa: ANN401 - an enum of the bindings
+def _input_type(nvjitlink: Any, kind: Kind) -> Any:  # an enum of the bindings
     return {
         "ptx": nvjitlink.InputType.PTX,
         "ltoir": nvjitlink.InputType.LTOIR,
@@ -93,7 +93,7 @@ def _input_type(nvjitlink: Any, kind: Kind) -> Any:  # noqa: ANN401 - an enum of
     }[kind]
 
 
-def _read(nvjitlink: Any, handle: int, what: str) -> bytes:  # noqa: ANN401 - a module
+def _read(nvjitlink: Any, handle: int, what: str) -> bytes:  # a module
     size = getattr(nvjitlink, f"get_{what}_size")(handle)
     buffer = bytearray(size)
     if size:
@@ -101,5 +101,5 @@ def _read(nvjitlink: Any, handle: int, what: str) -> bytes:  # noqa: ANN401 - a 
     return bytes(buffer)
 
 
-def _log(nvjitlink: Any, handle: int, what: str) -> str:  # noqa: ANN401 - a module
+def _log(nvjitlink: Any, handle: int, what: str) -> str:  # a module
     return _read(nvjitlink, handle, what).rstrip(b"\0").decode(errors="replace")

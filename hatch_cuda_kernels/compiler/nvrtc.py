@@ -91,7 +91,7 @@ def _program(job: CompileJob) -> Iterator[Any]:
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _compile(job: CompileJob, program: Any, flags: tuple[str, ...]) -> str:  # noqa: ANN401 - an opaque handle
+def _compile(job: CompileJob, program: Any, flags: tuple[str, ...]) -> str:  # an opaque handle
     (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
     log = _bytes(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).rstrip(b"\0").decode(errors="replace")
     if int(status) != 0:
@@ -104,7 +104,7 @@ def _compile(job: CompileJob, program: Any, flags: tuple[str, ...]) -> str:  # n
     return log
 
 
-def _images(job: CompileJob, program: Any, log: str) -> tuple[dict[Kind, bytes], Ptx, str]:  # noqa: ANN401 - handle
+def _images(job: CompileJob, program: Any, log: str) -> tuple[dict[Kind, bytes], Ptx, str]:  # handle
     if job.options.lto:
         return _finish_lto(job, _bytes(nvrtc.nvrtcGetLTOIRSize, nvrtc.nvrtcGetLTOIR, program), log)
     ptx = _bytes(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0")
@@ -114,7 +114,7 @@ def _images(job: CompileJob, program: Any, log: str) -> tuple[dict[Kind, bytes],
 
 def _finish_lto(job: CompileJob, ltoir: bytes, log: str) -> tuple[dict[Kind, bytes], Ptx, str]:
     """Finish LTO-IR with nvJitLink: the CUBIN is an image or the proof that the LTO-IR can become one."""
-    from hatch_cuda_kernels.compiler.nvjitlink import link  # noqa: PLC0415 - another 117 MB library
+    from hatch_cuda_kernels.compiler.nvjitlink import link  # another 117 MB library
 
     options = job.options
     linked = link(ltoir, "ltoir", arch=job.arch, options=options, name=job.module)
@@ -145,12 +145,12 @@ def _found_kernels(entries: dict[str, tuple[str, ...]]) -> Iterator[Symbol]:
         yield Symbol(plain[symbol] if unique else symbol, symbol, params)
 
 
-def _lowered_name(program: Any, expression: str) -> str:  # noqa: ANN401 - an opaque handle
+def _lowered_name(program: Any, expression: str) -> str:  # an opaque handle
     _, name = nvrtc.nvrtcGetLoweredName(program, expression.encode())
     return str(name.decode())
 
 
-def _bytes(size_of: Any, read: Any, program: Any) -> bytes:  # noqa: ANN401 - functions of the bindings
+def _bytes(size_of: Any, read: Any, program: Any) -> bytes:  # functions of the bindings
     """Read a buffer by its size. Never ``b" " * 1``: the bindings would write into CPython's shared one-byte object."""
     size = size_of(program)[1]
     if size <= 1:
@@ -160,7 +160,7 @@ def _bytes(size_of: Any, read: Any, program: Any) -> bytes:  # noqa: ANN401 - fu
     return buffer
 
 
-def _check(result: tuple[Any, ...], job: CompileJob) -> Any:  # noqa: ANN401 - whatever the binding returned
+def _check(result: tuple[Any, ...], job: CompileJob) -> Any:  # whatever the binding returned
     status, *values = result
     if int(status) != 0:
         raise CompileError(job.module, str(job.arch), f"NVRTC failed with {status.name}")

@@ -123,7 +123,7 @@ def _nvrtc_version() -> str:
     """Read NVRTC's build from the head of an empty program's PTX; ``nvrtcVersion`` leaves the build number out."""
     preload("nvrtc")
     try:
-        from cuda.bindings import nvrtc  # noqa: PLC0415 - loads the library
+        from cuda.bindings import nvrtc  # loads the library
 
         _, program = nvrtc.nvrtcCreateProgram(_PROBE, b"probe.cu", 0, [], [])
     except Exception as error:  # pathfinder and the bindings raise several types for a missing library
@@ -151,7 +151,7 @@ def header_folders(major: int) -> Iterator[Path]:
 
 
 def _system_folders(part: str) -> list[Path]:
-    from cuda.pathfinder import find_nvidia_header_directory  # noqa: PLC0415 - only compiles need it
+    from cuda.pathfinder import find_nvidia_header_directory  # only compiles need it
 
     found = find_nvidia_header_directory("nvcc" if part == "crt" else part)
     return [Path(found)] if found else []
@@ -169,7 +169,7 @@ def _major_of(folder: Path) -> int | None:
 @cache
 def _loaded_nvjitlink() -> str:
     """Return the release of the nvJitLink that no wheel brought, empty when there is none."""
-    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # noqa: PLC0415 - another 117 MB library
+    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # another 117 MB library
 
     try:
         return ".".join(map(str, nvjitlink_version()))
@@ -181,7 +181,7 @@ def _loaded_nvjitlink() -> str:
 def supported_numbers() -> frozenset[int]:
     """Return the base numbers (75, 80, ...) this NVRTC compiles; suffixed forms are not listed by it."""
     load_toolchain()
-    from cuda.bindings import nvrtc  # noqa: PLC0415 - loads the library
+    from cuda.bindings import nvrtc  # loads the library
 
     _, count = nvrtc.nvrtcGetNumSupportedArchs()
     return frozenset(int(number) for number in nvrtc.nvrtcGetSupportedArchs()[1][:count])

@@ -44,7 +44,7 @@ class HeaderMemo:
                 data = Path(path).read_bytes()
             except OSError:  # NVRTC cannot read it either
                 return "", []
-            from hatch_cuda_kernels.compiler.directives import find_directives  # noqa: PLC0415 - only for a new file
+            from hatch_cuda_kernels.compiler.directives import find_directives  # only for a new file
 
             includes = {directive.spelling for directive in find_directives(data.decode(errors="replace"))} - {""}
             known = self._known[path] = stamp, sha256(data).hexdigest(), sorted(includes)

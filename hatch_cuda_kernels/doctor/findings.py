@@ -117,9 +117,9 @@ def _version(name: str) -> str | None:
 
 
 def _cache() -> dict[str, Any]:
-    from hatch_cuda_kernels.cache import open_cache  # noqa: PLC0415 - its settings may be what is broken
-    from hatch_cuda_kernels.cache.location import site_paths  # noqa: PLC0415
-    from hatch_cuda_kernels.cache.trust import distrust  # noqa: PLC0415
+    from hatch_cuda_kernels.cache import open_cache  # its settings may be what is broken
+    from hatch_cuda_kernels.cache.location import site_paths
+    from hatch_cuda_kernels.cache.trust import distrust
 
     with warnings.catch_warnings():  # what they would say is in the finding
         warnings.simplefilter("ignore")
@@ -139,7 +139,7 @@ def _cache() -> dict[str, Any]:
 
 
 def _site_problem(path: Path) -> str:
-    from hatch_cuda_kernels.cache.trust import distrust  # noqa: PLC0415
+    from hatch_cuda_kernels.cache.trust import distrust
 
     if not path.is_dir():
         return f"{path} of HATCH_CUDA_KERNELS_PATH is no folder"

@@ -88,7 +88,7 @@ def _kernel_module() -> str:
 
 def _bindings(_: str) -> dict[str, Any]:
     try:
-        from cuda.bindings import __version__, driver  # noqa: PLC0415 - may be what is broken
+        from cuda.bindings import __version__, driver  # may be what is broken
     except ModuleNotFoundError as error:
         fix = "python3 -m pip install cuda-bindings"
         return {"problem": f"cuda-bindings is not installed ({error})", "missing": True, "fix": fix}
@@ -96,8 +96,8 @@ def _bindings(_: str) -> dict[str, Any]:
 
 
 def _nvrtc(_: str) -> dict[str, Any]:
-    from hatch_cuda_kernels.arch import SmArch  # noqa: PLC0415
-    from hatch_cuda_kernels.compiler.toolchain import load_toolchain, supported_numbers  # noqa: PLC0415
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.compiler.toolchain import load_toolchain, supported_numbers
 
     version = load_toolchain().nvrtc
     archs = [str(SmArch(number // 10, number % 10)) for number in sorted(supported_numbers())]
@@ -105,9 +105,9 @@ def _nvrtc(_: str) -> dict[str, Any]:
 
 
 def _headers(_: str) -> dict[str, Any]:
-    from hatch_cuda_kernels.compiler.cuda_wheels import bindings_major  # noqa: PLC0415
-    from hatch_cuda_kernels.compiler.parts import PARTS, find_parts  # noqa: PLC0415
-    from hatch_cuda_kernels.compiler.toolchain import header_folders  # noqa: PLC0415
+    from hatch_cuda_kernels.compiler.cuda_wheels import bindings_major
+    from hatch_cuda_kernels.compiler.parts import PARTS, find_parts
+    from hatch_cuda_kernels.compiler.toolchain import header_folders
 
     major = bindings_major()
     folders = [str(folder) for folder in header_folders(major)]
@@ -121,8 +121,8 @@ def _headers(_: str) -> dict[str, Any]:
 
 
 def _nvjitlink(_: str) -> dict[str, Any]:
-    from hatch_cuda_kernels.compiler.cuda_wheels import library_version  # noqa: PLC0415
-    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # noqa: PLC0415
+    from hatch_cuda_kernels.compiler.cuda_wheels import library_version
+    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version
 
     release = ".".join(map(str, nvjitlink_version()))
     return {"version": library_version("nvJitLink") or release, "file": _mapped("libnvJitLink.so")}
@@ -130,7 +130,7 @@ def _nvjitlink(_: str) -> dict[str, Any]:
 
 def _images(argument: str) -> dict[str, Any]:
     """Say which image each module of a package would get, by the table, on devices given as capability and driver."""
-    from hatch_cuda_kernels.cli.output import open_any  # noqa: PLC0415
+    from hatch_cuda_kernels.cli.output import open_any
 
     asked = json.loads(argument)
     images = []
@@ -146,7 +146,7 @@ def _images(argument: str) -> dict[str, Any]:
     return {"images": images}
 
 
-def _chosen(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - Explanation
+def _chosen(answer: Any) -> dict[str, Any]:  # Explanation
     chosen = answer.chosen
     if chosen is None:
         return {"origin": None, "arch": None, "kind": None, "reason": "; ".join(answer.fixes)}

@@ -45,7 +45,7 @@ class BuildReport:
     seconds: float
 
     def __str__(self) -> str:
-        from hatch_cuda_kernels.plugin.progress import render_report  # noqa: PLC0415 - only to show it
+        from hatch_cuda_kernels.plugin.progress import render_report  # only to show it
 
         return "\n".join((*self.warnings, render_report(self)))
 

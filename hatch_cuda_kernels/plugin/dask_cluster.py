@@ -41,9 +41,9 @@ def dask_executor(address: str, needed: Tools, warn: Callable[[str], None]) -> I
         client.close()  # what runs for it, and nobody waits for any more, is cancelled
 
 
-def _connect(address: str) -> Any:  # noqa: ANN401 - distributed is an extra
+def _connect(address: str) -> Any:  # distributed is an extra
     try:
-        from distributed import Client  # noqa: PLC0415 - an extra, and half a second
+        from distributed import Client  # an extra, and half a second
     except ModuleNotFoundError as error:
         advice = 'python3 -m pip install "hatch-cuda-kernels[dask]"'
         raise BuildError([f"executor dask:{address}: {error.name} is not installed\n  to fix: {advice}"]) from error
@@ -55,7 +55,7 @@ def _connect(address: str) -> Any:  # noqa: ANN401 - distributed is an extra
         raise BuildError([f"no Dask scheduler answers at {address}: {error}\n  to fix: {advice}"]) from error
 
 
-def _check_workers(client: Any, needed: Tools, warn: Callable[[str], None]) -> None:  # noqa: ANN401
+def _check_workers(client: Any, needed: Tools, warn: Callable[[str], None]) -> None:
     if not client.nthreads():
         client.submit(tools_here, pure=False).result()  # gets a cluster that grows with its work to start one
     found = client.run(tools_here, on_error="return")
@@ -72,7 +72,7 @@ def _check_workers(client: Any, needed: Tools, warn: Callable[[str], None]) -> N
 
 
 @contextmanager
-def _watched(client: Any, address: str) -> Iterator[None]:  # noqa: ANN401
+def _watched(client: Any, address: str) -> Iterator[None]:
     """Give up, by closing the client, when there has been no worker for a long time; Dask would wait for ever."""
     given_up: list[str] = []
     finished = Event()

@@ -75,7 +75,7 @@ def open_executor(
     if isinstance(executor, Executor):
         yield executor
     elif uses_dask(executor):
-        from hatch_cuda_kernels.plugin.dask_cluster import dask_executor  # noqa: PLC0415 - an extra
+        from hatch_cuda_kernels.plugin.dask_cluster import dask_executor  # an extra
 
         with dask_executor(executor.removeprefix(_DASK), needed, warn) as opened:
             yield opened

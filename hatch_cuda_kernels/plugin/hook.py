@@ -34,8 +34,8 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     def dependencies(self) -> list[str]:
         """Return the packages of the toolkit release that the manifest asks for."""
-        from hatch_cuda_kernels.plugin.executors import DASK_REQUIREMENT, uses_dask  # noqa: PLC0415
-        from hatch_cuda_kernels.plugin.release import needs_nvjitlink, release_requirements  # noqa: PLC0415
+        from hatch_cuda_kernels.plugin.executors import DASK_REQUIREMENT, uses_dask
+        from hatch_cuda_kernels.plugin.release import needs_nvjitlink, release_requirements
 
         if self.target_name != "wheel":
             return []
@@ -65,9 +65,9 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     def clean(self, versions: list[str]) -> None:  # noqa: ARG002 - hatchling's signature
         """Remove the store that an editable install left in the source tree; without a package there is none."""
-        import shutil  # noqa: PLC0415 - rarely needed
+        import shutil  # rarely needed
 
-        from hatch_cuda_kernels.plugin.store_writer import check_replaceable  # noqa: PLC0415
+        from hatch_cuda_kernels.plugin.store_writer import check_replaceable
 
         try:
             store = self._root / self._package_folder() / STORE_FOLDER
@@ -80,7 +80,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         shutil.rmtree(store, ignore_errors=True)
 
     def _check_size(self, wheel: Path) -> None:
-        from hatch_cuda_kernels.plugin.budget import check_wheel  # noqa: PLC0415 - most manifests set no limit
+        from hatch_cuda_kernels.plugin.budget import check_wheel  # most manifests set no limit
 
         limit = self._manifest().max_wheel_size
         if limit is None:
@@ -98,14 +98,14 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         return folders
 
     def _scratch(self) -> Path:
-        from hatch_cuda_kernels.plugin.staging import workspace  # noqa: PLC0415
+        from hatch_cuda_kernels.plugin.staging import workspace
 
         folder = workspace(Path(tempfile.gettempdir()), "hatch-cuda-kernels-")
         return self._scratch_folders.enter_context(folder)
 
     def _build(self, version: str, build_data: dict[str, Any]) -> None:
-        from hatch_cuda_kernels.plugin.build import build_store  # noqa: PLC0415 - loads NVRTC's bindings
-        from hatch_cuda_kernels.plugin.progress import open_progress  # noqa: PLC0415
+        from hatch_cuda_kernels.plugin.build import build_store  # loads NVRTC's bindings
+        from hatch_cuda_kernels.plugin.progress import open_progress
 
         manifest = self._manifest()
         editable = version == "editable"
@@ -129,7 +129,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     def _include_sources(self, build_data: dict[str, Any]) -> None:
         """Make sure the sdist carries what a wheel is built from, whatever its include patterns say."""
-        from hatch_cuda_kernels.plugin.plan import read_sources  # noqa: PLC0415
+        from hatch_cuda_kernels.plugin.plan import read_sources
 
         manifest = self._manifest()
         self._exclude(f"{self._package_folder()}/{STORE_FOLDER}")
@@ -145,7 +145,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
         Raises InputError where the folder holds something else: the artifact would lose that.
         """
-        from hatch_cuda_kernels.plugin.store_writer import check_replaceable  # noqa: PLC0415
+        from hatch_cuda_kernels.plugin.store_writer import check_replaceable
 
         check_replaceable(self._root / store)
         config = self.build_config
@@ -154,15 +154,15 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         config.target_config["exclude"] = [*patterns, f"/{store}/", unfinished]
 
     def _show(self, report: BuildReport) -> None:
-        from hatch_cuda_kernels.plugin.progress import render_report  # noqa: PLC0415
+        from hatch_cuda_kernels.plugin.progress import render_report
 
         for warning in report.warnings:
             self.app.display_warning(warning)
         self.app.display(render_report(report))
 
     def _manifest(self) -> Manifest:
-        from hatch_cuda_kernels.plugin.manifest import load_manifest  # noqa: PLC0415
-        from hatch_cuda_kernels.plugin.native import native_archs  # noqa: PLC0415
+        from hatch_cuda_kernels.plugin.manifest import load_manifest
+        from hatch_cuda_kernels.plugin.native import native_archs
 
         try:
             self._check_options()
@@ -180,7 +180,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         return path
 
     def _check_options(self) -> None:
-        from hatch_cuda_kernels.plugin.executors import is_executor  # noqa: PLC0415
+        from hatch_cuda_kernels.plugin.executors import is_executor
 
         for name, value in self.config.items():
             if name in _RESERVED:
@@ -197,11 +197,11 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
                 f"Option `executor` for build hook `{self.PLUGIN_NAME}` must be `process` or `dask:ADDRESS`"
             )
 
-    def _option(self, name: str) -> Any:  # noqa: ANN401 - checked by _check_options
+    def _option(self, name: str) -> Any:  # checked by _check_options
         return self.config.get(name)
 
     def _executor(self) -> str:
-        from hatch_cuda_kernels.plugin.executors import choose_executor  # noqa: PLC0415
+        from hatch_cuda_kernels.plugin.executors import choose_executor
 
         return choose_executor(option=self._option("executor"))
 
@@ -216,10 +216,10 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
     def _layout(self) -> Layout:
         return _layout_of(self._root, self.metadata.name, self._wheel_config())
 
-    def _wheel_config(self) -> Any:  # noqa: ANN401 - hatchling is untyped
+    def _wheel_config(self) -> Any:  # hatchling is untyped
         if self.target_name == "wheel":
             return self.build_config
-        from hatchling.builders.wheel import WheelBuilder  # noqa: PLC0415 - the sdist's business only
+        from hatchling.builders.wheel import WheelBuilder  # the sdist's business only
 
         return WheelBuilder(self.root, metadata=self.metadata).config
 
@@ -233,7 +233,7 @@ def find_package(root: Path, package: str | None) -> tuple[str, str]:
 
     ``package`` is the hook's option. Raises InputError when there is none, or no way to tell which.
     """
-    from hatchling.builders.wheel import WheelBuilder  # noqa: PLC0415 - no business of a build
+    from hatchling.builders.wheel import WheelBuilder  # no business of a build
 
     builder = WheelBuilder(str(root))
     try:
@@ -244,9 +244,9 @@ def find_package(root: Path, package: str | None) -> tuple[str, str]:
     return folder, layout.shipped_as(f"{folder}/").strip("/").replace("/", ".")
 
 
-def _layout_of(root: Path, project: str, config: Any) -> Layout:  # noqa: ANN401 - hatchling is untyped
+def _layout_of(root: Path, project: str, config: Any) -> Layout:  # hatchling is untyped
     """Return what the configuration of a wheel says about packages."""
-    from hatch_cuda_kernels.plugin.layout import Layout  # noqa: PLC0415
+    from hatch_cuda_kernels.plugin.layout import Layout
 
     try:
         selected = [*config.packages] or [*config.only_include.values()]

@@ -70,7 +70,7 @@ def _join(root: Path, pyproject: Path, name: str | None) -> Scaffold:
 
 def _first_kernel(root: Path, manifest: Path, hook: dict[str, object]) -> dict[str, str]:
     """Return the files of a first kernel: its paths are relative to the manifest, so it lies beside that."""
-    from hatch_cuda_kernels.plugin.hook import find_package  # noqa: PLC0415 - loads hatchling
+    from hatch_cuda_kernels.plugin.hook import find_package  # loads hatchling
 
     package = hook.get("package")
     folder, imported = find_package(root, package if isinstance(package, str) else None)

@@ -178,5 +178,5 @@ def _index(built: BuiltModule, images: tuple[ImageRecord, ...], editable: dict[s
     )
 
 
-def _pattern(pattern: Any) -> dict[str, Any]:  # noqa: ANN401 - manifest.Pattern
+def _pattern(pattern: Any) -> dict[str, Any]:  # manifest.Pattern
     return {"pattern": pattern.text, "matrix": {name: list(values) for name, values in pattern.matrix}}

@@ -46,7 +46,7 @@ class Task:
 
     def compile(self) -> Compiled:
         """Compile the job here. Raises WorkerMismatchError, and what the compile raises."""
-        from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415 - loads NVRTC
+        from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # loads NVRTC
 
         check_tools({f"the worker on {socket.gethostname()}, process {os.getpid()},": tools_here()}, self._needed)
         return compile_job(pickle.loads(self._job) if isinstance(self._job, bytes) else self._job)  # noqa: S301
@@ -59,7 +59,7 @@ def compile_task(task: Task) -> Compiled:
 
 def tools_here() -> Tools:
     """Return what decides about images in this process, by name; the version is empty where there is none."""
-    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # noqa: PLC0415 - loads NVRTC
+    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # loads NVRTC
 
     try:
         found = load_toolchain()
@@ -75,7 +75,7 @@ def tools_here() -> Tools:
 
 def needed_tools(jobs: Sequence[Job]) -> Tools:
     """Return what of the tools here has a part in these jobs."""
-    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # noqa: PLC0415 - loads NVRTC
+    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # loads NVRTC
 
     needed = tools_here()
     if not any(job.uses_toolkit_headers for job in jobs):
@@ -105,7 +105,7 @@ def _differences(who: str, found: Tools | Exception, needed: Tools) -> list[str]
 
 def _requirements(needed: Tools) -> list[str]:
     """Return requirements that bring the very versions a build has, where its tools came from wheels."""
-    from hatch_cuda_kernels.compiler.parts import PARTS  # noqa: PLC0415 - only to say what is missing
+    from hatch_cuda_kernels.compiler.parts import PARTS  # only to say what is missing
 
     major = int(needed["NVRTC"].split(".")[0])
     cuda = "" if major >= 13 else f"-cu{major}"

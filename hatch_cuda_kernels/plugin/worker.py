@@ -59,7 +59,7 @@ class WorkerExecutor(Executor):
         self._lock = Lock()
         self._closed = self._killed = False
 
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:  # noqa: ANN401 - Executor's
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:  # Executor's
         """Call a module's function in a worker; what it is called with is pickled when its turn comes."""
         future: Future[T] = Future()
         with self._lock:
@@ -146,7 +146,7 @@ class _Worker:
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, process_group=0)  # noqa: S603 - ourselves
 
-    def call(self, call: _Call) -> Any:  # noqa: ANN401 - whatever the function returns
+    def call(self, call: _Call) -> Any:  # whatever the function returns
         """Return what a call returned there, or raise what it raised. Raises WorkerDiedError."""
         send, receive = self.process.stdin, self.process.stdout
         if send is None or receive is None:  # for mypy: both are pipes

@@ -80,7 +80,7 @@ def warm_up(
 
 def tier_up(request: Request) -> None:
     """Compile the exact CUBIN for the next process, in the background; a failure is logged and forgotten."""
-    from hatch_cuda_kernels.runtime.jit import cached_candidates, jit_candidates  # noqa: PLC0415 - off the fast path
+    from hatch_cuda_kernels.runtime.jit import cached_candidates, jit_candidates  # off the fast path
 
     if any(candidate.accepted for candidate in cached_candidates(request)):
         return

@@ -84,7 +84,7 @@ class Signature:
             )
         return [self._convert(index, arg) for index, arg in enumerate(args)]
 
-    def _convert(self, index: int, arg: Any) -> Any:  # noqa: ANN401 - any Python object may be passed
+    def _convert(self, index: int, arg: Any) -> Any:  # any Python object may be passed
         param = self.params[index]
         try:
             return _convert(param, preparer(param)(arg), *_size_of(param)[:2])
@@ -128,7 +128,7 @@ def preparer(param: str) -> Callable[[Any], Any]:
     return device_address if param in _POINTERS else as_number
 
 
-def as_number(arg: Any) -> Any:  # noqa: ANN401 - any Python object may be passed
+def as_number(arg: Any) -> Any:  # any Python object may be passed
     """Pass numbers of Python and numpy; refuse arrays, which struct would read by a hidden copy from the device."""
     if type(arg) in PLAIN_NUMBERS:
         return arg
@@ -139,7 +139,7 @@ def as_number(arg: Any) -> Any:  # noqa: ANN401 - any Python object may be passe
     return arg
 
 
-def _convert(param: str, value: Any, code: str, size: int) -> Any:  # noqa: ANN401
+def _convert(param: str, value: Any, code: str, size: int) -> Any:
     """Convert what struct would reject, or raise the reason. PTX does not say which integers are signed."""
     if param.startswith("u") and isinstance(value, int) and value < 0:
         if value < -(1 << (8 * size - 1)):
@@ -153,13 +153,13 @@ def _convert(param: str, value: Any, code: str, size: int) -> Any:  # noqa: ANN4
     return value
 
 
-def _float(value: Any) -> float:  # noqa: ANN401
+def _float(value: Any) -> float:
     if not hasattr(type(value), "__float__"):  # float() would parse text
         raise TypeError("not a number")
     return float(value)
 
 
-def _struct_bytes(arg: Any, size: int) -> bytes:  # noqa: ANN401
+def _struct_bytes(arg: Any, size: int) -> bytes:
     """Return a by-value struct's bytes from bytes, a numpy record or scalar, or anything with the buffer protocol."""
     data = arg.tobytes() if hasattr(arg, "tobytes") else bytes(memoryview(arg))
     if isinstance(arg, float | int) or len(data) != size:
@@ -167,7 +167,7 @@ def _struct_bytes(arg: Any, size: int) -> bytes:  # noqa: ANN401
     return data
 
 
-def _describe(arg: Any) -> str:  # noqa: ANN401
+def _describe(arg: Any) -> str:
     kind = type(arg)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     return f"{arg!r} ({name})" if type(arg) in PLAIN_NUMBERS else name

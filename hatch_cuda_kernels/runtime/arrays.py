@@ -22,7 +22,7 @@ class NotAnArrayError(TypeError):
     """An argument for a pointer is neither an array in reach of the device, nor an address, nor None."""
 
 
-def device_address(arg: Any) -> int:  # noqa: ANN401 - any Python object may be passed
+def device_address(arg: Any) -> int:  # any Python object may be passed
     """Return the address an argument stands for: an array's data, an int itself, 0 for None.
 
     Takes torch and CuPy arrays, anything with ``__cuda_array_interface__`` or DLPack on a CUDA device, and host arrays
@@ -35,14 +35,14 @@ class _Readers(dict[type, "Callable[[Any], int]"]):
     """How to read the address of an argument, by its type; an unknown type is looked at once."""
 
     def __missing__(self, kind: type) -> Callable[[Any], int]:
-        def first(arg: Any) -> int:  # noqa: ANN401
+        def first(arg: Any) -> int:
             reader = self[kind] = _reader_for(arg)
             return reader(arg)
 
         return first
 
 
-def _reader_for(arg: Any) -> Callable[[Any], int]:  # noqa: ANN401
+def _reader_for(arg: Any) -> Callable[[Any], int]:
     """Return how addresses of this argument's type are read; the answer is remembered by type."""
     if isinstance(arg, Integral):  # numpy integers, which have an array interface too
         return int
@@ -54,25 +54,25 @@ def _reader_for(arg: Any) -> Callable[[Any], int]:  # noqa: ANN401
     return _integer
 
 
-def _torch(tensor: Any) -> int:  # noqa: ANN401
+def _torch(tensor: Any) -> int:
     if tensor.is_cuda or tensor.is_pinned():
         return tensor.data_ptr()  # type: ignore[no-any-return]
     raise NotAnArrayError(f"the tensor is on {tensor.device}, not on a CUDA device")
 
 
-def _data_ptr(array: Any) -> int:  # noqa: ANN401
+def _data_ptr(array: Any) -> int:
     return int(array.data_ptr())
 
 
-def _cupy(array: Any) -> int:  # noqa: ANN401
+def _cupy(array: Any) -> int:
     return array.data.ptr  # type: ignore[no-any-return]
 
 
-def _cuda_array_interface(array: Any) -> int:  # noqa: ANN401
+def _cuda_array_interface(array: Any) -> int:
     return int(array.__cuda_array_interface__["data"][0])
 
 
-def _host_array(array: Any) -> int:  # noqa: ANN401
+def _host_array(array: Any) -> int:
     """Return the device address of a host array's memory, which must be pinned."""
     host = int(array.__array_interface__["data"][0])
     driver = cuda()
@@ -83,7 +83,7 @@ def _host_array(array: Any) -> int:  # noqa: ANN401
         raise NotAnArrayError("the array is in ordinary host memory; copy it to the device or pin it") from error
 
 
-def _dlpack(array: Any) -> int:  # noqa: ANN401
+def _dlpack(array: Any) -> int:
     """Read the address from a DLPack capsule (dlpack.h, DLTensor)."""
     device, _ = array.__dlpack_device__()
     if int(device) not in _DLPACK_REACHABLE:
@@ -110,7 +110,7 @@ class _DLTensor(ctypes.Structure):
     )
 
 
-def _integer(value: Any) -> int:  # noqa: ANN401
+def _integer(value: Any) -> int:
     """Return an address given as a number: an int, or a handle that converts to one (CUdeviceptr, cuda.core)."""
     handle = getattr(value, "handle", value)
     if isinstance(value, float | str | bytes):

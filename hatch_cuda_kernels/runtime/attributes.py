@@ -17,7 +17,7 @@ def launch_config(
     stream: int,
     cluster: tuple[int, int, int] | None,
     cooperative: bool,
-) -> Any:  # noqa: ANN401 - CUlaunchConfig
+) -> Any:  # CUlaunchConfig
     """Return the CUlaunchConfig of such a launch. Sizes in blocks, threads and bytes."""
     driver = cuda()
     config = driver.CUlaunchConfig()

@@ -27,7 +27,7 @@ def cached_candidates(request: Request) -> Iterator[Candidate]:
     if found is not None:
         yield found
         return
-    from hatch_cuda_kernels.cache.toolchains import known_toolchains  # noqa: PLC0415 - where nothing is remembered
+    from hatch_cuda_kernels.cache.toolchains import known_toolchains  # where nothing is remembered
 
     arch = request.source.device_arch(request.capability)
     try:
@@ -64,7 +64,7 @@ def jit_candidates(request: Request) -> Iterator[Candidate]:
     if reason is not None:
         yield Candidate("jitted", arch, "cubin", accepted=False, reason=reason)
         return
-    from hatch_cuda_kernels.cache.toolchains import current_toolchain  # noqa: PLC0415 - off the cached path
+    from hatch_cuda_kernels.cache.toolchains import current_toolchain  # off the cached path
 
     praise = f"compiled from {request.module.source} by NVRTC {current_toolchain().nvrtc}"
     yield Candidate("jitted", arch, "cubin", accepted=True, reason=praise, get=lambda: _jit(request))
@@ -93,16 +93,16 @@ def image_of(entry: Entry, origin: Origin) -> Image:
 
 def _jit(request: Request) -> Image:
     """Compile to a CUBIN and record it, unless another process does just now. Raises CompileError with NVRTC's log."""
-    from hatch_cuda_kernels.cache.toolchains import current_toolchain  # noqa: PLC0415
+    from hatch_cuda_kernels.cache.toolchains import current_toolchain
 
     toolchain = current_toolchain()
 
     def compile_now() -> Entry:
-        from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # noqa: PLC0415 - only in the one that compiles
+        from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # only in the one that compiles
 
         load_toolchain()  # says what to install where it is missing
-        from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # noqa: PLC0415
-        from hatch_cuda_kernels.runtime.notices import compiling  # noqa: PLC0415
+        from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+        from hatch_cuda_kernels.runtime.notices import compiling
 
         job = request.source.job(request)
         with compiling(request, job.arch, f"NVRTC {toolchain.nvrtc}"):
@@ -113,8 +113,8 @@ def _jit(request: Request) -> Image:
 
 
 def _compiler_refusal(request: Request) -> str | None:
-    from hatch_cuda_kernels.cache.toolchains import current_toolchain  # noqa: PLC0415
-    from hatch_cuda_kernels.compiler.toolchain import supports_arch  # noqa: PLC0415 - off the cached path
+    from hatch_cuda_kernels.cache.toolchains import current_toolchain
+    from hatch_cuda_kernels.compiler.toolchain import supports_arch  # off the cached path
 
     arch = request.source.device_arch(request.capability)
     try:

@@ -73,7 +73,7 @@ class Kernel:
         args: Sequence[Any],
         *,
         shared_mem: int = 0,
-        stream: Any = None,  # noqa: ANN401 - any framework's stream
+        stream: Any = None,  # any framework's stream
         cluster: Dim | None = None,
         cooperative: bool = False,
     ) -> None:
@@ -106,9 +106,9 @@ class Kernel:
             raise
         return GlobalVariable(name, int(address), int(size))
 
-    def as_cuda_core(self) -> Any:  # noqa: ANN401 - cuda.core.Kernel
+    def as_cuda_core(self) -> Any:  # cuda.core.Kernel
         """Return a ``cuda.core`` Kernel of the same image, for people who launch that way; imports cuda.core."""
-        from cuda.core import ObjectCode  # noqa: PLC0415, TID251 - half a second, only when asked for
+        from cuda.core import ObjectCode  # noqa: TID251 - half a second, only when asked for
 
         make = ObjectCode.from_ptx if self.image.kind == "ptx" else ObjectCode.from_cubin
         return make(self.image.data, symbol_mapping={self.name: self.lowered.encode()}).get_kernel(self.name)
@@ -124,19 +124,19 @@ class Kernel:
                 "call get_kernel again in this context"
             )
 
-    def _fail_launch(self, status: Any) -> None:  # noqa: ANN401 - CUresult
+    def _fail_launch(self, status: Any) -> None:  # CUresult
         """Raise the DriverError of a refused launch."""
         raise DriverError(f"launching {self.name}", int(status), status.name)
 
     @cached_property
     def _bind(self) -> Callable[[Configs, int | None], Callable[..., None]]:
-        from hatch_cuda_kernels.runtime.arguments import Signature  # noqa: PLC0415 - a kernel is loaded before launched
-        from hatch_cuda_kernels.runtime.launch import make_launch  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.arguments import Signature  # a kernel is loaded before launched
+        from hatch_cuda_kernels.runtime.launch import make_launch
 
         signature = Signature(self.name, self.params)
         return make_launch(self, signature, check_context=self._check_context, fail=self._fail_launch)
 
-    def _shape(self, launch: Any) -> Callable[..., None]:  # noqa: ANN401 - what stands between the brackets
+    def _shape(self, launch: Any) -> Callable[..., None]:  # what stands between the brackets
         if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
             message = "write kernel[grid, block], optionally with shared memory bytes and a stream"
             raise LaunchError(f"{self.name}: {message}")
@@ -149,7 +149,7 @@ class Kernel:
         return function
 
     def _make_configs(self, grid: Dim, block: Dim, shared_mem: int, cluster: Dim | None, cooperative: bool) -> Configs:
-        from hatch_cuda_kernels.runtime.launch import Configs  # noqa: PLC0415 - a kernel is loaded before launched
+        from hatch_cuda_kernels.runtime.launch import Configs  # a kernel is loaded before launched
 
         configs = Configs(
             self._dims(grid, "grid"),
@@ -199,7 +199,7 @@ class Kernel:
         return x, y, z
 
 
-def _remember(memory: dict[Any, Any], key: Any, value: Any) -> None:  # noqa: ANN401
+def _remember(memory: dict[Any, Any], key: Any, value: Any) -> None:
     if len(memory) >= _MAX_SHAPES:
         memory.clear()
     memory[key] = value

@@ -91,7 +91,7 @@ class Configs(dict[int, Any]):
             launch_config, grid=grid, block=block, shared_mem=shared_mem, cluster=cluster, cooperative=cooperative
         )
 
-    def __missing__(self, stream: int) -> Any:  # noqa: ANN401 - CUlaunchConfig
+    def __missing__(self, stream: int) -> Any:  # CUlaunchConfig
         if len(self) >= _MAX_STREAMS:
             self.clear()
         config = self[stream] = self._make(stream=stream)
@@ -169,7 +169,7 @@ def _value(index: int, param: str, signature: Signature) -> str:
 
 
 def _repacker(signature: Signature) -> Callable[[Any, Sequence[Any]], None]:
-    def repack(buffer: Any, args: Sequence[Any]) -> None:  # noqa: ANN401 - a ctypes buffer
+    def repack(buffer: Any, args: Sequence[Any]) -> None:  # a ctypes buffer
         given = [arg for arg in args if arg is not _MISSING]
         signature.layout.pack_into(buffer, 0, *signature.convert(given))
 

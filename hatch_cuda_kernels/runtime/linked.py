@@ -52,7 +52,7 @@ def _refusal(request: Request, record: ImageRecord) -> str | None:
         refusal = None if digest else "the driver assembles this PTX itself"
     if refusal is not None:
         return refusal
-    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # noqa: PLC0415 - a large library
+    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # a large library
 
     try:
         version = nvjitlink_version()
@@ -73,9 +73,9 @@ def _link(request: Request, record: ImageRecord, arch: SmArch) -> Image:
 
 
 def _link_now(request: Request, record: ImageRecord, arch: SmArch, key: str) -> Entry:
-    from hatch_cuda_kernels.compiler.nvjitlink import link, nvjitlink_version  # noqa: PLC0415 - a large library
-    from hatch_cuda_kernels.options import NvrtcOptions  # noqa: PLC0415
-    from hatch_cuda_kernels.runtime.notices import compiling  # noqa: PLC0415
+    from hatch_cuda_kernels.compiler.nvjitlink import link, nvjitlink_version  # a large library
+    from hatch_cuda_kernels.options import NvrtcOptions
+    from hatch_cuda_kernels.runtime.notices import compiling
 
     options = NvrtcOptions.from_canonical(request.module.options)
     start = time.perf_counter()

@@ -123,7 +123,7 @@ class Loader:
                 raise self._refuse(error, image, lowered, capability) from error
             return LoadedKernel(image, lowered, library, handle)
 
-    def _library(self, image: Image, scope: str) -> Any:  # noqa: ANN401 - an opaque handle
+    def _library(self, image: Image, scope: str) -> Any:  # an opaque handle
         library = self._libraries.get((scope, image.sha256))
         if library is None:
             call = cuda().cuLibraryLoadData(image.data, [], [], 0, [], [], 0)
@@ -143,7 +143,7 @@ class Loader:
 
 def load_compiled(compiled: CompiledSource, symbol: Symbol) -> Kernel:
     """Return a kernel of a stand-alone compile for the current context. Raises ImageRefusedError, DriverError."""
-    from hatch_cuda_kernels.runtime.kernel import Kernel  # noqa: PLC0415 - of no use to the ladder
+    from hatch_cuda_kernels.runtime.kernel import Kernel  # of no use to the ladder
 
     context_id, device = current_context_id(), current_device()
     image = Image(

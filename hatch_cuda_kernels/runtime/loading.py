@@ -28,7 +28,7 @@ def load_kernel(request: Request, context_id: int) -> Kernel:
     loaded = climb_or_raise(request, partial(load_image, request))
     image = loaded.image
     if request.tier_up and image.origin == "prebuilt" and not _is_exact(request, image):
-        from hatch_cuda_kernels.runtime.ahead import tier_up  # noqa: PLC0415 - off the usual path
+        from hatch_cuda_kernels.runtime.ahead import tier_up  # off the usual path
 
         tier_up(request)
     params = symbol_of(request, image)[1]
@@ -40,7 +40,7 @@ def climb_or_raise(request: Request, load: Callable[[Image], T]) -> T:
     considered: list[Candidate] = []
     loaded = climb(request, load, considered)
     if loaded is None:
-        from hatch_cuda_kernels.runtime.fixes import suggest_fixes  # noqa: PLC0415 - only for the error
+        from hatch_cuda_kernels.runtime.fixes import suggest_fixes  # only for the error
 
         arch = f"sm_{request.capability.major}{request.capability.minor}"
         raise NoImageError(request.kernel.name, arch, considered, suggest_fixes(request, considered))

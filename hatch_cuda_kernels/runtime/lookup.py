@@ -138,7 +138,7 @@ def _one(
 
 def _suggestions(reader: StoreReader, name: str, what: str) -> tuple[list[str], str]:
     """Return names that look like the wrong one, and what else may be the matter."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only for the message
+    from difflib import get_close_matches  # only for the message
 
     everything = [line for line in reader.lines() if line.key.startswith("&") == (what == "variable")]
     alike = {line.name: line.name for line in everything} | {base_name(line.key): line.name for line in everything}

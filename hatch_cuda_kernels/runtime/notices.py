@@ -39,7 +39,7 @@ def compiling(request: Request, arch: SmArch, compiler: str) -> Iterator[None]:
     )
 
 
-def nvtx_range(name: str) -> Any:  # noqa: ANN401 - a context manager
+def nvtx_range(name: str) -> Any:  # a context manager
     """Return an NVTX range where the application has imported nvtx, else a context that does nothing."""
     nvtx = sys.modules.get("nvtx")
     return nullcontext() if nvtx is None else nvtx.annotate(f"hatch_cuda_kernels: {name}")

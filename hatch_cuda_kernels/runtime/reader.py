@@ -76,7 +76,7 @@ def _package_folders(package: str) -> list[Path]:
     module = sys.modules.get(package)
     locations = getattr(module, "__path__", None)
     if locations is None:
-        from importlib.util import find_spec  # noqa: PLC0415 - most callers are the package itself
+        from importlib.util import find_spec  # most callers are the package itself
 
         try:
             spec = find_spec(package)

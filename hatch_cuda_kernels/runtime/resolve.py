@@ -99,21 +99,21 @@ def prebuilt_ptx(request: Request) -> Iterator[Candidate]:
 
 def cached(request: Request) -> Iterator[Candidate]:
     """Rung 3: an image that an earlier process (or a build on this machine) recorded in the disk cache."""
-    from hatch_cuda_kernels.runtime.jit import cached_candidates  # noqa: PLC0415 - off the prebuilt path
+    from hatch_cuda_kernels.runtime.jit import cached_candidates  # off the prebuilt path
 
     yield from cached_candidates(request)
 
 
 def linked(request: Request) -> Iterator[Candidate]:
     """Rung 4: prebuilt PTX the driver does not know, or LTO-IR, finished to a CUBIN by nvJitLink and recorded."""
-    from hatch_cuda_kernels.runtime.linked import linked_candidates  # noqa: PLC0415 - off the prebuilt path
+    from hatch_cuda_kernels.runtime.linked import linked_candidates  # off the prebuilt path
 
     yield from linked_candidates(request)
 
 
 def jitted(request: Request) -> Iterator[Candidate]:
     """Rung 5: the shipped source compiled by NVRTC to a CUBIN for this device, and recorded."""
-    from hatch_cuda_kernels.runtime.jit import jit_candidates  # noqa: PLC0415 - off the prebuilt path
+    from hatch_cuda_kernels.runtime.jit import jit_candidates  # off the prebuilt path
 
     yield from jit_candidates(request)
 

@@ -74,7 +74,7 @@ class ModuleSource:
 
     def recalled_key(self, request: Request) -> str | None:
         """Return the same as ``key`` for this process's toolchain, None where that is not remembered."""
-        from hatch_cuda_kernels.cache.recall import recall  # noqa: PLC0415 - off the prebuilt path
+        from hatch_cuda_kernels.cache.recall import recall  # off the prebuilt path
 
         part = recall(self._index.outside, lto=self._lto) if self._as_shipped else None
         return None if part is None else self._key(request, part)
@@ -88,7 +88,7 @@ class ModuleSource:
     def remember_key(self) -> None:
         """Make ``recalled_key`` answer from the next process on."""
         if self._as_shipped:
-            from hatch_cuda_kernels.cache.toolchains import remember_toolchain  # noqa: PLC0415 - off the hit path
+            from hatch_cuda_kernels.cache.toolchains import remember_toolchain  # off the hit path
 
             remember_toolchain(self._index.outside, lto=self._lto)
 
@@ -98,7 +98,7 @@ class ModuleSource:
 
     def _key(self, request: Request, part: dict[str, str]) -> str:
         """Return the key from the index alone: it says all that scanning the source would find."""
-        from hatch_cuda_kernels.key import cache_key  # noqa: PLC0415 - off the prebuilt path
+        from hatch_cuda_kernels.key import cache_key  # off the prebuilt path
 
         index = self._index
         expressions = (*self._names(request), *(f"&{name}" for name in index.globals))
@@ -138,9 +138,9 @@ class ModuleSource:
         return self._job(arch, ("cubin",), None if unlisted is None else (unlisted,))
 
     def _job(self, arch: SmArch, kinds: tuple[Kind, ...], names: tuple[str, ...] | None = None) -> CompileJob:
-        from hatch_cuda_kernels.compiler.headers import read_closure  # noqa: PLC0415 - off the prebuilt path
-        from hatch_cuda_kernels.compiler.job import CompileJob  # noqa: PLC0415
-        from hatch_cuda_kernels.options import NvrtcOptions  # noqa: PLC0415
+        from hatch_cuda_kernels.compiler.headers import read_closure  # off the prebuilt path
+        from hatch_cuda_kernels.compiler.job import CompileJob
+        from hatch_cuda_kernels.options import NvrtcOptions
 
         index = self._index
         options = NvrtcOptions.from_canonical(index.options)

@@ -54,7 +54,7 @@ class Store:
     ) -> None:
         self.package = package
         if policy not in _POLICIES:
-            from hatch_cuda_kernels.runtime.lookup import checked_policy  # noqa: PLC0415
+            from hatch_cuda_kernels.runtime.lookup import checked_policy
 
             checked_policy(policy)
         self.policy = policy
@@ -70,7 +70,7 @@ class Store:
     @cached_property
     def path(self) -> Path:
         """The store's folder. Raises StoreError when there is none."""
-        from hatch_cuda_kernels.runtime.reader import find_store  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.reader import find_store
 
         return find_store(self.package)
 
@@ -86,27 +86,27 @@ class Store:
         recorded. Raises KernelNotFoundError, NoImageError with every candidate's reason, or CompileError.
         """
         start_driver()
-        from hatch_cuda_kernels.runtime.context import current_context_id  # noqa: PLC0415
-        from hatch_cuda_kernels.runtime.prelude import prepare  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.context import current_context_id
+        from hatch_cuda_kernels.runtime.prelude import prepare
 
         prepare(self._reader, name)
         return self._get((name, module, policy or self.policy, current_context_id()))
 
     async def aget_kernel(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> Kernel:
         """Return ``get_kernel``'s kernel without holding the event loop up while it is loaded or compiled."""
-        from asyncio import wrap_future  # noqa: PLC0415 - its caller has it
+        from asyncio import wrap_future  # its caller has it
 
         start_driver()
-        from hatch_cuda_kernels.runtime.ahead import in_context  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.ahead import in_context
 
         return await wrap_future(in_context(partial(self.get_kernel, name, module=module, policy=policy)))
 
-    def instantiate(self, template: str, **arguments: Any) -> Kernel:  # noqa: ANN401 - rendered as text
+    def instantiate(self, template: str, **arguments: Any) -> Kernel:  # rendered as text
         """Return the instance of a declared pattern at these template arguments, remembering recent ones.
 
         Raises InputError for arguments that are not the pattern's, and what ``get_kernel`` raises.
         """
-        from hatch_cuda_kernels.runtime.context import current_context_id  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.context import current_context_id
 
         key = (template, frozenset(arguments.items()), current_context_id())
         return self._plans.get(key, lambda: self._instantiate(template, arguments))
@@ -121,7 +121,7 @@ class Store:
         The variable is that of the image which the module's listed kernels are loaded from; an instance that was
         compiled on demand has its own, see ``Kernel.get_global``. Raises KernelNotFoundError.
         """
-        from hatch_cuda_kernels.runtime.lookup import find_variable  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.lookup import find_variable
 
         variable, kernel = find_variable(self._reader, name, module)
         loaded = self.get_kernel(kernel.name, module=variable.module, policy=policy)
@@ -141,13 +141,13 @@ class Store:
         ``arch`` (default: the current device) is real, such as ``sm_120``; ``driver`` is the CUDA version of an
         imagined driver, None for one that knows every PTX. Raises KernelNotFoundError, NoImageError or CompileError.
         """
-        from hatch_cuda_kernels.runtime.loading import climb_or_raise  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.loading import climb_or_raise
 
         return climb_or_raise(self._request(kernel, module, policy, arch, driver), lambda image: image)
 
     def compile_async(self, kernel: str, *, arch: str | SmArch, policy: Policy = "exact") -> Future[Image]:
         """Start ``find_image`` in the background; NVRTC runs without the GIL. The Future raises what it raises."""
-        from hatch_cuda_kernels.runtime.ahead import background  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.ahead import background
 
         return background().submit(self.find_image, kernel, arch=arch, policy=policy)
 
@@ -164,8 +164,8 @@ class Store:
 
         Without ``arch`` it asks about the current device, whose driver is asked too: what it refuses says so.
         """
-        from hatch_cuda_kernels.runtime.explain import explain  # noqa: PLC0415
-        from hatch_cuda_kernels.runtime.loading import load_image  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.explain import explain
+        from hatch_cuda_kernels.runtime.loading import load_image
 
         request = self._request(kernel, module, policy, arch, driver)
         return explain(request, None if arch is not None else partial(load_image, request))
@@ -182,25 +182,25 @@ class Store:
         ``progress`` True prints a line; a function is called with (done, total, kernel). Returns counts by origin and
         seconds.
         """
-        from hatch_cuda_kernels.runtime.ahead import warm_up  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.ahead import warm_up
 
         return warm_up(self, kernels, devices, progress=progress)
 
     def is_loaded(self, name: str, *, module: str | None = None) -> bool:
         """Return whether ``get_kernel`` would answer from memory in the current context."""
-        from hatch_cuda_kernels.runtime.context import current_context_id  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.context import current_context_id
 
         return (name, module, self.policy, current_context_id()) in self._kernels
 
     def stats(self) -> tuple[KernelStats, ...]:
         """Return, for each kernel loaded through this store, its origin, image, load time in seconds, and hits."""
-        from hatch_cuda_kernels.runtime.stats import kernel_stats  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.stats import kernel_stats
 
         return tuple(kernel_stats(kernel, seconds) for kernel, seconds in list(self._kernels.values()))
 
     def contents(self) -> dict[str, Any]:
         """Return what is inside, as ``inspect --json`` prints it."""
-        from hatch_cuda_kernels.runtime.contents import contents  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.contents import contents
 
         return contents(self._reader)
 
@@ -209,9 +209,9 @@ class Store:
 
         Raises StoreError for an image that cannot be read, InputError where the folder cannot be written.
         """
-        from pathlib import Path  # noqa: PLC0415
+        from pathlib import Path
 
-        from hatch_cuda_kernels.runtime.contents import extract_images  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.contents import extract_images
 
         return extract_images(self._reader, Path(folder))
 
@@ -221,26 +221,26 @@ class Store:
 
     @cached_property
     def _reader(self) -> StoreReader:
-        from hatch_cuda_kernels.runtime.reader import StoreReader  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.reader import StoreReader
 
         return StoreReader(self.path, str(self.package))
 
     @cached_property
     def _plans(self) -> PlanCache:
-        from hatch_cuda_kernels.runtime.plans import PlanCache  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.plans import PlanCache
 
         return PlanCache(self._plan_capacity)
 
     def _instantiate(self, template: str, arguments: dict[str, Any]) -> Kernel:
-        from hatch_cuda_kernels.runtime.plans import render_instance  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.plans import render_instance
 
         name, module = render_instance(self._reader, template, arguments)
         return self.get_kernel(name, module=module)
 
     def _get(self, key: _Key) -> Kernel:
         """Return a memoised kernel or load it, once however many threads ask."""
-        from hatch_cuda_kernels.runtime.context import hot_lookup  # noqa: PLC0415
-        from hatch_cuda_kernels.runtime.loading import load_kernel  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.context import hot_lookup
+        from hatch_cuda_kernels.runtime.loading import load_kernel
 
         name, module, policy, context_id = key
         with self._locks.setdefault(key, threading.Lock()):
@@ -265,7 +265,7 @@ class Store:
         arch: str | SmArch | None,
         driver: tuple[int, int] | None,
     ) -> Request:
-        from hatch_cuda_kernels.runtime.lookup import find_kernel, make_request  # noqa: PLC0415
+        from hatch_cuda_kernels.runtime.lookup import find_kernel, make_request
 
         return make_request(
             self._reader,

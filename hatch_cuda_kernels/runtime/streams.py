@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["current_stream", "stream_address"]
 
 
-def stream_address(stream: Any) -> int:  # noqa: ANN401 - any framework's stream
+def stream_address(stream: Any) -> int:  # any framework's stream
     """Return a stream's handle as a number.
 
     ``stream`` is an int, anything with ``__cuda_stream__`` (cuda.core protocol), or a framework's stream object. Raises
@@ -48,14 +48,14 @@ class _CurrentStreams(dict[type, "Callable[[Any, int], int | None]"]):
     """How to ask for the current stream, by an argument's type; None means that the type has no say."""
 
     def __missing__(self, kind: type) -> Callable[[Any, int], int | None]:
-        def first(arg: Any, ordinal: int) -> int | None:  # noqa: ANN401
+        def first(arg: Any, ordinal: int) -> int | None:
             reader = self[kind] = _reader_for(arg)
             return reader(arg, ordinal)
 
         return first
 
 
-def _reader_for(arg: Any) -> Callable[[Any, int], int | None]:  # noqa: ANN401
+def _reader_for(arg: Any) -> Callable[[Any, int], int | None]:
     if hasattr(arg, "is_cuda") and "torch" in sys.modules:
         # The public torch.cuda.current_stream() builds an object in 4 us; this is what it calls.
         raw = sys.modules["torch"]._C._cuda_getCurrentRawStream  # noqa: SLF001
@@ -66,7 +66,7 @@ def _reader_for(arg: Any) -> Callable[[Any, int], int | None]:  # noqa: ANN401
     return _interface_stream if hasattr(arg, "__cuda_array_interface__") else _no_stream
 
 
-def _interface_stream(array: Any, _: int) -> int | None:  # noqa: ANN401
+def _interface_stream(array: Any, _: int) -> int | None:
     return array.__cuda_array_interface__.get("stream")  # type: ignore[no-any-return]
 
 

@@ -63,7 +63,7 @@ class Item(NamedTuple):
     spot: Spot
 
 
-def attempt(kind: Kind, spot: Spot) -> Any:  # noqa: ANN401 - what the kind reads
+def attempt(kind: Kind, spot: Spot) -> Any:  # what the kind reads
     """Read a value; None, with the problem noted, when it is refused."""
     try:
         return kind.read(spot)
@@ -75,7 +75,7 @@ def attempt(kind: Kind, spot: Spot) -> Any:  # noqa: ANN401 - what the kind read
 def text(expected: str, check: Check | None = None, *, pattern: str = r"[^\x00-\x1f\x7f]+") -> Kind:
     """Return the kind of a string on one line. ``pattern`` is for the schema and for hints, ``check`` decides."""
 
-    def read(spot: Spot) -> Any:  # noqa: ANN401 - what the check returns
+    def read(spot: Spot) -> Any:  # what the check returns
         node = spot.node
         if not isinstance(node, Scalar) or node.tag != "str":
             raise wrong_type(expected, spot, _quote_advice(spot, pattern))

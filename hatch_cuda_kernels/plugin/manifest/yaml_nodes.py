@@ -70,7 +70,7 @@ def _syntax_message(error: yaml.MarkedYAMLError) -> str:
     return f"{message}{since}"
 
 
-def _mark(mark: Any) -> Mark:  # noqa: ANN401 - PyYAML has two classes of marks, libyaml's and its own
+def _mark(mark: Any) -> Mark:  # PyYAML has two classes of marks, libyaml's and its own
     return Mark(mark.line + 1, mark.column + 1)
 
 
@@ -143,7 +143,7 @@ class _Composer:
             raise self.stop(event, path, f"aliases expand to more than {_MOST_COPIED} values; write them out")
         return node
 
-    def content(self, event: Any, path: str, depth: int) -> Node:  # noqa: ANN401 - one of PyYAML's event classes
+    def content(self, event: Any, path: str, depth: int) -> Node:  # one of PyYAML's event classes
         mark = _mark(event.start_mark)
         if isinstance(event, yaml.ScalarEvent):
             return Scalar(event.value, self.scalar_tag(event, path), bool(event.style), mark)

@@ -34,7 +34,7 @@ def asset(name: str) -> str:
 
 def draw_heat(panel: Panel, grid: Grid) -> str:
     """Return a heat map as SVG, without the rows' names: the page keeps those in view while the picture scrolls."""
-    import vl_convert  # noqa: PLC0415 - starts a JavaScript engine
+    import vl_convert  # starts a JavaScript engine
 
     columns = [str(column) for column in grid.columns]
     spec = json.loads(asset("heat.vl.json"))
@@ -63,7 +63,7 @@ def draw_heat(panel: Panel, grid: Grid) -> str:
 
 def draw_tree(leaves: Sequence[Leaf], *, width: int, height: int) -> str:
     """Return the tree map of a wheel's bytes as SVG."""
-    import vl_convert  # noqa: PLC0415 - starts a JavaScript engine
+    import vl_convert  # starts a JavaScript engine
 
     total = sum(leaf.bytes for leaf in leaves)
     spec = json.loads(asset("tree.vg.json"))

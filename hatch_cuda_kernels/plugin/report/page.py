@@ -70,8 +70,8 @@ class Report:
 
 def render_page(report: Report) -> str:
     """Return the HTML. Raises ModuleNotFoundError where the ``report`` extra is not installed."""
-    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - the extra's
-    from markupsafe import Markup  # noqa: PLC0415
+    from jinja2 import Environment, StrictUndefined  # the extra's
+    from markupsafe import Markup
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["short"] = lambda value, name: short(_BY_NAME[name], value)

@@ -38,7 +38,7 @@ def check_assembly(subject: Subject) -> Outcome:
     images = [image for image in subject.images if image.record.kind != "cubin" and image.data is not None]
     if not images:
         return Outcome.skip("there is neither PTX nor LTO-IR")
-    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # noqa: PLC0415 - a large library
+    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # a large library
 
     try:
         version = nvjitlink_version()
@@ -87,7 +87,7 @@ def _too_old(image: StoredImage, version: tuple[int, int]) -> Finding | None:
 
 
 def _assemble(job: _Job) -> list[Finding]:
-    from hatch_cuda_kernels.compiler.nvjitlink import link  # noqa: PLC0415 - a large library
+    from hatch_cuda_kernels.compiler.nvjitlink import link  # a large library
 
     index, record = job.image.index, job.image.record
     options = NvrtcOptions.from_canonical(index.options)

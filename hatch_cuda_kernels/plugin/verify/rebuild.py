@@ -48,7 +48,7 @@ def check_rebuild(subject: Subject) -> Outcome:
     """Check that every image is, byte for byte, what the recorded toolchain makes of the shipped source."""
     if not subject.demands.rebuild:
         return Outcome.skip("ask for it: --rebuild")
-    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # noqa: PLC0415 - loads NVRTC
+    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # loads NVRTC
 
     try:
         toolchain = load_toolchain()
