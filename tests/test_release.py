@@ -18,7 +18,7 @@ def check(make_project, monkeypatch):
     def run(text, *, nvrtc=None, bindings=None):
         root = make_project(f"{{schema: 1, {text}, modules: {{a: {{source: saxpy.cu}}}}}}")
         if nvrtc is not None:
-            monkeypatch.setattr("hatch_cuda_kernels.plugin.release.load_toolchain", lambda: Toolchain(nvrtc))
+            monkeypatch.setattr("hatch_cuda_kernels.plugin.release.find_toolchain", lambda: Toolchain(nvrtc))
         if bindings is not None:
             monkeypatch.setattr("hatch_cuda_kernels.plugin.release.bindings_major", lambda: bindings)
         return check_release(load_manifest(root / "kernels.yaml"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cache import open_cache
-from hatch_cuda_kernels.compiler.toolchain import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain import find_toolchain
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.plugin.built import BuiltModule
 from hatch_cuda_kernels.plugin.compile_plan import Compilation, find_fresh, missing_jobs, planned_keys
@@ -73,7 +73,7 @@ def build_store(
     check_replaceable(out)
     plan = make_plan(manifest)
     warnings = check_release(manifest)
-    cache, toolchain = open_cache(), load_toolchain()
+    cache, toolchain = open_cache(), find_toolchain()
     keys = planned_keys(plan, toolchain)
     entries = find_fresh(keys, cache)
     known = {image for image, key in keys.items() if key in entries}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.cuda_wheels import bindings_major
-from hatch_cuda_kernels.compiler.toolchain import load_toolchain, supported_numbers
+from hatch_cuda_kernels.compiler.toolchain import find_toolchain, supports_arch
 from hatch_cuda_kernels.errors import BuildError, ToolchainError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def check_release(manifest: Manifest) -> list[str]:
     """
     if manifest.cuda is not None and bindings_major() != manifest.cuda[0]:
         raise _wrong_bindings(manifest)
-    found = load_toolchain().release
+    found = find_toolchain().release
     if manifest.cuda is not None and found != manifest.cuda:
         raise ToolchainError(
             f"{manifest.path.name} asks for CUDA {_text(manifest.cuda)}, the NVRTC found is {_text(found)}",
@@ -71,12 +71,13 @@ def _wrong_bindings(manifest: Manifest) -> ToolchainError:
 
 
 def _check_archs(manifest: Manifest) -> None:
-    supported = supported_numbers()
+    found = find_toolchain()
+    known = {arch: supports_arch(arch, found.release) for module in manifest.modules for arch in module.arches}
     problems = [
-        f"{module.where}: {arch} is unknown to NVRTC {load_toolchain().nvrtc}"
+        f"{module.where}: {arch} is unknown to NVRTC {found.nvrtc}"
         for module in manifest.modules
         for arch in module.arches
-        if arch.number not in supported
+        if not known[arch]
     ]
     if problems:
         raise BuildError(problems)
