@@ -16,7 +16,7 @@ import pytest
 
 from hatch_cuda_kernels.plugin.build import build_store
 from hatch_cuda_kernels.plugin.manifest import load_manifest
-from hatch_cuda_kernels.plugin.staging import workspace
+from hatch_cuda_kernels.plugin.store.staging import workspace
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for processes in /proc")
 
@@ -173,7 +173,7 @@ def store_in(wheel):
 HOLD = """
 import sys, time
 from pathlib import Path
-from hatch_cuda_kernels.plugin.staging import workspace
+from hatch_cuda_kernels.plugin.store.staging import workspace
 with workspace(Path(sys.argv[1]), ".out.") as folder:
     (folder / "old").mkdir()
     (folder / "old" / "file").touch()

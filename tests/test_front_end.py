@@ -13,9 +13,9 @@ from hatch_cuda_kernels.compiler.cubin import read_cubin
 from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.compiler.ptx import read_ptx
 from hatch_cuda_kernels.errors import BuildError
-from hatch_cuda_kernels.plugin import compile_plan
 from hatch_cuda_kernels.plugin.build import build_store
 from hatch_cuda_kernels.plugin.manifest import load_manifest
+from hatch_cuda_kernels.plugin.pool import compilation
 
 SORT = """
 #include <cub/block/block_radix_sort.cuh>
@@ -55,7 +55,7 @@ def read(folder):
 @pytest.fixture
 def ran(monkeypatch):
     """Return the list of what builds of this test compile: ``NVRTC sm_80`` or ``nvJitLink sm_90``."""
-    jobs, compile_on = [], compile_plan.compile_on
+    jobs, compile_on = [], compilation.compile_on
 
     def record(*given, **more):
         with closing(compile_on(*given, **more)) as outcomes:
@@ -63,7 +63,7 @@ def ran(monkeypatch):
                 jobs.append(f"{'nvJitLink' if isinstance(job, LinkJob) else 'NVRTC'} {job.arch}")
                 yield job, outcome
 
-    monkeypatch.setattr(compile_plan, "compile_on", record)
+    monkeypatch.setattr(compilation, "compile_on", record)
     return jobs
 
 
@@ -145,7 +145,7 @@ def test_shared_builds_are_byte_identical(make_project, tmp_path, monkeypatch, h
     for name, workers in (("one", 1), ("two", 2)):
         monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / f"cache-{name}"))
         build_store(load_manifest(root / "kernels.yaml"), tmp_path / name, workers=workers)
-        monkeypatch.setattr("hatch_cuda_kernels.plugin.executors._WORTH_A_PROCESS", 0.0)
+        monkeypatch.setattr("hatch_cuda_kernels.plugin.pool.executors._WORTH_A_PROCESS", 0.0)
     assert read(tmp_path / "one") == read(tmp_path / "two")
     assert b".debug_line" in (tmp_path / "one/m/m.sm_90.cubin").read_bytes()
 

@@ -12,7 +12,7 @@ import pytest
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.plugin.build import build_store
 from hatch_cuda_kernels.plugin.manifest import load_manifest
-from hatch_cuda_kernels.plugin.worker import WorkerExecutor
+from hatch_cuda_kernels.plugin.pool.worker import WorkerExecutor
 
 #: Without a seed, the images of the first would hold the process id.
 SOURCES = {

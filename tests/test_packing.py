@@ -17,7 +17,7 @@ from hatch_cuda_kernels.image import ImageRecord
 from hatch_cuda_kernels.pack import BLOCK_BYTES, pack_block, unpack_block
 from hatch_cuda_kernels.plugin.build import build_store
 from hatch_cuda_kernels.plugin.manifest import load_manifest
-from hatch_cuda_kernels.plugin.packing import lay_out
+from hatch_cuda_kernels.plugin.store.packing import lay_out
 from hatch_cuda_kernels.runtime.reader import StoreReader
 from hatch_cuda_kernels.runtime.store import open_store
 

@@ -12,8 +12,8 @@ from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.image import ImageRecord, Symbol
 from hatch_cuda_kernels.plugin.build import build_store
 from hatch_cuda_kernels.plugin.manifest import load_manifest
-from hatch_cuda_kernels.plugin.promises import Promises, Supports, read_promises
-from hatch_cuda_kernels.plugin.spills import find_spills
+from hatch_cuda_kernels.plugin.promises.model import Promises, Supports, read_promises
+from hatch_cuda_kernels.plugin.promises.spills import find_spills
 from hatch_cuda_kernels.plugin.verify.assembly import targets
 
 #: 64 values that are all alive at once do not fit into 32 registers.

@@ -9,7 +9,7 @@ from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.image import ImageRecord, Symbol
 from hatch_cuda_kernels.plugin.build import build_store
 from hatch_cuda_kernels.plugin.manifest import Supports, load_manifest
-from hatch_cuda_kernels.plugin.supports import find_gaps
+from hatch_cuda_kernels.plugin.promises.supports import find_gaps
 
 KERNELS = (Symbol("k", "k"), Symbol("other", "_Z5otheri"))
 

@@ -33,9 +33,9 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 def run(args: argparse.Namespace) -> int:
     """Build the store and print what it holds."""
     from hatch_cuda_kernels.plugin.build import build_store  # loads NVRTC
-    from hatch_cuda_kernels.plugin.executors import choose_executor
     from hatch_cuda_kernels.plugin.manifest import load_manifest  # needs yaml
     from hatch_cuda_kernels.plugin.native import native_archs
+    from hatch_cuda_kernels.plugin.pool.executors import choose_executor
     from hatch_cuda_kernels.plugin.progress import open_progress, render_report
 
     manifest = load_manifest(args.manifest, native=native_archs)
@@ -74,7 +74,7 @@ def _positive(text: str) -> int:
 
 
 def _executor(text: str) -> str:
-    from hatch_cuda_kernels.plugin.executors import is_executor
+    from hatch_cuda_kernels.plugin.pool.executors import is_executor
 
     if not is_executor(text):
         raise argparse.ArgumentTypeError(f"{text!r} is neither 'process' nor 'dask:ADDRESS'")

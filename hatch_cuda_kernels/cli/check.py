@@ -89,7 +89,7 @@ def _toolchain() -> Toolchain | None:
 def _fresh(plan: tuple[PlannedModule, ...], toolchain: Toolchain | None) -> dict[ImageId, Entry]:
     """Return the planned images that the disk cache holds."""
     from hatch_cuda_kernels.cache import open_cache
-    from hatch_cuda_kernels.plugin.compile_plan import find_fresh, planned_keys
+    from hatch_cuda_kernels.plugin.pool.compilation import find_fresh, planned_keys
 
     keys = {} if toolchain is None else planned_keys(plan, toolchain)
     entries = find_fresh(keys, open_cache()) if keys else {}
@@ -101,7 +101,7 @@ def _stubs(
 ) -> dict[str, str] | None:
     """Return the stub's path and state, None where the manifest has none. Only images tell what it should say."""
     from hatch_cuda_kernels.plugin.built import BuiltModule
-    from hatch_cuda_kernels.plugin.stubs import stubs_state
+    from hatch_cuda_kernels.plugin.stubs.stub_file import stubs_state
 
     if manifest.stubs is None:
         return None

@@ -11,25 +11,25 @@ from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.compiler.toolchain import find_toolchain
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.plugin.built import BuiltModule
-from hatch_cuda_kernels.plugin.compile_plan import Compilation, find_fresh, missing_jobs, planned_keys
-from hatch_cuda_kernels.plugin.executors import choose_executor
 from hatch_cuda_kernels.plugin.front_end import arch_warnings
 from hatch_cuda_kernels.plugin.plan import make_plan
-from hatch_cuda_kernels.plugin.promises import Promises
+from hatch_cuda_kernels.plugin.pool.compilation import Compilation, find_fresh, missing_jobs, planned_keys
+from hatch_cuda_kernels.plugin.pool.executors import choose_executor
+from hatch_cuda_kernels.plugin.promises.model import Promises
+from hatch_cuda_kernels.plugin.promises.spills import find_spills
+from hatch_cuda_kernels.plugin.promises.supports import find_gaps
 from hatch_cuda_kernels.plugin.release import check_release
-from hatch_cuda_kernels.plugin.spills import find_spills
-from hatch_cuda_kernels.plugin.store_writer import check_replaceable, clear_leftovers, write_store
-from hatch_cuda_kernels.plugin.stubs import write_stubs
-from hatch_cuda_kernels.plugin.supports import find_gaps
+from hatch_cuda_kernels.plugin.store.store_writer import check_replaceable, clear_leftovers, write_store
+from hatch_cuda_kernels.plugin.stubs.stub_file import write_stubs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from concurrent.futures import Executor
     from pathlib import Path
 
-    from hatch_cuda_kernels.plugin.compile_plan import Progress
     from hatch_cuda_kernels.plugin.manifest import Manifest
-    from hatch_cuda_kernels.plugin.promises import Gap, Supports
+    from hatch_cuda_kernels.plugin.pool.compilation import Progress
+    from hatch_cuda_kernels.plugin.promises.model import Gap, Supports
 
 __all__ = ["BuildReport", "build_store"]
 

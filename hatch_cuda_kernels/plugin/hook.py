@@ -34,7 +34,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     def dependencies(self) -> list[str]:
         """Return the packages of the toolkit release that the manifest asks for."""
-        from hatch_cuda_kernels.plugin.executors import DASK_REQUIREMENT, uses_dask
+        from hatch_cuda_kernels.plugin.pool.executors import DASK_REQUIREMENT, uses_dask
         from hatch_cuda_kernels.plugin.release import needs_nvjitlink, release_requirements
 
         if self.target_name != "wheel":
@@ -67,7 +67,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         """Remove the store that an editable install left in the source tree; without a package there is none."""
         import shutil  # rarely needed
 
-        from hatch_cuda_kernels.plugin.store_writer import check_replaceable
+        from hatch_cuda_kernels.plugin.store.store_writer import check_replaceable
 
         try:
             store = self._root / self._package_folder() / STORE_FOLDER
@@ -80,7 +80,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         shutil.rmtree(store, ignore_errors=True)
 
     def _check_size(self, wheel: Path) -> None:
-        from hatch_cuda_kernels.plugin.budget import check_wheel  # most manifests set no limit
+        from hatch_cuda_kernels.plugin.promises.budget import check_wheel  # most manifests set no limit
 
         limit = self._manifest().max_wheel_size
         if limit is None:
@@ -98,7 +98,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         return folders
 
     def _scratch(self) -> Path:
-        from hatch_cuda_kernels.plugin.staging import workspace
+        from hatch_cuda_kernels.plugin.store.staging import workspace
 
         folder = workspace(Path(tempfile.gettempdir()), "hatch-cuda-kernels-")
         return self._scratch_folders.enter_context(folder)
@@ -145,7 +145,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
         Raises InputError where the folder holds something else: the artifact would lose that.
         """
-        from hatch_cuda_kernels.plugin.store_writer import check_replaceable
+        from hatch_cuda_kernels.plugin.store.store_writer import check_replaceable
 
         check_replaceable(self._root / store)
         config = self.build_config
@@ -180,7 +180,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         return path
 
     def _check_options(self) -> None:
-        from hatch_cuda_kernels.plugin.executors import is_executor
+        from hatch_cuda_kernels.plugin.pool.executors import is_executor
 
         for name, value in self.config.items():
             if name in _RESERVED:
@@ -201,7 +201,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         return self.config.get(name)
 
     def _executor(self) -> str:
-        from hatch_cuda_kernels.plugin.executors import choose_executor
+        from hatch_cuda_kernels.plugin.pool.executors import choose_executor
 
         return choose_executor(option=self._option("executor"))
 

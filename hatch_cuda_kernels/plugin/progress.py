@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.plugin.build import BuildReport
-    from hatch_cuda_kernels.plugin.compile_plan import Progress
+    from hatch_cuda_kernels.plugin.pool.compilation import Progress
 
 __all__ = ["BarProgress", "LineProgress", "open_progress", "render_report"]
 

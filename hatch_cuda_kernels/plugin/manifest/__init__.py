@@ -17,7 +17,7 @@ from hatch_cuda_kernels.plugin.manifest.kinds import Item, attempt, table
 from hatch_cuda_kernels.plugin.manifest.model import Manifest, Module, Named, Pattern
 from hatch_cuda_kernels.plugin.manifest.spot import Reading, Spot
 from hatch_cuda_kernels.plugin.manifest.yaml_nodes import read_tree
-from hatch_cuda_kernels.plugin.promises import Supports
+from hatch_cuda_kernels.plugin.promises.model import Supports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

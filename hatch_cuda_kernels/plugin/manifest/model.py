@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.options import NvrtcOptions
-    from hatch_cuda_kernels.plugin.promises import Supports
+    from hatch_cuda_kernels.plugin.promises.model import Supports
 
 __all__ = ["Manifest", "Module", "Named", "Pattern"]
 

@@ -10,8 +10,8 @@ from hatch_cuda_kernels.compiler.cubin import read_cubin
 from hatch_cuda_kernels.compiler.ptxas import parse_log
 from hatch_cuda_kernels.errors import CompileError, ToolchainError
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.plugin.executors import default_workers
-from hatch_cuda_kernels.plugin.promises import version_text
+from hatch_cuda_kernels.plugin.pool.executors import default_workers
+from hatch_cuda_kernels.plugin.promises.model import version_text
 from hatch_cuda_kernels.plugin.verify.model import Finding, Outcome
 
 if TYPE_CHECKING:

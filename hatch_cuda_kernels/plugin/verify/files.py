@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hatch_cuda_kernels.compiler.names import normalize_name
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.image import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, STORE_FOLDER
-from hatch_cuda_kernels.plugin.promises import PROMISES_FILE
+from hatch_cuda_kernels.plugin.promises.model import PROMISES_FILE
 from hatch_cuda_kernels.plugin.verify.model import Finding, Outcome
 from hatch_cuda_kernels.plugin.verify.subject import REBUILD
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.cubin import Cubin
 from hatch_cuda_kernels.compiler.ptx import Ptx
-from hatch_cuda_kernels.plugin.promises import version_text
+from hatch_cuda_kernels.plugin.promises.model import version_text
 from hatch_cuda_kernels.plugin.verify.model import Outcome
 
 if TYPE_CHECKING:

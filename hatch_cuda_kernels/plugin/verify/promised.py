@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.plugin.promises import version_text
-from hatch_cuda_kernels.plugin.spills import find_spills
-from hatch_cuda_kernels.plugin.supports import find_gaps
+from hatch_cuda_kernels.plugin.promises.model import version_text
+from hatch_cuda_kernels.plugin.promises.spills import find_spills
+from hatch_cuda_kernels.plugin.promises.supports import find_gaps
 from hatch_cuda_kernels.plugin.verify.model import Finding, Outcome
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.image import ModuleIndex
-    from hatch_cuda_kernels.plugin.promises import Gap
+    from hatch_cuda_kernels.plugin.promises.model import Gap
     from hatch_cuda_kernels.plugin.verify.subject import Subject
 
 __all__ = ["check_size", "check_spills", "check_supports"]

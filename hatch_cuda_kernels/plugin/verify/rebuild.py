@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
-from hatch_cuda_kernels.plugin.executors import choose_executor
 from hatch_cuda_kernels.plugin.front_end import lay_out
-from hatch_cuda_kernels.plugin.pool import compile_on
+from hatch_cuda_kernels.plugin.pool.compile_all import compile_on
+from hatch_cuda_kernels.plugin.pool.executors import choose_executor
 from hatch_cuda_kernels.plugin.verify.model import Finding, Outcome
 from hatch_cuda_kernels.plugin.verify.sources import read_sources, source_job
 

@@ -14,7 +14,7 @@ from hatch_cuda_kernels.compiler.ptx import Ptx, read_ptx
 from hatch_cuda_kernels.errors import StoreError
 from hatch_cuda_kernels.image import INDEX_FILE, KERNELS_FILE, Symbol
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.plugin.promises import PROMISES_FILE, Promises, Supports, read_promises
+from hatch_cuda_kernels.plugin.promises.model import PROMISES_FILE, Promises, Supports, read_promises
 from hatch_cuda_kernels.plugin.verify.model import Finding
 
 if TYPE_CHECKING:

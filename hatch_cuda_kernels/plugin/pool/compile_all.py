@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
-from hatch_cuda_kernels.plugin.executors import local_executor, open_executor
-from hatch_cuda_kernels.plugin.task import Task, compile_task, needed_tools
-from hatch_cuda_kernels.plugin.worker import WorkerDiedError
+from hatch_cuda_kernels.plugin.pool.executors import local_executor, open_executor
+from hatch_cuda_kernels.plugin.pool.task import Task, compile_task, needed_tools
+from hatch_cuda_kernels.plugin.pool.worker import WorkerDiedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.job import Compiled
     from hatch_cuda_kernels.compiler.link_job import Job
-    from hatch_cuda_kernels.plugin.task import Tools
+    from hatch_cuda_kernels.plugin.pool.task import Tools
 
     Outcomes: TypeAlias = Generator[tuple[Job, Compiled | Exception], None, None]
 

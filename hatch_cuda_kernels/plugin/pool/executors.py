@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.plugin.memory import free_bytes
-from hatch_cuda_kernels.plugin.worker import WorkerExecutor
+from hatch_cuda_kernels.plugin.pool.memory import free_bytes
+from hatch_cuda_kernels.plugin.pool.worker import WorkerExecutor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hatch_cuda_kernels.plugin.task import Tools
+    from hatch_cuda_kernels.plugin.pool.task import Tools
 
 __all__ = [
     "DASK_REQUIREMENT",
@@ -75,7 +75,7 @@ def open_executor(
     if isinstance(executor, Executor):
         yield executor
     elif uses_dask(executor):
-        from hatch_cuda_kernels.plugin.dask_cluster import dask_executor  # an extra
+        from hatch_cuda_kernels.plugin.pool.dask_cluster import dask_executor  # an extra
 
         with dask_executor(executor.removeprefix(_DASK), needed, warn) as opened:
             yield opened

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.names import base_name, plain_name
-from hatch_cuda_kernels.plugin.declarations import Parameter, find_declarations
+from hatch_cuda_kernels.plugin.stubs.declarations import Parameter, find_declarations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, ptx_isa_of_driver
-from hatch_cuda_kernels.plugin.promises import Gap, version_text
+from hatch_cuda_kernels.plugin.promises.model import Gap, version_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.arch import ComputeCapability
     from hatch_cuda_kernels.image import ImageRecord, Symbol
-    from hatch_cuda_kernels.plugin.promises import Supports
+    from hatch_cuda_kernels.plugin.promises.model import Supports
 
 __all__ = ["find_gaps"]
 

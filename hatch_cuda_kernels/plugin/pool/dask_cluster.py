@@ -9,13 +9,13 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.errors import BuildError
-from hatch_cuda_kernels.plugin.task import check_tools, tools_here
+from hatch_cuda_kernels.plugin.pool.task import check_tools, tools_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Executor
 
-    from hatch_cuda_kernels.plugin.task import Tools
+    from hatch_cuda_kernels.plugin.pool.task import Tools
 
 __all__ = ["dask_executor"]
 

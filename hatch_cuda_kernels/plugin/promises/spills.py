@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.plugin.promises import Gap
+from hatch_cuda_kernels.plugin.promises.model import Gap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

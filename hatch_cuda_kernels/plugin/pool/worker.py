@@ -34,7 +34,7 @@ import signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 import sys
 sys.path[:] = sys.argv[1:]
-from hatch_cuda_kernels.plugin.worker import serve
+from hatch_cuda_kernels.plugin.pool.worker import serve
 serve()
 """
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.plugin.manifest import load_manifest
-from hatch_cuda_kernels.plugin.pyproject import OTHER_SYSTEMS, add_hook, hook_table, read_toml
-from hatch_cuda_kernels.plugin.templates import FIRST_KERNEL, NEW_PROJECT
+from hatch_cuda_kernels.plugin.scaffold.pyproject import OTHER_SYSTEMS, add_hook, hook_table, read_toml
+from hatch_cuda_kernels.plugin.scaffold.templates import FIRST_KERNEL, NEW_PROJECT
 
 __all__ = ["Scaffold", "scaffold"]
 

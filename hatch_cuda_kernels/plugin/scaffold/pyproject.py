@@ -12,7 +12,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from tomlkit.exceptions import TOMLKitError
 
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.plugin.templates import TABLE
+from hatch_cuda_kernels.plugin.scaffold.templates import TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, MutableSequence

@@ -11,10 +11,10 @@ from hatch_cuda_kernels.compiler.names import base_name, normalize_name
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, InputError
 from hatch_cuda_kernels.image import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, ModuleIndex
-from hatch_cuda_kernels.plugin.budget import check_store
-from hatch_cuda_kernels.plugin.packing import lay_out
-from hatch_cuda_kernels.plugin.promises import PROMISES_FILE
-from hatch_cuda_kernels.plugin.staging import sweep, workspace
+from hatch_cuda_kernels.plugin.promises.budget import check_store
+from hatch_cuda_kernels.plugin.promises.model import PROMISES_FILE
+from hatch_cuda_kernels.plugin.store.packing import lay_out
+from hatch_cuda_kernels.plugin.store.staging import sweep, workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.image import ImageRecord
     from hatch_cuda_kernels.plugin.built import BuiltModule
-    from hatch_cuda_kernels.plugin.promises import Promises
+    from hatch_cuda_kernels.plugin.promises.model import Promises
 
 __all__ = ["check_replaceable", "clear_leftovers", "write_store"]
 

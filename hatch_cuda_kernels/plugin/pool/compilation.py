@@ -11,8 +11,8 @@ from hatch_cuda_kernels.cache import Entry
 from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.errors import BuildError, CompileError
 from hatch_cuda_kernels.plugin.plan import ImageId, PlannedModule, job_images
-from hatch_cuda_kernels.plugin.pool import compile_on, estimate_seconds
-from hatch_cuda_kernels.plugin.task import WorkerMismatchError, needed_tools
+from hatch_cuda_kernels.plugin.pool.compile_all import compile_on, estimate_seconds
+from hatch_cuda_kernels.plugin.pool.task import WorkerMismatchError, needed_tools
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

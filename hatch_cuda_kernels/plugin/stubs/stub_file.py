@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from hatch_cuda_kernels.compiler.names import base_name
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.patterns import fill
-from hatch_cuda_kernels.plugin.signatures import Signature, SignatureReader
+from hatch_cuda_kernels.plugin.stubs.signatures import Signature, SignatureReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -1,0 +1,1 @@
+"""``init``: sets a project up, new or existing."""
