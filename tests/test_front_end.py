@@ -72,7 +72,8 @@ def test_one_front_end_run_gives_every_architecture(make_project, tmp_path, fres
     """CUB's headers are read once; each image is for its architecture and holds every kernel, instance and variable."""
     root = make_project(CUB.format(arches="sm_80, sm_90, sm_90a, sm_120, compute_80", how=how), **{"sort.cu": SORT})
     report = build(root, tmp_path / "out")
-    assert ran == ["NVRTC sm_80", "nvJitLink sm_90", "nvJitLink sm_90a", "nvJitLink sm_120"]
+    own = ["nvJitLink sm_80"] if how == "ptx" else []  # LTO-IR's compile needs nvJitLink for the names anyway
+    assert ran == ["NVRTC sm_80", *own, "nvJitLink sm_90", "nvJitLink sm_90a", "nvJitLink sm_120"]
     assert report.warnings == ()
     index = json.loads((tmp_path / "out/m/index.json").read_text())
     resources = json.loads((tmp_path / "out/m/details.json").read_text())["resources"]
@@ -150,18 +151,40 @@ def test_shared_builds_are_byte_identical(make_project, tmp_path, monkeypatch, h
     assert b".debug_line" in (tmp_path / "one/m/m.sm_90.cubin").read_bytes()
 
 
-def test_the_shared_architecture_is_compiled_as_by_itself(make_project, tmp_path, fresh_cache, ran):
-    """With ptx, its image is the very one that per-arch gives, from the same entry of the cache."""
-    manifest = "{schema: 1, modules: {m: {source: saxpy.cu, arches: [sm_80, sm_90], front_end: %s}}}"
-    root = make_project(manifest % "ptx")
-    build(root, tmp_path / "shared")
-    make_project(manifest % "per-arch")
-    ran.clear()
-    build(root, tmp_path / "own")
-    assert ran == ["NVRTC sm_90"]
-    shared, own = read(tmp_path / "shared"), read(tmp_path / "own")
-    assert shared["m/m.sm_80.cubin"] == own["m/m.sm_80.cubin"]
+@pytest.mark.parametrize("options", ["{}", "{lineinfo: true}", "{debug: true}", "{maxrregcount: 24}", "{ftz: true}"])
+def test_the_shared_ptx_is_the_one_of_a_whole_compile(make_project, tmp_path, monkeypatch, options):
+    """NVRTC does not assemble it, which changes nothing in the PTX that ships."""
+    manifest = "{schema: 1, modules: {m: {source: saxpy.cu, arches: [compute_80, sm_90], options: %s, front_end: %s}}}"
+    for how in ("ptx", "per-arch"):
+        monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / f"cache-{how}"))
+        build(make_project(manifest % (options, how)), tmp_path / how)
+    shared, own = read(tmp_path / "ptx"), read(tmp_path / "per-arch")
+    assert shared["m/m.compute_80.ptx"] == own["m/m.compute_80.ptx"]
     assert shared["m/m.sm_90.cubin"] != own["m/m.sm_90.cubin"]
+
+
+VARIABLES = """
+inline constexpr int never_used = 3;
+__device__ int counted = 5;
+__device__ int set_by_the_host = 7;
+__constant__ float asked_for[2];
+__device__ const int* of_another = &set_by_the_host;
+extern "C" __global__ void k(int* y) { *y = counted + set_by_the_host; }
+"""
+
+
+@pytest.mark.parametrize("options", ["front_end: lto", "front_end: ptx", "options: {lto: true}"])
+def test_variables_for_nothing_are_left_out(make_project, tmp_path, options):
+    """Where nvJitLink makes the image, it holds the manifest's globals, used or not, and else what kernels use."""
+    manifest = (
+        "{schema: 1, packing: none, modules: {m: {source: a.cu, arches: [sm_80, sm_90],"
+        f" globals: [set_by_the_host, asked_for], {options}}}}}}}"
+    )
+    build(make_project(manifest, **{"a.cu": VARIABLES}), tmp_path / "out")
+    for image in (tmp_path / "out/m").glob("*.cubin"):
+        found = set(read_cubin(image.read_bytes()).variables)
+        assert {"set_by_the_host", "asked_for"} <= found
+        assert not {"never_used", "of_another"} & found
 
 
 def test_lto_ships_ptx_of_each_virtual_architecture(make_project, tmp_path):
@@ -244,7 +267,8 @@ def test_a_failed_front_end_is_reported_once(make_project, tmp_path, fresh_cache
     )
     with pytest.raises(BuildError) as caught:
         build(root, tmp_path / "out")
-    assert ran == ["NVRTC sm_80"] * 3 + ["nvJitLink sm_90"]
+    own = ["nvJitLink sm_80"] if how == "ptx" else []
+    assert ran == ["NVRTC sm_80"] * 3 + own + ["nvJitLink sm_90"]
     assert len(caught.value.problems) == 2
     assert any("b.cu(1): error" in problem for problem in caught.value.problems)
     assert any("modules.c.kernels[0]: 'gone'" in problem for problem in caught.value.problems)
@@ -274,8 +298,8 @@ def test_check_says_what_is_shared(make_project, capsys, monkeypatch, tmp_path, 
     )
     monkeypatch.chdir(root)
     note = (
-        "module 'shared': one front-end run for sm_80, from whose PTX nvJitLink finishes sm_90a, sm_120; __CUDA_ARCH__ "
-        "is 800 in all of these, and sm_90a has no architecture-specific features"
+        "module 'shared': one front-end run for sm_80, from whose PTX nvJitLink finishes sm_80, sm_90a, sm_120; "
+        "__CUDA_ARCH__ is 800 in all of these, and sm_90a has no architecture-specific features"
     )
     assert main(["check"]) == 0
     shown = capsys.readouterr()

@@ -6,7 +6,7 @@ import pytest
 from raw_nvrtc import compile_raw
 
 from hatch_cuda_kernels.compiler.cubin import read_cubin
-from hatch_cuda_kernels.compiler.ptx import Ptx, read_ptx
+from hatch_cuda_kernels.compiler.ptx import Ptx, drop_unused, read_ptx
 
 SOURCE = """
 struct alignas(8) Pair { int a; double b; };
@@ -122,3 +122,39 @@ def test_a_cut_text_gives_a_result_or_a_reason():
             continue
         assert part.entries.items() <= whole.entries.items()
         assert part.variables.items() <= whole.variables.items()
+
+
+UNUSED = """//
+.version 9.0
+.target sm_90
+.address_size 64
+
+.global .align 4 .u32 used = 5;
+.global .align 1 .b8 for_nothing[3] = {1, 2, 3};
+.const .align 8 .u64 only_for_it = generic(chain);
+.global .align 4 .u32 chain;
+.const .align 4 .b8 kept[16];
+.visible .global .align 4 .u32 others_may_use;
+.global .align 4 .u32 used_too;
+
+.visible .entry k(
+\t.param .u64 k_param_0
+)
+{
+\tld.global.u32 \t%r1, [used];
+\tld.global.u32 \t%r2, [used_too+4];
+\tret;
+}
+"""
+
+
+def test_what_is_declared_for_nothing_is_dropped():
+    """A variable that nothing refers to goes, then what only that one referred to; the rest of the text stays."""
+    text = drop_unused(UNUSED, {"kept"})
+    assert list(read_ptx(text).variables) == ["used", "kept", "others_may_use", "used_too"]
+    assert [line for line in UNUSED.splitlines() if line not in text.splitlines()] == [
+        ".global .align 1 .b8 for_nothing[3] = {1, 2, 3};",
+        ".const .align 8 .u64 only_for_it = generic(chain);",
+        ".global .align 4 .u32 chain;",
+    ]
+    assert "for_nothing" in drop_unused(UNUSED, {"kept", "for_nothing"})

@@ -34,11 +34,14 @@ def finish(job: LinkJob) -> Compiled:
         raise ValueError(message)
     start = time.perf_counter()
     image, options, isa = job.input.image, job.front.options, job.input.ptx_isa
-    linked = link(image, job.input_kind, arch=job.arch, options=options, name=job.module)
+    keep = [symbol.lowered for symbol in job.input.globals]
+    linked = link(image, job.input_kind, arch=job.arch, options=options, name=job.module, keep=keep)
     images: dict[Kind, bytes] = {"cubin": linked.image}
     if "ptx" in job.kinds:
-        ptx = link(image, job.input_kind, arch=job.arch, options=options, name=job.module, to_ptx=True).image
-        images["ptx"], isa = ptx, read_ptx(ptx.decode()).isa
+        images["ptx"] = link(
+            image, job.input_kind, arch=job.arch, options=options, name=job.module, keep=keep, to_ptx=True
+        ).image
+        isa = read_ptx(images["ptx"].decode()).isa
     held = read_cubin(linked.image)
     _check_symbols(job, job.input, held)
     resources, log = split_log(linked.log)

@@ -32,7 +32,7 @@ class CompileJob:
     """One module for one architecture, complete in itself: it compiles the same in any process on any host.
 
     ``arch`` is real; a virtual architecture is the ``ptx`` (or ``ltoir``) of the same compile, whose CUBIN proves that
-    the PTX can be assembled.
+    the PTX can be assembled. Where links will prove that, the job can do without (``assembled``); its PTX is the same.
     """
 
     module: str
@@ -50,6 +50,8 @@ class CompileJob:
     kinds: tuple[Kind, ...]
     names: tuple[str, ...] = ()
     globals: tuple[str, ...] = ()
+    assembled: bool = True
+    """Whether NVRTC runs the assembler too."""
     source_sha256: str = field(init=False, compare=False, repr=False)
     """Digest of the source and headers as NVRTC sees them."""
 

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.compiler.cuda_wheels import preload
+from hatch_cuda_kernels.compiler.ptx import drop_unused
 from hatch_cuda_kernels.errors import CompileError, ToolchainError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.options import NvrtcOptions
@@ -32,13 +35,28 @@ def nvjitlink_version() -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def link(data: bytes, kind: Kind, *, arch: SmArch, options: NvrtcOptions, name: str, to_ptx: bool = False) -> Linked:
+def link(
+    data: bytes,
+    kind: Kind,
+    *,
+    arch: SmArch,
+    options: NvrtcOptions,
+    name: str,
+    keep: Collection[str] | None = None,
+    to_ptx: bool = False,
+) -> Linked:
     """Return ``data`` finished for the real architecture ``arch``, as a CUBIN or (LTO-IR only) as PTX.
 
-    Raises CompileError with nvJitLink's log when it refuses, ToolchainError when it is not installed.
+    ``keep`` are the lowered names of the variables the host asks for: the others are left out where no kernel refers
+    to them, and taken for constants where no kernel writes them. None keeps every variable. Raises CompileError with
+    nvJitLink's log when it refuses, ToolchainError when it is not installed.
     """
     nvjitlink = _bindings()
     flags = _flags(kind, arch, options, to_ptx=to_ptx)
+    if keep is not None and kind == "ltoir":
+        flags += ["-optimize-unused-variables", *(f"-variables-used={variable}" for variable in keep)]
+    elif keep is not None and kind == "ptx":
+        data = drop_unused(data.decode(), keep).encode()
     handle = None
     try:
         handle = nvjitlink.create(len(flags), flags)

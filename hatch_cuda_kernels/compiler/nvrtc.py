@@ -46,14 +46,14 @@ def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
     with _program(job) as program:
         log = _compile(job, program, flags)
         lowered = {name: _lowered_name(program, name) for name in job.expressions}
-        images, ptx, log = _images(job, program, log)
+        images, ptx, log = _images(job, program, lowered, log)
     resources, log = split_log(log)
     kernels = _kernels(job, ptx, lowered)
     return Compiled(
         images={kind: images[kind] for kind in job.kinds},
         kernels=kernels,
         globals=tuple(Symbol(name, lowered[f"&{name}"]) for name in job.globals),
-        resources=resources_of(read_cubin(images["cubin"]), resources),
+        resources=resources_of(read_cubin(images["cubin"]), resources) if job.assembled else {},
         ptx_isa=ptx.isa,
         toolchain=job.toolchain(toolchain),
         log=_readable(log, job),
@@ -63,12 +63,12 @@ def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
 
 def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
     """Return every flag NVRTC gets for this job, in order."""
-    flags = [f"-arch={job.arch}", *job.options.flags()]
+    flags = [f"-arch={job.arch if job.assembled else job.arch.as_virtual}", *job.options.flags()]
     # Without a seed, the process id enters symbol names as soon as CUB is in (internal-linkage objects).
     flags.append(f"--frandom-seed={job.source_sha256[:16]}")
     # NVRTC would raise the stack limit of the whole process during a compile, and children would inherit it.
     flags += ["--modify-stack-limit=false", "-no-cache"]
-    if not job.options.lto:
+    if job.assembled and not job.options.lto:
         flags.append("--ptxas-options=-v")
     flags += [f"--pre-include={name}" for name in job.pre_include]
     if job.uses_toolkit_headers:
@@ -104,21 +104,27 @@ def _compile(job: CompileJob, program: Any, flags: tuple[str, ...]) -> str:  # a
     return log
 
 
-def _images(job: CompileJob, program: Any, log: str) -> tuple[dict[Kind, bytes], Ptx, str]:  # handle
+def _images(
+    job: CompileJob,
+    program: Any,
+    lowered: dict[str, str],
+    log: str,  # an opaque handle
+) -> tuple[dict[Kind, bytes], Ptx, str]:
     if job.options.lto:
-        return _finish_lto(job, _bytes(nvrtc.nvrtcGetLTOIRSize, nvrtc.nvrtcGetLTOIR, program), log)
+        ltoir = _bytes(nvrtc.nvrtcGetLTOIRSize, nvrtc.nvrtcGetLTOIR, program)
+        return _finish_lto(job, ltoir, [lowered[f"&{name}"] for name in job.globals], log)
     ptx = _bytes(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0")
     cubin = _bytes(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
     return {"ptx": ptx, "cubin": cubin}, read_ptx(ptx.decode()), log
 
 
-def _finish_lto(job: CompileJob, ltoir: bytes, log: str) -> tuple[dict[Kind, bytes], Ptx, str]:
+def _finish_lto(job: CompileJob, ltoir: bytes, keep: list[str], log: str) -> tuple[dict[Kind, bytes], Ptx, str]:
     """Finish LTO-IR with nvJitLink: the CUBIN is an image or the proof that the LTO-IR can become one."""
     from hatch_cuda_kernels.compiler.nvjitlink import link  # another 117 MB library
 
     options = job.options
-    linked = link(ltoir, "ltoir", arch=job.arch, options=options, name=job.module)
-    ptx = link(ltoir, "ltoir", arch=job.arch, options=options, name=job.module, to_ptx=True).image
+    linked = link(ltoir, "ltoir", arch=job.arch, options=options, name=job.module, keep=keep)
+    ptx = link(ltoir, "ltoir", arch=job.arch, options=options, name=job.module, keep=keep, to_ptx=True).image
     return {"ltoir": ltoir, "cubin": linked.image, "ptx": ptx}, read_ptx(ptx.decode()), f"{log}\n{linked.log}"
 
 

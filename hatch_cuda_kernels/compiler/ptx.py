@@ -1,16 +1,23 @@
 """Reads what a PTX text declares: its ISA and target, entry points with parameter types, module variables.
 
+Drops what is declared for nothing, too.
+
 Grammar: PTX ISA, "Directives". Written for what NVVM prints (one declaration a line, module scope unindented).
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from math import prod
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["Ptx", "read_ptx"]
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+__all__ = ["Ptx", "drop_unused", "read_ptx"]
 
 _VERSION: Final = re.compile(r"^\.version\s+(\d+)\.(\d+)\s*\n", re.MULTILINE)
 _TARGET: Final = re.compile(r"^\.target\s+(\w+)[^\n]*\n", re.MULTILINE)
@@ -18,6 +25,9 @@ _NAME: Final = r"[A-Za-z_$%][\w$]*"
 # Each begins with a newline: a literal first makes the search fast, and neither can stand on the first line.
 _ENTRY: Final = re.compile(rf"\n\.(?:(?:visible|weak)\s+\.)?entry\s+({_NAME})\s*(?:\(([^()]*)\)|(?=[.{{])|(?P<cut>))")
 _VARIABLE: Final = re.compile(r"\n\.(?:(?:visible|weak|common)\s+\.)?(?:const|global)\s+([^=;\n]*)(?:[=;]|(?P<cut>))")
+#: A definition that no other module can refer to: it is neither ``.visible`` nor ``.weak``.
+_INTERNAL: Final = re.compile(rf"\n\.(?:const|global)\s+[^=;\n]*?({_NAME})(?:\[\d+\])*(?:\s*=[^;]*)?;(?=\n)")
+_WORD: Final = re.compile(_NAME)
 _DECLARATION: Final = re.compile(
     rf"(?:\.v(?P<lanes>[24])\s+)?\.[a-z]+(?P<bits>\d+)(?P<pair>x2)?\s+(?P<name>{_NAME})(?P<dimensions>(?:\[\d+\])*)\s*$"
 )
@@ -56,6 +66,26 @@ def read_ptx(text: str) -> Ptx:
         entries=dict(_entry(found) for found in _ENTRY.finditer(text)),
         variables=dict(_variable(found) for found in _VARIABLE.finditer(text)),
     )
+
+
+def drop_unused(text: str, keep: Collection[str]) -> str:
+    """Return a PTX text without the variables that it mentions once, where it defines them, other than ``keep``.
+
+    NVRTC, unlike nvcc, leaves in every constant that the headers define: over 1,000 of them where CUB is included,
+    with names that are most of a CUBIN's bytes.
+    """
+    while unused := _unused(text).difference(keep):
+        text = _INTERNAL.sub(partial(_without, unused), text)
+    return text
+
+
+def _unused(text: str) -> set[str]:
+    uses = Counter(_WORD.findall(text))
+    return {name for name in _INTERNAL.findall(text) if uses[name] == 1}
+
+
+def _without(unused: Collection[str], found: re.Match[str]) -> str:
+    return "" if found[1] in unused else found[0]
 
 
 def _entry(found: re.Match[str]) -> tuple[str, tuple[str, ...]]:

@@ -34,6 +34,10 @@ class FrontEnd(NamedTuple):
     finished: Kinds
     """What nvJitLink finishes from the shared run."""
 
+    def is_assembled(self, arch: SmArch) -> bool:
+        """Return whether NVRTC assembles what it compiles; where it gives PTX for links alone, these will."""
+        return arch != self.shared or self.compiled[arch] != ("ptx",)
+
 
 def lay_out(arches: Iterable[SmArch], *, front_end: str, lto: bool) -> FrontEnd:
     """Return how the images of these architectures come about. Raises InputError where no run can serve them all."""
@@ -53,8 +57,11 @@ def lay_out(arches: Iterable[SmArch], *, front_end: str, lto: bool) -> FrontEnd:
     compiled = {arch: kinds for arch, kinds in wanted.items() if arch not in finished}
     if not finished:
         return FrontEnd(compiled, None, {})
-    if start not in compiled[shared]:
-        compiled[shared] += (start,)
+    own = tuple(kind for kind in wanted[shared] if kind != start)
+    if own and front_end == "ptx":  # nvJitLink's assembler is faster, and drops what CUB declares for nothing
+        finished = {shared: own, **finished}
+        own = ()
+    compiled[shared] = (*own, start)
     return FrontEnd(compiled, shared, finished)
 
 
@@ -87,10 +94,11 @@ def arch_warnings(plan: Sequence[PlannedModule]) -> Iterator[str]:
         uses = arch_uses(planned.closure) if planned.links else ()
         if uses:
             shared = planned.links[0].front.arch
+            others = [job.arch for job in planned.links if job.arch != shared]
             yield (
                 f"module {planned.module.name!r}: {', '.join(uses)}: the code depends on the architecture, which "
                 f"front_end: {planned.module.front_end} fixes to {shared} (__CUDA_ARCH__ is {_macro(shared)}) also for "
-                f"{_listed([job.arch for job in planned.links])}; front_end: per-arch compiles for each"
+                f"{_listed(others)}; front_end: per-arch compiles for each"
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.compiler.headers import Closure, read_closure
@@ -123,6 +123,7 @@ def module_jobs(module: Module, closure: Closure) -> tuple[tuple[CompileJob, ...
         )
         for arch, kinds in found.compiled.items()
     }
+    compiles = {arch: replace(job, assembled=found.is_assembled(arch)) for arch, job in compiles.items()}
     links = (
         LinkJob(front=compiles[found.shared], arch=arch, kinds=kinds)
         for arch, kinds in found.finished.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.compiler.job import CompileJob
@@ -17,11 +18,10 @@ from hatch_cuda_kernels.plugin.verify.sources import read_sources, source_job
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.job import Compiled
     from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
-    from hatch_cuda_kernels.image import Kind, ModuleIndex
+    from hatch_cuda_kernels.image import ImageRecord, Kind, ModuleIndex
     from hatch_cuda_kernels.plugin.verify.subject import StoredImage, Subject
 
 __all__ = ["check_rebuild"]
@@ -70,10 +70,7 @@ def check_rebuild(subject: Subject) -> Outcome:
 
 def _plan(subject: Subject, index: ModuleIndex) -> list[_Again]:
     """Return a module's jobs; none where its source or plan cannot be read, which is another check's finding."""
-    images: dict[SmArch, list[StoredImage]] = {}
-    for image in subject.images:
-        if image.index is index and image.data is not None:
-            images.setdefault(image.record.arch.real, []).append(image)
+    images = [image for image in subject.images if image.index is index and image.data is not None]
     arches = [record.arch for record in index.images]
     changed = {"lto": True} if index.front_end == "lto" else {}
     try:
@@ -81,13 +78,19 @@ def _plan(subject: Subject, index: ModuleIndex) -> list[_Again]:
         layout = lay_out(arches, front_end=index.front_end, lto=bool(index.options.get("lto")))
     except InputError:
         return []
-    jobs: dict[SmArch, Job] = {
-        arch: source_job(closure, index, arch, kinds, **changed) for arch, kinds in layout.compiled.items()
+    compiles = {
+        arch: replace(source_job(closure, index, arch, kinds, **changed), assembled=layout.is_assembled(arch))
+        for arch, kinds in layout.compiled.items()
     }
-    front = jobs[layout.shared] if layout.shared is not None else None
-    if isinstance(front, CompileJob):
-        jobs |= {arch: LinkJob(front=front, arch=arch, kinds=kinds) for arch, kinds in layout.finished.items()}
-    return [_Again(job, tuple(images.get(arch, ()))) for arch, job in jobs.items()]
+    jobs: list[Job] = [*compiles.values()]
+    if layout.shared is not None:
+        front = compiles[layout.shared]
+        jobs += (LinkJob(front=front, arch=arch, kinds=kinds) for arch, kinds in layout.finished.items())
+    return [_Again(job, tuple(image for image in images if _gives(job, image.record))) for job in jobs]
+
+
+def _gives(job: Job, record: ImageRecord) -> bool:
+    return record.arch.real == job.arch and record.kind in job.kinds
 
 
 def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Finding | None:
