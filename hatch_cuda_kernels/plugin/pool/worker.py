@@ -27,6 +27,13 @@ T = TypeVar("T")
 
 __all__ = ["WorkerDiedError", "WorkerExecutor", "serve"]
 
+#: glibc's malloc, told to keep what a compile frees for the next one: else NVRTC returns its memory to the system and
+#: takes it again at every compile, and 3 % of a build of light sources are page faults. The peak stays the same.
+_MALLOC: Final = {
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TOP_PAD_": str(16 << 20),
+}
 #: The parent's path finds what it found, as in pip's build environment. Ctrl-C is the parent's business: POSIX keeps it
 #: from another process group, also while Python starts; Windows does not.
 _START: Final = """\
@@ -143,8 +150,8 @@ class _Worker:
 
     def __init__(self) -> None:
         command = [sys.executable, "-P", "-c", _START, *sys.path]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, process_group=0)  # noqa: S603 - ourselves
+        pipe, env = subprocess.PIPE, _MALLOC | os.environ
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=env, process_group=0)  # noqa: S603 - ourselves
 
     def call(self, call: _Call) -> Any:  # whatever the function returns
         """Return what a call returned there, or raise what it raised. Raises WorkerDiedError."""
