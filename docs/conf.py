@@ -22,29 +22,53 @@ myst_heading_anchors = 6
 myst_links_external_new_tab = False
 html_theme = "furo"
 html_title = f"{project} {release}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
+html_show_copyright = False
 
-#: What the navigation lists, in order: a caption, and the pages below it. A new page of a folder needs nothing here.
-NAVIGATION = {"Learn": "tutorial", "How to": "howto/*", "Reference": "reference/*", "Explanation": "explanation/*"}
 FILE = re.compile(r'^```(\w+)(?: gpu| shown)? title="([^"]+)"$', re.MULTILINE)
 LINK = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)\s]+)\)")
+#: The sentence of the index in whose place the site has the README's first screen.
+README = "The [README](../README.md) shows it on one screen."
+#: A row of the index's first table: what a reader wants, and the pages for it.
+ROW = re.compile(r"^\| ([^|]+) \| (.*\]\(.*) \|$", re.MULTILINE)
+PAGE = re.compile(r"\[([^\]]+)\]\(([^)]+)\.md\)")
 
 
 def prepare(_: Sphinx, docname: str, source: list[str]) -> None:
-    """Caption the blocks that are files, unlink what is not in the site, and add the navigation to the index."""
+    """Caption the blocks that are files, unlink what is not in the site, and complete the index."""
     folder = (DOCS / docname).parent
 
     def unlink(link: re.Match[str]) -> str:
         target = (folder / link[2].partition("#")[0]).resolve()
         return link[0] if target.is_relative_to(DOCS) else link[1]
 
-    source[0] = FILE.sub(r"```{code-block} \1\n:caption: \2\n", LINK.sub(unlink, source[0]))
     if docname == "index":
-        source[0] += "".join(
-            f"\n```{{toctree}}\n:hidden:\n:glob:\n:caption: {caption}\n\n{pages}\n```\n"
-            for caption, pages in NAVIGATION.items()
-        )
+        source[0] = source[0].replace(README, first_screen()) + navigation(source[0])
+    source[0] = FILE.sub(captioned, LINK.sub(unlink, source[0]))
+
+
+def captioned(fence: re.Match[str]) -> str:
+    """Return the opening of a block that is a file. Captions are marked-up text, file names are not."""
+    name = re.sub(r"([_*])", r"\\\1", fence[2])
+    return f"```{{code-block}} {fence[1]}\n:caption: {name}\n"
+
+
+def first_screen() -> str:
+    """Return what the README shows before it compares."""
+    text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    return text[text.index("`pyproject.toml`") : text.index("\n## ")].replace("](docs/", "](")
+
+
+def navigation(index: str) -> str:
+    """Return hidden tables of contents: a row of the index's first table becomes a caption with its pages."""
+    found = []
+    for caption, cell in ROW.findall(index):
+        pages = "\n".join(f"{text[0].upper()}{text[1:]} <{page}>" for text, page in PAGE.findall(cell))
+        found.append(f"\n```{{toctree}}\n:hidden:\n:caption: {caption[0].upper()}{caption[1:]}\n\n{pages}\n```\n")
+    return "".join(found)
 
 
 def setup(app: Sphinx) -> None:

@@ -45,6 +45,7 @@ from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plugin.build import build_store
 from hatch_cuda_kernels.plugin.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.plugin.manifest.keys import TABLES
+from hatch_cuda_kernels.plugin.manifest.schema import manifest_schema
 
 EXAMPLE = ROOT / "example_project"
 MANIFEST, HOOK, CLI, ENVIRONMENT, API, STORE = (
@@ -171,6 +172,118 @@ def test_manifest_reference_names_every_key(table):
     ]
 
 
+#: What the reference calls a text, with one that is such a text and one that is none. No path has a backslash.
+NOUNS = {
+    "text": ("a\\b", "a\nb"),
+    "name": ("a\\b", "a\nb"),
+    "name expression": ("a\\b", "a\nb"),
+    "flag": ("a\\b", "a\nb"),
+    "path": ("kernels/a.cu", "/kernels/a.cu"),
+    "folder": ("include", "/include"),
+    "header": ("include/a.cuh", "C:/a.cuh"),
+    "pattern": ("include/*.inc", "/include/*.inc"),
+    "path of a `.pyi`": ("mylib/kernels.pyi", "mylib/kernels.py"),
+    "compute capability": ("9.0", "sm_90"),
+}
+#: What has a schema of alternatives, and how the reference names it.
+ALTERNATIVES = {
+    "arches": "[architectures](#architectures)",
+    "max_wheel_size": "bytes, or text such as `5 MB`",
+}
+
+
+def worded(key, schema):
+    """Return how the reference words the type of a JSON Schema; None where that is not settled by the schema."""
+    words = "boolean" if schema.get("type") == "boolean" else None
+    match schema:
+        case {"const": value}:
+            words = f"`{value}`"
+        case {"enum": [*others, last]}:
+            words = f"{', '.join(f'`{word}`' for word in others)} or `{last}`"
+        case {"$ref": target}:
+            name = target.rpartition("/")[2]
+            words = f"[{name}](#{TABLE_HEADINGS[name].strip('# ').lower().replace(' ', '-')})"
+        case {"anyOf": _}:
+            words = ALTERNATIVES[key]
+        case {"type": "integer", "minimum": lowest, "maximum": highest}:
+            words = f"{lowest} to {highest}"
+        case {"type": ["string", "number", "boolean", *_]}:  # what YAML makes of C++ text as it is written
+            words = "C++ text"
+    return words
+
+
+def assert_type(shown, key, schema):
+    """Check that a type as the reference words it is that of a JSON Schema."""
+    settled = worded(key, schema)
+    if settled is not None:
+        assert shown == settled
+    elif schema["type"] == "array":
+        assert shown.startswith("list of ")
+        assert_type(singular(shown.removeprefix("list of ")), key, schema["items"])
+    elif schema["type"] == "object":
+        name, _, value = shown.partition(" to ")
+        assert name in {"mapping of a name", "mapping of an axis"}
+        assert_type(value.removeprefix("a "), key, schema["additionalProperties"])
+    else:
+        assert_text(shown, schema["pattern"])
+
+
+def assert_text(shown, pattern):
+    """Check that a pattern takes what the reference calls a text, or the example that it gives, and not all else."""
+    noun, _, example = shown.partition(", such as ")
+    good, bad = NOUNS[noun]
+    assert re.search(pattern, example.strip('`"') or good)
+    assert not re.search(pattern, bad)
+
+
+def singular(words):
+    """Return the singular of a noun, an example after it left as it is."""
+    noun, comma, example = words.partition(",")
+    noun = {"compute capabilities": "compute capability"}.get(noun, noun)
+    return f"{noun.removesuffix('s')}{comma}{example}"
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_manifest_reference_has_the_types(table):
+    """The type shown of a key is the one that the JSON Schema, and so the reader, has."""
+    schema = manifest_schema()
+    properties = (schema if table == "manifest" else schema["$defs"][table])["properties"]
+    shown = {coded(row[0])[0]: row[1] for row in rows(MANIFEST, TABLE_HEADINGS[table])}
+    for key, kind in properties.items():
+        assert_type(shown[key], key, kind)
+
+
+@pytest.mark.parametrize("example", [1, "5 MB", "5 KB", "5 kB", "5 GB", "5 KiB", "5 MiB", "5 GiB"])
+def test_manifest_reference_has_the_units(example, tmp_path):
+    """Every unit that the reference names of a size is taken."""
+    write(tmp_path / "m.cu", "")
+    text = f"{{schema: 1, modules: {{m: {{source: m.cu}}}}, max_wheel_size: {example}}}"
+    assert parse_manifest(text, root=tmp_path).max_wheel_size
+    unit = str(example).removeprefix("5 ")
+    assert unit == "1" or f"`{unit}`" in section(MANIFEST, "## Top level")
+
+
+def test_manifest_reference_has_the_defaults(tmp_path):
+    """What is left out of a manifest has the default shown."""
+    write(tmp_path / "m.cu", "")
+    least = "{schema: 1, modules: {m: {source: m.cu}}}"
+    stated = {key: default.strip("`") for key, default in defaults("## Top level").items() if default.startswith("`")}
+    assert stated == {"arches": "all-major", "options": "{}", "packing": "auto"}
+    written = f"{{schema: 1, modules: {{m: {{source: m.cu}}}}, {', '.join(f'{k}: {v}' for k, v in stated.items())}}}"
+    assert parse_manifest(written, root=tmp_path).modules == parse_manifest(least, root=tmp_path).modules
+    (module,) = parse_manifest(least, root=tmp_path).modules
+    empty = {"kernels": "`[]`", "instances": "`[]`", "matrix": "`{}`", "globals": "`[]`", "headers": "`[]`"}
+    inherited = dict.fromkeys(("arches", "options", "max_spill_bytes", "packing"), "the manifest's")
+    own = {"source": "required", "front_end": f"`{module.front_end}`"}
+    assert defaults("## A module") == empty | inherited | own
+    assert not any((module.kernels, module.instances, module.patterns, module.globals, module.headers))
+
+
+def defaults(heading):
+    """Return the default that a table of the manifest's reference shows of each key."""
+    return {coded(row[0])[0]: row[2] for row in rows(MANIFEST, heading)}
+
+
 def test_manifest_reference_has_the_options_defaults():
     """The default shown of an option is the one it has."""
     listed = {coded(row[0])[0]: row[2] for row in rows(MANIFEST, "## Options")}
@@ -185,6 +298,16 @@ def test_hook_reference_names_every_option():
     from hatch_cuda_kernels.plugin.hook import _OPTIONS
 
     assert first_words(HOOK, "# Hook") == list(_OPTIONS)
+    words = {str: "text", int: "integer"}
+    assert [row[1] for row in rows(HOOK, "# Hook")] == [words[kind] for kind in _OPTIONS.values()]
+
+
+def test_environment_reference_has_the_cap():
+    """The size shown that the disk cache stays below is the one it has."""
+    from hatch_cuda_kernels.cache.location import _DEFAULT_MAX_BYTES
+
+    (row,) = (row for row in rows(ENVIRONMENT, "# Environment") if "MAX_BYTES" in row[0])
+    assert row[1] == f"`{_DEFAULT_MAX_BYTES}`"
 
 
 def test_environment_reference_names_every_variable():

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from doc_blocks import DOCS, ROOT
+from doc_blocks import DOCS, README, ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -23,6 +23,8 @@ def test_the_site_builds_and_lists_every_page(tmp_path):
     done = build(DOCS, tmp_path / "site")
     assert done.returncode == 0, done.stderr
     index = (tmp_path / "site" / "index.html").read_text()
+    assert "[tool.hatch.build.targets.wheel.hooks.cuda-kernels]" in index, "the first screen of the README"
+    assert "src/mylib/__init__.py</span>" in (tmp_path / "site" / "tutorial.html").read_text(), "the name of a file"
     for page in DOCS.rglob("*.md"):
         name = page.relative_to(DOCS).with_suffix(".html").as_posix()
         assert (tmp_path / "site" / name).is_file()
@@ -33,6 +35,7 @@ def test_the_site_builds_and_lists_every_page(tmp_path):
 def test_a_broken_link_fails_the_build(tmp_path, link):
     """A page that is not there, or a heading that is not, is an error."""
     shutil.copytree(DOCS, tmp_path / "docs")
+    shutil.copy(README, tmp_path)
     with (tmp_path / "docs" / "tutorial.md").open("a") as page:
         page.write(f"\n{link}\n")
     done = build(tmp_path / "docs", tmp_path / "site")
