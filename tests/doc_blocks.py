@@ -1,9 +1,9 @@
 """The fenced blocks of the documentation, and how those of a page are run together.
 
 After the language, a fence may say ``gpu`` (needs a device: compiled everywhere, run by ``tests/gpu``) or ``shown``
-(needs what no test has: compiled only), and ``title="PATH"`` (it is that file). ``bash`` is run; ``shell`` is not, as it
-needs a network or the reader's own package (the tutorial's is run all the same). ``text`` below a ``bash`` block is what
-that prints.
+(needs what no test has: compiled only), and ``title="PATH"`` (it is that file). ``bash`` is run; ``shell`` is not: it
+needs a network or the reader's own package (that of the tutorial is run all the same). ``text`` below a ``bash`` block
+is what that prints.
 """
 
 from __future__ import annotations
