@@ -432,6 +432,17 @@ def test_api_reference_names_every_value():
         assert shown == expected, name
 
 
+def test_api_reference_names_the_fields_of_results():
+    """What a store's methods return that is no public class is described with its fields."""
+    from hatch_cuda_kernels.runtime.ahead import WarmUp
+    from hatch_cuda_kernels.runtime.plans import PlanInfo
+    from hatch_cuda_kernels.runtime.stats import KernelStats
+
+    for method, result in {"warm_up": WarmUp, "plan_info": PlanInfo, "stats": KernelStats}.items():
+        (told,) = (text for text in section(API, "## Store").split("\n\n") if f"`{method}`" in text)
+        assert set(result._fields) <= set(coded(told)), method
+
+
 def stubs():
     """Return the functions and classes that the Python reference spells out."""
     trees = [ast.parse(block.text) for block in blocks_of(API) if block.language == "python"]

@@ -38,16 +38,17 @@ _POLICIES = ("compatible", "exact", "prebuilt")
 
 
 def open_store(package: str | Path, *, policy: Policy = "compatible", tier_up: bool = False, plans: int = 64) -> Store:
-    """Return the store of an import package, or of a folder. Reads nothing; a missing store shows at first use.
+    """Return the store of an import package, or of a folder. Reads nothing; a missing store raises at first use.
 
-    With ``tier_up``, a kernel that got PTX or a CUBIN of an older minor is compiled exactly in the background, for the
-    next process to find. ``plans`` is how many instances ``instantiate`` remembers.
+    With ``tier_up``, a kernel that got PTX or a CUBIN of a lower minor is compiled exactly in the background, for the
+    next process to find. ``plans`` is how many instances ``instantiate`` remembers. Raises InputError for another
+    policy than ``compatible``, ``exact`` or ``prebuilt``.
     """
     return Store(package, policy=policy, tier_up=tier_up, plans=plans)
 
 
 class Store:
-    """The kernels of one package. Thread-safe; every look-up says why it chose what it chose."""
+    """The kernels of one package. Thread-safe; ``explain`` says why a kernel gets the image it gets."""
 
     def __init__(
         self, package: str | Path, *, policy: Policy = "compatible", tier_up: bool = False, plans: int = 64
@@ -82,7 +83,7 @@ class Store:
     def get_kernel(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> Kernel:
         """Return a kernel, loaded for the current context (device 0's primary context where none is current).
 
-        ``name`` is as in the manifest, or any instance of a template a module declares, which is then compiled and
+        ``name`` is as in the manifest, or any other instance of a template in it, which is then compiled and
         recorded. Raises KernelNotFoundError, NoImageError with every candidate's reason, or CompileError.
         """
         start_driver()
@@ -102,7 +103,7 @@ class Store:
         return await wrap_future(in_context(partial(self.get_kernel, name, module=module, policy=policy)))
 
     def instantiate(self, template: str, **arguments: Any) -> Kernel:  # rendered as text
-        """Return the instance of a declared pattern at these template arguments, remembering recent ones.
+        """Return the instance of a listed pattern at these template arguments, remembering recent ones.
 
         Raises InputError for arguments that are not the pattern's, and what ``get_kernel`` raises.
         """
@@ -139,7 +140,8 @@ class Store:
         """Return the image the ladder gives for an architecture, without a GPU; compiles and records where it must.
 
         ``arch`` (default: the current device) is real, such as ``sm_120``; ``driver`` is the CUDA version of an
-        imagined driver, None for one that knows every PTX. Raises KernelNotFoundError, NoImageError or CompileError.
+        imagined driver (default: the device's, or with ``arch`` one that knows every PTX). Raises KernelNotFoundError,
+        NoImageError or CompileError.
         """
         from hatch_cuda_kernels.runtime.loading import climb_or_raise
 
@@ -187,7 +189,7 @@ class Store:
         return warm_up(self, kernels, devices, progress=progress)
 
     def is_loaded(self, name: str, *, module: str | None = None) -> bool:
-        """Return whether ``get_kernel`` would answer from memory in the current context."""
+        """Return whether ``get_kernel`` would answer from memory in the current context, under the store's policy."""
         from hatch_cuda_kernels.runtime.context import current_context_id
 
         return (name, module, self.policy, current_context_id()) in self._kernels
