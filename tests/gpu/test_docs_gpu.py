@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
-from doc_blocks import DOCS, README, blocks_of, run_page, runs
+from doc_blocks import DOCS, README, ROOT, blocks_of, files_of, run_page, runs, write
+
+from hatch_cuda_kernels.plugin.build import build_store
+from hatch_cuda_kernels.plugin.manifest import load_manifest
 
 PAGES = [
     page
@@ -19,3 +26,19 @@ def test_page_runs_on_a_device(page, device, tmp_path):
     skipped = [f"{result['label']} {result['state']}" for result in results if result["state"] != "run"]
     if len(skipped) == len(results):
         pytest.skip("; ".join(skipped))
+
+
+def test_the_tutorial_launches_its_kernel(device, tmp_path):
+    """The tutorial's package, with its first manifest, gives the result that its last step shows."""
+    pytest.importorskip("torch")
+    found = blocks_of(DOCS / "tutorial.md")
+    for name, text in files_of(found).items():
+        write(tmp_path / name, text)
+    build_store(load_manifest(tmp_path / "kernels.yaml"), tmp_path / "src" / "mylib" / "_kernels")
+    (program,) = (block.text for block in found if block.mark == "gpu")
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path / "src"), str(ROOT)])},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout.split() == program.rpartition("#")[2].split(), done.stderr
