@@ -86,7 +86,7 @@ def compile_to_cubin(
     ``arch`` is ``sm_90`` or ``compute_90``, suffixes included; ``names`` are name expressions to instantiate;
     ``headers`` maps include names to text, which may include each other; ``root`` is a folder that the text's includes
     and ``options.include`` are relative to. Only headers given or found there, and the toolkit's, are seen.
-    ``use_cache`` is about the disk cache.
+    With ``use_cache``, the image is taken from the disk cache, and recorded there.
     Raises CompileError with NVRTC's log, ToolchainError, or InputError for what the cache's key could not cover.
     """
     return _compile(_job(source, "cubin", arch, options, names, headers, root), use_cache=use_cache)

@@ -79,8 +79,8 @@ class Kernel:
     ) -> None:
         """Launch asynchronously on ``stream`` (default: the current stream of the framework the arrays come from).
 
-        ``grid`` counts blocks, ``block`` threads, ``cluster`` blocks a cluster; ``shared_mem`` is dynamic shared memory
-        in bytes, beyond 48 KiB it is opted in to. Raises ArgumentError for arguments that do not fit the signature,
+        ``grid`` counts blocks, ``block`` the threads of a block, ``cluster`` the blocks of a cluster; ``shared_mem`` is
+        dynamic shared memory in bytes, which beyond 48 KiB is opted in to. Raises ArgumentError for arguments that do not fit the signature,
         LaunchError for bad dimensions, StaleKernelError when the context was destroyed or reset, DriverError for what
         the driver refuses.
         """
@@ -107,7 +107,7 @@ class Kernel:
         return GlobalVariable(name, int(address), int(size))
 
     def as_cuda_core(self) -> Any:  # cuda.core.Kernel
-        """Return a ``cuda.core`` Kernel of the same image, for people who launch that way; imports cuda.core."""
+        """Return a ``cuda.core`` Kernel of the same image, for ``cuda.core.launch``; imports cuda.core."""
         from cuda.core import ObjectCode  # noqa: TID251 - half a second, only when asked for
 
         make = ObjectCode.from_ptx if self.image.kind == "ptx" else ObjectCode.from_cubin
