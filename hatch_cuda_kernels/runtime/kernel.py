@@ -80,9 +80,9 @@ class Kernel:
         """Launch asynchronously on ``stream`` (default: the current stream of the framework the arrays come from).
 
         ``grid`` counts blocks, ``block`` the threads of a block, ``cluster`` the blocks of a cluster; ``shared_mem`` is
-        dynamic shared memory in bytes, which beyond 48 KiB is opted in to. Raises ArgumentError for arguments that do not fit the signature,
-        LaunchError for bad dimensions, StaleKernelError when the context was destroyed or reset, DriverError for what
-        the driver refuses.
+        dynamic shared memory in bytes, which beyond 48 KiB is opted in to. Raises ArgumentError for arguments that do
+        not fit the signature, LaunchError for bad dimensions, StaleKernelError when the context was destroyed or reset,
+        DriverError for what the driver refuses.
         """
         key = (grid, block, shared_mem, cluster, cooperative)
         try:
