@@ -45,6 +45,16 @@ DETAILS_FILE: Final = "details.json"
 SOURCE_FOLDER: Final = "source"
 
 
+def chunk_name(module: str, number: int) -> str:
+    """Return what the store calls a module's second or later chunk: no module of a manifest has a dot in its name."""
+    return f"{module}.{number}"
+
+
+def listed_module(name: str) -> str:
+    """Return the manifest's name of a module, for a chunk's too."""
+    return name.partition(".")[0]
+
+
 class Symbol(NamedTuple):
     """A kernel or a device variable: its name expression, its lowered name, and for a kernel its parameter types.
 

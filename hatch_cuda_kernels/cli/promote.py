@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
+from hatch_cuda_kernels.image import listed_module
 
 if TYPE_CHECKING:
     import argparse
@@ -64,7 +65,7 @@ def _promotion(args: argparse.Namespace, misses: Sequence[Miss]) -> Promotion | 
 
     wanted = [
         Wanted(
-            module=miss.module,
+            module=listed_module(miss.module),
             arch=miss.arch if miss.listed or not miss.covered else None,
             instance=None if miss.listed else miss.kernel,
         )

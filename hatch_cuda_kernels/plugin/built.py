@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.names import normalize_name
-from hatch_cuda_kernels.image import ImageRecord, ModuleDetails, Symbol
+from hatch_cuda_kernels.image import ImageRecord, ModuleDetails, Symbol, listed_module
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,7 +91,10 @@ class BuiltModule:
         for entry in self.entries:
             for key, symbol in {normalize_name(symbol.name): symbol for symbol in entry.kernels}.items():
                 found.setdefault(key, []).append((symbol, entry))
-        return found
+        if listed_module(self.planned.module.name) == self.planned.module.name:
+            return found
+        own = set(map(normalize_name, self.planned.jobs[0].names))  # the rest is the first chunk's
+        return {key: forms for key, forms in found.items() if key in own}
 
     def _conflict(self, name: str) -> str | None:
         versions: dict[str, list[str]] = {}

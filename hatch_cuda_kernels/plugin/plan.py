@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.headers import Closure, read_closure
 from hatch_cuda_kernels.compiler.job import CompileJob
@@ -13,6 +13,7 @@ from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.plugin.front_end import image_kind, lay_out
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.plugin.manifest import Manifest, Module
 
 __all__ = ["ImageId", "PlannedModule", "job_images", "make_plan", "module_jobs", "read_sources"]
+
+_CHUNK_GLOBALS: Final = "each chunk is a program with variables of its own; leave out chunk, or globals"
 
 
 class ImageId(NamedTuple):
@@ -33,7 +36,7 @@ class ImageId(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedModule:
-    """One module with its sources read and its compiles laid out, ascending by architecture."""
+    """One module, or chunk of one, with its sources read and its compiles laid out, ascending by architecture."""
 
     module: Module
     closure: Closure
@@ -57,18 +60,24 @@ class PlannedModule:
 def make_plan(manifest: Manifest) -> tuple[PlannedModule, ...]:
     """Read the sources and return the plan, ordered by module. Raises ManifestError naming every unreadable source."""
     closures = read_sources(manifest)
-    plan, problems = [], []
+    plan: list[PlannedModule] = []
+    problems = []
     for module in manifest.modules:
-        closure = closures[module.name]
         try:
-            jobs, links = module_jobs(module, closure)
+            plan += _planned(module, closures[module.name])
         except InputError as error:
             problems.append(f"{module.where}: {error}")
-        else:
-            plan.append(PlannedModule(module=module, closure=closure, jobs=jobs, links=links))
     if problems:
         raise ManifestError(problems)
     return tuple(plan)
+
+
+def _planned(module: Module, closure: Closure) -> Iterator[PlannedModule]:
+    if module.chunk and module.globals:
+        raise InputError(_CHUNK_GLOBALS)
+    for chunk in module.chunks():
+        jobs, links = module_jobs(chunk, closure)
+        yield PlannedModule(module=chunk, closure=closure, jobs=jobs, links=links)
 
 
 def job_images(job: Job) -> list[ImageId]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.names import base_name, normalize_name
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
-from hatch_cuda_kernels.image import Image
+from hatch_cuda_kernels.image import Image, listed_module
 from hatch_cuda_kernels.runtime.context import current_context_id, current_device
 from hatch_cuda_kernels.runtime.loader import LOADER
 from hatch_cuda_kernels.runtime.reader import KernelLine
@@ -126,7 +126,7 @@ def checked_policy(policy: str) -> Policy:
 def _one(
     reader: StoreReader, lines: list[KernelLine], name: str, module: str | None, *, what: str = "kernel"
 ) -> KernelLine:
-    fitting = [line for line in lines if module in {None, line.module}]
+    fitting = [line for line in lines if module in {None, line.module, listed_module(line.module)}]
     if len(fitting) == 1:
         return fitting[0]
     modules = ", ".join(line.module for line in lines)

@@ -9,6 +9,7 @@ from typing import Final
 from hatch_cuda_kernels.arch import ComputeCapability
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions, extra_refusal
 from hatch_cuda_kernels.plugin.manifest.arches import ARCHES
+from hatch_cuda_kernels.plugin.manifest.instances import MOST_INSTANCES
 from hatch_cuda_kernels.plugin.manifest.kinds import (
     BOOLEAN,
     CPP_TEXT,
@@ -81,6 +82,7 @@ def _flag(_: Spot, value: str) -> str:
 
 
 _SPILL_BYTES: Final = integer(0, 999_999_999)
+_CHUNK: Final = integer(1, MOST_INSTANCES)
 _NAMES: Final = items_of(text("a C++ name"))
 _DEFINE: Final = map_of(MACRO_VALUE, keys=IDENTIFIER, key_words="a macro's name (a C identifier)")
 _MATRIX: Final = map_of(list_of(CPP_TEXT, least=1), keys=IDENTIFIER, key_words="an axis name (a C identifier)")
@@ -120,6 +122,9 @@ MODULE: Final[Table] = {
     "kernels": Key(_NAMES, "Kernels that must be in the image, else the build fails."),
     "instances": Key(_NAMES, "Name expressions to instantiate; {NAME} stands for each value of a matrix axis."),
     "matrix": Key(_MATRIX, "Values of the placeholders in instances, as C++ text; all combinations are compiled."),
+    "chunk": Key(
+        _CHUNK, "Most instances compiled as one program, so that more cores share them. Default: all are one program."
+    ),
     "globals": Key(_NAMES, "__constant__ and __device__ variables the host sets."),
     "headers": Key(
         list_of(HEADERS_GLOB), "Patterns for headers the include scan cannot see, such as computed includes."

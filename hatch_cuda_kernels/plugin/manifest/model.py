@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels.image import chunk_name
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
@@ -43,6 +46,8 @@ class Module:
     """Names that must be in the image."""
     instances: tuple[Named, ...]
     """Name expressions, expanded; all of one pattern share its place."""
+    chunk: int | None
+    """Most instances compiled as one program; None for any number."""
     globals: tuple[Named, ...]
     headers: tuple[str, ...]
     """Globs of headers the include scan cannot see."""
@@ -59,6 +64,18 @@ class Module:
     patterns: tuple[Pattern, ...]
     where: str
     """Start of a message about the module as a whole."""
+
+    def chunks(self) -> Iterator[Module]:
+        """Yield a module for each program, in the order of the instances; most modules are one.
+
+        The first keeps the name and everything that is no instance. Chunks are filled in order, so that an instance
+        added at the end changes the last one only.
+        """
+        size = self.chunk or len(self.instances) or 1
+        yield replace(self, instances=self.instances[:size])
+        for number, start in enumerate(range(size, len(self.instances), size), 2):
+            instances = self.instances[start : start + size]
+            yield replace(self, name=chunk_name(self.name, number), instances=instances, kernels=(), patterns=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from hatch_cuda_kernels.cache import Entry
 from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.errors import BuildError, CompileError
+from hatch_cuda_kernels.image import listed_module
 from hatch_cuda_kernels.plugin.plan import ImageId, PlannedModule, job_images
 from hatch_cuda_kernels.plugin.pool.compile_all import compile_on, estimate_seconds
 from hatch_cuda_kernels.plugin.pool.task import WorkerMismatchError, needed_tools
@@ -96,7 +97,7 @@ class Compilation:
         return entries
 
     def _run(self, jobs: Sequence[Job], entries: dict[str, Entry], problems: list[str]) -> None:
-        modules = {module.name: module for module in self.manifest.modules}
+        modules = {module.name: module for module in self.manifest.modules}  # with all the places of their chunks
         links = [job for job in jobs if isinstance(job, LinkJob)]
         # What can start now; the other links wait for the front-end run they share, and come to nothing if that fails.
         compiles = [job for job in jobs if not isinstance(job, LinkJob)]
@@ -121,7 +122,7 @@ class Compilation:
         with closing(outcomes):
             for job, outcome in outcomes:
                 if isinstance(outcome, Exception):
-                    problems += locate(outcome, modules[job.module])
+                    problems += locate(outcome, modules[listed_module(job.module)])
                 else:
                     entries |= self._keep(job, outcome)
                 if self.progress is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.compiler.names import base_name, normalize_name
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, InputError
-from hatch_cuda_kernels.image import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, ModuleIndex
+from hatch_cuda_kernels.image import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, ModuleIndex, listed_module
 from hatch_cuda_kernels.plugin.promises.budget import check_store
 from hatch_cuda_kernels.plugin.promises.model import PROMISES_FILE
 from hatch_cuda_kernels.plugin.store.packing import lay_out
@@ -138,7 +138,7 @@ def _lines(built: BuiltModule) -> Iterable[tuple[str, ...]]:
     for symbol in built.kernels:
         key = normalize_name(symbol.name)
         yield key, module, symbol.lowered, ",".join(symbol.params), symbol.name
-        if "<" in key:
+        if "<" in key and module == listed_module(module):
             yield f"<{base_name(key)}", module, "", "", base_name(key)
     for symbol in built.globals:
         yield f"&{normalize_name(symbol.name)}", module, symbol.lowered, ",".join(symbol.params), symbol.name

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.compiler.names import base_name
 from hatch_cuda_kernels.errors import BuildError
+from hatch_cuda_kernels.image import listed_module
 from hatch_cuda_kernels.patterns import fill
 from hatch_cuda_kernels.plugin.stubs.signatures import Signature, SignatureReader
 
@@ -106,8 +107,9 @@ def _uses(modules: Sequence[BuiltModule]) -> list[_Use]:
     for built in modules:
         reader = SignatureReader(built)
         for symbol in built.kernels:
-            groups.setdefault((reader.read(symbol), built.planned.module.name), []).append(symbol.name)
-            homes.setdefault(symbol.name, set()).add(built.planned.module.name)
+            module = listed_module(built.planned.module.name)
+            groups.setdefault((reader.read(symbol), module), []).append(symbol.name)
+            homes.setdefault(symbol.name, set()).add(module)
     launches = _launch_names({signature for signature, _ in groups})
     return [
         _Use(launches[signature], signature, module, needs_module, tuple(found))

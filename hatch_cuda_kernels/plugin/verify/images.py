@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.cubin import Cubin
 from hatch_cuda_kernels.compiler.ptx import Ptx
+from hatch_cuda_kernels.image import listed_module
 from hatch_cuda_kernels.plugin.promises.model import version_text
 from hatch_cuda_kernels.plugin.verify.model import Outcome
 
@@ -71,12 +72,19 @@ def _kernel_findings(subject: Subject, image: StoredImage) -> Iterator[Finding]:
             declared = ", ".join(map(str, found[lowered]))
             listed = ", ".join(line.params)
             yield image.finding(f"the kernel {line.name!r} takes ({declared}), kernels.tsv says ({listed})")
-    yield from (image.finding(f"the kernel {name} is not in kernels.tsv") for name in found if name not in kernels)
+    unlisted = (name for name in found if name not in kernels and not _is_another_chunks(name, subject, image))
+    yield from (image.finding(f"the kernel {name} is not in kernels.tsv") for name in unlisted)
     for line in lines:
         if line.key.startswith("&") and line.lowered not in contents.variables:
             yield image.finding(f"the variable {line.name!r} ({line.lowered}) is not in the image")
     if isinstance(contents, Cubin):
         yield from _resource_findings(image, contents)
+
+
+def _is_another_chunks(lowered: str, subject: Subject, image: StoredImage) -> bool:
+    """Return whether the first chunk lists a kernel: all that is no instance is in each, and listed once."""
+    first = listed_module(image.index.module)
+    return first != image.index.module and any(line.lowered == lowered for line in subject.module_lines(first))
 
 
 def _resource_findings(image: StoredImage, cubin: Cubin) -> Iterator[Finding]:

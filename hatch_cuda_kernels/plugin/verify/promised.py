@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels.image import listed_module
 from hatch_cuda_kernels.plugin.promises.model import version_text
 from hatch_cuda_kernels.plugin.promises.spills import find_spills
 from hatch_cuda_kernels.plugin.promises.supports import find_gaps
@@ -35,14 +36,16 @@ def check_supports(subject: Subject) -> Outcome:
 def check_spills(subject: Subject) -> Outcome:
     """Check that no kernel spills more bytes than its module may."""
     asked, promised = subject.demands.max_spill_bytes, subject.promises.max_spill_bytes
-    limits = promised if asked is None else dict.fromkeys((index.module for index in subject.modules), asked)
-    limited = [index for index in subject.modules if index.module in limits]
+    limits = (
+        promised if asked is None else dict.fromkeys((listed_module(index.module) for index in subject.modules), asked)
+    )
+    limited = [index for index in subject.modules if listed_module(index.module) in limits]
     if not limited:
         return Outcome.skip("no limit: write 'max_spill_bytes:' in the manifest, or give --max-spill-bytes")
     findings = [
         _finding(index, gap)
         for index in limited
-        for gap in find_spills(limits[index.module], subject.kernels(index.module), index.images)
+        for gap in find_spills(limits[listed_module(index.module)], subject.kernels(index.module), index.images)
     ]
     cubins = sum(image.kind == "cubin" for index in limited for image in index.images)
     return Outcome.of(cubins, "CUBINs", findings)

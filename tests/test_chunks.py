@@ -1,0 +1,151 @@
+"""``chunk``: a large matrix compiled as several programs, which nobody who uses the store has to know."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+
+import pytest
+
+from hatch_cuda_kernels import open_store
+from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.errors import KernelNotFoundError, ManifestError
+from hatch_cuda_kernels.plugin.build import build_store
+from hatch_cuda_kernels.plugin.manifest import load_manifest
+from hatch_cuda_kernels.plugin.plan import make_plan
+from hatch_cuda_kernels.plugin.pool import compilation
+
+SOURCE = """
+template <int N> __global__ void fill(int* y) { for (int i = 0; i < N; ++i) y[i] = i; }
+extern "C" __global__ void clear(int* y) { *y = 0; }
+"""
+MANIFEST = """
+schema: 1
+arches: [sm_80, sm_90]
+max_spill_bytes: 0
+stubs: _kernels.pyi
+modules:
+  m: {{source: a.cu, instances: ["fill<{{N}}>"], matrix: {{N: [{values}]}}, kernels: [clear], {more}}}
+"""
+NAMES = [f"fill<{n}>" for n in (1, 2, 3, 4, 5)]
+
+
+@pytest.fixture
+def project(make_project):
+    """Return a function that writes a project whose module has so many instances, in chunks of two."""
+
+    def make(count, more="chunk: 2"):
+        values = ", ".join(map(str, range(1, count + 1)))
+        return make_project(MANIFEST.format(values=values, more=more), **{"a.cu": SOURCE})
+
+    return make
+
+
+def build(root, out):
+    """Build a project's store."""
+    return build_store(load_manifest(root / "kernels.yaml"), out, workers=1)
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """Return the list of what builds of this test compile, as ``module arch``."""
+    jobs, compile_on = [], compilation.compile_on
+
+    def record(*given, **more):
+        with closing(compile_on(*given, **more)) as outcomes:
+            for job, outcome in outcomes:
+                jobs.append(f"{job.module} {job.arch}")
+                yield job, outcome
+
+    monkeypatch.setattr(compilation, "compile_on", record)
+    return jobs
+
+
+@pytest.mark.parametrize("front_end", ["per-arch", "lto", "ptx"])
+def test_every_kernel_is_found_as_if_there_were_no_chunks(project, tmp_path, fresh_cache, front_end):
+    """By its name alone, or with the manifest's module; each in an image that has it, and listed once."""
+    build(project(5, f"chunk: 2, front_end: {front_end}"), tmp_path / "out")
+    store = open_store(tmp_path / "out")
+    assert sorted(store.kernels) == sorted(["clear", *NAMES])
+    for name in ("clear", *NAMES):
+        for module in (None, "m"):
+            image = store.find_image(name, arch="sm_90", module=module)
+            assert (image.origin, str(image.arch)) == ("prebuilt", "sm_90")
+            lowered = "clear" if name == "clear" else f"_Z4fillILi{name[5]}EEvPi"
+            assert f".text.{lowered}".encode() in image.data
+    files = sorted(path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*.cubin"))
+    chunks = ("m", "m.2", "m.3")
+    assert files == sorted(f"{chunk}/{chunk}.{arch}.cubin" for chunk in chunks for arch in ("sm_80", "sm_90"))
+    with pytest.raises(KernelNotFoundError):
+        store.find_image("fill<1>", arch="sm_90", module="other")
+
+
+def test_an_unlisted_instance_is_compiled_as_ever(project, tmp_path, fresh_cache):
+    """Also where the module is named."""
+    build(project(5), tmp_path / "out")
+    store = open_store(tmp_path / "out")
+    for module in (None, "m"):
+        assert store.find_image("fill<77>", arch="sm_90", module=module).origin in {"jitted", "cached"}
+
+
+def test_a_device_without_an_image_compiles_the_chunk_only(project, tmp_path, fresh_cache):
+    """The kernel's own program is compiled for it, with the two instances it has."""
+    build(project(5), tmp_path / "out")
+    image = open_store(tmp_path / "out").find_image("fill<3>", arch="sm_120")
+    assert (image.origin, str(image.arch)) == ("jitted", "sm_120")
+    assert [f"ILi{n}EEvPi".encode() in image.data for n in (1, 2, 3, 4, 5)] == [False, False, True, True, False]
+
+
+def test_an_added_instance_compiles_the_last_chunk_only(project, tmp_path, fresh_cache, ran):
+    """Chunks are filled in order, so what was before it stays as it was."""
+    build(project(5), tmp_path / "out")
+    assert sorted(set(ran)) == [f"{chunk} {arch}" for chunk in ("m", "m.2", "m.3") for arch in ("sm_80", "sm_90")]
+    ran.clear()
+    build(project(6), tmp_path / "out")
+    assert ran == ["m.3 sm_80", "m.3 sm_90"]
+    ran.clear()
+    build(project(7), tmp_path / "out")
+    assert ran == ["m.4 sm_80", "m.4 sm_90"]
+
+
+def test_verify_passes_and_builds_the_same_again(project, tmp_path, fresh_cache, capsys):
+    """Every check knows chunks, the promises of their module too."""
+    build(project(5), tmp_path / "out")
+    status = main(["verify", "--rebuild", "--json", str(tmp_path / "out")])
+    report = json.loads(capsys.readouterr().out)
+    assert (status, [check for check in report["checks"] if check["findings"]]) == (0, [])
+    assert {"6 CUBINs", "6 images compiled again"} <= {
+        f"{check['checked']} {check['what']}" for check in report["checks"]
+    }
+
+
+def test_the_stub_knows_no_chunks(project, tmp_path, fresh_cache):
+    """Editors see the one module of the manifest, and one type for all its instances."""
+    root = project(5)
+    build(root, tmp_path / "out")
+    chunked = (root / "_kernels.pyi").read_text()
+    build(project(5, "packing: none"), tmp_path / "out")
+    assert chunked == (root / "_kernels.pyi").read_text()
+
+
+def test_a_failing_instance_is_reported_at_its_place(make_project, tmp_path, fresh_cache):
+    """Wherever it was compiled, the manifest's line is named."""
+    manifest = "schema: 1\narches: [sm_80]\nmodules:\n  m:\n    source: a.cu\n    chunk: 1\n    instances:\n"
+    root = make_project(f'{manifest}      - "fill<1>"\n      - "fell<2>"\n', **{"a.cu": SOURCE})
+    with pytest.raises(Exception, match=r"kernels.yaml:9:9: modules.m.instances\[1\]: 'fell<2>'"):
+        build(root, tmp_path / "out")
+
+
+def test_chunks_and_variables_contradict_each_other(project):
+    """A variable that the host sets would be one of several."""
+    root = project(5, "chunk: 2, globals: [scale]")
+    with pytest.raises(ManifestError, match=r"kernels.yaml:.*modules.m: each chunk is a program with variables of its"):
+        make_plan(load_manifest(root / "kernels.yaml"))
+
+
+@pytest.mark.parametrize(("count", "chunk", "sizes"), [(5, 2, [2, 2, 1]), (4, 2, [2, 2]), (1, 9, [1]), (3, 1, [1] * 3)])
+def test_chunks_hold_no_more_than_was_said(project, count, chunk, sizes):
+    """The instances, in their order, cut where a program is full."""
+    plan = make_plan(load_manifest(project(count, f"chunk: {chunk}") / "kernels.yaml"))
+    assert [len(planned.module.instances) for planned in plan] == sizes
+    assert [named.text for planned in plan for named in planned.module.instances] == NAMES[:count]
