@@ -34,7 +34,8 @@ KEPT = {
     "CUBIN of a lower minor": ("8.6", [image("sm_80")], None),
     "PTX": ("12.0", [image("compute_80")], None),
     "PTX of an ISA the driver knows": ("12.0", [image("compute_80")], (13, 0)),
-    "a CUBIN needs no ISA": ("8.0", [image("sm_80")], (11, 8)),
+    "a CUBIN of the driver's major": ("8.0", [image("sm_80", isa=(8, 8))], (12, 0)),
+    "a CUBIN of an older major": ("8.0", [image("sm_80", isa=(8, 8))], (13, 0)),
     "suffixed CUBIN": ("9.0", [image("sm_90a")], None),
     "kernels in two images": ("9.0", [image("sm_90", lacks=("k",)), image("compute_90", lacks=("_Z5otheri",))], None),
 }
@@ -47,7 +48,7 @@ def test_a_kept_promise_has_no_gap(device, images, driver):
 
 
 NONE = "there is no image for the promised device"
-ADD_120 = "add sm_120 to the module's 'arches:'"
+STATE = 'state cuda: "12.9" in the manifest'
 ONE_MORE = "compile it for sm_90 too, or take 9.0 out of 'supports:'"
 BROKEN = {
     "another major": (
@@ -60,7 +61,26 @@ BROKEN = {
     ),
     "PTX too new": (
         "12.0", [image("compute_80")], (12, 8),
-        f"{NONE} 12.0 (compute_80 PTX has ISA 9.0, a driver for CUDA 12.8 knows up to 8.7); {ADD_120}",
+        f"{NONE} 12.0 (compute_80 PTX has ISA 9.0, a driver for CUDA 12.8 knows up to 8.7); {STATE}",
+    ),
+    "CUBIN of a newer CUDA major": (
+        "8.6", [image("sm_80")], (12, 4),
+        f"{NONE} 8.6 (the sm_80 CUBIN is CUDA 13's, which needs a driver for CUDA 13); {STATE}",
+    ),
+    "a driver that no release compiles for": (
+        "8.6", [image("sm_80")], (11, 8),
+        (f"{NONE} 8.6 (the sm_80 CUBIN is CUDA 13's, which needs a driver for CUDA 13); promise a newer driver, "
+        "or take 8.6 out of 'supports:'"),
+    ),
+    "a device that the driver's major does not know": (
+        "11.0", [image("sm_110")], (12, 9),
+        (f"{NONE} 11.0 (the sm_110 CUBIN is CUDA 13's, which needs a driver for CUDA 13); promise a newer driver, "
+        "or take 11.0 out of 'supports:'"),
+    ),
+    "PTX too new within a major": (
+        "12.0", [image("compute_80", isa=(9, 1))], (13, 0),
+        (f"{NONE} 12.0 (compute_80 PTX has ISA 9.1, a driver for CUDA 13.0 knows up to 9.0); add sm_120 to the "
+        "module's 'arches:', or state cuda: \"13.0\" in the manifest"),
     ),
     "LTO-IR needs nvJitLink": (
         "9.0", [image("compute_80", kind="ltoir")], None,
@@ -108,8 +128,11 @@ def test_a_gap_fails_the_build_at_each_module(make_project, tmp_path):
     root = make_project(manifest)
     with pytest.raises(BuildError) as caught:
         build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out")
-    assert [problem.split("; ")[0] for problem in caught.value.problems] == [
-        f"kernels.yaml:5:3: modules.a: {NONE} 9.0 (compute_80 PTX has ISA 9.0, a driver for CUDA 12.9 knows up to 8.8)"
+    assert [problem.partition(" (")[0] for problem in caught.value.problems] == [
+        f"kernels.yaml:5:3: modules.a: {NONE} 8.6",
+        f"kernels.yaml:5:3: modules.a: {NONE} 9.0",
+        f"kernels.yaml:6:3: modules.b: {NONE} 8.6",
+        f"kernels.yaml:6:3: modules.b: {NONE} 9.0",
     ]
     assert not (tmp_path / "out").exists()
     make_project(manifest.replace('"12.9"', '"13.0"'))

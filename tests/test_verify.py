@@ -285,7 +285,7 @@ DAMAGES = {
     "promises damaged": (break_the_promises, [], "index", "", "promises.json: cannot be read", "build"),
     "another promise": (
         nothing, ["--supports-devices", "7.5", "9.0", "--driver", "12.9"], "supports", "saxpy/",
-        "no image for the promised device 7.5", "add sm_75 to the module's 'arches:'",
+        "no image for the promised device 7.5", "add sm_75 to the module's 'arches:', and state cuda",
     ),
 }  # fmt: skip
 
@@ -410,7 +410,7 @@ def test_the_how_to_shows_what_is_printed(wheel, capsys, tmp_path):
     assert main(["verify", str(parts.write(tmp_path)), "--max-size", "100000000"]) == 0
     assert masked(capsys.readouterr().out)[:-1] == masked(shown)[:-1]
     assert (
-        main(["verify", str(wheel), "--supports-devices", "7.5", "9.0", "--driver", "12.8", "--skip", "assembly"]) == 1
+        main(["verify", str(wheel), "--supports-devices", "7.5", "9.0", "--driver", "13.0", "--skip", "assembly"]) == 1
     )
     assert_printed(gaps, capsys.readouterr().out)
 
