@@ -46,12 +46,19 @@ def test_inspect_json_has_the_contracted_fields(capsys, example_store):
 def test_inspect_reads_a_wheel(capsys, example_store, tmp_path):
     """A wheel is looked into without installing it."""
     wheel = tmp_path / "x-1-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in example_store.rglob("*"):
             archive.write(path, f"x/_kernels/{path.relative_to(example_store)}")
     status, out = run(capsys, "inspect", wheel)
     assert status == 0
     assert "softmax     compute_80  ptx" in out
+    assert f"of the wheel's {wheel.stat().st_size:,}" in out
+    modules = json.loads(run(capsys, "inspect", wheel, "--json")[1])["modules"]
+    with zipfile.ZipFile(wheel) as archive:
+        own = {name: archive.getinfo(f"x/_kernels/{name}/images.xz").compress_size for name in ("filter", "radix_sort")}
+        saxpy = [file.compress_size for file in archive.infolist() if file.filename.startswith("x/_kernels/saxpy/")]
+    assert {name: sum(image["packed"] for image in modules[name]["images"]) for name in own} == own
+    assert modules["saxpy"]["packed"] == sum(saxpy)
     assert run(capsys, "explain", "saxpy", "--package", wheel, "--arch", "sm_90")[0] == 0
 
 

@@ -10,7 +10,8 @@ from hatch_cuda_kernels.plugin.report.heat import MODULE_ROW, ROW, ROWS_SHOWN, g
 from hatch_cuda_kernels.plugin.report.measures import MEASURES, percent, short
 from hatch_cuda_kernels.plugin.report.page import Report, describe
 from hatch_cuda_kernels.plugin.report.shades import change_shade, shade_of, thresholds
-from hatch_cuda_kernels.plugin.report.subject import FileSize, ImageKey, Subject
+from hatch_cuda_kernels.plugin.report.sizes import FileSize, ImageKey, add_packed
+from hatch_cuda_kernels.plugin.report.subject import Subject
 from hatch_cuda_kernels.plugin.report.tree import Leaf, leaves_of
 
 MEASURE = {measure.name: measure for measure in MEASURES}
@@ -70,8 +71,8 @@ def test_figures_are_those_of_the_index():
         ("k", "sm_90"), ("k", "sm_120"), ("k", "compute_80"), ("t", "sm_90"), ("t", "compute_80"),
     ]  # fmt: skip
     assert cells[0].to_json() == {
-        "module": "m", "kernel": "k", "arch": "sm_90", "kind": "cubin", "bytes": 1000, "code": 640, "seconds": 0.5,
-        "registers": 30, "shared": 128, "stack": 8, "spills": 24,
+        "module": "m", "kernel": "k", "arch": "sm_90", "kind": "cubin", "bytes": 1000, "packed": None, "code": 640,
+        "seconds": 0.5, "registers": 30, "shared": 128, "stack": 8, "spills": 24,
     }  # fmt: skip
     assert (cells[2].bytes, cells[2].registers, cells[2].spills, cells[2].code) == (700, None, None, None)
     assert list(map(str, columns_of(cells))) == ["sm_90", "sm_120", "compute_80 PTX"]
@@ -238,7 +239,9 @@ def test_every_byte_is_in_the_tree():
     files = [
         FileSize("p/__init__.py", 10),
         FileSize("p/_kernels/kernels.tsv", 20),
+        FileSize("p/_kernels/promises.json", 5),
         FileSize("p/_kernels/m/index.json", 30),
+        FileSize("p/_kernels/m/details.json", 3),
         FileSize("p/_kernels/m/m.sm_90.cubin", 400),
         FileSize("p/_kernels/m/m.compute_80.ptx", 50),
         FileSize("p/_kernels/m/source/kernels/m.cu", 6),
@@ -252,12 +255,15 @@ def test_every_byte_is_in_the_tree():
         Leaf("store", "kernels.tsv", "index", 20),
         Leaf("m", "source", "source", 13),
         Leaf("other files", "p/__init__.py", "other", 10),
+        Leaf("store", "promises.json", "index", 5),
+        Leaf("m", "details.json", "index", 3),
     )
 
 
 def test_a_pack_is_shared_among_its_images():
     """Images that are packed together have a box each, as large as their part; a duplicate costs nothing."""
-    pack = {"file": "a.pack", "at": 0, "size": 100, "skip": 0}
+    pack = {"file": "m/images.xz", "at": 0, "size": 100, "skip": 0}
+    alone = pack | {"at": 100, "size": 20}
     images = [
         {"arch": "sm_80", "kind": "cubin", "bytes": 300, "stored": pack},
         {"arch": "sm_90", "kind": "cubin", "bytes": 100, "stored": pack | {"skip": 300}},
@@ -267,9 +273,25 @@ def test_a_pack_is_shared_among_its_images():
             "bytes": 300,
             "stored": {"file": "m/m.sm_80.cubin", "at": 0, "size": 0, "skip": 0},
         },
+        {"arch": "sm_87", "kind": "cubin", "bytes": 300, "stored": pack},
+        {"arch": "compute_80", "kind": "ptx", "bytes": 900, "stored": alone},
     ]
     contents = {"modules": {"m": {"images": images}}}
-    assert leaves_of([FileSize("p/_kernels/a.pack", 100)], contents) == (
-        Leaf("m", "sm_80", "cubin", 75),
-        Leaf("m", "sm_90", "cubin", 25),
+    files = [FileSize("p/_kernels/m/images.xz", 122), FileSize("p/_kernels/m/index.json", 8)]
+    assert leaves_of(files, contents) == (
+        Leaf("m", "sm_80", "cubin", 76),
+        Leaf("m", "sm_90", "cubin", 26),
+        Leaf("m", "compute_80", "ptx", 20),
+        Leaf("m", "index.json", "index", 8),
     )
+    add_packed(contents, files)
+    assert [found["packed"] for found in images] == [76, 26, 0, 0, 20]
+    assert contents["modules"]["m"]["packed"] == 130
+
+
+def test_a_legend_names_values_that_are_there():
+    """Registers are whole numbers: no shade begins where another ends, and none is named that no cell has."""
+    cells = figures_of(subject(m=[image("sm_90", _a=used(24), _b=used(30), _c=used(44), _d=used(80))]))
+    assert [key.text for key in panel("registers", "value", cells).legend] == ["24 to 30", "44", "80"]
+    cells = figures_of(subject(m=[image("sm_90", _a=used(24)), image("compute_80", 700, _a=used())]))
+    assert [key.text for key in panel("registers", "value", cells).legend] == ["24", "\N{EN DASH} not recorded"]

@@ -20,9 +20,11 @@ MANIFEST = """\
 schema: 1
 arches: [sm_80, sm_90, compute_80]
 options: {maxrregcount: REGISTERS}
+supports: {devices: ["8.0", "9.0"], driver: "13.0"}
+max_wheel_size: 100000
 modules:
   sums: {source: sums.cu, instances: ["sum<{N}>"], matrix: {N: [4, 64]}, packing: none}
-  saxpy: {source: saxpy.cu}
+  saxpy: {source: saxpy.cu, max_spill_bytes: 8}
 """
 SUMS = """
 template <int N> __global__ void sum(const float* x, float* y) {
@@ -147,7 +149,7 @@ def test_the_table_equals_inspect(visit, pages, wheels, capsys, which):
     """Every kernel in every image has a row with the very figures that ``inspect --json`` prints, and no other has."""
     shown = {
         (row["module"], row["kernel"], row["arch"], row["kind"]):
-            tuple(number(row[name]) for name in ("bytes", "registers", "shared", "stack", "spills"))
+            tuple(number(row[name]) for name in ("bytes", "packed", "registers", "shared", "stack", "spills"))
         for row in visit(pages[which]).evaluate(READ_TABLE)
     }  # fmt: skip
     expected = {}
@@ -158,7 +160,7 @@ def test_the_table_equals_inspect(visit, pages, wheels, capsys, which):
                 own = (None,) * 4 if used is None else (
                     used["registers"], used["shared"], used["stack"], used["spill_stores"] + used["spill_loads"],
                 )  # fmt: skip
-                expected[name, kernel, image["arch"], image["kind"]] = (image["bytes"], *own)
+                expected[name, kernel, image["arch"], image["kind"]] = (image["bytes"], image["packed"], *own)
     assert shown == expected
     assert len(shown) == 9
 
@@ -174,6 +176,10 @@ def test_the_headline_equals_inspect(visit, pages, wheels, capsys):
         "modules": len(modules),
     }
     assert page.title() == "small 1.0 · kernel report"
+    assert page.inner_text("#promise") == (
+        "devices 8.0, 9.0 driver for CUDA 13.0 or newer, without JIT wheel of at most 100,000 bytes "
+        "saxpy: spills of at most 8 bytes a thread"
+    )
     assert "NVRTC 13" in page.inner_text("main")
 
 
@@ -232,6 +238,9 @@ def test_the_table_filters(visit, pages):
         ("sum<4>", "sm_90"), ("sum<64>", "sm_90"),
     }  # fmt: skip
     assert page.inner_text("#count") == "2 of 9 rows"
+    assert page.locator("#no-rows:visible").count() == 0
+    page.fill("#filter", "nothing like it")
+    assert page.inner_text("#no-rows") == "No kernel matches the filter."
 
 
 def test_light_and_dark(visit, pages):
@@ -265,7 +274,7 @@ def test_a_regression_is_flagged_everywhere(visit, pages):
     """Verdict, list of changes, heat map and table all show that the newer kernels spill, in words too."""
     page = visit(pages[1])
     assert page.inner_text("#verdict").startswith("▲ ")
-    assert "sum<64> (sums), sm_90\tSpills\t0\t" in page.inner_text("#changes")
+    assert "sum<64> (sums), sm_90\tSpills, bytes a thread\t0\t" in page.inner_text("#changes")
     shown = page.locator(".heat-scroll .chart:visible")
     assert (shown.get_attribute("data-measure"), shown.get_attribute("data-view")) == ("spills", "change")
     labels = shown.locator("[role=graphics-symbol]").evaluate_all("all => all.map((e) => e.getAttribute('aria-label'))")

@@ -23,27 +23,50 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Print every module with its kernels and images."""
+    from hatch_cuda_kernels.plugin.report.sizes import add_packed, file_sizes, total_size  # others do not need it
+
     with open_any(args.package) as store:
         contents = store.contents()
+        files = file_sizes(args.package, store.path)
+        add_packed(contents, files)
         written = [] if args.extract is None else store.extract_images(args.extract)
     if args.json:
         print_json(contents)
         return 0
     rows = [
-        (name, image["arch"], image["kind"], f"{image['bytes']:,}", *_resources(image), image["sha256"][:12])
+        (
+            name,
+            image["arch"],
+            image["kind"],
+            f"{image['bytes']:,}",
+            f"{image['packed']:,}",
+            *_resources(image),
+            image["sha256"][:12],
+        )
         for name, module in contents["modules"].items()
         for image in module["images"]
     ]
-    headings = ("module", "arch", "kind", "bytes", "registers", "spills", "sha256")
-    print(text_table(headings, rows, right=("bytes", "registers", "spills")))
+    headings = ("module", "arch", "kind", "bytes", "packed", "registers", "spills", "sha256")
+    print(text_table(headings, rows, right=headings[3:7]))
+    print(_totals(contents, args.package, total_size(args.package, files)))
     for name, module in contents["modules"].items():
         toolchain = module["toolchain"]
-        print(f"\n{name}: NVRTC {toolchain['nvrtc']}" + (f", {toolchain['headers']}" if toolchain["headers"] else ""))
+        compiler = f"NVRTC {toolchain['nvrtc']}" + (f", {toolchain['headers']}" if toolchain["headers"] else "")
+        print(f"\n{name}: {compiler}; packed {module['packed']:,} bytes with sources and index")
         for kernel, symbol in module["kernels"].items():
             print(f"  {kernel}({', '.join(symbol['params'])})  {symbol['lowered']}")
     if args.extract is not None:
         print(f"\n{len(written)} images written to {args.extract}")
     return 0
+
+
+def _totals(contents: dict[str, Any], package: str, size: int) -> str:
+    """Return what all images take, and what share of the whole that is."""
+    images = [image for module in contents["modules"].values() for image in module["images"]]
+    raw, packed = (sum(image[name] for image in images) for name in ("bytes", "packed"))
+    whole = "the wheel's" if package.endswith(".whl") else "all files'"
+    share = f", {packed / size * 100:.0f} % of {whole} {size:,}" if size else ""
+    return f"{len(images)} images of {len(contents['modules'])} modules: {raw:,} bytes, packed {packed:,}{share}"
 
 
 def _resources(image: dict[str, Any]) -> tuple[str, str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
 
 if TYPE_CHECKING:
     import argparse
 
     from hatch_cuda_kernels.plugin.report.page import Report
+    from hatch_cuda_kernels.plugin.report.subject import Subject, Timings
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
@@ -27,12 +28,12 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Write the page, and with ``--json`` print its data (then the page only where ``--output`` asks for it)."""
-    from hatch_cuda_kernels.cli.subject import open_subject, read_timings  # one command needs it
-    from hatch_cuda_kernels.plugin.report.page import Report
+    from hatch_cuda_kernels.plugin.report.page import Report  # one command needs it
+    from hatch_cuda_kernels.plugin.report.subject import read_timings
 
     timings = read_timings(args.timings) if args.timings is not None else None
-    old = open_subject(args.against) if args.against is not None else None
-    report = Report(open_subject(args.package, timings), old)
+    old = _open(args.against) if args.against is not None else None
+    report = Report(_open(args.package, timings), old)
     if args.output is not None or not args.json:
         _write(report, args.output or Path("report.html"))
     if args.json:
@@ -40,6 +41,14 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(f"written to {args.output or 'report.html'}{_verdict(report)}")
     return 1 if args.fail_on_regression and report.comparison is not None and report.comparison.regressions else 0
+
+
+def _open(package: str, timings: Timings | None = None) -> Subject:
+    from hatch_cuda_kernels.plugin.report.subject import read_subject
+    from hatch_cuda_kernels.runtime.reader import StoreReader
+
+    with open_any(package) as store:
+        return read_subject(package, StoreReader(store.path, package), store.contents(), timings)
 
 
 def _write(report: Report, path: Path) -> None:
@@ -65,4 +74,10 @@ def _verdict(report: Report) -> str:
         + (f"{change.measure} {change.old:,} -> {change.new:,}" if change.measure else change.state)
         for change in found
     ]
-    return "\n".join([f"\n{len(found)} regressions of {len(report.comparison.changes)} changes", *lines])
+    return "\n".join(
+        [f"\n{_count(len(found), 'regression')} among {_count(len(report.comparison.changes), 'change')}", *lines]
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.plugin.report.subject import ImageKey
+from hatch_cuda_kernels.plugin.report.sizes import ImageKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,6 +51,8 @@ class Cell:
     kind: str
     bytes: int
     """Of the whole image."""
+    packed: int | None
+    """What of the wheel's, or the folder's, bytes that image takes."""
     code: int | None
     seconds: float | None
     registers: int | None
@@ -104,6 +106,7 @@ def _cells(subject: Subject, module: str, kernels: dict[str, Any], image: dict[s
             arch=key.arch,
             kind=key.kind,
             bytes=image["bytes"],
+            packed=image.get("packed"),
             code=code.get(lowered),
             seconds=subject.seconds.get(key),
             registers=used.get("registers"),

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.plugin.report.figures import columns_of
 from hatch_cuda_kernels.plugin.report.measures import MEASURES, percent, short
-from hatch_cuda_kernels.plugin.report.shades import CHANGE_KEYS, Key, change_shade, legend, shade_of, thresholds
+from hatch_cuda_kernels.plugin.report.shades import (
+    CHANGE_KEYS,
+    NEW,
+    NOT_RECORDED,
+    Key,
+    change_shade,
+    legend,
+    shade_of,
+    thresholds,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -121,7 +130,8 @@ def _values(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Com
             face = _Face(f"heat-{shade_of(value, steps)}", short(measure, value), f"{_exact(measure, value)}{was}")
         boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
     missing = "" if recorded else _why_missing(measure)
-    return Panel(measure, "value", tuple(boxes), legend(measure, steps, recorded), _largest(measure, cells), missing)
+    keys = _keys(legend(measure, steps, recorded), boxes)
+    return Panel(measure, "value", tuple(boxes), keys, _largest(measure, cells), missing)
 
 
 def _why_missing(measure: Measure) -> str:
@@ -137,7 +147,15 @@ def _changes(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Co
         face = _change_face(measure, comparison.old.get(cell.key), cell)
         boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
     missing = "" if any(box.shade != _NOT_RECORDED.shade for box in boxes) else "Not recorded on both sides."
-    return Panel(measure, "change", tuple(boxes), CHANGE_KEYS, _risen(measure, cells, comparison), missing)
+    keys = _keys(CHANGE_KEYS, boxes)
+    return Panel(measure, "change", tuple(boxes), keys, _risen(measure, cells, comparison), missing)
+
+
+def _keys(scale: tuple[Key, ...], boxes: Sequence[Box]) -> tuple[Key, ...]:
+    """Return the legend: the whole scale, and of what is beside it only what is to be seen."""
+    shown = {box.shade for box in boxes}
+    keys = [key for key in (*scale, NOT_RECORDED) if key.shade in shown or key not in {NEW, NOT_RECORDED}]
+    return (*keys, _REGRESSION) if any(box.flagged for box in boxes) else tuple(keys)
 
 
 def _change_face(measure: Measure, before: Cell | None, cell: Cell) -> _Face:
@@ -160,7 +178,8 @@ class _Face(NamedTuple):
     told: str
 
 
-_NOT_RECORDED: Final = _Face("none", "", "not recorded")
+_NOT_RECORDED: Final = _Face("none", "\N{EN DASH}", "not recorded")
+_REGRESSION: Final = Key("flag", "▲ regression")
 
 
 def _box(measure: Measure, cell: Cell, span: tuple[int, int], face: _Face, *, flagged: bool) -> Box:

@@ -9,12 +9,16 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels import __version__
+from hatch_cuda_kernels.plugin.promises.model import version_text
 from hatch_cuda_kernels.plugin.report import charts, heat, tree
 from hatch_cuda_kernels.plugin.report.compare import Comparison, compare
 from hatch_cuda_kernels.plugin.report.figures import Cell, columns_of, figures_of
 from hatch_cuda_kernels.plugin.report.measures import MEASURES, percent, short
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hatch_cuda_kernels.plugin.promises.model import Promises
     from hatch_cuda_kernels.plugin.report.compare import Change
     from hatch_cuda_kernels.plugin.report.subject import Subject
 
@@ -59,7 +63,7 @@ class Report:
             "version": subject.version,
             "bytes": subject.bytes,
             "toolchain": self.toolchain,
-            "supports": subject.supports,
+            "supports": subject.promises.to_json().get("supports"),
             "seconds_from": subject.seconds_from,
             "rows": [cell.to_json() for cell in self.cells],
             "files": [{"path": file.path, "bytes": file.bytes} for file in subject.files],
@@ -71,11 +75,13 @@ class Report:
 def render_page(report: Report) -> str:
     """Return the HTML. Raises ModuleNotFoundError where the ``report`` extra is not installed."""
     from jinja2 import Environment, StrictUndefined  # the extra's
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["short"] = lambda value, name: short(_BY_NAME[name], value)
     environment.filters["describe"] = describe
+    # A long name breaks after a bracket or a comma, not within a word.
+    environment.filters["breakable"] = lambda name: Markup(str(escape(name)).replace("&lt;", "&lt;<wbr>"))  # noqa: S704
     subject, cells = report.subject, report.cells
     grid = heat.grid_of(cells, report.comparison)
     panels = heat.panels_of(cells, grid, report.comparison)
@@ -87,11 +93,13 @@ def render_page(report: Report) -> str:
         subject=subject,
         cells=cells,
         comparison=report.comparison,
+        promised=list(_promised(subject.promises)),
         images=[image for module in subject.contents["modules"].values() for image in module["images"]],
         columns=columns_of(cells),
         measures=MEASURES,
         by_name=_BY_NAME,
         percent=percent,
+        nbsp="\N{NO-BREAK SPACE}",
         grid=grid,
         sizes={"row": heat.ROW, "module": heat.MODULE_ROW, "heading": charts.HEADING},
         panels=[(panel, Markup(charts.draw_heat(panel, grid))) for panel in panels],  # noqa: S704 - Vega's, escaped by it
@@ -108,7 +116,21 @@ def render_page(report: Report) -> str:
 def _most_regressed(comparison: Comparison | None) -> str:
     """Return the measure to show first."""
     found = [change.measure for change in comparison.regressions] if comparison is not None else []
-    return max(reversed(_BY_NAME), key=found.count) if found else next(iter(_BY_NAME))
+    ordered = tuple(reversed(_BY_NAME)) if set(found) & _BY_NAME.keys() else tuple(_BY_NAME)
+    return max(ordered, key=found.count)
+
+
+def _promised(promises: Promises) -> Iterator[str]:
+    """Yield what the manifest promised, in words."""
+    supports = promises.supports
+    if supports is not None:
+        yield f"devices {', '.join(map(str, supports.devices))}"
+        if supports.driver is not None:
+            yield f"driver for CUDA {version_text(supports.driver)} or newer, without JIT"
+    if promises.max_wheel_size is not None:
+        yield f"wheel of at most {promises.max_wheel_size:,} bytes"
+    for module, limit in promises.max_spill_bytes.items():
+        yield f"{module}: spills of at most {limit:,} bytes a thread"
 
 
 def _hash(text: str) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.plugin.report.measures import Measure
 
-__all__ = ["CHANGE_KEYS", "SHADES", "Key", "change_shade", "legend", "shade_of", "thresholds"]
+__all__ = ["CHANGE_KEYS", "NEW", "NOT_RECORDED", "SHADES", "Key", "change_shade", "legend", "shade_of", "thresholds"]
 
 SHADES: Final = 7
 #: Values further apart than this are shaded by their logarithm.
@@ -51,16 +51,18 @@ def shade_of(value: float, steps: Sequence[float]) -> int:
 
 
 def legend(measure: Measure, steps: Sequence[float], values: Sequence[float]) -> tuple[Key, ...]:
-    """Return what each shade in use means."""
+    """Return which values each shade in use stands for."""
     keys = [Key("heat-0", "0")] if 0 in values else []
-    if steps:
-        ends = [*steps[1:], max(values)]
-        for start, end in zip(steps, ends, strict=True):
-            text = short(measure, start) if start == end else f"{short(measure, start)} to {short(measure, end)}"
-            keys.append(Key(f"heat-{shade_of(start, steps)}", text))
-    return (*keys, Key("none", "not recorded"))
+    for shade in range(1, SHADES):
+        inside = [value for value in values if value > 0 and shade_of(value, steps) == shade]
+        if inside:
+            ends = short(measure, min(inside)), short(measure, max(inside))
+            keys.append(Key(f"heat-{shade}", " to ".join(dict.fromkeys(ends))))
+    return tuple(keys)
 
 
+NOT_RECORDED: Final = Key("none", "\N{EN DASH} not recorded")
+NEW: Final = Key("new", "new")
 CHANGE_KEYS: Final = (
     Key("better-2", "10 % or more below"),
     Key("better-1", "up to 10 % below"),
@@ -68,8 +70,7 @@ CHANGE_KEYS: Final = (
     Key("worse-1", "up to 10 % above"),
     Key("worse-2", "up to 25 % above"),
     Key("worse-3", "more than that, or from 0"),
-    Key("new", "new"),
-    Key("none", "not recorded"),
+    NEW,
 )
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.image import INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, STORE_FOLDER
+from hatch_cuda_kernels.image import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, STORE_FOLDER
+from hatch_cuda_kernels.plugin.promises.model import PROMISES_FILE
+from hatch_cuda_kernels.plugin.report.sizes import image_shares
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from hatch_cuda_kernels.plugin.report.subject import FileSize
+    from hatch_cuda_kernels.plugin.report.sizes import FileSize
 
 __all__ = ["KINDS", "Leaf", "leaves_of"]
 
@@ -20,7 +22,7 @@ KINDS: Final = {
     "ptx": "PTX",
     "ltoir": "LTO-IR",
     "source": "source and headers",
-    "index": "index",
+    "index": "index and promises",
     "other": "other files",
 }
 _OTHER_FILES: Final = "other files"
@@ -38,37 +40,19 @@ class Leaf(NamedTuple):
     bytes: int
 
 
-def leaves_of(files: Iterable[FileSize], contents: Mapping[str, Any]) -> tuple[Leaf, ...]:
+def leaves_of(files: Sequence[FileSize], contents: Mapping[str, Any]) -> tuple[Leaf, ...]:
     """Return the boxes, largest first: one a file, one for a module's sources together; empty files have none.
 
-    A file that packs several images is shared among them by their sizes.
+    A file that packs several images is shared among them (``image_shares``).
     """
-    packed = _packed(contents)
-    sizes: dict[tuple[str, str, str], float] = {}
+    shares = image_shares(files, contents)
+    sizes: dict[tuple[str, str, str], int] = {}
     for file in files:
-        inside = packed.get(file.path.rpartition(f"{STORE_FOLDER}/")[2], {}) if STORE_FOLDER in file.path else {}
-        total = sum(inside.values())
-        shares = {leaf: file.bytes * size / total for leaf, size in inside.items()} if total else None
-        for leaf, size in (shares or {_classify(file.path): file.bytes}).items():
+        inside = shares.get(file.path)
+        for leaf, size in inside.items() if inside else [(_classify(file.path), file.bytes)]:
             sizes[leaf] = sizes.get(leaf, 0) + size
-    leaves = (Leaf(*leaf, round(size)) for leaf, size in sizes.items() if round(size))
+    leaves = (Leaf(*leaf, size) for leaf, size in sizes.items() if size)
     return tuple(sorted(leaves, key=lambda leaf: (-leaf.bytes, leaf)))
-
-
-def _packed(contents: Mapping[str, Any]) -> dict[str, dict[tuple[str, str, str], int]]:
-    """Return the images that share a file, by that file: each as its box is called, with its own bytes."""
-    found: dict[str, dict[tuple[str, str, str], int]] = {}
-    for module, image in _images(contents):
-        stored = image.get("stored")
-        if stored and stored["size"]:  # of no size of its own: the very bytes of another image, at no cost
-            found.setdefault(stored["file"], {})[module, image["arch"], image["kind"]] = image["bytes"]
-    return found
-
-
-def _images(contents: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for name, module in contents["modules"].items():
-        for image in module["images"]:
-            yield name, image
 
 
 def _classify(path: str) -> tuple[str, str, str]:
@@ -78,10 +62,10 @@ def _classify(path: str) -> tuple[str, str, str]:
         return _OTHER_FILES, path, "other"
     module, _, name = rest.partition("/")
     if not name:
-        return _WHOLE_STORE, rest, "index" if rest == KERNELS_FILE else "other"
+        return _WHOLE_STORE, rest, "index" if rest in {KERNELS_FILE, PROMISES_FILE} else "other"
     if name.startswith(f"{SOURCE_FOLDER}/"):
         return module, SOURCE_FOLDER, "source"
-    if name == INDEX_FILE:
+    if name in {INDEX_FILE, DETAILS_FILE}:
         return module, name, "index"
     suffix = name.rpartition(".")[2]
     if suffix not in KINDS:

@@ -51,6 +51,7 @@ function applyFilter() {
     row.hidden = !words.every((word) => text.includes(word)) || Boolean(only?.checked && !row.matches(".flagged"));
     shown += !row.hidden;
   }
+  document.getElementById("no-rows").hidden = shown > 0;
   count.value = `${shown} of ${body.rows.length} rows`;
 }
 filter.addEventListener("input", applyFilter);
