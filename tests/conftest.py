@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import textwrap
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from hatch_cuda_kernels.compiler.cuda_wheels import bindings_major
 from hatch_cuda_kernels.driver import no_device_reason
 
 EXAMPLE = Path(__file__).parent.parent / "example_project"
@@ -71,7 +73,6 @@ def write(tmp_path):
 @pytest.fixture(scope="session")
 def example_store(tmp_path_factory, isolation):
     """Return the folder of the example project's store, built in this process; for CUDA 12 with its bindings."""
-    from hatch_cuda_kernels.compiler.cuda_wheels import bindings_major
     from hatch_cuda_kernels.plugin.build import build_store
     from hatch_cuda_kernels.plugin.manifest import parse_manifest
 
@@ -85,10 +86,7 @@ def example_store(tmp_path_factory, isolation):
 
 @pytest.fixture(scope="session")
 def device():
-    """Skip the test, with the driver's reason, where there is no CUDA device."""
-    reason = no_device_reason()
-    if reason is not None:
-        pytest.skip(f"needs a CUDA device: {reason}")
+    """Mark the test ``gpu``: it is skipped, with the driver's reason, where there is no CUDA device."""
 
 
 def pytest_collection_modifyitems(items):
@@ -96,3 +94,21 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "device" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.gpu)
+
+
+def pytest_runtest_setup(item):
+    """Skip what cannot run here; in one place, so that the summary has a line a reason in place of one a test."""
+    for name, why_not in (("gpu", _no_gpu), ("cuda12", _no_cuda12)):
+        if item.get_closest_marker(name) and (reason := why_not()):
+            pytest.skip(reason)
+
+
+@cache
+def _no_gpu():
+    reason = no_device_reason()
+    return reason and f"needs a CUDA device: {reason}"
+
+
+@cache
+def _no_cuda12():
+    return "" if bindings_major() == 12 else "needs cuda-bindings 12: hatch run cu12:test"

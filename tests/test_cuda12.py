@@ -12,7 +12,6 @@ import pytest
 
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.compiler.cubin import read_cubin
-from hatch_cuda_kernels.compiler.cuda_wheels import bindings_major
 from hatch_cuda_kernels.compiler.toolchain import load_toolchain, supported_numbers
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.plugin.build import build_store
@@ -23,7 +22,7 @@ EXAMPLE = Path(__file__).parent.parent / "example_project"
 ARCHES = "arches: [sm_61, sm_70, sm_72, sm_80, compute_60]"
 SUPPORTS = '\nsupports: {devices: ["6.0", "6.1", "7.0", "7.2", "7.5", "8.6", "9.0"], driver: "12.9"}\n'
 
-pytestmark = pytest.mark.skipif(bindings_major() != 12, reason="needs cuda-bindings 12: hatch run cu12:test")
+pytestmark = pytest.mark.cuda12
 
 
 @pytest.fixture(scope="module")
