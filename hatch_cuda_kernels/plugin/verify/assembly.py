@@ -12,6 +12,7 @@ from hatch_cuda_kernels.errors import CompileError, ToolchainError
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plugin.pool.executors import default_workers
 from hatch_cuda_kernels.plugin.promises.model import version_text
+from hatch_cuda_kernels.plugin.verify.install import install, package
 from hatch_cuda_kernels.plugin.verify.model import Finding, Outcome
 
 if TYPE_CHECKING:
@@ -52,8 +53,12 @@ def check_assembly(subject: Subject) -> Outcome:
         if refusal is not None:
             findings.append(refusal)
             continue
+        wanted = targets(image.record.arch, devices, version)
+        known = {real.capability for real in known_archs(version)}
+        unknown = [arch for arch in wanted if arch.capability not in known]
+        findings += [_unknown(image, unknown, version)] if unknown else []
         kernels = {symbol.lowered for symbol in subject.kernels(image.index.module)} - set(image.record.lacks)
-        jobs += [_Job(image, arch, frozenset(kernels)) for arch in targets(image.record.arch, devices, version)]
+        jobs += [_Job(image, arch, frozenset(kernels)) for arch in wanted if arch not in unknown]
     with ThreadPoolExecutor(default_workers()) as executor:  # nvJitLink runs without the GIL
         findings += [finding for found in executor.map(_assemble, jobs) for finding in found]
     return Outcome.of(len(jobs), f"assemblies by nvJitLink {version_text(version)}", findings)
@@ -76,14 +81,34 @@ def targets(arch: SmArch, devices: Sequence[ComputeCapability], release: tuple[i
 
 def _too_old(image: StoredImage, version: tuple[int, int]) -> Finding | None:
     """Return what to install where nvJitLink is older than the toolkit that wrote an image."""
-    written = image.index.toolchain["nvrtc"].split(".")[:2]
-    wanted = int(written[0]), int(written[1])
+    wanted = _written(image)
     if version >= wanted:
         return None
     problem = (
         f"written by CUDA {version_text(wanted)}: nvJitLink {version_text(version)} cannot prove that it assembles"
     )
-    return image.finding(problem, f"python3 -m pip install 'nvidia-nvjitlink>={version_text(wanted)}'")
+    return image.finding(problem, _install(wanted))
+
+
+def _unknown(image: StoredImage, archs: Sequence[SmArch], version: tuple[int, int]) -> Finding:
+    """Return what to install where nvJitLink does not know devices: a later release drops old ones."""
+    listed = ", ".join(map(str, archs))
+    problem = f"nvJitLink {version_text(version)} does not know {listed}: it cannot prove that this assembles"
+    written = _written(image)
+    capabilities = {real.capability for real in known_archs(written)}
+    dropped = all(arch.capability in capabilities for arch in archs)
+    fix = _install(written) if dropped else f"python3 -m pip install --upgrade {package('nvjitlink', version[0])}"
+    return image.finding(problem, fix)
+
+
+def _written(image: StoredImage) -> tuple[int, int]:
+    """Return the CUDA release that wrote an image."""
+    major, minor = image.index.toolchain["nvrtc"].split(".")[:2]
+    return int(major), int(minor)
+
+
+def _install(release: tuple[int, int]) -> str:
+    return install([f"'{package('nvjitlink', release[0])}>={version_text(release)}'"], release[0])
 
 
 def _assemble(job: _Job) -> list[Finding]:

@@ -12,6 +12,7 @@ from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, Toolcha
 from hatch_cuda_kernels.plugin.front_end import lay_out
 from hatch_cuda_kernels.plugin.pool.compile_all import compile_on
 from hatch_cuda_kernels.plugin.pool.executors import choose_executor
+from hatch_cuda_kernels.plugin.verify.install import install, package
 from hatch_cuda_kernels.plugin.verify.model import Finding, Outcome
 from hatch_cuda_kernels.plugin.verify.sources import read_sources, source_job
 
@@ -26,14 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_rebuild"]
 
-#: Packages of what a toolchain records, for CUDA 13 and for CUDA 12.
-_PACKAGES = {
-    "nvrtc": ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12"),
-    "nvjitlink": ("nvidia-nvjitlink", "nvidia-nvjitlink-cu12"),
-    "cccl": ("nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"),
-    "crt": ("nvidia-cuda-crt", "nvidia-cuda-nvcc-cu12"),
-    "cudart": ("nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12"),
-}
 _FIX = "find out what changed, the source or the image, and build the wheel again"
 
 
@@ -102,7 +95,8 @@ def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Fi
     if here == index.toolchain:
         return None
     problem = f"was compiled by {_described(index.toolchain)}, the toolchain here is {_described(here)}"
-    return Finding(problem, f"python3 -m pip install {' '.join(_requirements(index.toolchain))}", index.module)
+    major = int(index.toolchain["nvrtc"].partition(".")[0])
+    return Finding(problem, install(_requirements(index.toolchain, major), major), index.module)
 
 
 def _described(toolchain: dict[str, str]) -> str:
@@ -110,13 +104,13 @@ def _described(toolchain: dict[str, str]) -> str:
     return ", ".join(filter(None, (*named, toolchain.get("headers", ""))))
 
 
-def _requirements(toolchain: dict[str, str]) -> list[str]:
+def _requirements(toolchain: dict[str, str], major: int) -> list[str]:
     """Return the packages of exactly these versions, as far as packages have them."""
     headers = (part.partition(" ") for part in toolchain.get("headers", "").split(", "))
     versions = {name: toolchain.get(name, "") for name in ("nvrtc", "nvjitlink")}
     versions |= {name: version for name, _, version in headers}
-    old = toolchain["nvrtc"].startswith("12.")
-    return [f"{_PACKAGES[name][old]}=={version}" for name, version in versions.items() if version and name in _PACKAGES]
+    named = ((package(name, major), version) for name, version in versions.items())
+    return [f"{name}=={version}" for name, version in named if name and version]
 
 
 def _compile(plan: list[_Again]) -> Iterator[Finding]:
