@@ -60,7 +60,12 @@ def store_of(wheel):
 
 @pytest.mark.slow
 def test_setuptools_ships_the_store_that_hatch_would(example, plugin_wheel, tmp_path):
-    """By way of an sdist, the wheel is pure, its store resolves, and it is byte for byte that of the hook."""
+    """By way of an sdist, the wheel is pure, its store resolves, and it is byte for byte that of the hook.
+
+    The stub in it is of this very build.
+    """
+    manifest = example / "kernels.yaml"
+    manifest.write_text(manifest.read_text().replace("[float, double]", "[float, double, int]"))
     find = {"PIP_FIND_LINKS": str(plugin_wheel), "PYTHONPATH": ""}
     run(sys.executable, "-m", "build", "--outdir", tmp_path / "setuptools", example, **find)
     (example / "setup.py").unlink()
@@ -72,6 +77,7 @@ def test_setuptools_ships_the_store_that_hatch_would(example, plugin_wheel, tmp_
     assert store == store_of(tmp_path / "hatch" / name)[0]
     assert {"vecops/__init__.py", "vecops/kernels.py", "vecops/_kernels/scale/index.json"} <= set(names)
     with zipfile.ZipFile(tmp_path / "setuptools" / name) as archive:
+        assert '"scale<int>"' in archive.read("vecops/kernels.pyi").decode()  # not the stub of before the edit
         archive.extractall(tmp_path / "site")
     image = open_store(tmp_path / "site" / "vecops").find_image("scale<double>", arch="sm_86")
     assert (image.origin, str(image.arch)) == ("prebuilt", "sm_80")
