@@ -9,6 +9,7 @@ import sys
 import pytest
 from cache_entries import disk_bytes, entry_of, folder_of, key_of, reopen, set_use
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cli import main
 
 SIZE = disk_bytes(entry_of(0))
@@ -130,3 +131,17 @@ def test_clear_says_how_many(path, answer):
     (folder_of(path, 0) / "entry.json").unlink()
     assert answer("clear") == {"path": str(path), "removed": 3}
     assert answer("info")["entries"] == 0
+
+
+def test_clear_leaves_nothing_that_a_later_process_would_use(example_store, fresh_cache):
+    """What was learnt of this machine goes with the entries, what a dead writer left of it too; others' files stay."""
+    open_store(example_store).find_image("block_sum<float, 64>", arch="sm_86", driver=(13, 0))
+    assert (fresh_cache / "toolchains.json").is_file()
+    for name in ("recall.json", "toolkit_headers.json", "recall.json.123", "toolchains.123", "toolchains.md"):
+        (fresh_cache / name).write_text("{}")
+    assert main(["cache", "clear"]) == 0
+    left = {found.relative_to(fresh_cache).as_posix() for found in fresh_cache.rglob("*") if found.is_file()}
+    assert {name for name in left if not name.endswith(".lock")} == {"v1/total.json", "toolchains.md"}
+    assert sorted(found.name for found in (fresh_cache / "v1").iterdir() if found.is_dir()) == ["locks", "tmp"]
+    again = open_store(example_store).find_image("block_sum<float, 64>", arch="sm_86", driver=(13, 0))
+    assert again.origin == "jitted"

@@ -141,9 +141,9 @@ class DiskCache:
         return self._bounds(own).shrink(max_bytes)
 
     def clear(self) -> int:
-        """Remove every entry of the user's own folder and return how many there were.
+        """Remove every entry of the user's own folder, and what it remembers besides; return how many entries that was.
 
-        What another process is writing, or uses just now, stays.
+        What another process is writing, or uses just now, stays, and so do locks, which somebody may hold.
         """
         self._memory.clear()
         own = self._own()
@@ -152,6 +152,7 @@ class DiskCache:
         count = sum(map(own.remove, list(own.stored())))
         remove_tree(own.quarantined)
         self.prune(self.max_bytes)
+        own.tidy()
         return count
 
     def info(self) -> CacheInfo:

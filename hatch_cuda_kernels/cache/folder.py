@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import stat
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -36,6 +37,10 @@ _USED_SECONDS: Final = 3600.0
 #: An entry may be removed and replaced under a reader, which then has parts of two; not every time.
 _READS: Final = 3
 _PREFIX_DIGITS: Final = 2
+#: Files beside the entries, and their temporaries: what ``toolchains`` and ``recall`` have learnt of this machine.
+_MEMORIES: Final = re.compile(
+    r"(recall|toolchains|toolkit_headers)\.json|(recall\.json|toolchains|toolkit_headers)\.\d+"
+)
 
 
 class Stored(NamedTuple):
@@ -126,6 +131,17 @@ class EntryFolder:
             for found in list_folder(prefix.path) if len(prefix.name) == _PREFIX_DIGITS else ():
                 if found.is_dir(follow_symlinks=False):
                     yield Stored(found.name, _size(found.path), _last_use(found.path))
+
+    def tidy(self) -> None:
+        """Remove empty folders of entries, and what was learnt of this machine: it is found anew when it is needed."""
+        for found in list_folder(self.path):
+            if _MEMORIES.fullmatch(found.name):
+                with contextlib.suppress(OSError):
+                    (self.path / found.name).unlink()
+        for prefix in list_folder(self.root):
+            if len(prefix.name) == _PREFIX_DIGITS:
+                with contextlib.suppress(OSError):  # it is not empty
+                    (self.root / prefix.name).rmdir()
 
     def image_path(self, entry: Entry) -> Path:
         """Return where an entry's image is, if it is here."""

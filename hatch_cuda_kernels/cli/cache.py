@@ -19,7 +19,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
         ("info", run_info, "where it is and how much it holds"),
         ("ls", run_ls, "what it holds, entry by entry"),
         ("prune", run_prune, "remove the least recently used entries and stale leftovers"),
-        ("clear", run_clear, "remove every entry"),
+        ("clear", run_clear, "remove every entry, and what is remembered of toolchains"),
         ("export", run_export, "write entries into a bundle for another machine or an image layer"),
         ("import", run_import, "take the entries of a bundle"),
     ):
@@ -68,7 +68,7 @@ def run_prune(args: argparse.Namespace) -> int:
 
 
 def run_clear(args: argparse.Namespace) -> int:
-    """Remove every entry."""
+    """Remove every entry, and what is remembered besides."""
     cache = _cache()
     removed = cache.clear()
     return _show(args, {"path": str(cache.path), "removed": removed}, f"removed {removed} images from {cache.path}")
