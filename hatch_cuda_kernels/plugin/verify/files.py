@@ -16,13 +16,13 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.image import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, STORE_FOLDER
 from hatch_cuda_kernels.plugin.promises.model import PROMISES_FILE
 from hatch_cuda_kernels.plugin.verify.model import Finding, Outcome
-from hatch_cuda_kernels.plugin.verify.subject import REBUILD
+from hatch_cuda_kernels.plugin.verify.subject import MISSING, REBUILD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.image import ModuleIndex
-    from hatch_cuda_kernels.plugin.verify.subject import Subject
+    from hatch_cuda_kernels.plugin.verify.subject import StoredImage, Subject
 
 __all__ = ["check_digests", "check_files", "check_index", "check_record"]
 
@@ -32,6 +32,11 @@ def check_index(subject: Subject) -> Outcome:
     findings = [*subject.damage, *_table_problems(subject)]
     for index in subject.modules:
         findings += [Finding(problem, REBUILD, index.module) for problem in _index_problems(subject, index)]
+    names = {index.module for index in subject.modules} | {found.module for found in subject.damage}
+    findings += [
+        Finding(f"{PROMISES_FILE} limits the spills of {name!r}, which is no module", REBUILD)
+        for name in sorted(subject.promises.max_spill_bytes.keys() - names)
+    ]
     return Outcome.of(len(subject.modules), "modules", findings)
 
 
@@ -72,7 +77,7 @@ def check_files(subject: Subject) -> Outcome:
     folder = subject.files.folder
     there = {path for path in folder.rglob("*") if not path.is_dir()}
     needed = {folder / name for name in _own_files(subject)}
-    findings = [image.finding("the file is missing") for image in subject.images if image.damage == "missing"]
+    findings = [image.finding(_missing(image)) for image in subject.images if image.damage == MISSING]
     for index in subject.modules:
         needed |= {folder / index.module / name for name in (INDEX_FILE, DETAILS_FILE)}
         needed |= {subject.files.image_path(index.module, record) for record in index.images}
@@ -82,6 +87,11 @@ def check_files(subject: Subject) -> Outcome:
         findings += [Finding(f"the shipped file {name} is missing", REBUILD, index.module) for name in missing]
     findings += _stray(subject, there - needed)
     return Outcome.of(len(there), "files", findings)
+
+
+def _missing(image: StoredImage) -> str:
+    stored = image.record.stored
+    return f"the file that holds it, {stored.file}, is missing" if stored else "the file is missing"
 
 
 def _own_files(subject: Subject) -> list[str]:
@@ -104,7 +114,7 @@ def check_digests(subject: Subject) -> Outcome:
     """Check that every image has the size and the sha256 that its index records."""
     findings = []
     for image in subject.images:
-        if image.damage and image.damage != "missing":
+        if image.damage and image.damage != MISSING:
             findings.append(image.finding(image.damage.partition(";")[0]))
         elif image.data is not None and len(image.data) != image.record.bytes:
             problem = f"the image has {len(image.data)} bytes, the index says {image.record.bytes}"

@@ -6,25 +6,26 @@ import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.cubin import Cubin, read_cubin
 from hatch_cuda_kernels.compiler.project_files import normalize
 from hatch_cuda_kernels.compiler.ptx import Ptx, read_ptx
 from hatch_cuda_kernels.errors import StoreError
-from hatch_cuda_kernels.image import INDEX_FILE, KERNELS_FILE, Symbol
+from hatch_cuda_kernels.image import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, Symbol
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plugin.promises.model import PROMISES_FILE, Promises, Supports, read_promises
 from hatch_cuda_kernels.plugin.verify.model import Finding
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from hatch_cuda_kernels.image import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.plugin.verify.model import Demands, Line, StoreFiles
 
-__all__ = ["REBUILD", "StoredImage", "Subject", "read_subject"]
+__all__ = ["MISSING", "REBUILD", "StoredImage", "Subject", "read_subject"]
 
+#: The damage of an image whose file is not there.
+MISSING: Final = "missing"
 #: What closes a gap that only a change of the finished files can have made.
 REBUILD: Final = "build the wheel again, and change nothing in it afterwards"
 
@@ -150,7 +151,10 @@ def _module(files: StoreFiles, name: str, damage: list[Finding]) -> ModuleIndex 
         index = files.whole_module(name)
         problem = _malformed(index, name) or _edited(index, files.folder / name)
     except StoreError as error:
-        problem = error.message
+        file = INDEX_FILE if Path(error.path).name == INDEX_FILE else DETAILS_FILE
+        lost = isinstance(error.__cause__, FileNotFoundError)
+        damage.append(Finding(f"{file} is missing" if lost else f"{file}: {error.message}", REBUILD, name))
+        return None
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         problem = f"{_WRONG_TYPE} ({error})"
     if problem:
@@ -187,6 +191,19 @@ def _malformed_image(image: ImageRecord) -> str:
         return f"{image.file}: {image.arch} is no architecture of a {image.kind} image"
     if not all(isinstance(number, int) and number >= 0 for number in numbers):
         return f"{image.file}: a number is none"
+    return _malformed_place(image)
+
+
+def _malformed_place(image: ImageRecord) -> str:
+    stored = image.stored
+    if stored is None:
+        return ""
+    numbers = (stored.at, stored.size, stored.skip)
+    if not isinstance(stored.file, str) or not all(isinstance(number, int) and number >= 0 for number in numbers):
+        return _WRONG_TYPE
+    parts = stored.file.split("/")
+    if len(parts) != len(("module", "file")) or not all(map(_FILE.fullmatch, parts)):
+        return f"{image.file}: {stored.file!r} is no file of the store"
     return ""
 
 
@@ -203,4 +220,4 @@ def _image(files: StoreFiles, index: ModuleIndex, record: ImageRecord) -> Stored
         return StoredImage(index, record, files.read_image(index.module, record))
     except StoreError as error:
         missing = isinstance(error.__cause__, FileNotFoundError)
-        return StoredImage(index, record, None, "missing" if missing else error.message)
+        return StoredImage(index, record, None, MISSING if missing else error.message)
