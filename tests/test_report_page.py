@@ -285,6 +285,16 @@ def test_a_regression_is_flagged_everywhere(visit, pages):
     assert "sum<64>" in {row["kernel"] for row in page.evaluate(READ_TABLE)} <= {"sum<64>", "sum<4>"}
 
 
+def test_two_equal_wheels(wheels, visit, tmp_path):
+    """Where nothing changed, one sentence says so, and values are shown."""
+    main(["report", str(wheels[0]), "--against", str(wheels[0]), "-o", str(tmp_path / "same.html")])
+    page = visit(tmp_path / "same.html")
+    assert page.inner_text("#verdict") == "✓ Nothing changed."
+    assert page.inner_text("#total").endswith("bytes, as before")
+    assert page.locator("#changes").count() == 0
+    assert page.is_checked("#v-value")
+
+
 def test_without_a_script_everything_is_there(browser, pages):
     """A mail program or a build service that runs no script still shows the charts and the table."""
     context = browser.new_context(java_script_enabled=False)

@@ -222,7 +222,7 @@ def _risen(measure: Measure, cells: Sequence[Cell], comparison: Comparison) -> t
     """Return the five largest steps up, an image's once, each with what it is of."""
     changes = {_what(measure, cell): change for cell in cells if (change := comparison.of(cell, measure))}
     steps = {what: (change.old or 0, change.new or 0) for what, change in changes.items()}
-    risen = [(what, old, new) for what, (old, new) in steps.items() if new > old]
+    risen = [(what, old, new) for what, (old, new) in steps.items() if new > old and change_shade(old, new) != "same"]
     risen.sort(key=lambda step: step[1] - step[2])
     return tuple((what, f"{short(measure, old)} → {short(measure, new)}") for what, old, new in risen[:_LISTED])
 
