@@ -77,7 +77,7 @@ def next_release(folder: Path) -> Path:
 
 
 def take(browser: Browser, page_file: Path, picture: Picture) -> None:
-    """Write one picture. Phones have two pixels a point; 64 colours are enough for flat areas and text."""
+    """Write one picture, in few colours: flat areas and text. Phones have two pixels a point."""
     scale = 2 if picture.width == PHONE else 1
     page = browser.new_page(
         viewport={"width": picture.width, "height": picture.height},
@@ -90,7 +90,7 @@ def take(browser: Browser, page_file: Path, picture: Picture) -> None:
     top = page.evaluate("s => document.querySelector(s).getBoundingClientRect().top + scrollY", picture.start)
     clip = {"x": 0, "y": max(0, top - 16), "width": picture.width, "height": picture.height}
     taken = Image.open(BytesIO(page.screenshot(full_page=True, clip=clip)))
-    colours = taken.convert("RGB").quantize(64, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    colours = taken.convert("RGB").quantize(128, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     colours.save(IMAGES / f"{picture.name}.png", optimize=True)
     page.close()
 
