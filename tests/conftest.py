@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import textwrap
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from front_ends import EXAMPLE, REPOSITORY, build_wheel
 
 from hatch_cuda_kernels.compiler.cuda_wheels import bindings_major
 from hatch_cuda_kernels.driver import no_device_reason
 
-EXAMPLE = Path(__file__).parent.parent / "example_project"
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SAXPY = """
 extern "C" __global__ void saxpy(float* y, const float* x, unsigned int n, float a) {
@@ -81,6 +83,14 @@ def example_store(tmp_path_factory, isolation):
     if bindings_major() == 12:
         text = text.replace('cuda: "13.0"', 'cuda: "12.9"')
     build_store(parse_manifest(text, root=EXAMPLE), out)
+    return out
+
+
+@pytest.fixture(scope="session")
+def plugin_wheel(tmp_path_factory):
+    """Return the folder with this package's own wheel, as an index of packages offers it."""
+    out = tmp_path_factory.mktemp("plugin")
+    build_wheel(REPOSITORY, out)
     return out
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from front_ends import REPOSITORY, run
 
 from hatch_cuda_kernels.cli import main
 
-REPOSITORY = Path(__file__).parent.parent
 FIRST_KERNEL = ["kernels.yaml", "kernels/saxpy.cu", "tests/test_saxpy.py"]
 
 EXISTING = """\
@@ -249,34 +247,18 @@ def test_what_cannot_be_set_up_is_left_alone(files, argv, message, root, init):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["new", "existing"])
-def test_the_result_builds_and_passes_its_tests(kind, root, init, tmp_path):
+def test_the_result_builds_and_passes_its_tests(kind, root, init, plugin_wheel, tmp_path):
     """The wheel of an isolated build passes the tests that came with it; what needs a device may be skipped."""
     files = {"pyproject.toml": HATCH, "p/__init__.py": ""} if kind == "existing" else {}
     assert init(**files)[0] == 0
-    environment = os.environ | {"HATCH_CUDA_KERNELS_CACHE_DIR": str(tmp_path / "cache")}
-    wheels = tmp_path / "wheels"
-    run(REPOSITORY, "-m", "build", "--wheel", "--no-isolation", "--outdir", wheels, env=environment)
+    python, cache = (sys.executable, "-m"), {"HATCH_CUDA_KERNELS_CACHE_DIR": str(tmp_path / "cache")}
     isolated = [] if kind == "new" else ["--no-isolation"]
-    run(root, "-m", "build", "--wheel", *isolated, env=environment | {"PIP_FIND_LINKS": str(wheels)})
+    run(*python, "build", "--wheel", *isolated, cwd=root, PIP_FIND_LINKS=str(plugin_wheel), **cache)
     (wheel,) = (root / "dist").iterdir()
     site = tmp_path / "site"
-    run(root, "-m", "pip", "install", "--no-deps", "--no-index", "--target", site, wheel, env=environment)
-    environment["PYTHONPATH"] = os.pathsep.join([str(site), str(REPOSITORY)])
+    run(*python, "pip", "install", "--no-deps", "--no-index", "--target", site, wheel)
+    cache["PYTHONPATH"] = os.pathsep.join([str(site), str(REPOSITORY)])
     (tmp_path / "tests").mkdir()
     (root / "tests/test_saxpy.py").rename(tmp_path / "tests/test_saxpy.py")
-    out = run(tmp_path / "tests", "-m", "pytest", "-q", "-p", "no:cacheprovider", env=environment)
+    out = run(*python, "pytest", "-q", "-p", "no:cacheprovider", cwd=tmp_path / "tests", **cache)
     assert "4 passed" in out or "5 passed" in out
-
-
-def run(folder, *command, env):
-    """Run Python in a folder and return its output, which is in the failure."""
-    done = subprocess.run(
-        [sys.executable, *map(str, command)],
-        cwd=folder,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout
-    return done.stdout

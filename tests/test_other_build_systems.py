@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
+from front_ends import REPOSITORY, copy_project, run
 
 from hatch_cuda_kernels import InputError, ManifestError, build_kernels, open_store
 
-ROOT = Path(__file__).parent.parent
-EXAMPLE = ROOT / "examples" / "setuptools_project"
+EXAMPLE = REPOSITORY / "examples" / "setuptools_project"
 HATCH = """
 [build-system]
 requires = ["hatchling", "hatch-cuda-kernels[build]"]
@@ -27,28 +23,10 @@ version = "0.1.0"
 """
 
 
-def run(*command, cwd=None, **environment):
-    """Run a command and return its standard output; its output is in the failure."""
-    done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, env=os.environ | environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-@pytest.fixture(scope="module")
-def plugin_wheel(tmp_path_factory):
-    """Return the folder with this package's own wheel."""
-    out = tmp_path_factory.mktemp("plugin")
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT)
-    return out
-
-
 @pytest.fixture
 def example(tmp_path):
     """Return a copy of the example without what builds left in it."""
-    junk = shutil.ignore_patterns("_kernels", "dist", "build", "*.egg-info", "__pycache__")
-    return shutil.copytree(EXAMPLE, tmp_path / "project", ignore=junk)
+    return copy_project(tmp_path / "project", EXAMPLE)
 
 
 def store_of(wheel):
@@ -97,7 +75,7 @@ def test_an_editable_install_by_setuptools_sees_edits(example, plugin_wheel, tmp
     assert open_store(package).find_image("scale<float>", arch="sm_90").origin == "jitted"
 
 
-PAGE = ROOT / "docs" / "howto" / "other-build-systems.md"
+PAGE = REPOSITORY / "docs" / "howto" / "other-build-systems.md"
 
 
 def shown_files(heading):

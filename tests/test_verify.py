@@ -8,16 +8,15 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from front_ends import REPOSITORY, build_wheel, copy_project
 from test_docs import assert_printed, blocks_of, masked
 from wheel_damages import DAMAGES, SM_90, claim, edit_the_source, outgrow_the_promise, promise, remove_an_image
 from wheels import Wheel
 
 from hatch_cuda_kernels.cli import main
 
-EXAMPLE = Path(__file__).parent.parent / "example_project"
 CHECKS = [
     "index", "files", "digests", "record", "sources", "architectures", "kernels", "supports", "spills", "size",
     "assembly", "rebuild",
@@ -28,11 +27,7 @@ CHECKS = [
 def wheel(tmp_path_factory, isolation):
     """Return the example's wheel."""
     folder = tmp_path_factory.mktemp("wheel")
-    ignored = shutil.ignore_patterns("_kernels", "dist", "__pycache__", ".*_cache")
-    root = shutil.copytree(EXAMPLE, folder / "example_project", ignore=ignored)
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, root]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    build_wheel(copy_project(folder / "example_project"), folder)
     return folder / "example_project-0.1.0-py3-none-any.whl"
 
 
@@ -177,7 +172,7 @@ def test_the_how_to_shows_what_is_printed(wheel, capsys, tmp_path):
     """The output in the how-to is that of the example's wheel with a spill limit, numbers aside."""
     parts = Wheel(wheel)
     promise(parts, max_spill_bytes=dict.fromkeys(("filter", "radix_sort", "reduce", "saxpy", "softmax"), 0))
-    page = EXAMPLE.parent / "docs" / "howto" / "verify-before-release.md"
+    page = REPOSITORY / "docs" / "howto" / "verify-before-release.md"
     shown, gaps = (block.text for block in blocks_of(page) if block.language == "text")
     assert main(["verify", str(parts.write(tmp_path)), "--max-size", "100000000"]) == 0
     assert masked(capsys.readouterr().out)[:-1] == masked(shown)[:-1]

@@ -3,52 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 import sys
 import textwrap
 import venv
 import zipfile
-from pathlib import Path
 
 import pytest
+from front_ends import copy_project, run
 
 from hatch_cuda_kernels.compiler.cubin import read_cubin
 
-REPOSITORY = Path(__file__).parent.parent
-EXAMPLE = REPOSITORY / "example_project"
-
 pytestmark = pytest.mark.slow
-
-
-def run(*command, cwd=None, **environment):
-    """Run a command and return its standard output; its output is in the failure."""
-    done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, env=os.environ | environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-@pytest.fixture(scope="module")
-def plugin_wheel(tmp_path_factory):
-    """Return the folder with this package's own wheel."""
-    out = tmp_path_factory.mktemp("plugin")
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, REPOSITORY)
-    return out
-
-
-def copy_example(folder):
-    """Return a copy of the example project without what builds left in it."""
-    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("_kernels", "dist", "__pycache__", ".*_cache"))
-    return folder
 
 
 @pytest.fixture(scope="module")
 def isolated(plugin_wheel, tmp_path_factory):
     """Return the folder with the sdist and wheel that an isolated ``python -m build`` made."""
-    root = copy_example(tmp_path_factory.mktemp("one") / "example_project")
+    root = copy_project(tmp_path_factory.mktemp("one") / "example_project")
     out = tmp_path_factory.mktemp("isolated")
     run(sys.executable, "-m", "build", "--outdir", out, root, PIP_FIND_LINKS=str(plugin_wheel))
     return out
@@ -91,7 +62,7 @@ def test_wheel_packs_what_pays(wheel):
 
 def test_wheel_from_the_tree_elsewhere_is_byte_identical(wheel, tmp_path):
     """Another checkout, another cache, no sdist between: the same bytes, CUB module included."""
-    root = copy_example(tmp_path / "quite" / "elsewhere")
+    root = copy_project(tmp_path / "quite" / "elsewhere")
     cache = {"HATCH_CUDA_KERNELS_CACHE_DIR": str(tmp_path / "cache")}
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / "dist", root]
     assert "20 compiled, 0 from the cache" in run(*command, **cache)
@@ -100,7 +71,7 @@ def test_wheel_from_the_tree_elsewhere_is_byte_identical(wheel, tmp_path):
 
 def test_a_second_isolated_build_compiles_nothing(isolated, plugin_wheel, wheel, tmp_path):
     """Builds in fresh environments share the disk cache."""
-    root = copy_example(tmp_path / "again" / "example_project")
+    root = copy_project(tmp_path / "again" / "example_project")
     command = [sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path / "dist", root]
     assert "0 compiled, 20 from the cache" in run(*command, PIP_FIND_LINKS=str(plugin_wheel))
     assert (tmp_path / "dist" / wheel.name).read_bytes() == wheel.read_bytes()
@@ -110,7 +81,7 @@ def test_a_second_isolated_build_compiles_nothing(isolated, plugin_wheel, wheel,
 def editable(plugin_wheel, tmp_path_factory):
     """Return an editable install's project and the Python it was installed into, as a user would."""
     folder = tmp_path_factory.mktemp("editable")
-    root = copy_example(folder / "example_project")
+    root = copy_project(folder / "example_project")
     venv.create(folder / "venv", with_pip=True)
     python = folder / "venv" / "bin" / "python"
     run(python, "-m", "pip", "install", "--editable", f"{root}[jit]", PIP_FIND_LINKS=str(plugin_wheel))

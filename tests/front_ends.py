@@ -1,0 +1,34 @@
+"""What the tests of real front ends (``python -m build``, pip) share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+__all__ = ["EXAMPLE", "REPOSITORY", "build_wheel", "copy_project", "run"]
+
+REPOSITORY = Path(__file__).parent.parent
+EXAMPLE = REPOSITORY / "example_project"
+
+
+def run(*command, cwd=None, **environment):
+    """Run a command and return its standard output; its output is in the failure."""
+    done = subprocess.run(
+        [str(part) for part in command], cwd=cwd, env=os.environ | environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def build_wheel(project, out):
+    """Build a project's wheel with what is installed here, and return what was printed."""
+    return run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, project)
+
+
+def copy_project(folder, project=EXAMPLE):
+    """Return a copy of a project without what builds and tests left in it."""
+    junk = shutil.ignore_patterns("_kernels", "dist", "build", "*.egg-info", "__pycache__", ".*_cache")
+    return shutil.copytree(project, folder, ignore=junk)
