@@ -1,4 +1,4 @@
-"""Plain text tables for terminals and logs."""
+"""Plain text for terminals and logs: tables and counts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["text_table"]
+__all__ = ["counted", "text_table"]
+
+
+def counted(number: int, noun: str) -> str:
+    """Return ``1 image`` or ``2 images``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def text_table(headings: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = ()) -> str:

@@ -201,7 +201,7 @@ def test_cache_info_and_clear(capsys, fresh_cache, example_store):
     from hatch_cuda_kernels import open_store
 
     open_store(example_store).find_image("saxpy", arch="sm_75")
-    assert run(capsys, "cache", "clear")[1] == f"removed 1 images from {fresh_cache}\n"
+    assert run(capsys, "cache", "clear")[1] == f"removed 1 image from {fresh_cache}\n"
     assert f"{fresh_cache}: 0 images, 0 of 1,073,741,824 bytes" in run(capsys, "cache", "info")[1]
 
 

@@ -68,7 +68,7 @@ def test_wheel_is_pure_and_carries_the_store(project, capsys):
     assert wheel.name == "my_project-1.0-py3-none-any.whl"
     assert names(wheel) == {"my_project/__init__.py", *STORE}
     assert not (root / "my_project" / "_kernels").exists()
-    assert "2 images of 1 modules" in capsys.readouterr().out
+    assert "2 images of 1 module," in capsys.readouterr().out
 
 
 def test_dependencies_pin_the_toolkit_release(project):

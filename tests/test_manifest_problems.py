@@ -120,8 +120,8 @@ TOP_LEVEL = {
 IN_MODULE = {
     "lineinfo: true": [
         (
-            "2:41: modules.a.lineinfo: unknown key; known here: source, kernels, instances, matrix, globals, headers,"
-            " arches, options, front_end, max_spill_bytes, packing"
+            "2:41: modules.a.lineinfo: unknown key; known here: source, kernels, instances, matrix, chunk, globals,"
+            " headers, arches, options, front_end, max_spill_bytes, packing"
         )
     ],
     "kernels: no": ["2:50: modules.a.kernels: expected a list, found the boolean no"],

@@ -99,7 +99,7 @@ def test_json_and_the_bundle(example, capsys, monkeypatch, tmp_path):
     assert (data["diff"], data["applied"], data["bundle"]) == ("", False, str(bundle))
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / "elsewhere"))
     assert main(["cache", "import", str(bundle)]) == 0
-    assert "took 1 images" in capsys.readouterr().out
+    assert "took 1 image" in capsys.readouterr().out
     again = store.find_image("saxpy", arch="sm_75")
     assert (again.origin, again.data) == ("cached", image.data)
     # The bundle says whose it is: the author's machine promotes what another one compiled.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hatch_cuda_kernels.cli.output import add_json, print_json
-from hatch_cuda_kernels.table import text_table
+from hatch_cuda_kernels.table import counted, text_table
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
@@ -36,7 +36,7 @@ def run_info(args: argparse.Namespace) -> int:
     """Print where the cache is and what it holds."""
     info = _cache().info()
     state = "" if info.writable else ", not writable"
-    text = f"{info.path}: {info.entries} images, {info.bytes:,} of {info.max_bytes:,} bytes{state}"
+    text = f"{info.path}: {counted(info.entries, 'image')}, {info.bytes:,} of {info.max_bytes:,} bytes{state}"
     return _show(args, info._asdict(), text)
 
 
@@ -71,7 +71,9 @@ def run_clear(args: argparse.Namespace) -> int:
     """Remove every entry, and what is remembered besides."""
     cache = _cache()
     removed = cache.clear()
-    return _show(args, {"path": str(cache.path), "removed": removed}, f"removed {removed} images from {cache.path}")
+    return _show(
+        args, {"path": str(cache.path), "removed": removed}, f"removed {counted(removed, 'image')} from {cache.path}"
+    )
 
 
 def run_export(args: argparse.Namespace) -> int:
@@ -79,7 +81,9 @@ def run_export(args: argparse.Namespace) -> int:
     from hatch_cuda_kernels.cache.bundle import export_bundle  # zipfile takes a while
 
     count = export_bundle(_cache(), args.bundle)
-    return _show(args, {"bundle": str(args.bundle), "entries": count}, f"wrote {count} images to {args.bundle}")
+    return _show(
+        args, {"bundle": str(args.bundle), "entries": count}, f"wrote {counted(count, 'image')} to {args.bundle}"
+    )
 
 
 def run_import(args: argparse.Namespace) -> int:
@@ -87,7 +91,9 @@ def run_import(args: argparse.Namespace) -> int:
     from hatch_cuda_kernels.cache.bundle import import_bundle  # zipfile takes a while
 
     count = import_bundle(_cache(), args.bundle)
-    return _show(args, {"bundle": str(args.bundle), "entries": count}, f"took {count} images from {args.bundle}")
+    return _show(
+        args, {"bundle": str(args.bundle), "entries": count}, f"took {counted(count, 'image')} from {args.bundle}"
+    )
 
 
 def _bytes(text: str) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, ManifestError, ToolchainError
-from hatch_cuda_kernels.table import text_table
+from hatch_cuda_kernels.table import counted, text_table
 
 if TYPE_CHECKING:
     import argparse
@@ -66,7 +66,8 @@ def run(args: argparse.Namespace) -> int:
         table = [(row["module"], row["arch"], row["kind"], "fresh" if row["fresh"] else "compile") for row in rows]
         print(text_table(("module", "arch", "kind", "state"), table))
         stale = sum(not row["fresh"] for row in rows)
-        print(f"{len(plan)} modules, {len(rows)} images: {len(rows) - stale} fresh, {stale} to compile")
+        counts = f"{counted(len(plan), 'module')}, {counted(len(rows), 'image')}"
+        print(f"{counts}: {len(rows) - stale} fresh, {stale} to compile")
         print(*notes, sep="\n", end="\n" if notes else "")
         if stubs is not None:
             print(f"{stubs['path']} is {_STUBS[stubs['state']]}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
-from hatch_cuda_kernels.table import text_table
+from hatch_cuda_kernels.table import counted, text_table
 
 if TYPE_CHECKING:
     import argparse
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         for kernel, symbol in module["kernels"].items():
             print(f"  {kernel}({', '.join(symbol['params'])})  {symbol['lowered']}")
     if args.extract is not None:
-        print(f"\n{len(written)} images written to {args.extract}")
+        print(f"\n{counted(len(written), 'image')} written to {args.extract}")
     return 0
 
 
@@ -66,7 +66,8 @@ def _totals(contents: dict[str, Any], package: str, size: int) -> str:
     raw, packed = (sum(image[name] for image in images) for name in ("bytes", "packed"))
     whole = "the wheel's" if package.endswith(".whl") else "all files'"
     share = f", {packed / size * 100:.0f} % of {whole} {size:,}" if size else ""
-    return f"{len(images)} images of {len(contents['modules'])} modules: {raw:,} bytes, packed {packed:,}{share}"
+    counts = f"{counted(len(images), 'image')} of {counted(len(contents['modules']), 'module')}"
+    return f"{counts}: {raw:,} bytes, packed {packed:,}{share}"
 
 
 def _resources(image: dict[str, Any]) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
 from hatch_cuda_kernels.image import listed_module
+from hatch_cuda_kernels.table import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -100,7 +101,7 @@ def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion
         if args.apply and promotion.changes:
             print(f"written to {_manifest(args)}", file=sys.stderr)
     if args.bundle is not None:
-        print(f"wrote {len(misses)} images to {args.bundle}", file=sys.stderr)
+        print(f"wrote {counted(len(misses), 'image')} to {args.bundle}", file=sys.stderr)
 
 
 def _data(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from hatch_cuda_kernels.table import text_table
+from hatch_cuda_kernels.table import counted, text_table
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -96,7 +96,7 @@ def render_report(report: BuildReport) -> str:
     cached = sum(entry.key not in report.compiled for entry in entries)
     total = sum(len(entry.image) for entry in entries)
     summary = (
-        f"{len(entries)} images of {len(report.modules)} modules, {total:,} bytes: "
+        f"{counted(len(entries), 'image')} of {counted(len(report.modules), 'module')}, {total:,} bytes: "
         f"{len(entries) - cached} compiled, {cached} from the cache, in {report.seconds:.2f} s"
     )
     return f"{text_table(headings, rows, right=headings[3:])}\n{summary}"

@@ -60,7 +60,7 @@ def check_size(subject: Subject) -> Outcome:
     asked, promised = subject.demands.max_size, subject.promises.max_wheel_size
     limit = promised if asked is None else asked
     if limit is None:
-        return Outcome.skip("no budget: give --max-size")
+        return Outcome.skip("no budget: write 'max_wheel_size:' in the manifest, or give --max-size")
     if subject.wheel is None and asked is None:
         return Outcome.skip(f"the budget of {limit:,} bytes is for the wheel file, and this is none")
     files = [path for path in subject.files.folder.rglob("*") if path.is_file()] if not subject.wheel else []
