@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from build_contenders import CORES, NVCC, Place, contenders, start_up
-from build_record import record
 from build_report import render
 from build_scaling import measure_scaling
 from build_sources import MATRICES, write_project
@@ -44,6 +43,8 @@ def main() -> None:
         parser.error("--out or --render is needed")
     print(render(results, results["machine"]["date"]))
     if args.record is not None:
+        from build_record import record  # needs matplotlib
+
         record(results, args.record)
 
 
