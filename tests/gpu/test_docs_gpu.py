@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from doc_blocks import DOCS, README, ROOT, blocks_of, files_of, run_page, runs, write
+from doc_blocks import DOCS, README, blocks_of, files_of, run_page, runs, write
 
 from hatch_cuda_kernels.plugin.build import build_store
 from hatch_cuda_kernels.plugin.manifest import load_manifest
@@ -38,7 +38,7 @@ def test_the_tutorial_launches_its_kernel(device, tmp_path):
     (program,) = (block.text for block in found if block.mark == "gpu")
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path / "src"), str(ROOT)])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path / "src"), *sys.path])},
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.stdout.split() == program.rpartition("#")[2].split(), done.stderr
