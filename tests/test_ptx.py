@@ -150,11 +150,11 @@ UNUSED = """//
 
 def test_what_is_declared_for_nothing_is_dropped():
     """A variable that nothing refers to goes, then what only that one referred to; the rest of the text stays."""
-    text = drop_unused(UNUSED, {"kept"})
+    text = drop_unused(UNUSED, frozenset({"kept"}))
     assert list(read_ptx(text).variables) == ["used", "kept", "others_may_use", "used_too"]
     assert [line for line in UNUSED.splitlines() if line not in text.splitlines()] == [
         ".global .align 1 .b8 for_nothing[3] = {1, 2, 3};",
         ".const .align 8 .u64 only_for_it = generic(chain);",
         ".global .align 4 .u32 chain;",
     ]
-    assert "for_nothing" in drop_unused(UNUSED, {"kept", "for_nothing"})
+    assert "for_nothing" in drop_unused(UNUSED, frozenset({"kept", "for_nothing"}))

@@ -56,7 +56,7 @@ def link(
     if keep is not None and kind == "ltoir":
         flags += ["-optimize-unused-variables", *(f"-variables-used={variable}" for variable in keep)]
     elif keep is not None and kind == "ptx":
-        data = drop_unused(data.decode(), keep).encode()
+        data = drop_unused(data.decode(), frozenset(keep)).encode()
     handle = None
     try:
         handle = nvjitlink.create(len(flags), flags)
