@@ -143,6 +143,20 @@ def test_chunks_and_variables_contradict_each_other(project):
         make_plan(load_manifest(root / "kernels.yaml"))
 
 
+def test_what_a_chunk_lacked_is_promoted_to_its_module(project, tmp_path, fresh_cache, monkeypatch):
+    """The patch is for the manifest's module, whichever chunk's kernel was compiled."""
+    root = project(5)
+    monkeypatch.chdir(root)
+    build(root, tmp_path / "out")
+    store = open_store(tmp_path / "out")
+    for name, arch in (("fill<3>", "sm_120"), ("fill<9>", "sm_80")):
+        assert store.find_image(name, arch=arch).origin == "jitted"
+    assert main(["promote", "--package", str(tmp_path / "out"), "--apply"]) == 0
+    text = (root / "kernels.yaml").read_text()
+    assert "arches: [sm_80, sm_90, sm_120]" in text
+    assert "matrix: {N: [1, 2, 3, 4, 5, 9]}" in text
+
+
 @pytest.mark.parametrize(("count", "chunk", "sizes"), [(5, 2, [2, 2, 1]), (4, 2, [2, 2]), (1, 9, [1]), (3, 1, [1] * 3)])
 def test_chunks_hold_no_more_than_was_said(project, count, chunk, sizes):
     """The instances, in their order, cut where a program is full."""
