@@ -8,7 +8,7 @@ import tempfile
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.plugin.manifest import Manifest
 
 __all__ = ["CudaKernelsBuildHook", "find_package"]
-
-#: Keys hatchling puts into every hook's table.
-_RESERVED: Final = {"dependencies", "enable-by-default", "require-runtime-dependencies", "require-runtime-features"}
-_OPTIONS: Final = {"manifest": str, "package": str, "jobs": int, "executor": str}
 
 
 class CudaKernelsBuildHook(BuildHookInterface[Any]):
@@ -104,7 +100,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         return self._scratch_folders.enter_context(folder)
 
     def _build(self, version: str, build_data: dict[str, Any]) -> None:
-        from hatch_cuda_kernels.plugin.build import build_store  # loads NVRTC's bindings
+        from hatch_cuda_kernels.plugin.build import build_store
         from hatch_cuda_kernels.plugin.progress import open_progress
 
         manifest = self._manifest()
@@ -161,11 +157,12 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         self.app.display(render_report(report))
 
     def _manifest(self) -> Manifest:
+        from hatch_cuda_kernels.plugin.hook_options import check_options
         from hatch_cuda_kernels.plugin.manifest import load_manifest
         from hatch_cuda_kernels.plugin.native import native_archs
 
         try:
-            self._check_options()
+            check_options(self.config, self.PLUGIN_NAME)
             return load_manifest(self._manifest_path(), native=native_archs)
         except InputError as error:
             self._abort(error)
@@ -179,25 +176,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
             )
         return path
 
-    def _check_options(self) -> None:
-        from hatch_cuda_kernels.plugin.pool.executors import is_executor
-
-        for name, value in self.config.items():
-            if name in _RESERVED:
-                continue
-            if name not in _OPTIONS:
-                raise InputError(f"Unknown option `{name}` for build hook `{self.PLUGIN_NAME}`")
-            if not isinstance(value, _OPTIONS[name]) or isinstance(value, bool):
-                kind = "an integer" if _OPTIONS[name] is int else "a string"
-                raise InputError(f"Option `{name}` for build hook `{self.PLUGIN_NAME}` must be {kind}")
-        if self._option("jobs") is not None and self._option("jobs") < 1:
-            raise InputError(f"Option `jobs` for build hook `{self.PLUGIN_NAME}` must be 1 or more")
-        if not is_executor(self.config.get("executor", "process")):
-            raise InputError(
-                f"Option `executor` for build hook `{self.PLUGIN_NAME}` must be `process` or `dask:ADDRESS`"
-            )
-
-    def _option(self, name: str) -> Any:  # checked by _check_options
+    def _option(self, name: str) -> Any:  # checked when the manifest is read
         return self.config.get(name)
 
     def _executor(self) -> str:
