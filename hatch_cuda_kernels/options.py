@@ -117,6 +117,8 @@ def _plain(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
+#: Measured: NVRTC used a precompiled header whose project header had changed since, without a word.
+_STALE_PCH: Final = "a precompiled header may be of headers that have changed since; share the front end instead"
 #: Flags the build sets itself, or that would let something into a compile that the key does not cover.
 _REFUSED_EXTRA: Final = (
     (("-arch", "--gpu-architecture"), "list architectures under 'arches'"),
@@ -127,7 +129,7 @@ _REFUSED_EXTRA: Final = (
     (("-std", "--std"), "write 'std: c++17'"),
     (("-use_fast_math", "--use_fast_math"), "write 'use_fast_math: true'"),
     (("-maxrregcount", "--maxrregcount"), "write 'maxrregcount: N'"),
-    (("--pch", "-pch", "--create-pch", "-create-pch", "--use-pch", "-use-pch"), "the build decides about them"),
+    (("--pch", "-pch", "--create-pch", "-create-pch", "--use-pch", "-use-pch"), _STALE_PCH),
     (("--frandom-seed", "-frandom-seed", "-no-cache", "--no-cache"), "the build sets it, for reproducible images"),
     (("-time", "--time", "--fdevice-time-trace", "-fdevice-time-trace"), "it writes files or varying output"),
 )
