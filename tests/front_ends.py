@@ -8,10 +8,22 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["EXAMPLE", "REPOSITORY", "build_wheel", "copy_project", "run"]
+__all__ = ["EXAMPLE", "PYPROJECT", "REPOSITORY", "build_wheel", "copy_project", "run"]
 
 REPOSITORY = Path(__file__).parent.parent
 EXAMPLE = REPOSITORY / "example_project"
+#: A project with the hook and the package ``p``, which may lie in the root beside others.
+PYPROJECT = """
+[build-system]
+requires = ["hatchling", "hatch-cuda-kernels[build]"]
+build-backend = "hatchling.build"
+[project]
+name = "p"
+version = "1.0"
+[tool.hatch.build.targets.wheel]
+packages = ["p"]
+[tool.hatch.build.targets.wheel.hooks.cuda-kernels]
+"""
 
 
 def run(*command, cwd=None, **environment):

@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from front_ends import PYPROJECT
 
 from hatch_cuda_kernels.plugin.build import build_store
 from hatch_cuda_kernels.plugin.manifest import load_manifest
@@ -20,17 +21,6 @@ from hatch_cuda_kernels.plugin.store.staging import workspace
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for processes in /proc")
 
-PYPROJECT = """
-[build-system]
-requires = ["hatchling", "hatch-cuda-kernels[build]"]
-build-backend = "hatchling.build"
-[project]
-name = "p"
-version = "1.0"
-[tool.hatch.build.targets.wheel]
-packages = ["p"]
-[tool.hatch.build.targets.wheel.hooks.cuda-kernels]
-"""
 #: Enough work for worker processes.
 MODULES = 6
 MANIFEST = f"""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
 
 import pytest
+from jobs import watch_jobs
 
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cli import main
@@ -13,7 +13,6 @@ from hatch_cuda_kernels.errors import KernelNotFoundError, ManifestError
 from hatch_cuda_kernels.plugin.build import build_store
 from hatch_cuda_kernels.plugin.manifest import load_manifest
 from hatch_cuda_kernels.plugin.plan import make_plan
-from hatch_cuda_kernels.plugin.pool import compilation
 
 SOURCE = """
 template <int N> __global__ void fill(int* y) { for (int i = 0; i < N; ++i) y[i] = i; }
@@ -49,16 +48,7 @@ def build(root, out):
 @pytest.fixture
 def ran(monkeypatch):
     """Return the list of what builds of this test compile, as ``module arch``."""
-    jobs, compile_on = [], compilation.compile_on
-
-    def record(*given, **more):
-        with closing(compile_on(*given, **more)) as outcomes:
-            for job, outcome in outcomes:
-                jobs.append(f"{job.module} {job.arch}")
-                yield job, outcome
-
-    monkeypatch.setattr(compilation, "compile_on", record)
-    return jobs
+    return watch_jobs(monkeypatch, lambda job: f"{job.module} {job.arch}")
 
 
 @pytest.mark.parametrize("front_end", ["per-arch", "lto", "ptx"])

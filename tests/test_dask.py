@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from front_ends import PYPROJECT
 
 pytest.importorskip("distributed")
 
@@ -20,17 +21,6 @@ from hatch_cuda_kernels.plugin.build import build_store
 from hatch_cuda_kernels.plugin.manifest import load_manifest
 from hatch_cuda_kernels.plugin.pool.task import WorkerMismatchError
 
-PYPROJECT = """
-[build-system]
-requires = ["hatchling", "hatch-cuda-kernels[build]"]
-build-backend = "hatchling.build"
-[project]
-name = "p"
-version = "1.0"
-[tool.hatch.build.targets.wheel]
-packages = ["p"]
-[tool.hatch.build.targets.wheel.hooks.cuda-kernels]
-"""
 #: The first module takes seconds for each architecture, and its images would hold the process id without a seed.
 MANIFEST = """
 schema: 1

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from contextlib import closing
 
 import pytest
+from jobs import watch_jobs
 
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.cubin import read_cubin
+from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.compiler.ptx import read_ptx
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.plugin.build import build_store
 from hatch_cuda_kernels.plugin.manifest import load_manifest
-from hatch_cuda_kernels.plugin.pool import compilation
 
 SORT = """
 #include <cub/block/block_radix_sort.cuh>
@@ -55,16 +55,8 @@ def read(folder):
 @pytest.fixture
 def ran(monkeypatch):
     """Return the list of what builds of this test compile: ``NVRTC sm_80`` or ``nvJitLink sm_90``."""
-    jobs, compile_on = [], compilation.compile_on
-
-    def record(*given, **more):
-        with closing(compile_on(*given, **more)) as outcomes:
-            for job, outcome in outcomes:
-                jobs.append(f"{'nvJitLink' if isinstance(job, LinkJob) else 'NVRTC'} {job.arch}")
-                yield job, outcome
-
-    monkeypatch.setattr(compilation, "compile_on", record)
-    return jobs
+    tools = {LinkJob: "nvJitLink", CompileJob: "NVRTC"}
+    return watch_jobs(monkeypatch, lambda job: f"{tools[type(job)]} {job.arch}")
 
 
 @pytest.mark.parametrize("how", HOWS)

@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from front_ends import PYPROJECT
 from hatchling.builders.wheel import WheelBuilder
 
 from hatch_cuda_kernels.cli import main
@@ -15,15 +16,6 @@ from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.plugin.build import build_store
 from hatch_cuda_kernels.plugin.manifest import load_manifest
 
-PYPROJECT = """
-[build-system]
-requires = ["hatchling", "hatch-cuda-kernels[build]"]
-build-backend = "hatchling.build"
-[project]
-name = "p"
-version = "1.0"
-[tool.hatch.build.targets.wheel.hooks.cuda-kernels]
-"""
 MODULES = "modules: {big: {source: big.cu}, small: {source: saxpy.cu, packing: none}}"
 #: Bytes that nothing packs: a table of digits from a linear congruential generator.
 NOISE = [x := 1] + [x := (1103515245 * x + 12345) % (1 << 31) for _ in range(12_000)]
