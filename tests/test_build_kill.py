@@ -121,6 +121,14 @@ def none_left(pids):
     return False
 
 
+@pytest.mark.parametrize("part", [0.2, 0.4, 0.6, 0.8])
+def test_ctrl_c_is_an_interrupt_while_nvrtc_compiles_in_the_build_itself(start, project, part):
+    """NVRTC's front end would end the process with a status of its own, and nothing said."""
+    process = start("hatch_cuda_kernels", "build", "--out", "out", "--jobs", "1")
+    end(process, "ctrl-c", SECONDS * random.uniform(part - 0.2, part + 0.2))
+    assert process.returncode in {0, -signal.SIGINT, 130}
+
+
 @pytest.mark.parametrize("how", ["killed", "ctrl-c", "a worker"])
 @pytest.mark.parametrize("part", [0.2, 0.6, 0.9])
 def test_a_store_is_whole_or_not_there(start, project, reference, how, part):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import cuda_release_for_arch
 from hatch_cuda_kernels.compiler.cuda_wheels import find_header_folders, library_version, listed_version, preload
+from hatch_cuda_kernels.compiler.interrupts import held_back
 from hatch_cuda_kernels.compiler.parts import PARTS, find_parts
 from hatch_cuda_kernels.compiler.toolkit_headers import HeaderMemo, other_headers
 from hatch_cuda_kernels.errors import ToolchainError
@@ -129,8 +130,9 @@ def _nvrtc_version() -> str:
     except Exception as error:  # pathfinder and the bindings raise several types for a missing library
         raise missing_nvrtc(type(error).__name__) from error
     # Without the option NVRTC looks for the driver, which may be broken; before 12.9 there is no such option.
-    if nvrtc.nvrtcCompileProgram(program, 1, [b"-no-cache"])[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        nvrtc.nvrtcCompileProgram(program, 0, [])
+    with held_back():
+        if nvrtc.nvrtcCompileProgram(program, 1, [b"-no-cache"])[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            nvrtc.nvrtcCompileProgram(program, 0, [])
     ptx = b"\0" * nvrtc.nvrtcGetPTXSize(program)[1]
     nvrtc.nvrtcGetPTX(program, ptx)
     nvrtc.nvrtcDestroyProgram(program)

@@ -8,6 +8,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.compiler.interrupts import raise_pending
 from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.plugin.pool.executors import local_executor, open_executor
@@ -156,7 +157,7 @@ def _next(done: SimpleQueue[Future[Compiled]]) -> Future[Compiled]:
         try:
             return done.get(timeout=_TICK_SECONDS)
         except Empty:
-            continue
+            raise_pending()
 
 
 def _outcome(future: Future[Compiled], job: Job) -> Compiled | Exception:

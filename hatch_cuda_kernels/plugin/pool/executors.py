@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.compiler.interrupts import held_back
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.plugin.pool.memory import free_bytes
 from hatch_cuda_kernels.plugin.pool.worker import WorkerExecutor
@@ -81,9 +82,11 @@ def open_executor(
             yield opened
     else:
         opened = local()
+        workers = isinstance(opened, WorkerExecutor)
         try:
-            yield opened
-        finally:
+            with nullcontext() if workers else held_back():
+                yield opened
+        finally:  # a compile in this process has to end first; a second Ctrl-C does not wait for it
             if isinstance(opened, WorkerExecutor):
                 opened.kill()
             opened.shutdown(cancel_futures=True)
