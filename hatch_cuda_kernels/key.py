@@ -31,16 +31,19 @@ def cache_key(
     nvrtc: str,
     toolkit_headers: str,
     nvjitlink: str = "",
+    assembled: bool = True,
 ) -> str:
     """Return the sha256, in hex, that names an image in the disk cache.
 
     ``options`` are ``NvrtcOptions.canonical()``. ``names`` are the name expressions (of kernels and, with a leading
     ``&``, of variables) in any order; ``nvrtc`` is major.minor.build; ``toolkit_headers`` is empty when the source
     includes none, ``nvjitlink`` when it has no part in
-    the image. No path, time, user or driver enters.
+    the image. PTX that nothing has assembled yet (``assembled``) never stands for one that is proven. No path, time,
+    user or driver enters.
     """
     return _digest(
-        {
+        ({} if assembled else {"assembled": False})
+        | {
             "schema": KEY_SCHEMA,
             "source": source_sha256,
             "options": {name: value for name, value in options.items() if name not in _IN_SOURCE},

@@ -155,6 +155,16 @@ def test_the_shared_ptx_is_the_one_of_a_whole_compile(make_project, tmp_path, mo
     assert shared["m/m.sm_90.cubin"] != own["m/m.sm_90.cubin"]
 
 
+def test_ptx_that_no_link_could_assemble_proves_nothing_later(make_project, tmp_path, fresh_cache):
+    """A failed build leaves its PTX in the cache; a wheel of that PTX alone has it assembled, and fails as well."""
+    source = 'extern "C" __global__ void k() { asm volatile("no.such.instruction;"); }'
+    manifest = "{schema: 1, modules: {m: {source: a.cu, arches: [%s], front_end: %s}}}"
+    for arches, how in (("compute_80, sm_90", "ptx"), ("compute_80", "ptx"), ("compute_80", "per-arch")):
+        root = make_project(manifest % (arches, how), **{"a.cu": source})
+        with pytest.raises(BuildError, match="modules.m: module 'm' for sm_"):
+            build(root, tmp_path / "out")
+
+
 VARIABLES = """
 inline constexpr int never_used = 3;
 __device__ int counted = 5;

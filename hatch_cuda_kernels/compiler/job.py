@@ -114,6 +114,7 @@ class CompileJob:
             arch=self.image_arch(kind),
             kind=kind,
             names=map(normalize_name, self.expressions),
+            assembled=self.assembled,
             **toolchain.key_part,
         )
 

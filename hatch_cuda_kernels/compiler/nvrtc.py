@@ -106,9 +106,9 @@ def _compile(job: CompileJob, program: Any, flags: tuple[str, ...]) -> str:  # a
 
 def _images(
     job: CompileJob,
-    program: Any,
+    program: Any,  # an opaque handle
     lowered: dict[str, str],
-    log: str,  # an opaque handle
+    log: str,
 ) -> tuple[dict[Kind, bytes], Ptx, str]:
     if job.options.lto:
         ltoir = _bytes(nvrtc.nvrtcGetLTOIRSize, nvrtc.nvrtcGetLTOIR, program)
