@@ -24,7 +24,7 @@ COLD = """
 import sys, time
 from pathlib import Path
 from hatch_cuda_kernels import open_store
-import hatch_cuda_kernels.runtime.lookup
+import hatch_cuda_kernels.runtime.ladder.request
 start = time.perf_counter()
 open_store(Path(sys.argv[1])).find_image(sys.argv[2], arch="sm_90", module=sys.argv[3], policy="prebuilt")
 print(time.perf_counter() - start)
@@ -67,8 +67,8 @@ def make_stores(folder: Path) -> dict[str, tuple[Path, list[tuple[str, str]]]]:
 
 
 def build(root: Path, packing: str) -> Path:
-    from hatch_cuda_kernels.plugin.build import build_store
-    from hatch_cuda_kernels.plugin.manifest import load_manifest
+    from hatch_cuda_kernels.build import build_store
+    from hatch_cuda_kernels.manifest import load_manifest
 
     root.mkdir()
     (root / "f.cu").write_text(SOURCE)
@@ -129,7 +129,7 @@ def cold_look_up(store: Path, kernel: tuple[str, str]) -> float:
 
 def hot_look_up(store: Path, kernels: list[tuple[str, str]]) -> float:
     """Return the seconds of a look-up, index and image included, of kernels not looked up before."""
-    from hatch_cuda_kernels.runtime.reader import StoreReader
+    from hatch_cuda_kernels.store.reader import StoreReader
 
     reader = StoreReader(store)
     reader.find("")

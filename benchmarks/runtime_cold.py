@@ -31,9 +31,9 @@ SIZE = 2048 * 4
 def prepare(work: Path) -> None:
     """Build the stores and files every variant starts from."""
     from hatch_cuda_kernels import open_store
+    from hatch_cuda_kernels.build import build_store
     from hatch_cuda_kernels.driver import compute_capability
-    from hatch_cuda_kernels.plugin.build import build_store
-    from hatch_cuda_kernels.plugin.manifest import load_manifest
+    from hatch_cuda_kernels.manifest import load_manifest
 
     major, minor = compute_capability(0)
     arch = f"sm_{major}{minor}"
@@ -168,7 +168,7 @@ def core_program(work: Path, kernel: str, device, *, cached: bool):
 
 
 def toolkit_include() -> list[str]:
-    from hatch_cuda_kernels.compiler.toolchain import load_toolchain
+    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 
     return list(load_toolchain().include_dirs)
 

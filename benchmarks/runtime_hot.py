@@ -72,8 +72,8 @@ def measure_hot(work: Path) -> dict[str, float]:
 
 
 def build(root: Path, arch: str) -> Path:
-    from hatch_cuda_kernels.plugin.build import build_store
-    from hatch_cuda_kernels.plugin.manifest import load_manifest
+    from hatch_cuda_kernels.build import build_store
+    from hatch_cuda_kernels.manifest import load_manifest
 
     root.mkdir(exist_ok=True)
     (root / "saxpy.cu").write_text(SOURCE)
@@ -90,7 +90,7 @@ def core_code(kernel):
 
 def bare_launch(driver, kernel, y, x, n) -> dict[str, object]:
     """The bindings' cuLaunchKernel with a parameter buffer packed before."""
-    from hatch_cuda_kernels.runtime.arguments import Signature, Slot
+    from hatch_cuda_kernels.runtime.launch.arguments import Signature, Slot
 
     signature = Signature("saxpy", kernel.params)
     slot = Slot(signature.layout.size)

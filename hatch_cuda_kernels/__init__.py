@@ -9,6 +9,8 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import ComputeCapability, SmArch
+    from hatch_cuda_kernels.build import build_kernels
+    from hatch_cuda_kernels.build_report import BuildReport
     from hatch_cuda_kernels.errors import (
         ArgumentError,
         BuildError,
@@ -25,14 +27,11 @@ if TYPE_CHECKING:
         StoreError,
         ToolchainError,
     )
-    from hatch_cuda_kernels.image import Image
+    from hatch_cuda_kernels.image import Candidate, Image
     from hatch_cuda_kernels.options import CppStd, NvrtcOptions
-    from hatch_cuda_kernels.plugin.build import BuildReport
-    from hatch_cuda_kernels.plugin.kernels import build_kernels
     from hatch_cuda_kernels.runtime.driver_cache import DriverCacheSettings, configure_driver_cache
-    from hatch_cuda_kernels.runtime.explain import Explanation
-    from hatch_cuda_kernels.runtime.kernel import GlobalVariable, Kernel
-    from hatch_cuda_kernels.runtime.resolve import Candidate
+    from hatch_cuda_kernels.runtime.ladder.explain import Explanation
+    from hatch_cuda_kernels.runtime.launch.kernel import GlobalVariable, Kernel
     from hatch_cuda_kernels.runtime.store import Store, open_store
     from hatch_cuda_kernels.standalone import CompiledSource, compile_async, compile_to_cubin, compile_to_ptx
 
@@ -56,14 +55,13 @@ _HOMES = {
         "StoreError",
         "ToolchainError",
     ),
-    "image": ("Image",),
+    "image": ("Candidate", "Image"),
     "options": ("CppStd", "NvrtcOptions"),
-    "plugin.build": ("BuildReport",),
-    "plugin.kernels": ("build_kernels",),
-    "runtime.kernel": ("GlobalVariable", "Kernel"),
+    "build": ("build_kernels",),
+    "build_report": ("BuildReport",),
+    "runtime.launch.kernel": ("GlobalVariable", "Kernel"),
     "runtime.driver_cache": ("DriverCacheSettings", "configure_driver_cache"),
-    "runtime.explain": ("Explanation",),
-    "runtime.resolve": ("Candidate",),
+    "runtime.ladder.explain": ("Explanation",),
     "runtime.store": ("Store", "open_store"),
     "standalone": ("CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"),
 }

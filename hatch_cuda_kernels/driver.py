@@ -5,11 +5,19 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from hatch_cuda_kernels.arch import ComputeCapability
+from hatch_cuda_kernels.arch import ComputeCapability, SmArch
 from hatch_cuda_kernels.early import join_driver
 from hatch_cuda_kernels.errors import DriverError
 
-__all__ = ["check", "compute_capability", "cuda", "device_count", "driver_version", "no_device_reason"]
+__all__ = [
+    "check",
+    "compute_capability",
+    "cuda",
+    "device_count",
+    "driver_version",
+    "native_archs",
+    "no_device_reason",
+]
 
 
 @cache
@@ -70,3 +78,12 @@ def compute_capability(ordinal: int) -> ComputeCapability:
             )
         )
     )
+
+
+def native_archs() -> tuple[SmArch, ...]:
+    """Return the real architectures of the devices here, ascending; empty without a driver or a device."""
+    try:
+        found = {SmArch.of_device(compute_capability(ordinal)) for ordinal in range(device_count())}
+    except DriverError:
+        return ()
+    return tuple(sorted(found))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.runtime.resolve import Candidate
+    from hatch_cuda_kernels.image import Candidate
 
 __all__ = [
     "ArgumentError",

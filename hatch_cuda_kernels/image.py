@@ -1,7 +1,4 @@
-"""What a store's index says: modules, kernels, images. Written by the build side, read by the run side.
-
-A store folder holds ``kernels.tsv`` (one sorted line a kernel, so that a look-up bisects it) and one folder a module
-with ``index.json``, ``details.json``, the images, and the source with its header closure under ``source/``.
+"""Images and what is said of them: one loadable blob, the kernels in it, and a candidate for a device.
 
 These are named tuples because a process that only loads a kernel pays for making the classes: a dataclass takes half a
 millisecond each.
@@ -9,50 +6,18 @@ millisecond each.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
-
-from hatch_cuda_kernels.arch import SmArch
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-__all__ = [
-    "DETAILS_FILE",
-    "INDEX_FILE",
-    "INDEX_SCHEMA",
-    "KERNELS_FILE",
-    "SOURCE_FOLDER",
-    "STORE_FOLDER",
-    "Image",
-    "ImageRecord",
-    "Kind",
-    "ModuleDetails",
-    "ModuleIndex",
-    "Origin",
-    "Stored",
-    "Symbol",
-]
+    from hatch_cuda_kernels.arch import SmArch
+
+__all__ = ["Candidate", "Image", "Kind", "Origin", "Symbol"]
 
 Kind = Literal["cubin", "ptx", "ltoir"]
 Origin = Literal["prebuilt", "cached", "jitted"]
-
-#: Raised when a change makes older readers misread an index; a reader refuses a schema it does not know.
-INDEX_SCHEMA: Final = 1
-STORE_FOLDER: Final = "_kernels"
-KERNELS_FILE: Final = "kernels.tsv"
-INDEX_FILE: Final = "index.json"
-DETAILS_FILE: Final = "details.json"
-SOURCE_FOLDER: Final = "source"
-
-
-def chunk_name(module: str, number: int) -> str:
-    """Return what the store calls a module's second or later chunk: no module of a manifest has a dot in its name."""
-    return f"{module}.{number}"
-
-
-def listed_module(name: str) -> str:
-    """Return the manifest's name of a module, for a chunk's too."""
-    return name.partition(".")[0]
 
 
 class Symbol(NamedTuple):
@@ -64,185 +29,6 @@ class Symbol(NamedTuple):
     name: str
     lowered: str
     params: tuple[str, ...] = ()
-
-
-class Stored(NamedTuple):
-    """Where the bytes of an image are that has no file of its own: in a pack, or in the file of an identical image."""
-
-    file: str
-    """Relative to the store's folder, posix."""
-    at: int = 0
-    """Offset of the pack's block that holds the image, in bytes."""
-    size: int = 0
-    """Bytes of that block as it is packed; 0 where ``file`` is the image as it is."""
-    skip: int = 0
-    """Offset of the image in the unpacked block, in bytes."""
-
-
-class ImageRecord(NamedTuple):
-    """One image of a module as the index lists it."""
-
-    file: str
-    """What the image is called: its file in the module's folder, unless ``stored`` names another place."""
-    kind: Kind
-    arch: SmArch
-    sha256: str
-    bytes: int
-    ptx_isa: tuple[int, int]
-    """ISA of the PTX this compile wrote; for a CUBIN, the toolkit's."""
-    registers: int | None = None
-    """Most registers a thread of any kernel needs; None for PTX."""
-    spills: int | None = None
-    """Most bytes of spill stores and loads of any kernel; None for PTX."""
-    lacks: tuple[str, ...] = ()
-    """Lowered names of kernels that other images of the module have and this one has not."""
-    stored: Stored | None = None
-    resources: dict[str, dict[str, int]] = {}  # noqa: RUF012 - never changed
-    """Of ModuleDetails, once they are read; see ModuleIndex.with_details."""
-
-    def most(self, *names: str) -> int | None:
-        """Return the largest sum of the named resources over the kernels, None when they are not recorded."""
-        sums = [sum(kernel[name] for name in names) for kernel in self.resources.values() if names[0] in kernel]
-        return max(sums, default=None)
-
-    def with_summary(self) -> ImageRecord:
-        """Return the record with the registers and spills that its resources give."""
-        return self._replace(registers=self.most("registers"), spills=self.most("spill_stores", "spill_loads"))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON object of the index."""
-        data: dict[str, Any] = {
-            "file": self.file,
-            "kind": self.kind,
-            "arch": str(self.arch),
-            "sha256": self.sha256,
-            "bytes": self.bytes,
-            "ptx_isa": f"{self.ptx_isa[0]}.{self.ptx_isa[1]}",
-            "registers": self.registers,
-            "spills": self.spills,
-        }
-        if self.lacks:
-            data["lacks"] = list(self.lacks)
-        if self.stored is not None:
-            data["stored"] = self.stored._asdict()
-        return data
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> ImageRecord:
-        """Read what ``to_json`` wrote. Raises KeyError or ValueError on other data."""
-        major, _, minor = data["ptx_isa"].partition(".")
-        return cls(
-            file=data["file"],
-            kind=data["kind"],
-            arch=SmArch.parse(data["arch"]),
-            sha256=data["sha256"],
-            bytes=data["bytes"],
-            ptx_isa=(int(major), int(minor)),
-            registers=data["registers"],
-            spills=data["spills"],
-            lacks=tuple(data.get("lacks", ())),
-            stored=Stored(**data["stored"]) if "stored" in data else None,
-        )
-
-
-class ModuleIndex(NamedTuple):
-    """``index.json`` of one module: what was compiled, from what, by what, and the images it gave.
-
-    It is read for every first look-up, so nothing in it grows with the number of kernels; see ModuleDetails.
-    """
-
-    module: str
-    source: str
-    """Project-relative path of the source."""
-    source_sha256: str
-    """Digest of the source and its header closure as NVRTC saw them."""
-    files: dict[str, str]
-    """Every file shipped under ``source/``: project-relative path, sha256 of its bytes."""
-    outside: tuple[str, ...] | None
-    """Headers that are not the project's, as spelled; None when no toolkit header can have a part in the images."""
-    headers: tuple[str, ...]
-    """Declared globs of headers that the include scan cannot see."""
-    options: dict[str, Any]
-    """``NvrtcOptions.canonical()``."""
-    globals: tuple[str, ...]
-    """Device variables the host sets."""
-    patterns: tuple[dict[str, Any], ...]
-    """Declared instance patterns and their matrix, for ``store.instantiate``."""
-    toolchain: dict[str, str]
-    images: tuple[ImageRecord, ...]
-    front_end: str = "per-arch"
-    """How the images shared NVRTC's front end: ``lto`` or ``ptx`` where one architecture's run served others."""
-    names: tuple[str, ...] = ()
-    """Of ModuleDetails, once they are read."""
-    editable: dict[str, str] | None = None
-    """Only in an editable install: the project root, relative to the store, and the manifest with its digest."""
-
-    def with_details(self, details: ModuleDetails) -> ModuleIndex:
-        """Return the index with its names, and its images with their resources."""
-        images = (image._replace(resources=details.resources.get(image.file, {})) for image in self.images)
-        return self._replace(names=details.names, images=tuple(images))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON object of ``index.json``, which has no details."""
-        data: dict[str, Any] = {
-            "schema": INDEX_SCHEMA,
-            "module": self.module,
-            "source": self.source,
-            "source_sha256": self.source_sha256,
-            "files": self.files,
-            "outside": None if self.outside is None else list(self.outside),
-            "headers": list(self.headers),
-            "options": self.options,
-            "globals": list(self.globals),
-            "patterns": list(self.patterns),
-            "toolchain": self.toolchain,
-            "images": [image.to_json() for image in self.images],
-        }
-        if self.front_end != "per-arch":
-            data["front_end"] = self.front_end
-        if self.editable is not None:
-            data["editable"] = self.editable
-        return data
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> ModuleIndex:
-        """Read what ``to_json`` wrote. Raises KeyError, TypeError or ValueError on other data."""
-        if data["schema"] != INDEX_SCHEMA:
-            message = f"index schema {data['schema']} is not {INDEX_SCHEMA}: written by another hatch-cuda-kernels"
-            raise ValueError(message)
-        return cls(
-            module=data["module"],
-            source=data["source"],
-            source_sha256=data["source_sha256"],
-            files=data["files"],
-            outside=None if data["outside"] is None else tuple(data["outside"]),
-            headers=tuple(data["headers"]),
-            options=data["options"],
-            globals=tuple(data["globals"]),
-            patterns=tuple(data["patterns"]),
-            toolchain=data["toolchain"],
-            images=tuple(ImageRecord.from_json(image) for image in data["images"]),
-            front_end=data.get("front_end", "per-arch"),
-            editable=data.get("editable"),
-        )
-
-
-class ModuleDetails(NamedTuple):
-    """``details.json`` of one module: what only a compile or a listing asks for, however many kernels there are."""
-
-    names: tuple[str, ...]
-    """Name expressions every image was compiled with."""
-    resources: dict[str, dict[str, dict[str, int]]]
-    """Per image and lowered name: registers, shared, stack, spill_stores, spill_loads (bytes). Of CUBINs only."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON object of ``details.json``."""
-        return {"schema": INDEX_SCHEMA, "names": list(self.names), "resources": self.resources}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> ModuleDetails:
-        """Read what ``to_json`` wrote. Raises KeyError or TypeError on other data."""
-        return cls(names=tuple(data["names"]), resources=data["resources"])
 
 
 class Image(NamedTuple):
@@ -261,3 +47,34 @@ class Image(NamedTuple):
 
     def __repr__(self) -> str:
         return f"<Image {self.module} {self.origin} {self.arch} {self.kind}, {len(self.data)} bytes>"
+
+
+class Candidate(NamedTuple):
+    """One image that was considered, or one that could be compiled (then ``get`` compiles it)."""
+
+    origin: Origin
+    arch: SmArch
+    kind: Kind
+    accepted: bool
+    reason: str
+    get: Callable[[], Image] | None = None
+
+    def __str__(self) -> str:
+        return f"{'accepted' if self.accepted else 'refused '} {self.origin} {self.arch} {self.kind}: {self.reason}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Candidate, self[:5]
+
+    def refuse(self, reason: str) -> Candidate:
+        """Return the same candidate, refused."""
+        return Candidate(self.origin, self.arch, self.kind, accepted=False, reason=reason)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the JSON object of ``explain --json``."""
+        return {
+            "origin": self.origin,
+            "arch": str(self.arch),
+            "kind": self.kind,
+            "accepted": self.accepted,
+            "reason": self.reason,
+        }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.names import normalize_name
+from hatch_cuda_kernels.names import normalize_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

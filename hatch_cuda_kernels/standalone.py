@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import Entry, open_cache
-from hatch_cuda_kernels.compiler.headers import Closure, read_closure
 from hatch_cuda_kernels.compiler.job import CompileJob
-from hatch_cuda_kernels.compiler.project_files import ProjectFiles, normalize
+from hatch_cuda_kernels.compiler.record import entry_of
+from hatch_cuda_kernels.compiler.source.closure import Closure, read_closure
+from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles, normalize
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.options import NvrtcOptions, extra_refusal
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from hatch_cuda_kernels.image import Kind, Symbol
-    from hatch_cuda_kernels.runtime.kernel import Kernel
+    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
 
 __all__ = ["CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"]
 
@@ -49,7 +50,7 @@ class CompiledSource(NamedTuple):
 
         Raises KernelNotFoundError, ImageRefusedError where the driver cannot use the image, or DriverError.
         """
-        from hatch_cuda_kernels.runtime.loader import load_compiled  # needs a driver
+        from hatch_cuda_kernels.runtime.loading import load_compiled  # needs a driver
 
         symbol = next((symbol for symbol in self.kernels if name in {symbol.name, symbol.lowered}), None)
         if symbol is None:
@@ -116,11 +117,11 @@ def _compile(job: CompileJob, *, use_cache: bool) -> CompiledSource:
     def compile_now() -> Entry:
         from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # loads NVRTC
 
-        return Entry.of(job, kind, compile_job(job))
+        return entry_of(job, kind, compile_job(job))
 
     made = True
     if use_cache:
-        from hatch_cuda_kernels.cache.toolchains import current_toolchain  # only for the key
+        from hatch_cuda_kernels.compiler.toolchain.known import current_toolchain  # only for the key
 
         entry, made = open_cache().get_or_make(job.key(kind, current_toolchain()), compile_now)
     else:

@@ -5,8 +5,8 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from typing_extensions import Buffer
 
-from hatch_cuda_kernels.runtime.kernel import Dim, GlobalVariable, Kernel
-from hatch_cuda_kernels.runtime.resolve import Policy
+from hatch_cuda_kernels.runtime.ladder.rungs import Policy
+from hatch_cuda_kernels.runtime.launch.kernel import Dim, GlobalVariable, Kernel
 from hatch_cuda_kernels.runtime.store import Store
 
 __all__ = ["DeviceArray", "Dim", "GlobalVariable", "Kernel", "Policy", "Shape", "Store", "Struct", "TypedKernel"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from front_ends import EXAMPLE, REPOSITORY, build_wheel
 
-from hatch_cuda_kernels.compiler.cuda_wheels import bindings_major
+from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.driver import no_device_reason
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def write(tmp_path):
 @pytest.fixture(scope="session")
 def example_store(tmp_path_factory, isolation):
     """Return the folder of the example project's store, built in this process; for CUDA 12 with its bindings."""
-    from hatch_cuda_kernels.plugin.build import build_store
-    from hatch_cuda_kernels.plugin.manifest import parse_manifest
+    from hatch_cuda_kernels.build import build_store
+    from hatch_cuda_kernels.manifest import parse_manifest
 
     out = tmp_path_factory.mktemp("example") / "_kernels"
     text = (EXAMPLE / "kernels.yaml").read_text()

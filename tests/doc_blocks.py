@@ -113,8 +113,8 @@ def run_page(page, folder, *, gpu):
 
     Returns pairs: each block that was run, and its result (``state`` and ``printed``).
     """
-    from hatch_cuda_kernels.plugin.build import build_store
-    from hatch_cuda_kernels.plugin.manifest import load_manifest
+    from hatch_cuda_kernels.build import build_store
+    from hatch_cuda_kernels.manifest import load_manifest
 
     found = blocks_of(page)
     project = folder / "project"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from hatch_cuda_kernels.plugin.pool import compilation
+from hatch_cuda_kernels.pool import compilation
 
 __all__ = ["watch_jobs"]
 

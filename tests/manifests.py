@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.errors import ManifestError
-from hatch_cuda_kernels.plugin.manifest import parse_manifest
+from hatch_cuda_kernels.manifest import parse_manifest
 
 #: A manifest with one module and a gap for more keys at line 2.
 MINIMAL = "schema: 1\n%s\nmodules: {a: {source: kernels/saxpy.cu}}\n"

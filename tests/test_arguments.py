@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hatch_cuda_kernels.errors import ArgumentError
-from hatch_cuda_kernels.runtime.arguments import Signature, Slot
+from hatch_cuda_kernels.runtime.launch.arguments import Signature, Slot
 
 
 class DeviceArray:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from raw_nvrtc import compile_raw
 
-from hatch_cuda_kernels.compiler.toolchain import load_toolchain
-from hatch_cuda_kernels.plugin.manifest import load_manifest
+from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.manifest import load_manifest
 
 sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
 

@@ -8,12 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.build_report import render_report
 from hatch_cuda_kernels.errors import BuildError, ManifestError, ToolchainError
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import load_manifest
-from hatch_cuda_kernels.plugin.plan import make_plan
-from hatch_cuda_kernels.plugin.pool.compile_all import compile_all
-from hatch_cuda_kernels.plugin.progress import LineProgress, render_report
+from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.plan.plan import make_plan
+from hatch_cuda_kernels.pool.compile_all import compile_all
+from hatch_cuda_kernels.pool.progress import LineProgress
 
 
 def build(root, out, **options):
@@ -79,7 +80,7 @@ def test_processes_and_threads_give_the_same_store(make_project, tmp_path, monke
     root = make_project(TWO, **{"b.cu": B})
     build(root, tmp_path / "one", workers=1)
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / "another-cache"))
-    monkeypatch.setattr("hatch_cuda_kernels.plugin.pool.executors._WORTH_A_PROCESS", 0.0)
+    monkeypatch.setattr("hatch_cuda_kernels.pool.executors._WORTH_A_PROCESS", 0.0)
     monkeypatch.setattr("hatch_cuda_kernels.compiler.nvrtc.compile", None)  # nothing can be compiled here any more
     report = build(root, tmp_path / "two", workers=2)
     assert len(report.compiled) == 6

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from front_ends import PYPROJECT
 
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import load_manifest
-from hatch_cuda_kernels.plugin.store.staging import workspace
+from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.store.staging import workspace
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for processes in /proc")
 
@@ -171,7 +171,7 @@ def store_in(wheel):
 HOLD = """
 import sys, time
 from pathlib import Path
-from hatch_cuda_kernels.plugin.store.staging import workspace
+from hatch_cuda_kernels.store.staging import workspace
 with workspace(Path(sys.argv[1]), ".out.") as folder:
     (folder / "old").mkdir()
     (folder / "old" / "file").touch()

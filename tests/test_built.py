@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from hatch_cuda_kernels.compiler.toolchain import load_toolchain
+from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import BuildError
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import load_manifest
+from hatch_cuda_kernels.manifest import load_manifest
 
 
 def build(root, out):
@@ -113,7 +113,7 @@ def test_headers_that_play_no_part_are_not_recorded(make_project, tmp_path, fres
     root = make_project(one_module("saxpy.cu"))
     for name, change in (("with", {}), ("without", {"headers": ""})):
         toolchain = load_toolchain()._replace(**change)
-        monkeypatch.setattr("hatch_cuda_kernels.plugin.build.find_toolchain", lambda value=toolchain: value)
+        monkeypatch.setattr("hatch_cuda_kernels.build.find_toolchain", lambda value=toolchain: value)
         build(root, tmp_path / name)
         index = json.loads((tmp_path / name / "a/index.json").read_text())
         assert index["toolchain"] == {"nvrtc": load_toolchain().nvrtc, "headers": ""}

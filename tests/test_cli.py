@@ -132,23 +132,23 @@ def test_check_refuses_what_a_build_would(capsys, make_project):
 
 def test_check_warns_as_a_build_does(capsys, make_project, monkeypatch):
     """PTX that needs a newer driver than the default is a warning, not a no."""
-    from hatch_cuda_kernels.compiler.toolchain import Toolchain
+    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
 
     root = make_project("{schema: 1, arches: [compute_90], modules: {a: {source: saxpy.cu}}}")
-    monkeypatch.setattr("hatch_cuda_kernels.plugin.release.find_toolchain", lambda: Toolchain("13.2.51"))
+    monkeypatch.setattr("hatch_cuda_kernels.plan.release.find_toolchain", lambda: Toolchain("13.2.51"))
     assert main(["check", str(root / "kernels.yaml")]) == 0
     assert "warning: PTX written by NVRTC 13.2" in capsys.readouterr().err
 
 
 def test_check_works_without_nvrtc(capsys, make_project, monkeypatch):
     """A machine without NVRTC can validate a manifest; nothing counts as fresh."""
-    from hatch_cuda_kernels.compiler.toolchain import missing_nvrtc
+    from hatch_cuda_kernels.compiler.toolchain.installed import missing_nvrtc
 
     def load():
         raise missing_nvrtc("none here")
 
     root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
-    monkeypatch.setattr("hatch_cuda_kernels.compiler.toolchain.load_toolchain", load)
+    monkeypatch.setattr("hatch_cuda_kernels.compiler.toolchain.installed.load_toolchain", load)
     status = main(["check", str(root / "kernels.yaml"), "--json"])
     out, err = capsys.readouterr()
     assert (status, json.loads(out)["jobs"][0]["fresh"]) == (0, False)

@@ -8,8 +8,8 @@ import struct
 import pytest
 from raw_nvrtc import RawResult, compile_raw
 
-from hatch_cuda_kernels.compiler.cubin import Cubin, KernelSection, read_cubin
-from hatch_cuda_kernels.compiler.ptxas import split_log
+from hatch_cuda_kernels.compiler.output.cubin import Cubin, KernelSection, read_cubin
+from hatch_cuda_kernels.compiler.output.log import split_log
 
 SOURCE = """
 struct alignas(8) Pair { int a; double b; };

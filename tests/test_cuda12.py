@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from hatch_cuda_kernels import open_store
-from hatch_cuda_kernels.compiler.cubin import read_cubin
-from hatch_cuda_kernels.compiler.toolchain import load_toolchain, supported_numbers
+from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain, supported_numbers
 from hatch_cuda_kernels.errors import ToolchainError
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import load_manifest, parse_manifest
-from hatch_cuda_kernels.plugin.release import check_release
+from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
+from hatch_cuda_kernels.plan.release import check_release
 
 EXAMPLE = Path(__file__).parent.parent / "example_project"
 ARCHES = "arches: [sm_61, sm_70, sm_72, sm_80, compute_60]"

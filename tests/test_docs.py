@@ -40,12 +40,12 @@ from doc_blocks import (
 
 import hatch_cuda_kernels
 from hatch_cuda_kernels import cli, errors, open_store
-from hatch_cuda_kernels.image import ImageRecord, ModuleIndex
+from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
+from hatch_cuda_kernels.manifest.keys import TABLES
+from hatch_cuda_kernels.manifest.schema import manifest_schema
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import load_manifest, parse_manifest
-from hatch_cuda_kernels.plugin.manifest.keys import TABLES
-from hatch_cuda_kernels.plugin.manifest.schema import manifest_schema
+from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
 
 EXAMPLE = ROOT / "example_project"
 MANIFEST, HOOK, CLI, ENVIRONMENT, API, STORE = (
@@ -295,7 +295,7 @@ def test_manifest_reference_has_the_options_defaults():
 
 def test_hook_reference_names_every_option():
     """Every option of the hook has its row, and no other has."""
-    from hatch_cuda_kernels.plugin.hook_options import _OPTIONS
+    from hatch_cuda_kernels.plugin.options import _OPTIONS
 
     assert first_words(HOOK, "# Hook") == list(_OPTIONS)
     words = {str: "text", int: "integer"}
@@ -396,7 +396,7 @@ def test_store_reference_names_every_field(example_store, fresh_cache):
 
 def test_cli_reference_names_every_check_of_verify():
     """The checks listed are those that run, in their order."""
-    from hatch_cuda_kernels.plugin.verify import CHECKS
+    from hatch_cuda_kernels.verify import CHECKS
 
     assert first_words(CLI, "## verify") == list(CHECKS)
 
@@ -435,7 +435,7 @@ def test_api_reference_names_every_value():
 def test_api_reference_names_the_fields_of_results():
     """What a store's methods return that is no public class is described with its fields."""
     from hatch_cuda_kernels.runtime.ahead import WarmUp
-    from hatch_cuda_kernels.runtime.plans import PlanInfo
+    from hatch_cuda_kernels.runtime.instances import PlanInfo
     from hatch_cuda_kernels.runtime.stats import KernelStats
 
     for method, result in {"warm_up": WarmUp, "plan_info": PlanInfo, "stats": KernelStats}.items():

@@ -14,8 +14,8 @@ import pytest
 
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.cli.doctor import _ASKED
-from hatch_cuda_kernels.compiler.cuda_wheels import find_library
-from hatch_cuda_kernels.compiler.toolchain import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.wheels import find_library
 from hatch_cuda_kernels.doctor.verdicts import TASKS
 from hatch_cuda_kernels.driver import no_device_reason
 

@@ -8,14 +8,14 @@ import shutil
 import pytest
 from jobs import watch_jobs
 
+from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.cubin import read_cubin
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.link_job import LinkJob
-from hatch_cuda_kernels.compiler.ptx import read_ptx
+from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.output.ptx import read_ptx
 from hatch_cuda_kernels.errors import BuildError
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import load_manifest
+from hatch_cuda_kernels.manifest import load_manifest
 
 SORT = """
 #include <cub/block/block_radix_sort.cuh>
@@ -138,7 +138,7 @@ def test_shared_builds_are_byte_identical(make_project, tmp_path, monkeypatch, h
     for name, workers in (("one", 1), ("two", 2)):
         monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / f"cache-{name}"))
         build_store(load_manifest(root / "kernels.yaml"), tmp_path / name, workers=workers)
-        monkeypatch.setattr("hatch_cuda_kernels.plugin.pool.executors._WORTH_A_PROCESS", 0.0)
+        monkeypatch.setattr("hatch_cuda_kernels.pool.executors._WORTH_A_PROCESS", 0.0)
     assert read(tmp_path / "one") == read(tmp_path / "two")
     assert b".debug_line" in (tmp_path / "one/m/m.sm_90.cubin").read_bytes()
 
@@ -161,7 +161,7 @@ def test_ptx_that_no_link_could_assemble_proves_nothing_later(make_project, tmp_
     manifest = "{schema: 1, modules: {m: {source: a.cu, arches: [%s], front_end: %s}}}"
     for arches, how in (("compute_80, sm_90", "ptx"), ("compute_80", "ptx"), ("compute_80", "per-arch")):
         root = make_project(manifest % (arches, how), **{"a.cu": source})
-        with pytest.raises(BuildError, match="modules.m: module 'm' for sm_"):
+        with pytest.raises(BuildError, match=r"modules\.m: module 'm' for sm_"):
             build(root, tmp_path / "out")
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.arch_macros import arch_uses
-from hatch_cuda_kernels.compiler.headers import read_closure
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.compiler.nvjitlink import link
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
-from hatch_cuda_kernels.compiler.toolchain import Toolchain
+from hatch_cuda_kernels.compiler.source.arch_macros import arch_uses
+from hatch_cuda_kernels.compiler.source.closure import read_closure
+from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
 from hatch_cuda_kernels.errors import CompileError, ManifestError
+from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.plugin.manifest import load_manifest
-from hatch_cuda_kernels.plugin.plan import make_plan
+from hatch_cuda_kernels.plan.plan import make_plan
 
 #: Architectures, how they share, the shared run ("" for none), what it gives, and what NVRTC compiles besides.
 LAID_OUT = {

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from raw_nvrtc import RawResult, compile_raw
 
-from hatch_cuda_kernels.compiler.headers import VIRTUAL_ROOT, Closure, read_closure
-from hatch_cuda_kernels.compiler.project_files import ProjectFiles
+from hatch_cuda_kernels.compiler.source.closure import VIRTUAL_ROOT, Closure, read_closure
+from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:

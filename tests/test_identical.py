@@ -9,10 +9,10 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 
 import pytest
 
+from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.errors import BuildError
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import load_manifest
-from hatch_cuda_kernels.plugin.pool.worker import WorkerExecutor
+from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.pool.worker import WorkerExecutor
 
 #: Without a seed, the images of the first would hold the process id.
 SOURCES = {

@@ -9,9 +9,9 @@ import re
 import pytest
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.headers import read_closure
 from hatch_cuda_kernels.compiler.job import CompileJob
-from hatch_cuda_kernels.compiler.toolchain import Toolchain
+from hatch_cuda_kernels.compiler.source.closure import read_closure
+from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from hatch_cuda_kernels.errors import ArgumentError
-from hatch_cuda_kernels.runtime import attributes, launch
-from hatch_cuda_kernels.runtime.arguments import Signature
+from hatch_cuda_kernels.runtime.launch import attributes, launch
+from hatch_cuda_kernels.runtime.launch.arguments import Signature
 
 
 class Driver:

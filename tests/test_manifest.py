@@ -9,8 +9,7 @@ from manifests import MINIMAL, archs, located, make_project, problems_of
 
 from hatch_cuda_kernels.arch import ComputeCapability
 from hatch_cuda_kernels.errors import ManifestError
-from hatch_cuda_kernels.options import CppStd, NvrtcOptions
-from hatch_cuda_kernels.plugin.manifest import (
+from hatch_cuda_kernels.manifest import (
     Manifest,
     Module,
     Named,
@@ -19,6 +18,7 @@ from hatch_cuda_kernels.plugin.manifest import (
     load_manifest,
     parse_manifest,
 )
+from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 
 FULL = """\
 schema: 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels.plugin.pool.executors import default_workers
-from hatch_cuda_kernels.plugin.pool.memory import free_bytes
+from hatch_cuda_kernels.pool.executors import default_workers
+from hatch_cuda_kernels.pool.memory import free_bytes
 
 GIB = 1 << 30
 MEMINFO = """\
@@ -100,5 +100,5 @@ def test_a_system_without_these_files_limits_nothing(tmp_path):
 
 def test_there_is_always_one_worker(monkeypatch):
     """A machine without free memory still builds."""
-    monkeypatch.setattr("hatch_cuda_kernels.plugin.pool.executors.free_bytes", lambda: 0)
+    monkeypatch.setattr("hatch_cuda_kernels.pool.executors.free_bytes", lambda: 0)
     assert default_workers() == 1

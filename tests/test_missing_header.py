@@ -9,11 +9,11 @@ from raw_nvrtc import compile_raw
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler import nvrtc
-from hatch_cuda_kernels.compiler.headers import read_closure
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.missing_header import missing_header
-from hatch_cuda_kernels.compiler.standard_headers import HOST_HEADERS, device_header
-from hatch_cuda_kernels.compiler.toolchain import load_toolchain
+from hatch_cuda_kernels.compiler.source.closure import read_closure
+from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.standard_headers import HOST_HEADERS, device_header
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import NvrtcOptions
 

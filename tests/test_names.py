@@ -7,7 +7,7 @@ import re
 import pytest
 from raw_nvrtc import compile_raw
 
-from hatch_cuda_kernels.compiler.names import base_name, normalize_name, plain_name
+from hatch_cuda_kernels.names import base_name, normalize_name, plain_name
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler import nvrtc
-from hatch_cuda_kernels.compiler.cubin import read_cubin
-from hatch_cuda_kernels.compiler.headers import read_closure
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
-from hatch_cuda_kernels.compiler.toolchain import Toolchain, load_toolchain
+from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.source.closure import read_closure
+from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import NvrtcOptions
 

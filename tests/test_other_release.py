@@ -15,8 +15,8 @@ import pytest
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.cubin import read_cubin
-from hatch_cuda_kernels.compiler.cuda_wheels import bindings_major
+from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import NoImageError
 
 HERE = bindings_major()

@@ -11,15 +11,15 @@ import pytest
 from cache_entries import entry_of
 
 from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, NoImageError, StoreError
-from hatch_cuda_kernels.image import ImageRecord
-from hatch_cuda_kernels.pack import BLOCK_BYTES, pack_block, unpack_block
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import load_manifest
-from hatch_cuda_kernels.plugin.store.packing import lay_out
-from hatch_cuda_kernels.runtime.reader import StoreReader
+from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.runtime.store import open_store
+from hatch_cuda_kernels.store.index import ImageRecord
+from hatch_cuda_kernels.store.pack import BLOCK_BYTES, pack_block, unpack_block
+from hatch_cuda_kernels.store.packing import lay_out
+from hatch_cuda_kernels.store.reader import StoreReader
 
 ARCHS = ("sm_80", "sm_90", "sm_120")
 

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import load_manifest
-from hatch_cuda_kernels.plugin.plan import make_plan
-from hatch_cuda_kernels.plugin.pool import worker
-from hatch_cuda_kernels.plugin.pool.compile_all import compile_all
-from hatch_cuda_kernels.plugin.pool.executors import open_executor
-from hatch_cuda_kernels.plugin.pool.worker import WorkerExecutor
+from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.plan.plan import make_plan
+from hatch_cuda_kernels.pool import worker
+from hatch_cuda_kernels.pool.compile_all import compile_all
+from hatch_cuda_kernels.pool.executors import open_executor
+from hatch_cuda_kernels.pool.worker import WorkerExecutor
 
 #: NVRTC's front end takes a minute for this.
 ENDLESS = """
@@ -32,9 +32,9 @@ extern "C" __global__ void endless(int* y) { *y = Tree<16, 0>::value; }
 #: What a user's script looks like that knows nothing of multiprocessing's rules.
 SCRIPT = """
 from pathlib import Path
-from hatch_cuda_kernels.plugin.pool import executors
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import load_manifest
+from hatch_cuda_kernels.pool import executors
+from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.manifest import load_manifest
 executors._WORTH_A_PROCESS = 0.0
 report = build_store(load_manifest("kernels.yaml"), Path("out"), workers=2)
 print(len(report.compiled), "compiled")
@@ -44,7 +44,7 @@ print(len(report.compiled), "compiled")
 @pytest.fixture
 def in_workers(monkeypatch):
     """Send even the smallest jobs to worker processes."""
-    monkeypatch.setattr("hatch_cuda_kernels.plugin.pool.executors._WORTH_A_PROCESS", 0.0)
+    monkeypatch.setattr("hatch_cuda_kernels.pool.executors._WORTH_A_PROCESS", 0.0)
 
 
 @pytest.fixture

@@ -7,14 +7,15 @@ import json
 import pytest
 
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch
+from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.errors import BuildError
-from hatch_cuda_kernels.image import ImageRecord, Symbol
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import load_manifest
-from hatch_cuda_kernels.plugin.promises.model import Promises, Supports, read_promises
-from hatch_cuda_kernels.plugin.promises.spills import find_spills
-from hatch_cuda_kernels.plugin.verify.assembly import targets
+from hatch_cuda_kernels.image import Symbol
+from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.store.index import ImageRecord
+from hatch_cuda_kernels.store.promises.model import Promises, Supports, read_promises
+from hatch_cuda_kernels.store.promises.spills import find_spills
+from hatch_cuda_kernels.verify.assembly import targets
 
 #: 64 values that are all alive at once do not fit into 32 registers.
 SPILLING = """

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from hatch_cuda_kernels import open_store
+from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.cuda_wheels import bindings_major
+from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
+from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.patterns import match
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import load_manifest
-from hatch_cuda_kernels.plugin.promote import Wanted, promote
+from hatch_cuda_kernels.promote.patch import Wanted, promote
 
 EXAMPLE = Path(__file__).parent.parent / "example_project"
 MATRIX = "    matrix: {T: [float, double], BLOCK: [128, 256]}\n"

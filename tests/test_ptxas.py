@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from raw_nvrtc import RawResult, compile_raw
 
-from hatch_cuda_kernels.compiler.cubin import read_cubin
-from hatch_cuda_kernels.compiler.ptxas import (
+from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.output.log import (
     Diagnostic,
     Resources,
     bad_name_expressions,

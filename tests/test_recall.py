@@ -10,9 +10,9 @@ import sys
 import pytest
 
 from hatch_cuda_kernels.cache import open_cache
-from hatch_cuda_kernels.cache.recall import recall, remember
-from hatch_cuda_kernels.cache.toolchains import current_toolchain, remember_toolchain
-from hatch_cuda_kernels.compiler.toolchain import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.known import current_toolchain, remember_toolchain
+from hatch_cuda_kernels.compiler.toolchain.recall import recall, remember
 from hatch_cuda_kernels.runtime.store import open_store
 
 KERNELS = ["saxpy", "block_sum<float, 128>", "sort_tiles<int, 128, 16>", "block_sum<double, 1024>"]
@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 from hatch_cuda_kernels import open_store
 image = open_store(Path(sys.argv[1])).find_image("saxpy", arch="sm_75")
-slow = {"compiler.headers", "compiler.job", "compiler.toolchain", "runtime.notices"}
+slow = {"compiler.source.closure", "compiler.job", "compiler.toolchain.installed", "runtime.ladder.notices"}
 loaded = [name for name in slow if f"hatch_cuda_kernels.{name}" in sys.modules]
 print(image.origin, loaded, [name for name in ("logging", "filelock", "platformdirs") if name in sys.modules])
 """
@@ -42,7 +42,7 @@ def origin(store, kernel="saxpy"):
 def test_the_index_gives_the_key_that_the_source_gives(store, fresh_cache, kernel, monkeypatch):
     """A prebuilt list and an unlisted instance, with and without toolkit headers: one key, found both ways."""
     found = open_store(store).find_image(kernel, arch="sm_75")
-    monkeypatch.setattr("hatch_cuda_kernels.runtime.source.ModuleSource._as_shipped", False)
+    monkeypatch.setattr("hatch_cuda_kernels.store.source.ModuleSource._as_shipped", False)
     assert origin(store, kernel) == "cached"
     assert len([*open_cache().entries()]) == 1
     assert found.origin == "jitted"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.toolchain import Toolchain, load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, load_toolchain
 from hatch_cuda_kernels.errors import BuildError, ToolchainError
-from hatch_cuda_kernels.plugin.manifest import load_manifest
-from hatch_cuda_kernels.plugin.release import check_release
+from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.plan.release import check_release
 
 
 @pytest.fixture
@@ -18,9 +18,9 @@ def check(make_project, monkeypatch):
     def run(text, *, nvrtc=None, bindings=None):
         root = make_project(f"{{schema: 1, {text}, modules: {{a: {{source: saxpy.cu}}}}}}")
         if nvrtc is not None:
-            monkeypatch.setattr("hatch_cuda_kernels.plugin.release.find_toolchain", lambda: Toolchain(nvrtc))
+            monkeypatch.setattr("hatch_cuda_kernels.plan.release.find_toolchain", lambda: Toolchain(nvrtc))
         if bindings is not None:
-            monkeypatch.setattr("hatch_cuda_kernels.plugin.release.bindings_major", lambda: bindings)
+            monkeypatch.setattr("hatch_cuda_kernels.plan.release.bindings_major", lambda: bindings)
         return check_release(load_manifest(root / "kernels.yaml"))
 
     return run

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels.plugin.report.compare import Change, compare
-from hatch_cuda_kernels.plugin.report.figures import columns_of, figures_of
-from hatch_cuda_kernels.plugin.report.heat import MODULE_ROW, ROW, ROWS_SHOWN, grid_of, panels_of
-from hatch_cuda_kernels.plugin.report.measures import MEASURES, percent, short
-from hatch_cuda_kernels.plugin.report.page import Report, describe
-from hatch_cuda_kernels.plugin.report.shades import change_shade, shade_of, thresholds
-from hatch_cuda_kernels.plugin.report.sizes import FileSize, ImageKey, add_packed
-from hatch_cuda_kernels.plugin.report.subject import Subject
-from hatch_cuda_kernels.plugin.report.tree import Leaf, leaves_of
+from hatch_cuda_kernels.report.compare import Change, compare
+from hatch_cuda_kernels.report.figures import columns_of, figures_of
+from hatch_cuda_kernels.report.heat import MODULE_ROW, ROW, ROWS_SHOWN, grid_of, panels_of
+from hatch_cuda_kernels.report.measures import MEASURES, percent, short
+from hatch_cuda_kernels.report.page import Report, describe
+from hatch_cuda_kernels.report.shades import change_shade, shade_of, thresholds
+from hatch_cuda_kernels.report.sizes import FileSize, ImageKey, add_packed
+from hatch_cuda_kernels.report.subject import Subject
+from hatch_cuda_kernels.report.tree import Leaf, leaves_of
 
 MEASURE = {measure.name: measure for measure in MEASURES}
 

@@ -9,9 +9,9 @@ import zipfile
 
 import pytest
 
+from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import load_manifest
+from hatch_cuda_kernels.manifest import load_manifest
 
 pytest.importorskip("jinja2", reason="the page needs the report extra")
 pytest.importorskip("vl_convert", reason="the page needs the report extra")

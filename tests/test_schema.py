@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from hatch_cuda_kernels.errors import ManifestError
+from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.manifest.schema import field_docs, manifest_schema
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.plugin.manifest import parse_manifest
-from hatch_cuda_kernels.plugin.manifest.schema import field_docs, manifest_schema
 
 #: Where each mapping with known keys stands, as text around one more entry.
 HOLES = {

@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from hatch_cuda_kernels import NvrtcOptions, compile_async, compile_to_cubin, compile_to_ptx
-from hatch_cuda_kernels.compiler.cubin import read_cubin
+from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundError
 
 TEMPLATE = "template <typename T> __global__ void twice(T* y) { y[threadIdx.x] *= 2; }"
@@ -125,7 +125,7 @@ PROGRESS = """
 import sys
 from pathlib import Path
 from hatch_cuda_kernels import open_store
-from hatch_cuda_kernels.runtime import notices
+from hatch_cuda_kernels.runtime.ladder import notices
 
 notices._NOTICEABLE = 0.05
 open_store(Path(sys.argv[1])).find_image("sort_tiles<int, 128, 16>", arch="sm_75")

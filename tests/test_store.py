@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from hatch_cuda_kernels.compiler.toolchain import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, NoImageError, StoreError
 from hatch_cuda_kernels.runtime.store import open_store
 
@@ -156,8 +156,8 @@ def test_an_index_of_another_schema_is_refused(example_store, tmp_path):
 
 def test_one_name_in_two_modules_needs_the_module(make_project, tmp_path):
     """The same kernel name in two modules is found by naming the module."""
-    from hatch_cuda_kernels.plugin.build import build_store
-    from hatch_cuda_kernels.plugin.manifest import load_manifest
+    from hatch_cuda_kernels.build import build_store
+    from hatch_cuda_kernels.manifest import load_manifest
 
     manifest = """
         schema: 1
@@ -175,8 +175,8 @@ def test_one_name_in_two_modules_needs_the_module(make_project, tmp_path):
 
 def test_suffixed_modules_are_jitted_with_their_suffix(make_project, tmp_path, fresh_cache):
     """A module built for sm_90a is compiled as sm_100a for a device of that capability."""
-    from hatch_cuda_kernels.plugin.build import build_store
-    from hatch_cuda_kernels.plugin.manifest import load_manifest
+    from hatch_cuda_kernels.build import build_store
+    from hatch_cuda_kernels.manifest import load_manifest
 
     manifest = "{schema: 1, arches: [sm_90a], modules: {m: {source: saxpy.cu}}}"
     build_store(load_manifest(make_project(manifest) / "kernels.yaml"), tmp_path / "out")
@@ -188,7 +188,7 @@ def test_suffixed_modules_are_jitted_with_their_suffix(make_project, tmp_path, f
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 1000])
 def test_look_up_finds_every_line_of_any_store(tmp_path, count):
     """Bisecting finds exactly the lines of a name in sorted files of any length."""
-    from hatch_cuda_kernels.runtime.reader import StoreReader
+    from hatch_cuda_kernels.store.reader import StoreReader
 
     names = sorted(f"k{'x' * (i % 7)}{i}" for i in range(count))
     lines = [f"{name}\tm\t{name}\tu64\t{name}\n" for name in names]
@@ -201,8 +201,8 @@ def test_look_up_finds_every_line_of_any_store(tmp_path, count):
 
 def build(root, out):
     """Build a project's manifest and open the store."""
-    from hatch_cuda_kernels.plugin.build import build_store
-    from hatch_cuda_kernels.plugin.manifest import load_manifest
+    from hatch_cuda_kernels.build import build_store
+    from hatch_cuda_kernels.manifest import load_manifest
 
     build_store(load_manifest(root / "kernels.yaml"), out)
     return open_store(out)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.errors import BuildError, InputError
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import load_manifest
-from hatch_cuda_kernels.plugin.store.store_writer import check_replaceable
+from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.store.writer import check_replaceable
 
 ONE = "{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}"
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.errors import BuildError
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import load_manifest
+from hatch_cuda_kernels.manifest import load_manifest
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "example_project"

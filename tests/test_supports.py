@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch
+from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.errors import BuildError
-from hatch_cuda_kernels.image import ImageRecord, Symbol
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import Supports, load_manifest
-from hatch_cuda_kernels.plugin.promises.supports import find_gaps
+from hatch_cuda_kernels.image import Symbol
+from hatch_cuda_kernels.manifest import Supports, load_manifest
+from hatch_cuda_kernels.store.index import ImageRecord
+from hatch_cuda_kernels.store.promises.supports import find_gaps
 
 KERNELS = (Symbol("k", "k"), Symbol("other", "_Z5otheri"))
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from hatch_cuda_kernels.cache.toolchains import known_toolchains
-from hatch_cuda_kernels.compiler import cuda_wheels, toolchain
-from hatch_cuda_kernels.compiler.parts import find_parts
-from hatch_cuda_kernels.compiler.toolchain import check_age, find_toolchain, load_toolchain
-from hatch_cuda_kernels.compiler.toolkit_headers import HeaderMemo, other_headers
+from hatch_cuda_kernels.compiler.toolchain import installed, wheels
+from hatch_cuda_kernels.compiler.toolchain.installed import check_age, find_toolchain, load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.known import known_toolchains
+from hatch_cuda_kernels.compiler.toolchain.parts import find_parts
+from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import HeaderMemo, other_headers
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.standalone import compile_to_ptx
 
@@ -111,12 +111,12 @@ def test_a_copied_toolkit_tells_its_version_by_content(copied, edited, part):
 
 def test_headers_of_another_major_are_left_out(copied, monkeypatch):
     """A system toolkit of CUDA 12 beside NVRTC 13 would not compile: its folder is not searched."""
-    monkeypatch.setattr(toolchain, "find_header_folders", lambda: ())
-    monkeypatch.setattr(toolchain, "_system_folders", lambda part: [copied])
-    assert list(toolchain.header_folders(13)) == [copied]
+    monkeypatch.setattr(installed, "find_header_folders", lambda: ())
+    monkeypatch.setattr(installed, "_system_folders", lambda part: [copied])
+    assert list(installed.header_folders(13)) == [copied]
     (copied / "cuda.h").write_text("#define CUDA_VERSION 12090\n")
-    assert list(toolchain.header_folders(13)) == []
-    assert list(toolchain.header_folders(12)) == [copied]
+    assert list(installed.header_folders(13)) == []
+    assert list(installed.header_folders(12)) == [copied]
 
 
 def test_the_parts_headers_stand_for_their_version():
@@ -201,8 +201,8 @@ def test_an_edited_header_is_no_hit(fresh_cache, stray):
 HIT = """
 import dataclasses, pathlib, sys
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.cache.toolchains import known_toolchains
-from hatch_cuda_kernels.compiler.headers import read_closure
+from hatch_cuda_kernels.compiler.toolchain.known import known_toolchains
+from hatch_cuda_kernels.compiler.source.closure import read_closure
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.options import NvrtcOptions
 closure = read_closure(pathlib.Path(sys.argv[1]), "k.cu")
@@ -217,9 +217,9 @@ print(*(line.rsplit("/", 1)[-1].strip() for line in open("/proc/self/maps") if "
 def test_a_wheel_names_the_build_of_its_nvrtc(monkeypatch):
     """Version of the wheel and word of the library are one; a library that is not the listed one is asked itself."""
     assert find_toolchain() == load_toolchain()
-    assert cuda_wheels.listed_version("nvrtc") == load_toolchain().nvrtc
-    monkeypatch.setattr(cuda_wheels, "is_listed", lambda info, path: False)
-    assert cuda_wheels.listed_version("nvrtc") == ""
+    assert wheels.listed_version("nvrtc") == load_toolchain().nvrtc
+    monkeypatch.setattr(wheels, "is_listed", lambda info, path: False)
+    assert wheels.listed_version("nvrtc") == ""
     assert find_toolchain() == load_toolchain()
 
 
@@ -227,7 +227,7 @@ def test_a_key_needs_no_library_once_the_toolchain_is_known(fresh_cache, write, 
     """The key of a compile with toolkit headers and LTO is found again without loading NVRTC or nvJitLink."""
     write("p/k.cu", "#include <cuda_fp16.h>\n__global__ void k() {}\n")
     (before,) = known_toolchains()
-    assert before.nvjitlink == cuda_wheels.library_version("nvJitLink") != ""
+    assert before.nvjitlink == wheels.library_version("nvJitLink") != ""
     run = subprocess.run(
         [sys.executable, "-c", HIT, str(tmp_path / "p")], check=True, capture_output=True, text=True
     ).stdout.splitlines()
@@ -240,7 +240,7 @@ def test_a_key_needs_no_library_once_the_toolchain_is_known(fresh_cache, write, 
 def test_another_version_of_the_headers_is_another_toolchain(fresh_cache, wheel, monkeypatch):
     """What is remembered is forgotten when a package that tells a version is replaced."""
     found = load_toolchain()._replace(headers="cccl 13.0.85", include_dirs=(str(wheel),))
-    monkeypatch.setattr("hatch_cuda_kernels.cache.toolchains.find_toolchain", lambda: found)
+    monkeypatch.setattr("hatch_cuda_kernels.compiler.toolchain.known.find_toolchain", lambda: found)
     assert known_toolchains()[0].headers == found.headers
     found = found._replace(headers="cccl 13.0.99")
     assert known_toolchains()[0].headers == "cccl 13.0.85"
@@ -254,14 +254,14 @@ def test_a_damaged_library_is_named(write, tmp_path, monkeypatch, kept):
     """A library that was cut off in a download names its file and the command that mends it; the process lives on."""
     lib = tmp_path / "site/nvidia/cu13/lib"
     lib.mkdir(parents=True)
-    original = cuda_wheels.find_library("nvrtc")
+    original = wheels.find_library("nvrtc")
     assert original is not None
     with original.open("rb") as whole:
         (lib / original.name).write_bytes(whole.read(kept))
     write("site/nvidia_cuda_nvrtc-13.0.88.dist-info/RECORD", "")
     monkeypatch.syspath_prepend(tmp_path / "site")
     with pytest.raises(ToolchainError) as caught:
-        cuda_wheels.preload.__wrapped__("nvrtc")
+        wheels.preload.__wrapped__("nvrtc")
     assert str(lib / original.name) in caught.value.message
     assert caught.value.fix == "python3 -m pip install --force-reinstall --no-deps nvidia-cuda-nvrtc==13.0.88"
 

@@ -11,7 +11,7 @@ import zipfile
 import pytest
 from front_ends import copy_project, run
 
-from hatch_cuda_kernels.compiler.cubin import read_cubin
+from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 
 pytestmark = pytest.mark.slow
 

@@ -10,11 +10,11 @@ import pytest
 from front_ends import PYPROJECT
 from hatchling.builders.wheel import WheelBuilder
 
+from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.cubin import read_cubin
+from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.errors import BuildError
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import load_manifest
+from hatch_cuda_kernels.manifest import load_manifest
 
 MODULES = "modules: {big: {source: big.cu}, small: {source: saxpy.cu, packing: none}}"
 #: Bytes that nothing packs: a table of digits from a linear congruential generator.

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from hatch_cuda_kernels.plugin.manifest import yaml_nodes
-from hatch_cuda_kernels.plugin.manifest.yaml_nodes import read_tree
-from hatch_cuda_kernels.plugin.manifest.yaml_tree import Entry, Mapping, Mark, Scalar, Sequence, describe, join
+from hatch_cuda_kernels.manifest import yaml_nodes
+from hatch_cuda_kernels.manifest.yaml_nodes import read_tree
+from hatch_cuda_kernels.manifest.yaml_tree import Entry, Mapping, Mark, Scalar, Sequence, describe, join
 
 LAUGHS = "\n".join(
     f"{name}: &{name} [{', '.join([f'*{inner}'] * 10)}]" for inner, name in zip("abcdef", "bcdefg", strict=True)

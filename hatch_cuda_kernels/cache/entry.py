@@ -11,8 +11,6 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.image import Symbol
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.compiler.job import Compiled
-    from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.image import Kind
 
 __all__ = ["ENTRY_FILE", "ENTRY_SCHEMA", "BadEntryError", "Entry", "check_description", "description_digest"]
@@ -62,26 +60,6 @@ class Entry(NamedTuple):
     """How long the compile took."""
     wanted: str = ""
     """The kernel that a process asked for and no package had prebuilt; empty for what a build compiled."""
-
-    @classmethod
-    def of(cls, job: Job, kind: Kind, compiled: Compiled, *, wanted: str = "") -> Entry:
-        """Return the entry of one image of a job that was compiled just now."""
-        return cls(
-            key=job.key(kind, compiled.toolchain),
-            module=job.module,
-            kind=kind,
-            arch=job.image_arch(kind),
-            image=compiled.images[kind],
-            kernels=compiled.kernels,
-            globals=compiled.globals,
-            resources=compiled.resources,
-            ptx_isa=compiled.ptx_isa,
-            toolchain=compiled.toolchain.to_json(),
-            log=compiled.log,
-            created=cls.now(),
-            seconds=compiled.seconds,
-            wanted=wanted,
-        )
 
     @staticmethod
     def now() -> str:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.output import add_json, print_json
-from hatch_cuda_kernels.image import STORE_FOLDER
+from hatch_cuda_kernels.store.index import STORE_FOLDER
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.plugin.build import BuildReport
+    from hatch_cuda_kernels.build_report import BuildReport
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
@@ -32,13 +32,13 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Build the store and print what it holds."""
-    from hatch_cuda_kernels.plugin.build import build_store  # loads NVRTC
-    from hatch_cuda_kernels.plugin.manifest import load_manifest  # needs yaml
-    from hatch_cuda_kernels.plugin.native import native_archs
-    from hatch_cuda_kernels.plugin.pool.executors import choose_executor
-    from hatch_cuda_kernels.plugin.progress import open_progress, render_report
+    from hatch_cuda_kernels.build import build_store  # loads NVRTC
+    from hatch_cuda_kernels.build_report import render_report
+    from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
+    from hatch_cuda_kernels.pool.executors import choose_executor
+    from hatch_cuda_kernels.pool.progress import open_progress
 
-    manifest = load_manifest(args.manifest, native=native_archs)
+    manifest = load_manifest(args.manifest)
     out = (args.out or Path(STORE_FOLDER)).absolute()
     executor = choose_executor(flag=args.executor)
     report = build_store(manifest, out, executor=executor, workers=args.jobs, progress=open_progress())
@@ -74,7 +74,7 @@ def _positive(text: str) -> int:
 
 
 def _executor(text: str) -> str:
-    from hatch_cuda_kernels.plugin.pool.executors import is_executor
+    from hatch_cuda_kernels.pool.executors import is_executor
 
     if not is_executor(text):
         raise argparse.ArgumentTypeError(f"{text!r} is neither 'process' nor 'dask:ADDRESS'")

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     import argparse
 
     from hatch_cuda_kernels.cache import Entry
-    from hatch_cuda_kernels.compiler.toolchain import Toolchain
-    from hatch_cuda_kernels.plugin.manifest import Manifest
-    from hatch_cuda_kernels.plugin.plan import ImageId, PlannedModule
+    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.manifest import Manifest
+    from hatch_cuda_kernels.plan.plan import ImageId, PlannedModule
 
 #: A stub's states in words.
 _STUBS: Final = {
@@ -35,13 +35,12 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Print the plan: every image, and whether the disk cache holds it. Status 1 where NVRTC or the stub is wrong."""
-    from hatch_cuda_kernels.plugin.front_end import arch_warnings, describe
-    from hatch_cuda_kernels.plugin.manifest import load_manifest  # needs yaml
-    from hatch_cuda_kernels.plugin.native import native_archs
-    from hatch_cuda_kernels.plugin.plan import make_plan
+    from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
+    from hatch_cuda_kernels.plan.front_end import arch_warnings, describe
+    from hatch_cuda_kernels.plan.plan import make_plan
 
     try:
-        manifest = load_manifest(args.manifest, native=native_archs)
+        manifest = load_manifest(args.manifest)
         plan = make_plan(manifest)
     except ManifestError as error:
         if not args.json:
@@ -78,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _toolchain() -> Toolchain | None:
     """Return the toolchain found here; None, with a warning, where no NVRTC is installed."""
-    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # loads NVRTC
+    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain  # loads NVRTC
 
     try:
         return load_toolchain()
@@ -90,7 +89,7 @@ def _toolchain() -> Toolchain | None:
 def _fresh(plan: tuple[PlannedModule, ...], toolchain: Toolchain | None) -> dict[ImageId, Entry]:
     """Return the planned images that the disk cache holds."""
     from hatch_cuda_kernels.cache import open_cache
-    from hatch_cuda_kernels.plugin.pool.compilation import find_fresh, planned_keys
+    from hatch_cuda_kernels.pool.compilation import find_fresh, planned_keys
 
     keys = {} if toolchain is None else planned_keys(plan, toolchain)
     entries = find_fresh(keys, open_cache()) if keys else {}
@@ -101,8 +100,8 @@ def _stubs(
     manifest: Manifest, plan: tuple[PlannedModule, ...], toolchain: Toolchain | None, fresh: dict[ImageId, Entry]
 ) -> dict[str, str] | None:
     """Return the stub's path and state, None where the manifest has none. Only images tell what it should say."""
-    from hatch_cuda_kernels.plugin.built import BuiltModule
-    from hatch_cuda_kernels.plugin.stubs.stub_file import stubs_state
+    from hatch_cuda_kernels.store.built import BuiltModule
+    from hatch_cuda_kernels.stubs.stub_file import stubs_state
 
     if manifest.stubs is None:
         return None
@@ -115,7 +114,7 @@ def _stubs(
 
 def _can_build(manifest: Manifest) -> bool:
     """Return whether the NVRTC found is of the release stated and knows the architectures; say so where it is not."""
-    from hatch_cuda_kernels.plugin.release import check_release
+    from hatch_cuda_kernels.plan.release import check_release
 
     try:
         warnings = check_release(manifest)

@@ -26,7 +26,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Write what is missing and say what was written."""
-    from hatch_cuda_kernels.plugin.scaffold.project import scaffold  # needs the build extra
+    from hatch_cuda_kernels.scaffold.project import scaffold  # needs the build extra
 
     done = scaffold(Path.cwd(), args.name)
     if args.json:

@@ -23,7 +23,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Print every module with its kernels and images."""
-    from hatch_cuda_kernels.plugin.report.sizes import add_packed, file_sizes, total_size  # others do not need it
+    from hatch_cuda_kernels.report.sizes import add_packed, file_sizes, total_size  # others do not need it
 
     with open_any(args.package) as store:
         contents = store.contents()

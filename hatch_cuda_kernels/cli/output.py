@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.errors import InputError, StoreError
-from hatch_cuda_kernels.image import KERNELS_FILE, STORE_FOLDER
+from hatch_cuda_kernels.store.index import KERNELS_FILE, STORE_FOLDER
 
 if TYPE_CHECKING:
     import argparse

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
-from hatch_cuda_kernels.image import listed_module
+from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.table import counted
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.plugin.promote import Promotion
-    from hatch_cuda_kernels.runtime.misses import Miss
+    from hatch_cuda_kernels.promote.misses import Miss
+    from hatch_cuda_kernels.promote.patch import Promotion
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
@@ -34,8 +34,8 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 def run(args: argparse.Namespace) -> int:
     """Print the patch; 1 when something recorded cannot be written into the manifest."""
     from hatch_cuda_kernels.cache import open_cache  # one command needs it, others do not
-    from hatch_cuda_kernels.runtime.misses import find_misses
-    from hatch_cuda_kernels.runtime.reader import StoreReader
+    from hatch_cuda_kernels.promote.misses import find_misses
+    from hatch_cuda_kernels.store.reader import StoreReader
 
     cache = open_cache()
     with open_any(args.package) as store:
@@ -62,7 +62,7 @@ def _promotion(args: argparse.Namespace, misses: Sequence[Miss]) -> Promotion | 
     """Return the changes of the manifest; None where only a bundle was asked for and there is no manifest here."""
     if args.bundle is not None and not args.apply and args.manifest is None and not _manifest(args).is_file():
         return None
-    from hatch_cuda_kernels.plugin.promote import Wanted, promote  # needs yaml
+    from hatch_cuda_kernels.promote.patch import Wanted, promote  # needs yaml
 
     wanted = [
         Wanted(

@@ -10,8 +10,8 @@ from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
 if TYPE_CHECKING:
     import argparse
 
-    from hatch_cuda_kernels.plugin.report.page import Report
-    from hatch_cuda_kernels.plugin.report.subject import Subject, Timings
+    from hatch_cuda_kernels.report.page import Report
+    from hatch_cuda_kernels.report.subject import Subject, Timings
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
@@ -28,8 +28,8 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Write the page, and with ``--json`` print its data (then the page only where ``--output`` asks for it)."""
-    from hatch_cuda_kernels.plugin.report.page import Report  # one command needs it
-    from hatch_cuda_kernels.plugin.report.subject import read_timings
+    from hatch_cuda_kernels.report.page import Report  # one command needs it
+    from hatch_cuda_kernels.report.subject import read_timings
 
     timings = read_timings(args.timings) if args.timings is not None else None
     old = _open(args.against) if args.against is not None else None
@@ -44,8 +44,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _open(package: str, timings: Timings | None = None) -> Subject:
-    from hatch_cuda_kernels.plugin.report.subject import read_subject
-    from hatch_cuda_kernels.runtime.reader import StoreReader
+    from hatch_cuda_kernels.report.subject import read_subject
+    from hatch_cuda_kernels.store.reader import StoreReader
 
     with open_any(package) as store:
         return read_subject(package, StoreReader(store.path, package), store.contents(), timings)
@@ -53,7 +53,7 @@ def _open(package: str, timings: Timings | None = None) -> Subject:
 
 def _write(report: Report, path: Path) -> None:
     from hatch_cuda_kernels.errors import InputError
-    from hatch_cuda_kernels.plugin.report.page import render_page
+    from hatch_cuda_kernels.report.page import render_page
 
     html = render_page(report)
     try:
@@ -64,7 +64,7 @@ def _write(report: Report, path: Path) -> None:
 
 def _verdict(report: Report) -> str:
     """Return the regressions, one a line."""
-    from hatch_cuda_kernels.plugin.report.page import describe
+    from hatch_cuda_kernels.report.page import describe
 
     if report.comparison is None:
         return ""

@@ -12,7 +12,7 @@ from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hatch_cuda_kernels.plugin.verify import Demands, Finding, Report
+    from hatch_cuda_kernels.verify import Demands, Finding, Report
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
@@ -33,8 +33,8 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Print every check with what it found; 1 when there is anything."""
-    from hatch_cuda_kernels.plugin.verify import verify_store  # one command needs it
-    from hatch_cuda_kernels.runtime.reader import StoreReader
+    from hatch_cuda_kernels.store.reader import StoreReader
+    from hatch_cuda_kernels.verify import verify_store  # one command needs it
 
     wheel = Path(args.package) if args.package.endswith(".whl") else None
     with open_any(args.package) as store:
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _demands(args: argparse.Namespace) -> Demands:
-    from hatch_cuda_kernels.plugin.verify import Demands  # one command needs it
+    from hatch_cuda_kernels.verify import Demands  # one command needs it
 
     return Demands(
         devices=tuple(args.supports_devices or ()),

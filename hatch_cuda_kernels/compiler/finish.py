@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.compiler.cubin import read_cubin
 from hatch_cuda_kernels.compiler.job import Compiled
-from hatch_cuda_kernels.compiler.ptx import read_ptx
-from hatch_cuda_kernels.compiler.ptxas import split_log
-from hatch_cuda_kernels.compiler.toolchain import load_toolchain
+from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.output.log import split_log
+from hatch_cuda_kernels.compiler.output.ptx import read_ptx
+from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.compiler.cubin import Cubin
     from hatch_cuda_kernels.compiler.link_job import LinkInput, LinkJob
-    from hatch_cuda_kernels.compiler.ptxas import Resources
+    from hatch_cuda_kernels.compiler.output.cubin import Cubin
+    from hatch_cuda_kernels.compiler.output.log import Resources
     from hatch_cuda_kernels.image import Kind
 
 __all__ = ["finish", "resources_of"]

@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.headers import VIRTUAL_ROOT
-from hatch_cuda_kernels.compiler.macros import possible_names, wanders
-from hatch_cuda_kernels.compiler.names import normalize_name
+from hatch_cuda_kernels.compiler.key import cache_key, expressions, source_digest
+from hatch_cuda_kernels.compiler.source.closure import VIRTUAL_ROOT
+from hatch_cuda_kernels.compiler.source.macros import possible_names, wanders
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.key import cache_key, source_digest
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.headers import Closure
-    from hatch_cuda_kernels.compiler.toolchain import Toolchain
+    from hatch_cuda_kernels.compiler.source.closure import Closure
+    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Kind, Symbol
     from hatch_cuda_kernels.options import NvrtcOptions
 
@@ -99,7 +98,7 @@ class CompileJob:
     @property
     def expressions(self) -> tuple[str, ...]:
         """Every name expression NVRTC is asked for: kernels as written, variables as ``&name``."""
-        return (*self.names, *(f"&{name}" for name in self.globals))
+        return expressions(self.names, self.globals)
 
     def image_arch(self, kind: Kind) -> SmArch:
         """Return the architecture an image of this kind has: virtual for PTX and LTO-IR."""
@@ -113,9 +112,10 @@ class CompileJob:
             options=self.options.canonical(),
             arch=self.image_arch(kind),
             kind=kind,
-            names=map(normalize_name, self.expressions),
+            names=self.names,
+            variables=self.globals,
+            toolchain=toolchain.key_part,
             assembled=self.assembled,
-            **toolchain.key_part,
         )
 
     def toolchain(self, found: Toolchain, *, linked: bool = False) -> Toolchain:

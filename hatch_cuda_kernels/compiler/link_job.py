@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from hatch_cuda_kernels.key import finish_key
+from hatch_cuda_kernels.compiler.key import finish_key
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
-    from hatch_cuda_kernels.compiler.toolchain import Toolchain
+    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Kind, Symbol
 
     Job: TypeAlias = "CompileJob | LinkJob"

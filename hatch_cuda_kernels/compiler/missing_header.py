@@ -6,9 +6,9 @@ import re
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.parts import PARTS
-from hatch_cuda_kernels.compiler.ptxas import parse_log
-from hatch_cuda_kernels.compiler.standard_headers import HOST_HEADERS, device_header
+from hatch_cuda_kernels.compiler.output.log import parse_log
+from hatch_cuda_kernels.compiler.toolchain.parts import PARTS
+from hatch_cuda_kernels.compiler.toolchain.standard_headers import HOST_HEADERS, device_header
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.compiler.cuda_wheels import preload
-from hatch_cuda_kernels.compiler.ptx import drop_unused
+from hatch_cuda_kernels.compiler.output.ptx import drop_unused
+from hatch_cuda_kernels.compiler.toolchain.wheels import preload
 from hatch_cuda_kernels.errors import CompileError, ToolchainError
 
 if TYPE_CHECKING:

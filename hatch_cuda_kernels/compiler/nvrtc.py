@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 from cuda.bindings import nvrtc
 
-from hatch_cuda_kernels.compiler.cubin import read_cubin
 from hatch_cuda_kernels.compiler.finish import finish, resources_of
-from hatch_cuda_kernels.compiler.headers import VIRTUAL_ROOT
 from hatch_cuda_kernels.compiler.job import Compiled
 from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.compiler.missing_header import missing_header
-from hatch_cuda_kernels.compiler.names import plain_name
-from hatch_cuda_kernels.compiler.ptx import Ptx, read_ptx
-from hatch_cuda_kernels.compiler.ptxas import bad_name_expressions, split_log
-from hatch_cuda_kernels.compiler.toolchain import load_toolchain
+from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.output.log import bad_name_expressions, split_log
+from hatch_cuda_kernels.compiler.output.ptx import Ptx, read_ptx
+from hatch_cuda_kernels.compiler.source.closure import VIRTUAL_ROOT
+from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.image import Symbol
+from hatch_cuda_kernels.names import plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.compiler.link_job import Job
-    from hatch_cuda_kernels.compiler.toolchain import Toolchain
+    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Kind
 
 __all__ = ["compile", "compile_flags"]

@@ -97,7 +97,7 @@ def _bindings(_: str) -> dict[str, Any]:
 
 def _nvrtc(_: str) -> dict[str, Any]:
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.toolchain import load_toolchain, supported_numbers
+    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain, supported_numbers
 
     version = load_toolchain().nvrtc
     archs = [str(SmArch(number // 10, number % 10)) for number in sorted(supported_numbers())]
@@ -105,9 +105,9 @@ def _nvrtc(_: str) -> dict[str, Any]:
 
 
 def _headers(_: str) -> dict[str, Any]:
-    from hatch_cuda_kernels.compiler.cuda_wheels import bindings_major
-    from hatch_cuda_kernels.compiler.parts import PARTS, find_parts
-    from hatch_cuda_kernels.compiler.toolchain import header_folders
+    from hatch_cuda_kernels.compiler.toolchain.installed import header_folders
+    from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
+    from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 
     major = bindings_major()
     folders = [str(folder) for folder in header_folders(major)]
@@ -121,8 +121,8 @@ def _headers(_: str) -> dict[str, Any]:
 
 
 def _nvjitlink(_: str) -> dict[str, Any]:
-    from hatch_cuda_kernels.compiler.cuda_wheels import library_version
     from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version
+    from hatch_cuda_kernels.compiler.toolchain.wheels import library_version
 
     release = ".".join(map(str, nvjitlink_version()))
     return {"version": library_version("nvJitLink") or release, "file": _mapped("libnvJitLink.so")}

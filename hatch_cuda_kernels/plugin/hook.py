@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError
-from hatch_cuda_kernels.image import STORE_FOLDER
+from hatch_cuda_kernels.store.index import STORE_FOLDER
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.plugin.build import BuildReport
+    from hatch_cuda_kernels.build_report import BuildReport
+    from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.plugin.layout import Layout
-    from hatch_cuda_kernels.plugin.manifest import Manifest
 
 __all__ = ["CudaKernelsBuildHook", "find_package"]
 
@@ -30,8 +30,8 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     def dependencies(self) -> list[str]:
         """Return the packages of the toolkit release that the manifest asks for."""
-        from hatch_cuda_kernels.plugin.pool.executors import DASK_REQUIREMENT, uses_dask
-        from hatch_cuda_kernels.plugin.release import needs_nvjitlink, release_requirements
+        from hatch_cuda_kernels.plan.release import needs_nvjitlink, release_requirements
+        from hatch_cuda_kernels.pool.executors import DASK_REQUIREMENT, uses_dask
 
         if self.target_name != "wheel":
             return []
@@ -63,7 +63,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         """Remove the store that an editable install left in the source tree; without a package there is none."""
         import shutil  # rarely needed
 
-        from hatch_cuda_kernels.plugin.store.store_writer import check_replaceable
+        from hatch_cuda_kernels.store.writer import check_replaceable
 
         try:
             store = self._root / self._package_folder() / STORE_FOLDER
@@ -76,7 +76,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         shutil.rmtree(store, ignore_errors=True)
 
     def _check_size(self, wheel: Path) -> None:
-        from hatch_cuda_kernels.plugin.promises.budget import check_wheel  # most manifests set no limit
+        from hatch_cuda_kernels.store.promises.budget import check_wheel  # most manifests set no limit
 
         limit = self._manifest().max_wheel_size
         if limit is None:
@@ -94,14 +94,14 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         return folders
 
     def _scratch(self) -> Path:
-        from hatch_cuda_kernels.plugin.store.staging import workspace
+        from hatch_cuda_kernels.store.staging import workspace
 
         folder = workspace(Path(tempfile.gettempdir()), "hatch-cuda-kernels-")
         return self._scratch_folders.enter_context(folder)
 
     def _build(self, version: str, build_data: dict[str, Any]) -> None:
-        from hatch_cuda_kernels.plugin.build import build_store
-        from hatch_cuda_kernels.plugin.progress import open_progress
+        from hatch_cuda_kernels.build import build_store
+        from hatch_cuda_kernels.pool.progress import open_progress
 
         manifest = self._manifest()
         editable = version == "editable"
@@ -125,7 +125,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     def _include_sources(self, build_data: dict[str, Any]) -> None:
         """Make sure the sdist carries what a wheel is built from, whatever its include patterns say."""
-        from hatch_cuda_kernels.plugin.plan import read_sources
+        from hatch_cuda_kernels.plan.plan import read_sources
 
         manifest = self._manifest()
         self._exclude(f"{self._package_folder()}/{STORE_FOLDER}")
@@ -141,7 +141,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
         Raises InputError where the folder holds something else: the artifact would lose that.
         """
-        from hatch_cuda_kernels.plugin.store.store_writer import check_replaceable
+        from hatch_cuda_kernels.store.writer import check_replaceable
 
         check_replaceable(self._root / store)
         config = self.build_config
@@ -150,20 +150,19 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         config.target_config["exclude"] = [*patterns, f"/{store}/", unfinished]
 
     def _show(self, report: BuildReport) -> None:
-        from hatch_cuda_kernels.plugin.progress import render_report
+        from hatch_cuda_kernels.build_report import render_report
 
         for warning in report.warnings:
             self.app.display_warning(warning)
         self.app.display(render_report(report))
 
     def _manifest(self) -> Manifest:
-        from hatch_cuda_kernels.plugin.hook_options import check_options
-        from hatch_cuda_kernels.plugin.manifest import load_manifest
-        from hatch_cuda_kernels.plugin.native import native_archs
+        from hatch_cuda_kernels.manifest import load_manifest
+        from hatch_cuda_kernels.plugin.options import check_options
 
         try:
             check_options(self.config, self.PLUGIN_NAME)
-            return load_manifest(self._manifest_path(), native=native_archs)
+            return load_manifest(self._manifest_path())
         except InputError as error:
             self._abort(error)
 
@@ -180,7 +179,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         return self.config.get(name)
 
     def _executor(self) -> str:
-        from hatch_cuda_kernels.plugin.pool.executors import choose_executor
+        from hatch_cuda_kernels.pool.executors import choose_executor
 
         return choose_executor(option=self._option("executor"))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.image import STORE_FOLDER
+from hatch_cuda_kernels.store.index import STORE_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -10,13 +10,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.driver import check, cuda
-from hatch_cuda_kernels.runtime.notices import LOGGER
+from hatch_cuda_kernels.runtime.ladder.notices import LOGGER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.runtime.resolve import Request
+    from hatch_cuda_kernels.runtime.ladder.rungs import Request
     from hatch_cuda_kernels.runtime.store import Store
 
 __all__ = ["WarmUp", "background", "in_context", "tier_up", "warm_up"]
@@ -80,7 +80,7 @@ def warm_up(
 
 def tier_up(request: Request) -> None:
     """Compile the exact CUBIN for the next process, in the background; a failure is logged and forgotten."""
-    from hatch_cuda_kernels.runtime.jit import cached_candidates, jit_candidates  # off the fast path
+    from hatch_cuda_kernels.runtime.ladder.jit import cached_candidates, jit_candidates  # off the fast path
 
     if any(candidate.accepted for candidate in cached_candidates(request)):
         return

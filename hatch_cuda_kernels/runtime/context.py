@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hatch_cuda_kernels.arch import ComputeCapability
-    from hatch_cuda_kernels.runtime.kernel import Kernel
-    from hatch_cuda_kernels.runtime.resolve import Policy
+    from hatch_cuda_kernels.runtime.ladder.rungs import Policy
+    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
 
 __all__ = ["Device", "current_context_id", "current_device", "hot_lookup"]
 

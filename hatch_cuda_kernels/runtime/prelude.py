@@ -7,21 +7,25 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.names import normalize_name
 from hatch_cuda_kernels.early import is_starting
 from hatch_cuda_kernels.errors import StoreError
+from hatch_cuda_kernels.names import normalize_name
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.runtime.reader import StoreReader
+    from hatch_cuda_kernels.store.reader import StoreReader
 
 __all__ = ["prepare"]
 
-_ALWAYS: Final = ("cuda.bindings.driver", "hatch_cuda_kernels.runtime.loading", "hatch_cuda_kernels.runtime.launch")
+_ALWAYS: Final = (
+    "cuda.bindings.driver",
+    "hatch_cuda_kernels.runtime.loading",
+    "hatch_cuda_kernels.runtime.launch.launch",
+)
 #: The rungs of the disk cache, which most processes do not reach; here their import costs no time.
 _WHILE_WAITING: Final = (
-    "hatch_cuda_kernels.runtime.jit",
-    "hatch_cuda_kernels.runtime.linked",
-    "hatch_cuda_kernels.compiler.headers",
+    "hatch_cuda_kernels.runtime.ladder.jit",
+    "hatch_cuda_kernels.runtime.ladder.linked",
+    "hatch_cuda_kernels.compiler.source.closure",
     "hatch_cuda_kernels.compiler.job",
     "platformdirs",
 )

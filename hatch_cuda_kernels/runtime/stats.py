@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.runtime.kernel import Kernel
+    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
 
 __all__ = ["KernelStats", "kernel_stats"]
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Image
     from hatch_cuda_kernels.runtime.ahead import WarmUp
-    from hatch_cuda_kernels.runtime.explain import Explanation
-    from hatch_cuda_kernels.runtime.kernel import GlobalVariable, Kernel
-    from hatch_cuda_kernels.runtime.plans import PlanCache, PlanInfo
-    from hatch_cuda_kernels.runtime.reader import StoreReader
-    from hatch_cuda_kernels.runtime.resolve import Policy, Request
+    from hatch_cuda_kernels.runtime.instances import PlanCache, PlanInfo
+    from hatch_cuda_kernels.runtime.ladder.explain import Explanation
+    from hatch_cuda_kernels.runtime.ladder.rungs import Policy, Request
+    from hatch_cuda_kernels.runtime.launch.kernel import GlobalVariable, Kernel
     from hatch_cuda_kernels.runtime.stats import KernelStats
+    from hatch_cuda_kernels.store.reader import StoreReader
 
     #: Name, module, policy and context id.
     _Key = tuple[str, str | None, Policy, int]
@@ -55,7 +55,7 @@ class Store:
     ) -> None:
         self.package = package
         if policy not in _POLICIES:
-            from hatch_cuda_kernels.runtime.lookup import checked_policy
+            from hatch_cuda_kernels.runtime.ladder.request import checked_policy
 
             checked_policy(policy)
         self.policy = policy
@@ -71,7 +71,7 @@ class Store:
     @cached_property
     def path(self) -> Path:
         """The store's folder. Raises StoreError when there is none."""
-        from hatch_cuda_kernels.runtime.reader import find_store
+        from hatch_cuda_kernels.store.reader import find_store
 
         return find_store(self.package)
 
@@ -122,7 +122,7 @@ class Store:
         The variable is that of the image which the module's listed kernels are loaded from; an instance that was
         compiled on demand has its own, see ``Kernel.get_global``. Raises KernelNotFoundError.
         """
-        from hatch_cuda_kernels.runtime.lookup import find_variable
+        from hatch_cuda_kernels.runtime.ladder.request import find_variable
 
         variable, kernel = find_variable(self._reader, name, module)
         loaded = self.get_kernel(kernel.name, module=variable.module, policy=policy)
@@ -166,7 +166,7 @@ class Store:
 
         Without ``arch`` it asks about the current device, whose driver is asked too: what it refuses says so.
         """
-        from hatch_cuda_kernels.runtime.explain import explain
+        from hatch_cuda_kernels.runtime.ladder.explain import explain
         from hatch_cuda_kernels.runtime.loading import load_image
 
         request = self._request(kernel, module, policy, arch, driver)
@@ -202,7 +202,7 @@ class Store:
 
     def contents(self) -> dict[str, Any]:
         """Return what is inside, as ``inspect --json`` prints it."""
-        from hatch_cuda_kernels.runtime.contents import contents
+        from hatch_cuda_kernels.store.contents import contents
 
         return contents(self._reader)
 
@@ -213,7 +213,7 @@ class Store:
         """
         from pathlib import Path
 
-        from hatch_cuda_kernels.runtime.contents import extract_images
+        from hatch_cuda_kernels.store.contents import extract_images
 
         return extract_images(self._reader, Path(folder))
 
@@ -223,18 +223,18 @@ class Store:
 
     @cached_property
     def _reader(self) -> StoreReader:
-        from hatch_cuda_kernels.runtime.reader import StoreReader
+        from hatch_cuda_kernels.store.reader import StoreReader
 
         return StoreReader(self.path, str(self.package))
 
     @cached_property
     def _plans(self) -> PlanCache:
-        from hatch_cuda_kernels.runtime.plans import PlanCache
+        from hatch_cuda_kernels.runtime.instances import PlanCache
 
         return PlanCache(self._plan_capacity)
 
     def _instantiate(self, template: str, arguments: dict[str, Any]) -> Kernel:
-        from hatch_cuda_kernels.runtime.plans import render_instance
+        from hatch_cuda_kernels.runtime.instances import render_instance
 
         name, module = render_instance(self._reader, template, arguments)
         return self.get_kernel(name, module=module)
@@ -267,7 +267,7 @@ class Store:
         arch: str | SmArch | None,
         driver: tuple[int, int] | None,
     ) -> Request:
-        from hatch_cuda_kernels.runtime.lookup import find_kernel, make_request
+        from hatch_cuda_kernels.runtime.ladder.request import find_kernel, make_request
 
         return make_request(
             self._reader,

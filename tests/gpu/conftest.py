@@ -91,8 +91,8 @@ def driver(device):
 @pytest.fixture
 def build(tmp_path):
     """Return a function that builds a store of the ``basics`` module for some architectures."""
-    from hatch_cuda_kernels.plugin.build import build_store
-    from hatch_cuda_kernels.plugin.manifest import load_manifest
+    from hatch_cuda_kernels.build import build_store
+    from hatch_cuda_kernels.manifest import load_manifest
 
     def build_for(*arches, name="store"):
         root = tmp_path / f"{name}-project"

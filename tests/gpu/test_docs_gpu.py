@@ -9,8 +9,8 @@ import sys
 import pytest
 from doc_blocks import DOCS, README, blocks_of, files_of, run_page, runs, write
 
-from hatch_cuda_kernels.plugin.build import build_store
-from hatch_cuda_kernels.plugin.manifest import load_manifest
+from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.manifest import load_manifest
 
 PAGES = [
     page

@@ -194,8 +194,8 @@ def test_instances_by_arguments_are_remembered(build_patterns):
 @pytest.fixture
 def build_patterns(tmp_path, native):
     """Return a store with a declared pattern."""
-    from hatch_cuda_kernels.plugin.build import build_store
-    from hatch_cuda_kernels.plugin.manifest import load_manifest
+    from hatch_cuda_kernels.build import build_store
+    from hatch_cuda_kernels.manifest import load_manifest
 
     (tmp_path / "p").mkdir()
     source = "template <typename T, int N> __global__ void fill(T* y, T v) { if (threadIdx.x < N) y[threadIdx.x] = v; }"
@@ -273,8 +273,8 @@ def test_ltoir_is_finished_by_nvjitlink_and_recorded(build_lto, native, on_devic
 @pytest.fixture
 def build_lto(tmp_path):
     """Return a store that holds LTO-IR only."""
-    from hatch_cuda_kernels.plugin.build import build_store
-    from hatch_cuda_kernels.plugin.manifest import load_manifest
+    from hatch_cuda_kernels.build import build_store
+    from hatch_cuda_kernels.manifest import load_manifest
 
     (tmp_path / "p").mkdir()
     (tmp_path / "p" / "twice.cu").write_text('extern "C" __global__ void twice(float* y) { y[threadIdx.x] *= 2; }')

@@ -1,0 +1,103 @@
+"""The one key of a compile: equal keys mean equal images, so a miss always has a reason that can be named."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.names import normalize_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.image import Kind
+
+__all__ = ["KEY_SCHEMA", "cache_key", "expressions", "finish_key", "link_key", "source_digest"]
+
+#: Raised when the way a job is compiled changes so that old images must not be taken for new ones.
+KEY_SCHEMA: Final = 2
+#: Options that say where headers are: what they led to is in the source's digest, each header under its one name.
+_IN_SOURCE: Final = frozenset({"include", "pre_include"})
+
+
+def cache_key(
+    *,
+    source_sha256: str,
+    options: Mapping[str, Any],
+    arch: SmArch,
+    kind: Kind,
+    names: Iterable[str],
+    variables: Iterable[str],
+    toolchain: Mapping[str, str],
+    assembled: bool = True,
+) -> str:
+    """Return the sha256, in hex, that names an image in the disk cache.
+
+    ``options`` are ``NvrtcOptions.canonical()``. ``names`` are the name expressions of kernels and ``variables`` those
+    that the host sets, in any order. ``toolchain`` is ``Toolchain.key_part``, of what has a part in the image. PTX that
+    nothing has assembled yet (``assembled``) never stands for one that is proven. No path, time, user or driver enters.
+    """
+    return _digest(
+        ({} if assembled else {"assembled": False})
+        | {
+            "schema": KEY_SCHEMA,
+            "source": source_sha256,
+            "options": {name: value for name, value in options.items() if name not in _IN_SOURCE},
+            "arch": str(arch),
+            "kind": kind,
+            "names": sorted(map(normalize_name, expressions(names, variables))),
+            **toolchain,
+        }
+    )
+
+
+def expressions(names: Iterable[str], variables: Iterable[str]) -> tuple[str, ...]:
+    """Return every name expression NVRTC is asked for: kernels as written, variables as ``&name``."""
+    return (*names, *(f"&{name}" for name in variables))
+
+
+def link_key(*, image_sha256: str, arch: SmArch, options: Mapping[str, Any]) -> str:
+    """Return the sha256, in hex, that names what nvJitLink makes of an image for an architecture."""
+    return _digest(
+        {
+            "schema": KEY_SCHEMA,
+            "image": image_sha256,
+            "arch": str(arch),
+            "options": options,
+            "kind": "linked",
+        }
+    )
+
+
+def finish_key(*, front_end: str, arch: SmArch, kind: Kind, nvjitlink: str) -> str:
+    """Return the sha256, in hex, that names what nvJitLink makes of the image that has the key ``front_end``.
+
+    That key covers the source, the options and the architecture whose ``__CUDA_ARCH__`` the code has.
+    """
+    return _digest(
+        {"schema": KEY_SCHEMA, "front_end": front_end, "arch": str(arch), "kind": kind, "nvjitlink": nvjitlink}
+    )
+
+
+def source_digest(
+    *, program_name: str, source: str, headers: Iterable[tuple[str, str]], pre_include: Iterable[str]
+) -> str:
+    """Return the sha256 of exactly what NVRTC is shown: the source and each in-memory header under its name."""
+    return _digest(
+        {
+            "program_name": program_name,
+            "source": _sha256(source),
+            "headers": sorted([name, _sha256(text)] for name, text in headers),
+            "pre_include": list(pre_include),
+        }
+    )
+
+
+def _digest(data: object) -> str:
+    return _sha256(json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True))
+
+
+def _sha256(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

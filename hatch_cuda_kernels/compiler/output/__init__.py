@@ -1,0 +1,1 @@
+"""Readers of what a compile gives: CUBIN, PTX, logs."""

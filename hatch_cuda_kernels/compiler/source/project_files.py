@@ -1,0 +1,118 @@
+"""The files of a project, as spelled on disk, never outside its folder."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import posixpath
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from hatch_cuda_kernels.compiler.source.source_text import parse_text
+from hatch_cuda_kernels.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from hatch_cuda_kernels.compiler.source.rewrite import Rewriter
+
+__all__ = ["ProjectFiles", "normalize"]
+
+_Kind = Literal["file", "folder", "away"]
+_AWAY: Final = "away"
+
+
+def normalize(folder: str, path: str) -> str | None:
+    """Return ``path``, taken from ``folder``, relative to the project (``""`` for its root); None when it leaves it."""
+    if path.startswith("/"):
+        return None
+    joined = posixpath.normpath(posixpath.join(folder, path))
+    if joined == ".." or joined.startswith("../"):
+        return None
+    return "" if joined == "." else joined
+
+
+class ProjectFiles:
+    """A project's folders, listed once each, and what readers of its files remember. Paths are relative and posix.
+
+    It shows the project as it was when a folder or file was first asked for, so it serves one plan, not a process.
+    Listing instead of probing makes names case-exact on every system. A symbolic link out of the project is ``away``,
+    and so is all below it. ``given`` texts, by path, are files as well.
+    """
+
+    def __init__(self, root: Path, given: Mapping[str, str] | None = None) -> None:
+        self.root: Final = Path(os.path.realpath(root))
+        self.texts: Final = {path: parse_text(path, text.encode()) for path, text in (given or {}).items()}
+        self._given: dict[str, dict[str, _Kind]] = {}
+        for path in self.texts:
+            _add(self._given, path, "file")
+        self.rewriters: Final[dict[tuple[str, ...], Rewriter]] = {}
+        self._listed: dict[str, dict[str, _Kind]] = {}
+
+    def kind(self, path: str) -> _Kind | None:
+        """Return what a path is, None when there is nothing (or neither a file nor a folder)."""
+        if not path:
+            return "folder"
+        folder, _, name = path.rpartition("/")
+        return self.entries(folder).get(name)
+
+    def entries(self, folder: str) -> dict[str, _Kind]:
+        """Return the names in a folder with what they are; empty when it is not a folder."""
+        found = self._listed.get(folder)
+        if found is None:
+            found = self._listed[folder] = self._scan(folder) if self.kind(folder) in ("folder", _AWAY) else {}
+        return found
+
+    def _scan(self, folder: str) -> dict[str, _Kind]:
+        away = self.kind(folder) == _AWAY
+        found: dict[str, _Kind] = {}
+        try:
+            with os.scandir(self.root / folder) as listing:
+                for entry in listing:
+                    kind: _Kind | None = "file" if entry.is_file() else "folder" if entry.is_dir() else None
+                    if kind is not None:
+                        found[entry.name] = _AWAY if away or (entry.is_symlink() and self._leaves(entry)) else kind
+        except FileNotFoundError:
+            pass  # a folder of given files only, or one that was removed just now
+        except NotADirectoryError:
+            pass  # a link to a file outside the project
+        except OSError as error:
+            raise InputError(f"{folder or '.'}: cannot be listed: {error.strerror}") from error
+        return found | self._given.get(folder, {})
+
+    def _leaves(self, entry: os.DirEntry[str]) -> bool:
+        return not Path(os.path.realpath(entry.path)).is_relative_to(self.root)
+
+    def glob(self, pattern: str) -> Iterator[str]:
+        """Yield the files a normalized pattern matches, in order; ``**`` is any number of folders.
+
+        Names that start with a dot match only a part that starts with one, as in a shell.
+        """
+        parts = pattern.split("/")
+        yield from sorted(set(self._glob("", [*parts, "*"] if parts[-1] == "**" else parts)))
+
+    def _glob(self, folder: str, parts: list[str]) -> Iterator[str]:
+        first, *rest = parts
+        names = self.entries(folder)
+        if first == "**":
+            yield from self._glob(folder, rest)
+        for name, kind in names.items():
+            path = f"{folder}/{name}" if folder else name
+            if name.startswith(".") and not first.startswith("."):
+                continue
+            if first == "**" and kind == "folder" and not (self.root / path).is_symlink():
+                yield from self._glob(path, parts)
+            elif fnmatch.fnmatchcase(name, first) and first != "**":
+                yield from self._glob(path, rest) if rest else self._file(path)
+
+    def _file(self, path: str) -> Iterator[str]:
+        if (self.root / path).is_file():
+            yield path
+
+
+def _add(folders: dict[str, dict[str, _Kind]], path: str, kind: _Kind) -> None:
+    """Enter a path into its folder, and that into its own."""
+    folder, _, name = path.rpartition("/")
+    folders.setdefault(folder, {})[name] = kind
+    if folder:
+        _add(folders, folder, "folder")

@@ -1,0 +1,196 @@
+"""The keys of a manifest, one table a mapping: the reader, the JSON Schema and the reference all come from here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from typing import Final
+
+from hatch_cuda_kernels.arch import ComputeCapability
+from hatch_cuda_kernels.manifest.arches import ARCHES
+from hatch_cuda_kernels.manifest.instances import MOST_INSTANCES
+from hatch_cuda_kernels.manifest.kinds import (
+    BOOLEAN,
+    CPP_TEXT,
+    IDENTIFIER,
+    MACRO_VALUE,
+    Item,
+    Key,
+    Kind,
+    Table,
+    choice,
+    integer,
+    items_of,
+    list_of,
+    map_of,
+    table,
+    text,
+)
+from hatch_cuda_kernels.manifest.paths import FOLDER, HEADER, HEADERS_GLOB, SOURCE, STUBS
+from hatch_cuda_kernels.manifest.sizes import SIZE
+from hatch_cuda_kernels.manifest.spot import RefusedError, Spot, wrong_type
+from hatch_cuda_kernels.manifest.yaml_tree import Scalar
+from hatch_cuda_kernels.options import CppStd, NvrtcOptions, extra_refusal
+
+__all__ = ["FRONT_ENDS", "MANIFEST", "PACKINGS", "TABLES"]
+
+FRONT_ENDS: Final = ("per-arch", "lto", "ptx")
+PACKINGS: Final = ("auto", "none", "solid")
+
+_MODULE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+#: Windows opens a device for a file or folder of these names.
+_WINDOWS_DEVICES: Final = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)
+
+_RELEASE: Final = r"12\.9|13\.(?:0|[1-9][0-9]?)"
+#: Their NVRTC refuses --frandom-seed, without which images differ from run to run.
+_UNSEEDED: Final = re.compile(r"12\.[0-8]")
+_DRIVER: Final = r"[1-9][0-9]\.(?:0|[1-9][0-9]?)"
+_CAPABILITY: Final = r"[1-9][0-9]*\.[0-9]"
+
+
+def _two_numbers(value: str) -> tuple[int, int]:
+    major, minor = value.split(".")
+    return int(major), int(minor)
+
+
+def _release(_: Spot, value: str) -> tuple[int, int]:
+    if _UNSEEDED.fullmatch(value):
+        raise RefusedError(f"NVRTC of CUDA {value} refuses an option that builds need; of CUDA 12, write 12.9")
+    if not re.fullmatch(_RELEASE, value):
+        raise RefusedError(f"{value!r} is not a CUDA release this package compiles with; write 12.9, or 13.0 and on")
+    return _two_numbers(value)
+
+
+def _driver(_: Spot, value: str) -> tuple[int, int]:
+    if not re.fullmatch(_DRIVER, value):
+        raise RefusedError(f"{value!r} is not a CUDA version; write it like '13.0'")
+    return _two_numbers(value)
+
+
+def _device(_: Spot, value: str) -> ComputeCapability:
+    try:
+        return ComputeCapability.parse(value)
+    except ValueError as error:
+        raise RefusedError(str(error)) from None
+
+
+def _flag(_: Spot, value: str) -> str:
+    refusal = extra_refusal(value)
+    if refusal is not None:
+        raise RefusedError(refusal)
+    return value
+
+
+_SPILL_BYTES: Final = integer(0, 999_999_999)
+_CHUNK: Final = integer(1, MOST_INSTANCES)
+_NAMES: Final = items_of(text("a C++ name"))
+_DEFINE: Final = map_of(MACRO_VALUE, keys=IDENTIFIER, key_words="a macro's name (a C identifier)")
+_MATRIX: Final = map_of(list_of(CPP_TEXT, least=1), keys=IDENTIFIER, key_words="an axis name (a C identifier)")
+
+
+def _read_schema(spot: Spot) -> int:
+    if not isinstance(spot.node, Scalar) or (spot.node.tag, spot.node.text) != ("int", "1"):
+        raise wrong_type("1, the version of the format that this package reads", spot)
+    return 1
+
+
+def _read_define(spot: Spot) -> tuple[tuple[str, str | None], ...]:
+    return tuple((name, item.value.value) for name, item in _DEFINE.read(spot).items() if item.value is not None)
+
+
+#: The kinds of NvrtcOptions' fields, by name, else by type. A new flag of type bool needs nothing here.
+_OPTION_KINDS: Final[dict[str, Kind]] = {
+    "bool": BOOLEAN,
+    "bool | None": BOOLEAN,
+    "std": choice(CppStd),
+    "maxrregcount": integer(1, 255),
+    "include": list_of(FOLDER),
+    "define": Kind(_read_define, _DEFINE.schema),
+    "pre_include": list_of(HEADER),
+    "extra": list_of(text("a flag", _flag), unique=False),
+}
+
+OPTIONS: Final[Table] = {
+    option.name: Key(_OPTION_KINDS.get(option.name) or _OPTION_KINDS[str(option.type)])  # described by NvrtcOptions
+    for option in fields(NvrtcOptions)
+}
+
+MODULE: Final[Table] = {
+    "source": Key(
+        SOURCE, 'CUDA C++ file; every extern "C" kernel in it is found by itself.', "name the file to compile"
+    ),
+    "kernels": Key(_NAMES, "Kernels that must be in the image, else the build fails."),
+    "instances": Key(_NAMES, "Name expressions to instantiate; {NAME} stands for each value of a matrix axis."),
+    "matrix": Key(_MATRIX, "Values of the placeholders in instances, as C++ text; all combinations are compiled."),
+    "chunk": Key(
+        _CHUNK, "Most instances compiled as one program, so that more cores share them. Default: all are one program."
+    ),
+    "globals": Key(_NAMES, "__constant__ and __device__ variables the host sets."),
+    "headers": Key(
+        list_of(HEADERS_GLOB), "Patterns for headers the include scan cannot see, such as computed includes."
+    ),
+    "arches": Key(ARCHES, "Architectures of this module, in place of the manifest's."),
+    "options": Key(table("options", OPTIONS), "Options of this module, over the manifest's."),
+    "front_end": Key(
+        choice(FRONT_ENDS),
+        "per-arch (default): one front-end run an architecture. lto, ptx: one at the lowest architecture, finished for"
+        " each by nvJitLink from LTO-IR or PTX.",
+    ),
+    "max_spill_bytes": Key(_SPILL_BYTES, "Spill limit of this module, in place of the manifest's."),
+    "packing": Key(choice(PACKINGS), "How this module's images are stored, in place of the manifest's."),
+}
+
+SUPPORTS: Final[Table] = {
+    "devices": Key(
+        list_of(text("a compute capability such as '9.0'", _device, pattern=_CAPABILITY), least=1),
+        "Compute capabilities every kernel must run on.",
+        'list compute capabilities, such as ["9.0"]',
+    ),
+    "driver": Key(
+        text("a CUDA version such as '13.0'", _driver, pattern=_DRIVER),
+        "Oldest CUDA driver API the wheel must work on without a JIT.",
+    ),
+}
+
+_MODULES: Final = map_of(
+    table("module", MODULE), keys=_MODULE_NAME, key_words="a module name (letters, digits, _ and -)", least=1
+)
+
+
+def _read_modules(spot: Spot) -> dict[str, Item]:
+    """Refuse also what some file system could not hold: a module is a folder of the store."""
+    modules: dict[str, Item] = _MODULES.read(spot)
+    folded: dict[str, str] = {}
+    for name, module in modules.items():
+        if _WINDOWS_DEVICES.fullmatch(name):
+            module.spot.report(f"{name!r} cannot be a folder on Windows; choose another name")
+        first = folded.setdefault(name.lower(), name)
+        if first != name:
+            module.spot.report(f"{name!r} and {first!r} differ only in case, and would be one folder on some systems")
+    return modules
+
+
+MANIFEST: Final[Table] = {
+    "schema": Key(Kind(_read_schema, {"const": 1}), "Version of this format.", "write schema: 1"),
+    "cuda": Key(
+        text("a CUDA release such as '13.0'", _release, pattern=_RELEASE),
+        "Toolkit release that compiles. Default: the oldest 13.x that knows every architecture listed.",
+    ),
+    "arches": Key(ARCHES, "What every module is compiled for. Default: all-major."),
+    "options": Key(table("options", OPTIONS), "NVRTC options of every module."),
+    "max_spill_bytes": Key(
+        _SPILL_BYTES, "Most bytes of spill stores and loads a thread of any kernel, else the build fails."
+    ),
+    "packing": Key(
+        choice(PACKINGS),
+        "How images are stored. none: each in a file. solid: a module's packed together. auto (default): solid for"
+        " modules of 32 KiB and more.",
+    ),
+    "modules": Key(Kind(_read_modules, _MODULES.schema), "The modules by name.", "list at least one module"),
+    "supports": Key(table("supports", SUPPORTS), "A promise that the build proves, or fails naming the gap."),
+    "stubs": Key(STUBS, "A .pyi file with the kernels' names and types, which a build keeps up to date."),
+    "max_wheel_size": Key(SIZE, "Most the wheel may have, in bytes or as text such as '5 MB'; else the build fails."),
+}
+
+#: Every mapping with known keys, under the name other tables refer to it by.
+TABLES: Final[dict[str, Table]] = {"manifest": MANIFEST, "module": MODULE, "options": OPTIONS, "supports": SUPPORTS}

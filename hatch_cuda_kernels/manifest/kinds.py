@@ -1,0 +1,241 @@
+"""Kinds of values in a manifest: each reads one, and states the same rule as JSON Schema beside it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from hatch_cuda_kernels.manifest.spot import RefusedError, Spot, suggest, wrong_type
+from hatch_cuda_kernels.manifest.yaml_tree import Mapping, Scalar, Sequence, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = [
+    "BOOLEAN",
+    "CPP_TEXT",
+    "IDENTIFIER",
+    "MACRO_VALUE",
+    "Item",
+    "Key",
+    "Kind",
+    "Table",
+    "attempt",
+    "choice",
+    "integer",
+    "items_of",
+    "list_of",
+    "map_of",
+    "table",
+    "text",
+]
+
+IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+Check: TypeAlias = "Callable[[Spot, str], Any]"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One sort of value. ``read`` returns it, notes problems inside it, and raises RefusedError when it is unusable."""
+
+    read: Callable[[Spot], Any]
+    schema: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of a table. ``required`` is the advice when it is missing, empty where it may be left out."""
+
+    kind: Kind
+    doc: str = ""
+    required: str = ""
+
+
+Table: TypeAlias = dict[str, Key]
+
+
+class Item(NamedTuple):
+    """A value with its place: that of an item in a list, or of the key in a mapping."""
+
+    value: Any
+    spot: Spot
+
+
+def attempt(kind: Kind, spot: Spot) -> Any:  # what the kind reads
+    """Read a value; None, with the problem noted, when it is refused."""
+    try:
+        return kind.read(spot)
+    except RefusedError as refusal:
+        spot.report(str(refusal))
+        return None
+
+
+def text(expected: str, check: Check | None = None, *, pattern: str = r"[^\x00-\x1f\x7f]+") -> Kind:
+    """Return the kind of a string on one line. ``pattern`` is for the schema and for hints, ``check`` decides."""
+
+    def read(spot: Spot) -> Any:  # what the check returns
+        node = spot.node
+        if not isinstance(node, Scalar) or node.tag != "str":
+            raise wrong_type(expected, spot, _quote_advice(spot, pattern))
+        if not node.text:
+            raise wrong_type(expected, spot)
+        _refuse_unprintable(node.text)
+        return check(spot, node.text) if check else node.text
+
+    return Kind(read, {"type": "string", "pattern": f"^(?:{pattern})$"})
+
+
+def _quote_advice(spot: Spot, pattern: str) -> str:
+    node = spot.node
+    bare = isinstance(node, Scalar) and node.tag != "null" and re.fullmatch(pattern, node.text)
+    return f"; quote it: {shorten(bare[0])}" if bare else ""
+
+
+def _refuse_unprintable(value: str) -> None:
+    odd = next((character for character in value if not character.isprintable()), None)
+    if odd is not None:
+        raise RefusedError(f"{shorten(value)} has the character {odd!r}; write it as one line of plain text")
+
+
+def choice(words: Iterable[str]) -> Kind:
+    """Return the kind of a word out of a few."""
+    known = {str(word): word for word in words}
+    expected = f"one of {', '.join(known)}"
+
+    def check(spot: Spot, value: str) -> str:
+        if value not in known:
+            raise wrong_type(expected, spot)
+        return known[value]
+
+    pattern = "|".join(re.escape(word) for word in known)
+    return Kind(text(expected, check, pattern=pattern).read, {"enum": list(known)})
+
+
+def integer(lowest: int, highest: int) -> Kind:
+    """Return the kind of a whole number, written in decimal."""
+
+    def read(spot: Spot) -> int:
+        node = spot.node
+        if isinstance(node, Scalar) and node.tag == "int" and re.fullmatch(r"0|[1-9][0-9]{0,8}", node.text):
+            value = int(node.text)
+            if lowest <= value <= highest:
+                return value
+        raise wrong_type(f"a whole number from {lowest} to {highest}", spot)
+
+    return Kind(read, {"type": "integer", "minimum": lowest, "maximum": highest})
+
+
+def _read_boolean(spot: Spot) -> bool:
+    node = spot.node
+    if isinstance(node, Scalar) and node.tag == "bool" and node.text.lower() in {"true", "false"}:
+        return node.text.lower() == "true"
+    raise wrong_type("true or false", spot)
+
+
+def _read_cpp_text(spot: Spot) -> str:
+    if not isinstance(spot.node, Scalar) or spot.node.tag == "null":
+        raise wrong_type("C++ text", spot)
+    _refuse_unprintable(spot.node.text)
+    return spot.node.text
+
+
+def _read_macro_value(spot: Spot) -> Item:
+    bare = isinstance(spot.node, Scalar) and spot.node.tag == "null"
+    return Item(None if bare else _read_cpp_text(spot), spot)
+
+
+BOOLEAN: Final = Kind(_read_boolean, {"type": "boolean"})
+CPP_TEXT: Final = Kind(_read_cpp_text, {"type": ["string", "number", "boolean"]})
+MACRO_VALUE: Final = Kind(_read_macro_value, {"type": ["string", "number", "boolean", "null"]})
+
+
+def items_of(kind: Kind, *, least: int = 0, unique: bool = True) -> Kind:
+    """Return the kind of a list, read to a tuple of Item; repeats are told apart by their text."""
+
+    def read(spot: Spot) -> tuple[Item, ...]:
+        node = spot.node
+        if not isinstance(node, Sequence):
+            raise wrong_type("a list", spot, _empty_advice(spot, least, "[]"))
+        if len(node.items) < least:
+            raise RefusedError("the list is empty; give at least one item")
+        spots = [spot.item(index, item) for index, item in enumerate(node.items)]
+        items = (Item(attempt(kind, found), found) for found in (_without_repeats(spots) if unique else spots))
+        return tuple(item for item in items if item.value is not None)
+
+    # JSON Schema takes 8.1 and 8.10 for equal, the reader does not: only strings can be compared there.
+    limits = {"minItems": least, "uniqueItems": unique and kind.schema.get("type") == "string"}
+    return Kind(read, {"type": "array", "items": kind.schema} | _stated(limits))
+
+
+def _stated(limits: dict[str, Any]) -> dict[str, Any]:
+    return {name: limit for name, limit in limits.items() if limit}
+
+
+def _empty_advice(spot: Spot, least: int, empty: str) -> str:
+    left_out = isinstance(spot.node, Scalar) and spot.node.tag == "null" and not least
+    return f"; leave the key out or write {empty}" if left_out else ""
+
+
+def _without_repeats(spots: list[Spot]) -> list[Spot]:
+    first: dict[str, int] = {}
+    kept = []
+    for index, spot in enumerate(spots):
+        written = spot.node.text if isinstance(spot.node, Scalar) else None
+        if written is not None and first.setdefault(written, index) != index:
+            spot.report(f"{shorten(written)} is listed twice (first as [{first[written]}])")
+        else:
+            kept.append(spot)
+    return kept
+
+
+def list_of(kind: Kind, *, least: int = 0, unique: bool = True) -> Kind:
+    """Return the kind of a list, read to a tuple of values."""
+    items = items_of(kind, least=least, unique=unique)
+    return Kind(lambda spot: tuple(item.value for item in items.read(spot)), items.schema)
+
+
+def map_of(kind: Kind, *, keys: re.Pattern[str], key_words: str, least: int = 0) -> Kind:
+    """Return the kind of a mapping with free keys, read to a dict of Item in the order written."""
+
+    def read(spot: Spot) -> dict[str, Item]:
+        node = spot.node
+        if not isinstance(node, Mapping):
+            raise wrong_type("a mapping", spot, _empty_advice(spot, least, "{}"))
+        if len(node.entries) < least:
+            raise RefusedError("the mapping is empty; give at least one entry")
+        for entry in node.entries:
+            if not keys.fullmatch(entry.key):
+                spot.key(entry).report(f"{shorten(entry.key)} is not {key_words}")
+        return {entry.key: Item(attempt(kind, spot.value(entry)), spot.key(entry)) for entry in node.entries}
+
+    names = {"pattern": f"^(?:{keys.pattern})$"}
+    schema = {"type": "object", "propertyNames": names, "additionalProperties": kind.schema}
+    return Kind(read, schema | _stated({"minProperties": least}))
+
+
+def table(name: str, keys: Table) -> Kind:
+    """Return the kind of a mapping with known keys, read to a dict of those stated; a refused value is None."""
+
+    def read(spot: Spot) -> dict[str, Any]:
+        node = spot.node
+        if not isinstance(node, Mapping):
+            required = any(key.required for key in keys.values())
+            raise wrong_type("a mapping", spot, _empty_advice(spot, required, "{}"))
+        stated = {entry.key for entry in node.entries}
+        for entry in node.entries:
+            if entry.key not in keys:
+                spot.key(entry).report(f"unknown key{_key_advice(entry.key, keys)}")
+        for key, details in keys.items():
+            if details.required and key not in stated:
+                spot.report_missing(key, details.required)
+        return {
+            entry.key: attempt(keys[entry.key].kind, spot.value(entry)) for entry in node.entries if entry.key in keys
+        }
+
+    return Kind(read, {"$ref": f"#/$defs/{name}"})
+
+
+def _key_advice(key: str, keys: Table) -> str:
+    return suggest(key, keys, f"; known here: {', '.join(keys)}")

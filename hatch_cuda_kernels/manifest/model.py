@@ -1,0 +1,111 @@
+"""What a valid manifest says, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels.names import chunk_name
+from hatch_cuda_kernels.store.promises.model import Promises
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.options import NvrtcOptions
+    from hatch_cuda_kernels.store.promises.model import Supports
+
+__all__ = ["Manifest", "Module", "Named", "Pattern"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A name expression, and where it was written."""
+
+    text: str
+    where: str
+    """Start of a message about it, such as ``kernels.yaml:14:12: modules.reduce.instances[0]``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """An instance with placeholders as declared, kept so that the run side can fill in other values."""
+
+    text: str
+    matrix: tuple[tuple[str, tuple[str, ...]], ...]
+    """The axes the pattern uses, in the manifest's order, each with its values as C++ text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Module:
+    """One source with one set of options. Paths are relative to the manifest's root and posix."""
+
+    name: str
+    source: str
+    kernels: tuple[Named, ...]
+    """Names that must be in the image."""
+    instances: tuple[Named, ...]
+    """Name expressions, expanded; all of one pattern share its place."""
+    chunk: int | None
+    """Most instances compiled as one program; None for any number."""
+    globals: tuple[Named, ...]
+    headers: tuple[str, ...]
+    """Globs of headers the include scan cannot see."""
+    arches: tuple[SmArch, ...]
+    """Sorted, without repeats."""
+    options: NvrtcOptions
+    """The module's own options over the manifest's."""
+    front_end: str
+    """``per-arch``, ``lto`` or ``ptx``."""
+    max_spill_bytes: int | None
+    """Most bytes of spill stores and loads a thread of one kernel; None for no limit."""
+    packing: str
+    """``auto``, ``none`` or ``solid``."""
+    patterns: tuple[Pattern, ...]
+    where: str
+    """Start of a message about the module as a whole."""
+
+    def chunks(self) -> Iterator[Module]:
+        """Yield a module for each program, in the order of the instances; most modules are one.
+
+        The first keeps the name and everything that is no instance. Chunks are filled in order, so that an instance
+        added at the end changes the last one only.
+        """
+        size = self.chunk or len(self.instances) or 1
+        yield replace(self, instances=self.instances[:size])
+        for number, start in enumerate(range(size, len(self.instances), size), 2):
+            instances = self.instances[start : start + size]
+            yield replace(self, name=chunk_name(self.name, number), instances=instances, kernels=(), patterns=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """A whole manifest, valid as far as that can be told without a compiler."""
+
+    path: Path
+    root: Path
+    """The folder all its paths are relative to."""
+    cuda: tuple[int, int] | None
+    """The toolkit release stated."""
+    release: tuple[int, int]
+    """The toolkit release to compile with: the stated one, or the oldest 13.x that knows every architecture listed."""
+    modules: tuple[Module, ...]
+    """Sorted by name."""
+    supports: Supports | None
+    stubs: str | None
+    """The ``.pyi`` a build keeps up to date."""
+    max_wheel_size: int | None
+    """Most bytes the wheel may have, None for any number."""
+    sha256: str
+    """Of the file's bytes, in hex."""
+
+    @property
+    def promises(self) -> Promises:
+        """Everything the manifest promises of its wheel."""
+        limits = {module.name: module.max_spill_bytes for module in self.modules}
+        return Promises(
+            supports=self.supports,
+            max_spill_bytes={name: limit for name, limit in limits.items() if limit is not None},
+            max_wheel_size=self.max_wheel_size,
+        )

@@ -1,0 +1,104 @@
+"""Paths in a manifest: relative to its folder, written with ``/``, never out of the project."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.compiler.source.project_files import normalize
+from hatch_cuda_kernels.manifest.kinds import text
+from hatch_cuda_kernels.manifest.spot import RefusedError, Spot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["FOLDER", "HEADER", "HEADERS_GLOB", "SOURCE", "STUBS"]
+
+#: Refuses what starts with / or a drive, and what holds a backslash; ``..`` is left to the reader.
+_PATTERN: Final = r"(?!/|[A-Za-z]:)[^\\\x00-\x1f\x7f]+"
+
+
+def _relative(written: str) -> str:
+    if "\\" in written:
+        raise RefusedError(f"{written!r} has a backslash; write / between folders")
+    if re.match(r"/|[A-Za-z]:", written):
+        raise RefusedError(f"{written!r} is absolute; write it relative to the manifest's folder")
+    path = normalize("", written)
+    if path is None:
+        raise RefusedError(f"{written!r} leaves the project; keep the file inside the manifest's folder")
+    return path or "."
+
+
+def _kind_of(spot: Spot, path: str) -> str | None:
+    """Return what a path is, None for nothing. Raises RefusedError where a symbolic link leads out of the project."""
+    kind = spot.reading.files.kind("" if path == "." else path)
+    if kind == "away":
+        raise RefusedError(f"{path!r} leaves the project through a symbolic link; copy the file into it")
+    return kind
+
+
+def _source(spot: Spot, written: str) -> str:
+    path = _relative(written)
+    kind = _kind_of(spot, path)
+    if kind == "folder":
+        raise RefusedError(f"{path!r} is a folder; name a file")
+    if kind is None:
+        raise RefusedError(f"there is no file {path!r}{_suggest_file(spot, path)}")
+    return path
+
+
+def _suggest_file(spot: Spot, path: str) -> str:
+    """Return a guess among the files beside a missing one; folder and suffix would make all of them look alike."""
+    folder, _, name = path.rpartition("/")
+    beside = {PurePosixPath(found).stem: found for found in spot.reading.files.glob(f"{folder}/*".removeprefix("/"))}
+    near = difflib.get_close_matches(PurePosixPath(name).stem, beside, n=1)
+    return f" (did you mean {beside[near[0]]!r}?)" if near else ""
+
+
+def _folder(spot: Spot, written: str) -> str:
+    path = _relative(written)
+    kind = _kind_of(spot, path)
+    if kind != "folder" and (kind is not None or not _is_unpacked_sdist(spot.reading.files.root)):
+        raise RefusedError(f"there is no folder {path!r}")
+    return path
+
+
+def _is_unpacked_sdist(folder: Path) -> bool:
+    """Return whether a folder is of a project unpacked from an sdist, which carries no folder that gave no file."""
+    project = next((found for found in (folder, *folder.parents) if (found / "pyproject.toml").is_file()), folder)
+    return (project / "PKG-INFO").is_file()
+
+
+def _header(spot: Spot, written: str) -> str:
+    """May also be found in an include folder or in the toolkit, so that a missing file is the compile's business."""
+    path = _relative(written)
+    _kind_of(spot, path)
+    return path
+
+
+def _headers_glob(spot: Spot, written: str) -> str:
+    path = _relative(written)
+    matches = list(spot.reading.files.glob(path))
+    if not matches:
+        raise RefusedError(f"no file matches {path!r}")
+    for match in matches:
+        _kind_of(spot, match)
+    return path
+
+
+def _stubs(spot: Spot, written: str) -> str:
+    path = _relative(written)
+    if not path.endswith(".pyi") or not PurePosixPath(path).stem.isidentifier():
+        raise RefusedError(f"{path!r} is no stub; name a file beside a module, such as mylib/kernels.pyi")
+    if _kind_of(spot, path) == "folder":
+        raise RefusedError(f"{path!r} is a folder; name a file")
+    return path
+
+
+SOURCE: Final = text("the path of a source file", _source, pattern=_PATTERN)
+FOLDER: Final = text("the path of a folder", _folder, pattern=_PATTERN)
+HEADER: Final = text("the path of a header", _header, pattern=_PATTERN)
+HEADERS_GLOB: Final = text("a pattern for headers", _headers_glob, pattern=_PATTERN)
+STUBS: Final = text("the path of a stub (.pyi)", _stubs, pattern=rf"{_PATTERN}\.pyi")

@@ -1,0 +1,84 @@
+"""A place in a manifest: the value there, the keys that lead to it, and where problems with it are noted."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels.manifest.yaml_tree import Entry, Mark, Node, Problem, describe, join
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
+
+__all__ = ["Reading", "RefusedError", "Spot", "suggest", "wrong_type"]
+
+
+class RefusedError(Exception):
+    """A value cannot be used; whoever reads it into something larger notes the problem and goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one reading of a manifest shares."""
+
+    filename: str
+    files: ProjectFiles
+    problems: list[Problem] = field(default_factory=list)
+
+    def locate(self, mark: Mark, path: str) -> str:
+        """Return the start of a message about a place."""
+        return f"{self.filename}:{mark.line}:{mark.column}: {path or 'manifest'}"
+
+    def messages(self) -> list[str]:
+        """Return the problems in the order of the file."""
+        ordered = sorted(self.problems, key=lambda problem: problem.mark)
+        return [f"{self.locate(mark, path)}: {message}" for mark, path, message in ordered]
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A value and its path. ``mark`` is what problems point at: the value, or the key that names it."""
+
+    node: Node
+    path: str
+    mark: Mark
+    reading: Reading
+
+    @property
+    def where(self) -> str:
+        """The start of a message about this place."""
+        return self.reading.locate(self.mark, self.path)
+
+    def report(self, message: str) -> None:
+        """Note a problem at this place."""
+        self.reading.problems.append(Problem(self.mark, self.path, message))
+
+    def report_missing(self, key: str, advice: str) -> None:
+        """Note that a key this place must have is missing."""
+        self.reading.problems.append(Problem(self.mark, join(self.path, key), f"missing; {advice}"))
+
+    def item(self, index: int, node: Node) -> Spot:
+        """Return the place of a list's item."""
+        return Spot(node, f"{self.path}[{index}]", node.mark, self.reading)
+
+    def value(self, entry: Entry) -> Spot:
+        """Return the place of a key's value."""
+        return Spot(entry.value, join(self.path, entry.key), entry.value.mark, self.reading)
+
+    def key(self, entry: Entry) -> Spot:
+        """Return the place of a key."""
+        return Spot(entry.value, join(self.path, entry.key), entry.mark, self.reading)
+
+
+def suggest(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return " (did you mean 'x'?)" for the closest known word, ``otherwise`` when none is close."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {near[0]!r}?)" if near else otherwise
+
+
+def wrong_type(expected: str, spot: Spot, hint: str = "") -> RefusedError:
+    """Return the refusal of a value that is not what was expected."""
+    return RefusedError(f"expected {expected}, found {describe(spot.node)}{hint}")

@@ -1,0 +1,203 @@
+"""Reads YAML text into a tree; the only file that knows yaml.
+
+The tree is built from parser events, not by ``yaml.compose``: that one recurses as deep as the text is nested, and what
+it makes has forgotten which nodes are aliases.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import yaml
+
+from hatch_cuda_kernels.manifest.yaml_tree import (
+    Entry,
+    Mapping,
+    Mark,
+    Node,
+    Problem,
+    Scalar,
+    Sequence,
+    describe,
+    join,
+    shorten,
+)
+
+__all__ = ["read_tree"]
+
+#: libyaml's parser is about ten times faster than PyYAML's own, and most builds of PyYAML have it. On text without
+#: these characters, which it takes in more places, it agrees with PyYAML's own about events and marks.
+_DISPUTED: Final = frozenset("\t?!")
+_FAST: Final[type[yaml.SafeLoader]] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_DEEPEST: Final = 32
+#: How many values aliases may add to what is written; a manifest needs few, a "billion laughs" file needs 10**9.
+_MOST_COPIED: Final = 100_000
+
+_CORE: Final = "tag:yaml.org,2002:"
+#: YAML 1.1 gives ``=`` and ``<<`` tags of their own; here they are text.
+_PLAIN_STRINGS: Final = {f"{_CORE}value": "str", f"{_CORE}merge": "str"}
+_SCALAR_TAGS: Final = frozenset({"bool", "float", "int", "null", "str"})
+
+
+def read_tree(text: str) -> tuple[Node | None, list[Problem]]:
+    """Return the tree, or None when there is none, and every problem found; never raises for what the text holds."""
+    text = text.removeprefix("\ufeff")
+    if _DISPUTED.isdisjoint(text):
+        try:
+            return _Composer(text, _FAST).compose()
+        except (yaml.YAMLError, UnicodeError):
+            pass  # PyYAML's own parser words the error better, and alike on every platform
+    try:
+        return _Composer(text, yaml.SafeLoader).compose()
+    except yaml.YAMLError as error:
+        return None, [_syntax_problem(error, text)]
+
+
+def _syntax_problem(error: yaml.YAMLError, text: str) -> Problem:
+    if isinstance(error, yaml.MarkedYAMLError):
+        return Problem(_mark(error.problem_mark), "", _syntax_message(error))
+    position = getattr(error, "position", 0)
+    *before, line = text[:position].split("\n")
+    message = f"not valid YAML: the character U+{ord(text[position]):04X} is not allowed"
+    return Problem(Mark(len(before) + 1, len(line) + 1), "", message)
+
+
+def _syntax_message(error: yaml.MarkedYAMLError) -> str:
+    message = " ".join(filter(None, ("not valid YAML:", error.problem, error.context)))
+    start, end = error.context_mark, error.problem_mark
+    since = f" begun at line {start.line + 1}" if start and end and start.line != end.line else ""
+    return f"{message}{since}"
+
+
+def _mark(mark: Any) -> Mark:  # PyYAML has two classes of marks, libyaml's and its own
+    return Mark(mark.line + 1, mark.column + 1)
+
+
+class _StopError(Exception):
+    """The rest of the text cannot be made sense of; the problem is written down already."""
+
+
+class _Composer:
+    """One pass over the events of one text."""
+
+    def __init__(self, text: str, loader: type[yaml.SafeLoader]) -> None:
+        self.loader: Any = loader(text)
+        self.problems: list[Problem] = []
+        self.anchors: dict[str, tuple[Node | None, int]] = {}
+        self.count = 0
+        self.copied = 0
+
+    def compose(self) -> tuple[Node | None, list[Problem]]:
+        try:
+            root = self.document()
+        except _StopError:
+            root = None
+        return root, self.problems
+
+    def document(self) -> Node | None:
+        self.loader.get_event()
+        event = self.loader.get_event()
+        if isinstance(event, yaml.StreamEndEvent):
+            self.report(event, "", "the file is empty")
+            return None
+        root = self.node("", 0)
+        self.loader.get_event()
+        event = self.loader.get_event()
+        if not isinstance(event, yaml.StreamEndEvent):
+            self.report(event, "", "a second document starts here; keep one")
+        return root
+
+    def report(self, event: yaml.Event, path: str, message: str) -> None:
+        self.problems.append(Problem(_mark(event.start_mark), path, message))
+
+    def stop(self, event: yaml.Event, path: str, message: str) -> _StopError:
+        self.report(event, path, message)
+        return _StopError()
+
+    def node(self, path: str, depth: int) -> Node:
+        event = self.loader.get_event()
+        if isinstance(event, yaml.AliasEvent):
+            return self.alias(event, path)
+        if depth > _DEEPEST:
+            raise self.stop(event, path, f"nested deeper than {_DEEPEST} levels")
+        before = self.count
+        self.count += 1
+        if event.anchor is not None:
+            self.anchors[event.anchor] = None, 0
+        node = self.content(event, path, depth)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = node, self.count - before
+        return node
+
+    def alias(self, event: yaml.AliasEvent, path: str) -> Node:
+        name = event.anchor
+        if name not in self.anchors:
+            raise self.stop(event, path, f"the alias {shorten(f'*{name}')} has no anchor before it")
+        node, size = self.anchors[name]
+        if node is None:
+            raise self.stop(event, path, f"the alias {shorten(f'*{name}')} stands inside its own anchor")
+        self.count += size
+        self.copied += size
+        if self.copied > _MOST_COPIED:
+            raise self.stop(event, path, f"aliases expand to more than {_MOST_COPIED} values; write them out")
+        return node
+
+    def content(self, event: Any, path: str, depth: int) -> Node:  # one of PyYAML's event classes
+        mark = _mark(event.start_mark)
+        if isinstance(event, yaml.ScalarEvent):
+            return Scalar(event.value, self.scalar_tag(event, path), bool(event.style), mark)
+        own = "seq" if isinstance(event, yaml.SequenceStartEvent) else "map"
+        if event.tag not in {None, "!", _CORE + own}:
+            self.report(event, path, f"unknown tag {shorten(event.tag)}; remove it")
+        if own == "seq":
+            return Sequence(tuple(self.items(path, depth)), mark)
+        return Mapping(tuple(self.entries(path, depth)), mark)
+
+    def scalar_tag(self, event: yaml.ScalarEvent, path: str) -> str:
+        if event.tag in {None, "!"}:
+            tag: str = self.loader.resolve(yaml.ScalarNode, event.value, event.implicit)
+            return _PLAIN_STRINGS.get(tag, tag.removeprefix(_CORE))
+        tag = str(event.tag).removeprefix(_CORE)
+        if tag in _SCALAR_TAGS:
+            return tag
+        self.report(event, path, f"unknown tag {shorten(event.tag)}; remove it")
+        return "str"
+
+    def items(self, path: str, depth: int) -> list[Node]:
+        items: list[Node] = []
+        while not self.loader.check_event(yaml.SequenceEndEvent):
+            items.append(self.node(f"{path}[{len(items)}]", depth + 1))
+        self.loader.get_event()
+        return items
+
+    def entries(self, path: str, depth: int) -> list[Entry]:
+        entries: dict[str, Entry] = {}
+        while not self.loader.check_event(yaml.MappingEndEvent):
+            event = self.loader.peek_event()
+            key = self.key(event, path, depth)
+            value = self.node(path if key is None else join(path, key), depth + 1)
+            if key in entries:
+                self.report(event, join(path, key), f"duplicate key (first at line {entries[key].mark.line})")
+            elif key is not None:
+                entries[key] = _entry(key, value, _mark(event.start_mark))
+        self.loader.get_event()
+        return list(entries.values())
+
+    def key(self, event: yaml.Event, path: str, depth: int) -> str | None:
+        """Return a key, or None with a problem noted when it is not a string."""
+        node = self.node(path, depth + 1)
+        if not isinstance(node, Scalar) or node.tag != "str":
+            hint = "; quote it" if isinstance(node, Scalar) else ""
+            self.report(event, path, f"expected a string as key, found {describe(node)}{hint}")
+        elif node.text == "<<" and not node.quoted:
+            self.report(event, path, "merge keys (<<) are not supported; write the entries out")
+        else:
+            return node.text
+        return None
+
+
+def _entry(key: str, value: Node, mark: Mark) -> Entry:
+    """Make an entry; a value left out is placed at its key, because the two parsers put it in different columns."""
+    left_out = value == Scalar("", "null", quoted=False, mark=value.mark)
+    return Entry(key, Scalar("", "null", quoted=False, mark=mark) if left_out else value, mark)

@@ -1,0 +1,180 @@
+"""Run compile jobs on an executor, longest first, and hand out results as they come."""
+
+from __future__ import annotations
+
+from concurrent.futures import BrokenExecutor, CancelledError, Future
+from contextlib import closing
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.compiler.interrupts import raise_pending
+from hatch_cuda_kernels.compiler.link_job import LinkJob
+from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.pool.executors import local_executor, open_executor
+from hatch_cuda_kernels.pool.task import Task, compile_task, needed_tools
+from hatch_cuda_kernels.pool.worker import WorkerDiedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+    from concurrent.futures import Executor
+    from typing import TypeAlias
+
+    from hatch_cuda_kernels.compiler.job import Compiled
+    from hatch_cuda_kernels.compiler.link_job import Job
+    from hatch_cuda_kernels.pool.task import Tools
+
+    Outcomes: TypeAlias = Generator[tuple[Job, Compiled | Exception], None, None]
+
+__all__ = ["compile_all", "compile_on", "estimate_seconds"]
+
+#: Front ends of these take seconds, and NVRTC runs one front end at a time in a process.
+_HEAVY_HEADERS: Final = ("cub/", "cuda/", "thrust/", "cooperative_groups", "cute/", "cutlass/", "nv/")
+_HEAVY_SECONDS: Final = 2.5
+_LIGHT_SECONDS: Final = 0.06
+_INSTANCE_SECONDS: Final = 0.01
+#: A front end reads about a megabyte of text in a second.
+_CHARACTER_SECONDS: Final = 1e-6
+#: Bytes that nvJitLink finishes in a second.
+_LTOIR_SECOND: Final = 400_000
+_PTX_SECOND: Final = 1_000_000
+_TICK_SECONDS: Final = 0.1
+
+
+def estimate_seconds(job: Job) -> float:
+    """Return a rough compile time, good enough to order jobs and to decide about processes."""
+    if isinstance(job, LinkJob):
+        size = len(job.input.image) if job.input else 0
+        return size / (_LTOIR_SECOND if job.input_kind == "ltoir" else _PTX_SECOND)
+    heavy = any(name.startswith(_HEAVY_HEADERS) for name in job.outside)
+    front_end = _HEAVY_SECONDS if heavy else _LIGHT_SECONDS
+    characters = len(job.source) + sum(len(text) for _, text in job.headers)
+    return front_end + _INSTANCE_SECONDS * len(job.names) + _CHARACTER_SECONDS * characters
+
+
+def compile_on(
+    executor: Executor | str,
+    jobs: Sequence[Job],
+    *,
+    workers: int | None = None,
+    followers: int = 0,
+    cost: Callable[[Job], float] = estimate_seconds,
+    follow: Callable[[Job], Sequence[Job]] | None = None,
+    needed: Tools | None = None,
+    warn: Callable[[str], None] | None = None,
+) -> Outcomes:
+    """Do the same as ``compile_all`` on an executor that is opened by its name, and ended with the last job.
+
+    ``workers`` bounds the processes on this machine; ``followers`` is how many jobs ``follow`` will give. nvJitLink has
+    no lock, so links alone stay in this one's threads. Raises, in place of yielding it, what would end every job alike:
+    ToolchainError, or BrokenExecutor, CancelledError or BuildError of an executor that stopped working.
+    """
+    costs = [0.0 if isinstance(job, LinkJob) else cost(job) for job in jobs] + [0.0] * followers
+    tell = warn or (lambda _: None)
+    local = partial(local_executor, costs, workers)
+    needed = needed or needed_tools(jobs)
+    with (
+        open_executor(executor, needed, local=local, warn=tell) as opened,
+        closing(compile_all(jobs, opened, cost=cost, follow=follow, needed=needed, warn=warn)) as outcomes,
+    ):
+        for job, outcome in outcomes:
+            if isinstance(outcome, ToolchainError | BrokenExecutor | CancelledError):
+                raise outcome  # the same for every other job
+            yield job, outcome
+
+
+def compile_all(
+    jobs: Sequence[Job],
+    executor: Executor,
+    *,
+    cost: Callable[[Job], float] = estimate_seconds,
+    follow: Callable[[Job], Sequence[Job]] | None = None,
+    needed: Tools | None = None,
+    warn: Callable[[str], None] | None = None,
+) -> Outcomes:
+    """Compile every job and yield each with its result, or with the error that kept it from one, as they finish.
+
+    ``follow`` says which jobs can begin once one has given its result, and been handed out; ``needed`` which tools all
+    of them need, by default those of the first jobs. A failing job does not stop the others: all failures of a run are
+    reported together. Jobs whose worker process died are compiled again, after the others and one at a time, which
+    ``warn`` is told once. On KeyboardInterrupt, or when the caller closes the generator, what has not begun is
+    cancelled.
+    """
+    needed = needed or needed_tools(jobs)
+    lost = []
+    with closing(_run(sorted(jobs, key=cost, reverse=True), executor, needed, follow)) as outcomes:
+        for job, outcome in outcomes:
+            if isinstance(outcome, WorkerDiedError):
+                lost.append(job)
+            else:
+                yield job, outcome
+    if lost and warn is not None:
+        warn(_lost(lost))
+    for job in lost:  # one at a time, in a process of its own: it may have been the memory
+        with closing(_run([job], executor, needed, follow)) as outcomes:
+            for done, outcome in outcomes:
+                yield done, _died_again(done) if isinstance(outcome, WorkerDiedError) else outcome
+
+
+def _run(
+    jobs: Sequence[Job], executor: Executor, needed: dict[str, str], follow: Callable[[Job], Sequence[Job]] | None
+) -> Outcomes:
+    waiting: dict[Future[Compiled], Job] = {}
+    done: SimpleQueue[Future[Compiled]] = SimpleQueue()
+
+    def submit(job: Job) -> None:
+        future = _submit(executor, Task(needed, job))
+        waiting[future] = job
+        future.add_done_callback(done.put)
+
+    try:
+        for job in jobs:
+            submit(job)
+        while waiting:
+            future = _next(done)
+            job = waiting.pop(future)
+            outcome = _outcome(future, job)
+            yield job, outcome
+            for next_job in () if follow is None or isinstance(outcome, Exception) else follow(job):
+                submit(next_job)
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _submit(executor: Executor, task: Task) -> Future[Compiled]:
+    try:
+        return executor.submit(compile_task, task)
+    except RuntimeError as error:  # an executor that broke, or was shut down, meanwhile
+        future: Future[Compiled] = Future()
+        future.set_exception(BrokenExecutor(str(error)))
+        return future
+
+
+def _next(done: SimpleQueue[Future[Compiled]]) -> Future[Compiled]:
+    """Wait in short turns: NVRTC leaves SIGINT such that a wait goes on after it, and Ctrl-C would wait for the end."""
+    while True:
+        try:
+            return done.get(timeout=_TICK_SECONDS)
+        except Empty:
+            raise_pending()
+
+
+def _outcome(future: Future[Compiled], job: Job) -> Compiled | Exception:
+    """Return a result, or the error to report with its job, beside the other failures."""
+    try:
+        return future.result()
+    except (HatchCudaKernelsError, WorkerDiedError, BrokenExecutor, CancelledError) as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - such as an executor's own, of a job whose workers died
+        return CompileError(job.module, str(job.arch), f"{type(error).__name__}: {error}")
+
+
+def _lost(jobs: Sequence[Job]) -> str:
+    names = ", ".join(f"{job.module} for {job.arch}" for job in jobs)
+    return f"a worker process died (killed, or out of memory); compiling again, one at a time: {names}"
+
+
+def _died_again(job: Job) -> CompileError:
+    message = "the worker process died twice while it compiled this (killed, out of memory, or NVRTC crashed)"
+    return CompileError(job.module, str(job.arch), message)

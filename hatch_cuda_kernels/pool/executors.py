@@ -1,0 +1,106 @@
+"""Where compiles run: an executor by its name, from an option or the environment, opened for one build."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.compiler.interrupts import held_back
+from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.pool.memory import free_bytes
+from hatch_cuda_kernels.pool.worker import WorkerExecutor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hatch_cuda_kernels.pool.task import Tools
+
+__all__ = [
+    "DASK_REQUIREMENT",
+    "EXECUTOR_VARIABLE",
+    "choose_executor",
+    "default_workers",
+    "is_executor",
+    "local_executor",
+    "open_executor",
+    "uses_dask",
+]
+
+EXECUTOR_VARIABLE: Final = "HATCH_CUDA_KERNELS_EXECUTOR"
+#: Also the extra ``dask``; an isolated build whose environment asks for Dask gets it through the hook.
+DASK_REQUIREMENT: Final = "distributed>=2024.1"
+_LOCAL: Final = "process"
+_DASK: Final = "dask:"
+
+#: Below this much estimated work, starting a worker process (0.2 s) costs more than it saves.
+_WORTH_A_PROCESS: Final = 0.8
+#: Peak memory of one worker with CUB-like sources.
+_WORKER_BYTES: Final = 450 << 20
+
+
+def choose_executor(*, flag: str | None = None, option: str | None = None) -> str:
+    """Return the executor's name: a flag comes before the environment, which comes before the project's own option.
+
+    Raises InputError for a variable that names none.
+    """
+    stated = os.environ.get(EXECUTOR_VARIABLE)
+    if stated and not is_executor(stated):
+        raise InputError(f"{EXECUTOR_VARIABLE}={stated!r} is neither {_LOCAL!r} nor '{_DASK}ADDRESS'")
+    return flag or stated or option or _LOCAL
+
+
+def is_executor(name: str) -> bool:
+    """Return whether a name is that of an executor: ``process``, or ``dask:`` and an address or scheduler file."""
+    return name == _LOCAL or (uses_dask(name) and len(name) > len(_DASK))
+
+
+def uses_dask(name: str) -> bool:
+    """Return whether an executor's name asks for Dask."""
+    return name.startswith(_DASK)
+
+
+@contextmanager
+def open_executor(
+    executor: Executor | str,
+    needed: Tools,
+    *,
+    local: Callable[[], Executor],
+    warn: Callable[[str], None],
+) -> Iterator[Executor]:
+    """Yield the executor of a name for one build, and end at once what still runs on it afterwards.
+
+    One that was made by the caller is yielded as it is, and left open.
+    """
+    if isinstance(executor, Executor):
+        yield executor
+    elif uses_dask(executor):
+        from hatch_cuda_kernels.pool.dask_cluster import dask_executor  # an extra
+
+        with dask_executor(executor.removeprefix(_DASK), needed, warn) as opened:
+            yield opened
+    else:
+        opened = local()
+        workers = isinstance(opened, WorkerExecutor)
+        try:
+            with nullcontext() if workers else held_back():
+                yield opened
+        finally:  # a compile in this process has to end first; a second Ctrl-C does not wait for it
+            if isinstance(opened, WorkerExecutor):
+                opened.kill()
+            opened.shutdown(cancel_futures=True)
+
+
+def local_executor(costs: list[float], workers: int | None = None) -> Executor:
+    """Return worker processes for jobs of these estimated seconds, or threads of this process for little work."""
+    count = min(workers or default_workers(), len(costs)) or 1
+    if count > 1 and sum(costs) >= _WORTH_A_PROCESS:
+        return WorkerExecutor(count)
+    return ThreadPoolExecutor(count)
+
+
+def default_workers() -> int:
+    """Return how many workers this machine has cores and free memory for."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, free_bytes() // _WORKER_BYTES))

@@ -1,0 +1,197 @@
+"""Worker processes on this machine as an executor: pickled calls go in through standard input, results come out.
+
+Not concurrent.futures.ProcessPoolExecutor: its workers run the caller's main module again, and there one death costs
+every job its result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import subprocess
+import sys
+from collections import deque
+from concurrent.futures import Executor, Future
+from queue import SimpleQueue
+from threading import Lock, Thread, current_thread
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    _Call: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+T = TypeVar("T")
+
+__all__ = ["WorkerDiedError", "WorkerExecutor", "serve"]
+
+#: glibc's malloc, told to keep what a compile frees for the next one: else NVRTC returns its memory to the system and
+#: takes it again at every compile, and 3 % of a build of light sources are page faults. The peak stays the same.
+_MALLOC: Final = {
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TOP_PAD_": str(16 << 20),
+}
+#: The parent's path finds what it found, as in pip's build environment. Ctrl-C is the parent's business: POSIX keeps it
+#: from another process group, also while Python starts; Windows does not.
+_START: Final = """\
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+import sys
+sys.path[:] = sys.argv[1:]
+from hatch_cuda_kernels.pool.worker import serve
+serve()
+"""
+
+
+class WorkerDiedError(Exception):
+    """A worker ended before it answered: killed, out of memory, or crashed."""
+
+
+class WorkerExecutor(Executor):
+    """At most ``max_workers`` processes, each with a thread here; started when needed, ended when nothing is left.
+
+    A worker that dies fails the one call it ran with WorkerDiedError; another takes its place.
+    """
+
+    def __init__(self, max_workers: int) -> None:
+        self._max_workers = max_workers
+        self._calls: deque[tuple[Future[Any], _Call]] = deque()
+        self._threads: set[Thread] = set()
+        self._active = 0
+        """Threads that will look for a call again; the others are ending their workers."""
+        self._workers: set[_Worker] = set()
+        self._lock = Lock()
+        self._closed = self._killed = False
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:  # Executor's
+        """Call a module's function in a worker; what it is called with is pickled when its turn comes."""
+        future: Future[T] = Future()
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._calls.append((future, (fn, args, kwargs)))
+            if self._active < self._max_workers:
+                thread = Thread(target=self._work)
+                self._threads.add(thread)
+                self._active += 1
+                thread.start()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls; wait for those that are there, unless they are cancelled."""
+        with self._lock:
+            self._closed = True
+            calls = [*self._calls] if cancel_futures else []
+            threads = [*self._threads]
+        for future, _ in calls:
+            future.cancel()
+        for thread in threads if wait else ():
+            thread.join()
+
+    def kill(self) -> None:
+        """Cancel what waits and end every worker now: NVRTC cannot be interrupted."""
+        with self._lock:
+            self._killed = True
+            for worker in self._workers:
+                worker.process.kill()
+        self.shutdown(cancel_futures=True)
+
+    def _work(self) -> None:
+        """Do what there is to do, in one worker as long as it lives."""
+        worker = None
+        while (found := self._next_call()) is not None:
+            future, call = found
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                worker = worker or self._start()
+                result = worker.call(call)
+            except WorkerDiedError as error:
+                self._end(worker)
+                worker = None
+                future.set_exception(error)
+            except Exception as error:  # noqa: BLE001 - it is the caller's
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+        self._end(worker)
+        with self._lock:
+            self._threads.discard(current_thread())
+
+    def _next_call(self) -> tuple[Future[Any], _Call] | None:
+        with self._lock:
+            if self._calls:
+                return self._calls.popleft()
+            self._active -= 1
+            return None
+
+    def _start(self) -> _Worker:
+        with self._lock:
+            if self._killed:
+                raise WorkerDiedError
+            worker = _Worker()
+            self._workers.add(worker)
+            return worker
+
+    def _end(self, worker: _Worker | None) -> None:
+        if worker is None:
+            return
+        with contextlib.suppress(OSError), worker.process:
+            pass  # leaving closes the pipes, at which it ends; one may be broken, with a call half written
+        with self._lock:
+            self._workers.discard(worker)
+
+
+class _Worker:
+    """This side of one worker process."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-P", "-c", _START, *sys.path]
+        pipe, env = subprocess.PIPE, _MALLOC | os.environ
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=env, process_group=0)  # noqa: S603 - ourselves
+
+    def call(self, call: _Call) -> Any:  # whatever the function returns
+        """Return what a call returned there, or raise what it raised. Raises WorkerDiedError."""
+        send, receive = self.process.stdin, self.process.stdout
+        if send is None or receive is None:  # for mypy: both are pipes
+            raise WorkerDiedError
+        data = pickle.dumps(call)
+        try:
+            send.write(data)
+            send.flush()
+            done, outcome = pickle.load(receive)  # noqa: S301 - from our own process
+        except (OSError, EOFError, pickle.UnpicklingError) as error:
+            raise WorkerDiedError from error
+        if not done:
+            raise outcome
+        return outcome
+
+
+def serve() -> None:
+    """Answer calls in the order they come, in the worker process. What they print goes to standard error."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    calls: SimpleQueue[_Call] = SimpleQueue()
+    Thread(target=_receive, args=(calls,), daemon=True).start()
+    while True:
+        pickle.dump(_outcome(*calls.get()), answers)
+        answers.flush()
+
+
+def _receive(calls: SimpleQueue[_Call]) -> None:
+    """Hand on the calls. The input ends when the parent does, however that came about: then end too, at once."""
+    try:
+        while True:
+            calls.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - from our own parent
+    finally:
+        os._exit(1)
+
+
+def _outcome(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
+    try:
+        return True, fn(*args, **kwargs)
+    except Exception as error:  # noqa: BLE001 - raised again on the other side
+        return False, error

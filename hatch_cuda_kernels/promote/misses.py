@@ -1,0 +1,86 @@
+"""What this machine compiled for a package because the package did not have it prebuilt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hatch_cuda_kernels.compiler.key import link_key
+from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+from hatch_cuda_kernels.names import normalize_name
+from hatch_cuda_kernels.store.source import ModuleSource
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.cache import DiskCache, Entry
+    from hatch_cuda_kernels.store.index import ModuleIndex
+    from hatch_cuda_kernels.store.reader import StoreReader
+
+__all__ = ["Miss", "find_misses"]
+
+
+class Miss(NamedTuple):
+    """A kernel that was asked for and compiled, and for which architecture."""
+
+    module: str
+    kernel: str
+    """As it was asked for."""
+    listed: bool
+    """Whether the package lists the kernel, so that only the architecture was missing."""
+    arch: SmArch
+    covered: bool
+    """Whether an image of the module runs on such a device, by the table."""
+    created: str
+    """When it was compiled: UTC, ISO 8601."""
+    used: float
+    """When it was last used: seconds since 1970, within the hour."""
+    seconds: float
+    """How long the compile took."""
+    key: str
+    """The key of the entry in the disk cache."""
+
+
+def find_misses(reader: StoreReader, cache: DiskCache) -> list[Miss]:
+    """Return the recorded compiles that are this store's, by module, kernel and architecture.
+
+    An entry is the store's when its key is made of what the store has: this source, these options, these names (or this
+    image, for what nvJitLink finished). What another version of the package left is not. Raises InputError where the
+    sources of an editable install cannot be read.
+    """
+    modules = {index.module: index for index in reader.modules()}
+    found = [
+        _miss(reader, modules[entry.module], entry, used)
+        for entry, _, used in cache.entries()
+        if entry.wanted and entry.module in modules
+    ]
+    return sorted(miss for miss in found if miss is not None)
+
+
+def _miss(reader: StoreReader, index: ModuleIndex, entry: Entry, used: float) -> Miss | None:
+    lines = reader.find(normalize_name(entry.wanted))
+    listed = any(line.module == index.module for line in lines)
+    if listed and any(record.arch == entry.arch for record in index.images):
+        return None  # prebuilt by now, or an edit since the editable install
+    if entry.key not in _keys(ModuleSource(reader, index.module), index, entry, listed=listed):
+        return None
+    covered = any(record.arch.refusal(entry.arch.capability) is None for record in index.images)
+    return Miss(
+        module=index.module,
+        kernel=entry.wanted,
+        listed=listed,
+        arch=entry.arch,
+        covered=covered,
+        created=entry.created,
+        used=used,
+        seconds=entry.seconds,
+        key=entry.key,
+    )
+
+
+def _keys(source: ModuleSource, index: ModuleIndex, entry: Entry, *, listed: bool) -> list[str]:
+    """Return the keys under which this store's module would have recorded such an entry."""
+    toolchain = entry.toolchain
+    if "nvrtc" not in toolchain:
+        inputs = [record for record in index.images if record.kind != "cubin"]
+        return [link_key(image_sha256=record.sha256, arch=entry.arch, options=index.options) for record in inputs]
+    compiler = Toolchain(toolchain["nvrtc"], toolchain["headers"], nvjitlink=toolchain.get("nvjitlink", ""))
+    return [source.job_of(entry.arch, None if listed else entry.wanted).key("cubin", compiler)]

@@ -1,0 +1,140 @@
+"""From what was compiled at run time to a manifest that has it built: a list of small changes, each checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hatch_cuda_kernels.errors import ManifestError
+from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
+from hatch_cuda_kernels.manifest.edit import append_item, has_key
+from hatch_cuda_kernels.names import normalize_name
+from hatch_cuda_kernels.patterns import match
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.manifest import Manifest, Module
+
+__all__ = ["Promotion", "Wanted", "promote"]
+
+
+class Wanted(NamedTuple):
+    """What should be prebuilt: a module's kernels for an architecture, or an instance that no list has."""
+
+    module: str
+    arch: SmArch | None
+    """None where the architectures listed do."""
+    instance: str | None
+    """None where the names listed do."""
+
+
+class Promotion(NamedTuple):
+    """A manifest's text before and after, what was changed, and what could not be, with the reason."""
+
+    before: str
+    after: str
+    changes: tuple[str, ...]
+    refused: tuple[str, ...]
+
+
+def promote(path: Path, wanted: Sequence[Wanted]) -> Promotion:
+    """Return the changes that make a manifest list what is wanted; writes nothing. Raises ManifestError.
+
+    An instance that a pattern makes with one more value of one axis extends the matrix, any other is listed.
+    """
+    manifest = load_manifest(path)
+    draft = _Draft(path, path.read_bytes().decode(), manifest)
+    missing = [want for want in dict.fromkeys(wanted) if not draft.lacks_module(want)]
+    instances = dict.fromkeys((want.module, want.instance) for want in missing if want.instance is not None)
+    while any(draft.extend_matrix(module, instance) for module, instance in instances):
+        pass  # a value more may bring the next instance within reach
+    for module, instance in instances:
+        draft.list_instance(module, instance)
+    for want in missing:
+        if want.arch is not None:
+            draft.list_arch(want.module, want.arch)
+    return Promotion(draft.before, draft.text, tuple(draft.changes), tuple(draft.refused))
+
+
+class _Draft:
+    """The manifest as changed so far. A change after which it would be no manifest is not made."""
+
+    def __init__(self, path: Path, text: str, manifest: Manifest) -> None:
+        self.path = path
+        self.before = self.text = text
+        self.manifest = manifest
+        self.changes: list[str] = []
+        self.refused: list[str] = []
+
+    def lacks_module(self, want: Wanted) -> bool:
+        """Return whether the manifest has no such module, with that noted."""
+        lacking = all(module.name != want.module for module in self.manifest.modules)
+        problem = f"{self.path.name} has no module {want.module!r}; is it the manifest of this package?"
+        if lacking and problem not in self.refused:
+            self.refused.append(problem)
+        return lacking
+
+    def extend_matrix(self, module: str, instance: str) -> bool:
+        """Add a value to an axis so that a pattern makes the instance; False where that does not do it."""
+        if self._has(module, instance):
+            return False
+        for axis, value in self._extensions(module, instance):
+            count = len(self._module(module).instances)
+            text = append_item(self.text, ("modules", module, "matrix", axis), value, after="source")
+            if self._take(text) is None:
+                more = len(self._module(module).instances) - count
+                self.changes.append(f"modules.{module}.matrix.{axis}: {value} ({more} more kernels)")
+                return True
+        return False
+
+    def list_instance(self, module: str, instance: str) -> None:
+        """Add an instance to its module's list."""
+        if self._has(module, instance):
+            return
+        where = f"modules.{module}.instances"
+        problem = self._take(append_item(self.text, ("modules", module, "instances"), instance, after="source"))
+        if problem is None:
+            self.changes.append(f"{where}: {instance}")
+        else:
+            self.refused.append(f"{where}: {instance}: {problem}")
+
+    def list_arch(self, module: str, arch: SmArch) -> None:
+        """Add an architecture to the list that the module goes by."""
+        if arch in self._module(module).arches:
+            return
+        own = has_key(self.text, ("modules", module, "arches"))
+        path = ("modules", module, "arches") if own else ("arches",)
+        after = "source" if own else "cuda" if has_key(self.text, ("cuda",)) else "schema"
+        problem = self._take(append_item(self.text, path, str(arch), after=after, default="all-major"))
+        if problem is None:
+            self.changes.append(f"{'.'.join(path)}: {arch}")
+        else:
+            self.refused.append(f"{'.'.join(path)}: {arch}: {problem}")
+
+    def _module(self, name: str) -> Module:
+        return next(module for module in self.manifest.modules if module.name == name)
+
+    def _has(self, module: str, instance: str) -> bool:
+        found = self._module(module)
+        names = {normalize_name(name.text) for name in (*found.kernels, *found.instances)}
+        return normalize_name(instance) in names
+
+    def _extensions(self, module: str, instance: str) -> Iterator[tuple[str, str]]:
+        """Yield the axis and the value that would make a pattern the instance, where it is one value of one axis."""
+        for pattern in self._module(module).patterns:
+            values = match(pattern.text, instance) or {}
+            known = {axis: {normalize_name(value) for value in listed} for axis, listed in pattern.matrix}
+            new = [(axis, value) for axis, value in values.items() if value not in known[axis]]
+            if len(new) == 1:
+                yield new[0]
+
+    def _take(self, text: str) -> str | None:
+        """Make a text the draft, or return why it is no manifest."""
+        try:
+            self.manifest = parse_manifest(text, root=self.path.parent, filename=self.path.name)
+        except ManifestError as error:
+            return error.problems[0].split(": ", 2)[-1]
+        self.text = text
+        return None

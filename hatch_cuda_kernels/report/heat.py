@@ -1,0 +1,231 @@
+"""What the heat maps show: rows, cells with their texts and shades, and legends. Colours are names of CSS variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.report.figures import columns_of
+from hatch_cuda_kernels.report.measures import MEASURES, percent, short
+from hatch_cuda_kernels.report.shades import (
+    CHANGE_KEYS,
+    NEW,
+    NOT_RECORDED,
+    Key,
+    change_shade,
+    legend,
+    shade_of,
+    thresholds,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hatch_cuda_kernels.report.compare import Comparison
+    from hatch_cuda_kernels.report.figures import Cell, Column
+    from hatch_cuda_kernels.report.measures import Measure
+
+__all__ = ["ROWS_SHOWN", "Box", "Grid", "Label", "Panel", "grid_of", "panels_of"]
+
+#: Nobody reads more, and a page must open at once; the table has every row.
+ROWS_SHOWN: Final = 150
+#: Pixels: a kernel's row, and the line above a module's kernels.
+ROW: Final = 36
+MODULE_ROW: Final = 30
+#: Lines of a list of the largest.
+_LISTED: Final = 5
+
+
+class Label(NamedTuple):
+    """A line at the left of the heat maps: a module's, or a kernel's (then ``kernel`` is set)."""
+
+    module: str
+    kernel: str
+    top: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """What all heat maps of a page share: rows and columns, and where they are in pixels."""
+
+    columns: tuple[Column, ...]
+    labels: tuple[Label, ...]
+    height: int
+    left_out: int
+    """Kernels that the table alone shows."""
+
+    def rows(self) -> dict[tuple[str, str], int]:
+        """Return the top of each kernel's row."""
+        return {(label.module, label.kernel): label.top for label in self.labels if label.kernel}
+
+
+class Box(NamedTuple):
+    """One coloured cell; it spans several rows where an image's figure is that of several kernels."""
+
+    column: str
+    top: int
+    bottom: int
+    shade: str
+    text: str
+    about: str
+    """What a pointer or a screen reader is told."""
+    flagged: bool
+    """A regression."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One heat map."""
+
+    measure: Measure
+    view: str
+    """``value``, or ``change`` since the older wheel."""
+    boxes: tuple[Box, ...]
+    legend: tuple[Key, ...]
+    top: tuple[tuple[str, str], ...]
+    """The largest values, or steps up, each with what it is of."""
+    missing: str
+    """Why there is nothing to see; empty where there is."""
+
+
+def grid_of(cells: Sequence[Cell], comparison: Comparison | None = None) -> Grid:
+    """Return the grid of these cells. Of too many kernels it shows those with regressions, then the largest code."""
+    weight: dict[tuple[str, str], tuple[bool, int]] = {}
+    for cell in cells:
+        flagged, code = weight.get((cell.module, cell.kernel), (False, 0))
+        worse = comparison is not None and comparison.regressed(cell)
+        weight[cell.module, cell.kernel] = flagged or worse, max(code, cell.code or 0)
+    shown = sorted(sorted(weight, key=lambda kernel: weight[kernel], reverse=True)[:ROWS_SHOWN])
+    labels, top = [], 0
+    for module, kernels in groupby(shown, key=lambda kernel: kernel[0]):
+        labels.append(Label(module, "", top))
+        top += MODULE_ROW
+        for _, kernel in kernels:
+            labels.append(Label(module, kernel, top))
+            top += ROW
+    return Grid(columns_of(cells), tuple(labels), top, len(weight) - len(shown))
+
+
+def panels_of(cells: Sequence[Cell], grid: Grid, comparison: Comparison | None = None) -> tuple[Panel, ...]:
+    """Return a heat map for each measure, and where there is an older wheel one more for what became of it."""
+    panels = []
+    for measure in MEASURES:
+        panels.append(_values(measure, cells, grid, comparison))
+        if comparison is not None:
+            panels.append(_changes(measure, cells, grid, comparison))
+    return tuple(panels)
+
+
+def _values(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Comparison | None) -> Panel:
+    recorded = [value for cell in cells if (value := cell.value(measure.name)) is not None]
+    steps = thresholds(recorded)
+    boxes = []
+    for cell, top, bottom in _spans(measure, cells, grid):
+        value = cell.value(measure.name)
+        change = comparison.of(cell, measure) if comparison is not None else None
+        face = _NOT_RECORDED
+        if value is not None:
+            was = f", {_exact(measure, change.old)} before" if change is not None and change.old is not None else ""
+            face = _Face(f"heat-{shade_of(value, steps)}", short(measure, value), f"{_exact(measure, value)}{was}")
+        boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
+    missing = "" if recorded else _why_missing(measure)
+    keys = _keys(legend(measure, steps, recorded), boxes)
+    return Panel(measure, "value", tuple(boxes), keys, _largest(measure, cells), missing)
+
+
+def _why_missing(measure: Measure) -> str:
+    if measure.name == "seconds":
+        return "No compile times are at hand: a wheel does not carry them. Give --timings FILE."
+    return "Not recorded: no image here is a CUBIN."
+
+
+def _changes(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Comparison) -> Panel:
+    boxes = []
+    for cell, top, bottom in _spans(measure, cells, grid):
+        change = comparison.of(cell, measure)
+        face = _change_face(measure, comparison.old.get(cell.key), cell)
+        boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
+    missing = "" if any(box.shade != _NOT_RECORDED.shade for box in boxes) else "Not recorded on both sides."
+    keys = _keys(CHANGE_KEYS, boxes)
+    return Panel(measure, "change", tuple(boxes), keys, _risen(measure, cells, comparison), missing)
+
+
+def _keys(scale: tuple[Key, ...], boxes: Sequence[Box]) -> tuple[Key, ...]:
+    """Return the legend: the whole scale, and of what is beside it only what is to be seen."""
+    shown = {box.shade for box in boxes}
+    keys = [key for key in (*scale, NOT_RECORDED) if key.shade in shown or key not in {NEW, NOT_RECORDED}]
+    return (*keys, _REGRESSION) if any(box.flagged for box in boxes) else tuple(keys)
+
+
+def _change_face(measure: Measure, before: Cell | None, cell: Cell) -> _Face:
+    value = cell.value(measure.name)
+    if before is None:
+        return _Face("new", "new", "new" if value is None else f"new, {_exact(measure, value)}")
+    old = before.value(measure.name)
+    if old is None or value is None:
+        return _NOT_RECORDED
+    step = f"0 → {short(measure, value)}" if value and not old else percent(old, value)
+    told = f"{_exact(measure, old)} before, {_exact(measure, value)} now"
+    return _Face(change_shade(old, value), step, told)
+
+
+class _Face(NamedTuple):
+    """How a box looks, and what it says."""
+
+    shade: str
+    text: str
+    told: str
+
+
+_NOT_RECORDED: Final = _Face("none", "\N{EN DASH}", "not recorded")
+_REGRESSION: Final = Key("flag", "▲ regression")
+
+
+def _box(measure: Measure, cell: Cell, span: tuple[int, int], face: _Face, *, flagged: bool) -> Box:
+    what = cell.module if measure.per == "image" else f"{cell.module}: {cell.kernel}"
+    about = f"{what}, {cell.column}. {measure.title}: {face.told}{', a regression' if flagged else ''}"
+    text = f"▲ {face.text}" if flagged else face.text
+    return Box(str(cell.column), *span, face.shade, text, about, flagged)
+
+
+def _spans(measure: Measure, cells: Sequence[Cell], grid: Grid) -> Iterator[tuple[Cell, int, int]]:
+    """Yield cells with the top and bottom of their boxes: one an image where the figure is the image's."""
+    rows = grid.rows()
+    shown = [cell for cell in cells if (cell.module, cell.kernel) in rows]
+    if measure.per == "kernel":
+        for cell in shown:
+            top = rows[cell.module, cell.kernel]
+            yield cell, top, top + ROW
+        return
+    images: dict[tuple[str, Column], list[Cell]] = {}
+    for cell in shown:
+        images.setdefault((cell.module, cell.column), []).append(cell)
+    for held in images.values():
+        tops = [rows[cell.module, cell.kernel] for cell in held]
+        yield held[0], min(tops), max(tops) + ROW
+
+
+def _exact(measure: Measure, value: float) -> str:
+    number = f"{value:.3f}" if measure.name == "seconds" else f"{value:,.0f}"
+    return f"{number} {measure.unit}"
+
+
+def _largest(measure: Measure, cells: Sequence[Cell]) -> tuple[tuple[str, str], ...]:
+    """Return the five largest values, an image's once, each with what it is of."""
+    found = {_what(measure, cell): value for cell in cells if (value := cell.value(measure.name))}
+    ordered = sorted(found.items(), key=lambda item: -item[1])
+    return tuple((what, short(measure, value)) for what, value in ordered[:_LISTED])
+
+
+def _risen(measure: Measure, cells: Sequence[Cell], comparison: Comparison) -> tuple[tuple[str, str], ...]:
+    """Return the five largest steps up, an image's once, each with what it is of."""
+    changes = {_what(measure, cell): change for cell in cells if (change := comparison.of(cell, measure))}
+    steps = {what: (change.old or 0, change.new or 0) for what, change in changes.items()}
+    risen = [(what, old, new) for what, (old, new) in steps.items() if new > old and change_shade(old, new) != "same"]
+    risen.sort(key=lambda step: step[1] - step[2])
+    return tuple((what, f"{short(measure, old)} → {short(measure, new)}") for what, old, new in risen[:_LISTED])
+
+
+def _what(measure: Measure, cell: Cell) -> str:
+    return f"{cell.module if measure.per == 'image' else cell.kernel}, {cell.column}"

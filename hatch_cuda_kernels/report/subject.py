@@ -1,0 +1,142 @@
+"""What a report is about: contents, sizes of files, machine code, and compile times where they are known."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import dataclass, field
+from email.parser import BytesParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.errors import InputError, StoreError
+from hatch_cuda_kernels.report.sizes import FileSize, ImageKey, add_packed, file_sizes, total_size
+from hatch_cuda_kernels.store.promises.model import PROMISES_FILE, Promises, read_promises
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hatch_cuda_kernels.verify.model import StoreFiles
+
+__all__ = ["Subject", "Timings", "read_subject", "read_timings"]
+
+Timings = dict[ImageKey, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """One wheel, folder or installed package."""
+
+    label: str
+    """What messages and headlines call it: a file's or a package's name."""
+    name: str = ""
+    """The distribution's name and version; empty where nothing tells them."""
+    version: str = ""
+    bytes: int
+    """Of the wheel file, or of all files."""
+    files: tuple[FileSize, ...]
+    contents: Mapping[str, Any]
+    """As ``inspect --json`` prints it."""
+    promises: Promises = field(default_factory=Promises)
+    """What the store records that its manifest promised."""
+    code: Mapping[ImageKey, Mapping[str, int]] = field(default_factory=dict)
+    """Bytes of machine code of each kernel, by lowered name; CUBIN only."""
+    seconds: Mapping[ImageKey, float] = field(default_factory=dict)
+    """How long the compile took that gave an image."""
+    seconds_from: str = ""
+    """Where the compile times are from; empty where there are none."""
+
+    @property
+    def is_wheel(self) -> bool:
+        """Whether it is a wheel file, so that sizes are compressed ones."""
+        return self.label.endswith(".whl")
+
+
+def read_subject(
+    package: str, store: StoreFiles, contents: Mapping[str, Any], timings: Timings | None = None
+) -> Subject:
+    """Return what is known of a wheel, a folder or a package whose store is open. Raises StoreError.
+
+    Compile times come from ``timings``, or else from the disk cache of this machine, which has them of what was built
+    here.
+    """
+    files = file_sizes(package, store.folder)
+    add_packed(contents, files)
+    wheel = Path(package) if package.endswith(".whl") else None
+    name, version = _wheel_name(wheel) if wheel else _installed_name(package)
+    source = "the timings given"
+    if timings is None:
+        timings, source = _recorded(contents), "the disk cache of the machine that wrote this page"
+    return Subject(
+        label=wheel.name if wheel else package,
+        name=name,
+        version=version,
+        bytes=total_size(package, files),
+        files=files,
+        contents=contents,
+        promises=_promises(store.folder),
+        code=_code(store, contents),
+        seconds=timings,
+        seconds_from=source if timings else "",
+    )
+
+
+def read_timings(path: Path) -> Timings:
+    """Return the compile times that ``build --json`` printed. Raises InputError for anything else."""
+    try:
+        images = json.loads(path.read_bytes())["images"]
+        return {ImageKey(image["module"], image["arch"], image["kind"]): float(image["seconds"]) for image in images}
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is not what build --json prints: {error!r}") from error
+
+
+def _promises(store: Path) -> Promises:
+    try:
+        return read_promises(store)
+    except ValueError as error:
+        raise StoreError(str(store / PROMISES_FILE), str(error)) from error
+
+
+def _code(store: StoreFiles, contents: Mapping[str, Any]) -> dict[ImageKey, Mapping[str, int]]:
+    """Return the bytes of each kernel's instructions. An image that cannot be read is the verify command's matter."""
+    found: dict[ImageKey, Mapping[str, int]] = {}
+    for module in contents["modules"]:
+        for record in store.whole_module(module).images:
+            if record.kind == "cubin":
+                try:
+                    cubin = read_cubin(store.read_image(module, record))
+                except ValueError:
+                    continue
+                key = ImageKey(module, str(record.arch), record.kind)
+                found[key] = {lowered: kernel.code for lowered, kernel in cubin.kernels.items()}
+    return found
+
+
+def _recorded(contents: Mapping[str, Any]) -> Timings:
+    """Return the compile times that the disk cache holds of these very images."""
+    from hatch_cuda_kernels.cache import open_cache
+
+    seconds = {entry.sha256: entry.seconds for entry, _, _ in open_cache().entries()}
+    return {
+        ImageKey(name, image["arch"], image["kind"]): seconds[image["sha256"]]
+        for name, module in contents["modules"].items()
+        for image in module["images"]
+        if image["sha256"] in seconds
+    }
+
+
+def _wheel_name(wheel: Path) -> tuple[str, str]:
+    with zipfile.ZipFile(wheel) as archive:
+        found = next((name for name in archive.namelist() if name.endswith(".dist-info/METADATA")), None)
+        metadata = BytesParser().parsebytes(archive.read(found) if found else b"")
+    return str(metadata.get("Name", "")), str(metadata.get("Version", ""))
+
+
+def _installed_name(package: str) -> tuple[str, str]:
+    from importlib.metadata import packages_distributions, version  # reads every installed package
+
+    names = packages_distributions().get(package, ())
+    return (names[0], version(names[0])) if names else ("", "")

@@ -1,0 +1,73 @@
+"""Where the bytes go: the files of a wheel as a tree of modules and what they consist of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.report.sizes import image_shares
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, STORE_FOLDER
+from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from hatch_cuda_kernels.report.sizes import FileSize
+
+__all__ = ["KINDS", "Leaf", "leaves_of"]
+
+#: Sort of file, and what the legend calls it.
+KINDS: Final = {
+    "cubin": "CUBIN",
+    "ptx": "PTX",
+    "ltoir": "LTO-IR",
+    "source": "source and headers",
+    "index": "index and promises",
+    "other": "other files",
+}
+_OTHER_FILES: Final = "other files"
+_WHOLE_STORE: Final = "store"
+
+
+class Leaf(NamedTuple):
+    """One box of the tree map."""
+
+    group: str
+    """A module, the store as a whole, or all other files."""
+    name: str
+    sort: str
+    """A key of ``KINDS``."""
+    bytes: int
+
+
+def leaves_of(files: Sequence[FileSize], contents: Mapping[str, Any]) -> tuple[Leaf, ...]:
+    """Return the boxes, largest first: one a file, one for a module's sources together; empty files have none.
+
+    A file that packs several images is shared among them (``image_shares``).
+    """
+    shares = image_shares(files, contents)
+    sizes: dict[tuple[str, str, str], int] = {}
+    for file in files:
+        inside = shares.get(file.path)
+        for leaf, size in inside.items() if inside else [(_classify(file.path), file.bytes)]:
+            sizes[leaf] = sizes.get(leaf, 0) + size
+    leaves = (Leaf(*leaf, size) for leaf, size in sizes.items() if size)
+    return tuple(sorted(leaves, key=lambda leaf: (-leaf.bytes, leaf)))
+
+
+def _classify(path: str) -> tuple[str, str, str]:
+    """Return a file's group, name and sort."""
+    _, inside, rest = f"/{path}".rpartition(f"/{STORE_FOLDER}/")
+    if not inside:
+        return _OTHER_FILES, path, "other"
+    module, _, name = rest.partition("/")
+    if not name:
+        return _WHOLE_STORE, rest, "index" if rest in {KERNELS_FILE, PROMISES_FILE} else "other"
+    if name.startswith(f"{SOURCE_FOLDER}/"):
+        return module, SOURCE_FOLDER, "source"
+    if name in {INDEX_FILE, DETAILS_FILE}:
+        return module, name, "index"
+    suffix = name.rpartition(".")[2]
+    if suffix not in KINDS:
+        return module, name, "other"
+    return module, name.removeprefix(f"{module}.").removesuffix(f".{suffix}"), suffix

@@ -1,0 +1,106 @@
+"""Rung 4: prebuilt PTX or LTO-IR finished to a CUBIN by nvJitLink, so that no driver is too old for it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels.cache import Entry, open_cache
+from hatch_cuda_kernels.compiler.key import link_key
+from hatch_cuda_kernels.errors import ToolchainError
+from hatch_cuda_kernels.image import Candidate
+from hatch_cuda_kernels.runtime.ladder.jit import image_of, jit_refusal, recorded
+from hatch_cuda_kernels.runtime.ladder.rungs import isa_refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.image import Image
+    from hatch_cuda_kernels.runtime.ladder.rungs import Request
+    from hatch_cuda_kernels.store.index import ImageRecord
+
+__all__ = ["linked_candidates"]
+
+
+def linked_candidates(request: Request) -> Iterator[Candidate]:
+    """Yield, for each prebuilt PTX or LTO-IR that suits the device, the CUBIN nvJitLink made of it, or would make."""
+    for record, arch in _inputs(request):
+        known = recorded(request, open_cache().get(_key(request, record, arch)))
+        if known is not None:
+            yield known
+            continue
+        reason = _refusal(request, record)
+        praise = f"{record.arch} {record.kind} finished by nvJitLink"
+        yield Candidate("jitted", arch, "cubin", reason is None, reason or praise, _linker(request, record, arch))
+
+
+def _inputs(request: Request) -> Iterator[tuple[ImageRecord, SmArch]]:
+    """Yield what nvJitLink could start from, LTO-IR first, and the architecture it would finish it for."""
+    if not request.listed or request.source.stale:
+        return
+    records = [record for record in request.module.images if record.kind != "cubin"]
+    for record in sorted(records, key=lambda record: (record.kind, record.arch.preference(request.capability))):
+        if record.arch.refusal(request.capability) is None and request.kernel.lowered not in record.lacks:
+            # A suffix freezes the code to its device or family, so the result keeps it.
+            exact = record.arch.capability == request.capability
+            yield record, record.arch.real if exact else request.source.device_arch(request.capability).plain
+
+
+def _refusal(request: Request, record: ImageRecord) -> str | None:
+    refusal = jit_refusal(request)
+    if refusal is None and record.kind == "ptx" and isa_refusal(record.ptx_isa, request.driver, "the driver") is None:
+        digest = request.refused(record.sha256)
+        refusal = None if digest else "the driver assembles this PTX itself"
+    if refusal is not None:
+        return refusal
+    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # a large library
+
+    try:
+        version = nvjitlink_version()
+    except ToolchainError as error:
+        return getattr(error, "message", str(error))
+    return isa_refusal(record.ptx_isa, version, f"nvJitLink {version[0]}.{version[1]}")
+
+
+def _linker(request: Request, record: ImageRecord, arch: SmArch) -> Callable[[], Image]:
+    return lambda: _link(request, record, arch)
+
+
+def _link(request: Request, record: ImageRecord, arch: SmArch) -> Image:
+    """Finish an image and record it, unless another process does just now. Raises CompileError; others may serve."""
+    key = _key(request, record, arch)
+    entry, made = open_cache().get_or_make(key, lambda: _link_now(request, record, arch, key))
+    return image_of(entry, "jitted" if made else "cached")
+
+
+def _link_now(request: Request, record: ImageRecord, arch: SmArch, key: str) -> Entry:
+    from hatch_cuda_kernels.compiler.nvjitlink import link, nvjitlink_version  # a large library
+    from hatch_cuda_kernels.options import NvrtcOptions
+    from hatch_cuda_kernels.runtime.ladder.notices import compiling
+
+    options = NvrtcOptions.from_canonical(request.module.options)
+    start = time.perf_counter()
+    with compiling(request, arch, "nvJitLink"):
+        done = link(request.read(record).data, record.kind, arch=arch, options=options, name=request.module.module)
+    return Entry(
+        key=key,
+        module=request.module.module,
+        kind="cubin",
+        arch=arch,
+        image=done.image,
+        kernels=(),
+        globals=(),
+        resources={},
+        ptx_isa=record.ptx_isa,
+        toolchain={"nvjitlink": ".".join(map(str, nvjitlink_version())), "headers": ""},
+        log="",
+        created=Entry.now(),
+        seconds=time.perf_counter() - start,
+        wanted=request.kernel.name,
+    )
+
+
+def _key(request: Request, record: ImageRecord, arch: SmArch) -> str:
+    """Return the key of a finished image: input and target. nvJitLink's version is recorded, not keyed: any will do."""
+    return link_key(image_sha256=record.sha256, arch=arch, options=request.module.options)

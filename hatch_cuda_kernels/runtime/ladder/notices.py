@@ -1,0 +1,82 @@
+"""What a compile at run time tells the user: it is no hang, why it happens, how long it took, how to avoid it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.runtime.ladder.rungs import Request
+
+__all__ = ["LOGGER", "compiling", "nvtx_range"]
+
+LOGGER: Final = logging.getLogger("hatch_cuda_kernels")
+#: Shorter compiles are told at INFO, longer ones at WARNING, which shows without any logging set up.
+_NOTICEABLE: Final = 1.0
+
+
+@contextmanager
+def compiling(request: Request, arch: SmArch, compiler: str) -> Iterator[None]:
+    """Tell of a compile around the body: log its start and end, and show progress on a terminal after a second."""
+    what = f"{request.module.module} ({request.kernel.name}) for {arch} with {compiler}"
+    LOGGER.info("compiling %s; %s", what, _why(request))
+    start = time.perf_counter()
+    with nvtx_range(f"compile {request.kernel.name}"), _progress(f"compiling {what}"):
+        yield
+    seconds = time.perf_counter() - start
+    level = logging.WARNING if seconds > _NOTICEABLE else logging.INFO
+    ship = f"ship {arch}" if request.listed else "list the instance in kernels.yaml"
+    advice = f"to avoid it, {ship}, or set HATCH_CUDA_KERNELS_JIT=0 to forbid it"
+    LOGGER.log(
+        level, "compiled %s in %.2f s, recorded for the next process; %s; %s", what, seconds, _why(request), advice
+    )
+
+
+def nvtx_range(name: str) -> Any:  # a context manager
+    """Return an NVTX range where the application has imported nvtx, else a context that does nothing."""
+    nvtx = sys.modules.get("nvtx")
+    return nullcontext() if nvtx is None else nvtx.annotate(f"hatch_cuda_kernels: {name}")
+
+
+def _why(request: Request) -> str:
+    if not request.listed:
+        return "the instance is not in the package's kernels.yaml"
+    if request.source.stale:
+        return request.source.stale
+    built = ", ".join(str(record.arch) for record in request.module.images)
+    return f"not prebuilt: the package was built for {built}"
+
+
+@contextmanager
+def _progress(text: str) -> Iterator[None]:
+    """Show a line that counts seconds on a terminal, once the body has taken a second."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done = threading.Event()
+    thread = threading.Thread(target=_count, args=(text, done), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _count(text: str, done: threading.Event) -> None:
+    start = time.monotonic()
+    shown = done.wait(_NOTICEABLE)
+    if shown:
+        return
+    while not done.wait(0.2):
+        sys.stderr.write(f"\r{text} ... {time.monotonic() - start:.0f} s")
+        sys.stderr.flush()
+    sys.stderr.write("\r\x1b[K")
+    sys.stderr.flush()

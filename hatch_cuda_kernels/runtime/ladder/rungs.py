@@ -1,0 +1,157 @@
+"""The ladder: which image a kernel gets on a device, and why not another.
+
+Each rung is a function that yields candidates, best first; a ladder is a tuple of rungs. A candidate is accepted or
+carries the reason it was refused. The table proposes: where a device is at hand the driver decides (see ``loader``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from hatch_cuda_kernels.arch import ptx_isa_of_driver
+from hatch_cuda_kernels.image import Candidate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hatch_cuda_kernels.arch import ComputeCapability
+    from hatch_cuda_kernels.image import Image, Kind
+    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
+    from hatch_cuda_kernels.store.reader import KernelLine
+    from hatch_cuda_kernels.store.source import ModuleSource
+
+    Rung = Callable[["Request"], Iterator["Candidate"]]
+
+__all__ = ["POLICIES", "Policy", "Request", "candidates", "isa_refusal", "ladder"]
+
+Policy = Literal["compatible", "exact", "prebuilt"]
+POLICIES: Final = ("compatible", "exact", "prebuilt")
+
+
+class Request(NamedTuple):
+    """One question to the ladder: this kernel of this module, on such a device, under such a driver."""
+
+    kernel: KernelLine
+    listed: bool
+    """Whether the manifest lists the kernel; an unlisted instance has no prebuilt image."""
+    module: ModuleIndex
+    source: ModuleSource
+    capability: ComputeCapability
+    driver: tuple[int, int] | None
+    """Newest CUDA the driver supports; None when there is no driver to ask, which then limits nothing."""
+    policy: Policy
+    tier_up: bool
+    """Whether a recorded exact image goes before a prebuilt one that merely runs."""
+    jit: bool
+    read: Callable[[ImageRecord], Image]
+    refused: Callable[[str], str | None]
+    """Why the driver refused an image (by digest) earlier in this process, or None."""
+
+
+def prebuilt_cubins(request: Request) -> Iterator[Candidate]:
+    """Rung 1: CUBINs of the store, exact architecture first."""
+    yield from _prebuilt(request, "cubin")
+
+
+def exact_cubins(request: Request) -> Iterator[Candidate]:
+    """Rung 1, kept to images made for this very compute capability."""
+    yield from (c for c in _prebuilt(request, "cubin") if c.arch.capability == request.capability)
+
+
+def other_cubins(request: Request) -> Iterator[Candidate]:
+    """Rung 1, the images that ``exact_cubins`` leaves."""
+    yield from (c for c in _prebuilt(request, "cubin") if c.arch.capability != request.capability)
+
+
+def prebuilt_ptx(request: Request) -> Iterator[Candidate]:
+    """Rung 2: PTX of the store that the driver can assemble."""
+    yield from _prebuilt(request, "ptx")
+
+
+def cached(request: Request) -> Iterator[Candidate]:
+    """Rung 3: an image that an earlier process (or a build on this machine) recorded in the disk cache."""
+    from hatch_cuda_kernels.runtime.ladder.jit import cached_candidates  # off the prebuilt path
+
+    yield from cached_candidates(request)
+
+
+def linked(request: Request) -> Iterator[Candidate]:
+    """Rung 4: prebuilt PTX the driver does not know, or LTO-IR, finished to a CUBIN by nvJitLink and recorded."""
+    from hatch_cuda_kernels.runtime.ladder.linked import linked_candidates  # off the prebuilt path
+
+    yield from linked_candidates(request)
+
+
+def jitted(request: Request) -> Iterator[Candidate]:
+    """Rung 5: the shipped source compiled by NVRTC to a CUBIN for this device, and recorded."""
+    from hatch_cuda_kernels.runtime.ladder.jit import jit_candidates  # off the prebuilt path
+
+    yield from jit_candidates(request)
+
+
+_COMPATIBLE: Final[tuple[Rung, ...]] = (prebuilt_cubins, prebuilt_ptx, cached, linked, jitted)
+_TIER_UP: Final[tuple[Rung, ...]] = (exact_cubins, cached, other_cubins, prebuilt_ptx, linked, jitted)
+_EXACT: Final[tuple[Rung, ...]] = (exact_cubins, cached, jitted, other_cubins, prebuilt_ptx, linked)
+
+
+def ladder(policy: Policy, *, tier_up: bool = False) -> tuple[Rung, ...]:
+    """Return the rungs of a policy, in order; ``prebuilt`` keeps the compiling rungs only to say that they are off."""
+    if policy == "exact":
+        return _EXACT
+    return _TIER_UP if tier_up else _COMPATIBLE
+
+
+def candidates(request: Request) -> Iterator[Candidate]:
+    """Yield the candidates of every rung in order, compiling nothing."""
+    for rung in ladder(request.policy, tier_up=request.tier_up):
+        yield from rung(request)
+
+
+def isa_refusal(isa: tuple[int, int], consumer: tuple[int, int] | None, what: str) -> str | None:
+    """Return why a driver or nvJitLink of CUDA ``consumer`` cannot read PTX of an ISA, or None when it can."""
+    known = None if consumer is None else ptx_isa_of_driver(consumer)
+    if known is None or isa <= known:
+        return None
+    return f"written as PTX ISA {isa[0]}.{isa[1]}, {what} knows up to {known[0]}.{known[1]}"
+
+
+def _prebuilt(request: Request, kind: Kind) -> Iterator[Candidate]:
+    if not request.listed:
+        return
+    records = [record for record in request.module.images if record.kind == kind]
+    for record in sorted(records, key=lambda record: record.arch.preference(request.capability)):
+        reason = _refusal(request, record)
+        praise = reason or _praise(request, record)
+        yield Candidate("prebuilt", record.arch, kind, reason is None, praise, _reader(request, record))
+
+
+def _reader(request: Request, record: ImageRecord) -> Callable[[], Image]:
+    return lambda: request.read(record)
+
+
+def _refusal(request: Request, record: ImageRecord) -> str | None:
+    """Return why a prebuilt image cannot serve, in the order a user would want to know."""
+    return (
+        record.arch.refusal(request.capability)
+        or request.source.stale
+        or (isa_refusal(record.ptx_isa, request.driver, "the driver") if record.kind == "ptx" else None)
+        or _lack(request, record)
+        or request.refused(record.sha256)
+    )
+
+
+def _lack(request: Request, record: ImageRecord) -> str | None:
+    lowered = request.kernel.lowered
+    return f"the kernel is not in this image ({lowered})" if lowered in record.lacks else None
+
+
+def _praise(request: Request, record: ImageRecord) -> str:
+    if record.kind == "ptx":
+        return f"PTX ISA {record.ptx_isa[0]}.{record.ptx_isa[1]}, assembled by the driver"
+    # CUBINs of CUDA 13 are promised to load from R580 on, those of CUDA 12 from R525 on (minor version compatibility).
+    wrote = record.ptx_isa[0] + 4
+    old = request.driver is not None and request.driver[0] < wrote
+    caveat = f", though CUDA {wrote} wrote it, which this driver is not promised to load" if old else ""
+    if record.arch.capability == request.capability:
+        return f"made for this device{caveat}"
+    return f"runs on {request.capability} as code of the same {'family' if record.arch.suffix else 'major'}{caveat}"

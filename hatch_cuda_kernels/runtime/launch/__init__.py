@@ -1,0 +1,1 @@
+"""A loaded kernel: arguments, streams, launch."""

@@ -1,0 +1,155 @@
+"""Sets a project up: the hook, a manifest and a first kernel, into what is there or into an empty folder."""
+
+from __future__ import annotations
+
+import keyword
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from hatch_cuda_kernels.errors import InputError, ManifestError
+from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.scaffold.pyproject import OTHER_SYSTEMS, add_hook, hook_table, read_toml
+from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, NEW_PROJECT
+
+__all__ = ["Scaffold", "scaffold"]
+
+
+class Scaffold(NamedTuple):
+    """What was done: files made, changes of pyproject.toml, files that were there and stay, and what is left to do."""
+
+    created: tuple[str, ...]
+    changed: tuple[str, ...]
+    kept: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def scaffold(root: Path, name: str | None = None) -> Scaffold:
+    """Set a folder up and return what was done; a second time, nothing is. No file that is there is overwritten.
+
+    ``name`` is a new project's (default: the folder's). Raises InputError for a project that Hatch does not build, or
+    whose package cannot be told.
+    """
+    root = root.absolute()
+    pyproject = root / "pyproject.toml"
+    if pyproject.is_file():
+        return _join(root, pyproject, name)
+    _refuse_setuptools(root)
+    project = _project_name(name or root.name)
+    package = re.sub(r"[-.]", "_", project).lower()
+    _check_package(package, project)
+    folder = package if (root / package / "__init__.py").is_file() else f"src/{package}"
+    words = {"FOLDER": folder, "PACKAGE": package, "NAME": project}
+    files = NEW_PROJECT if (root / "kernels.yaml").is_file() else NEW_PROJECT | FIRST_KERNEL
+    created, kept = _write(root, {_filled(path, words): _filled(text, words) for path, text in files.items()})
+    return Scaffold(created, (), kept, ())
+
+
+def _join(root: Path, pyproject: Path, name: str | None) -> Scaffold:
+    """Set up a project that exists."""
+    text = _read(pyproject)
+    data = read_toml(text, "pyproject.toml")
+    stated = data.get("project", {}).get("name")
+    if name is not None and stated is not None and name != stated:
+        raise InputError(f"--name is for a new project; this one is called {stated}")
+    hook = hook_table(data.get("tool", {}).get("hatch", {}))
+    hook = _hatch_toml(root, hook)
+    manifest = Path(os.path.abspath(root / str((hook or {}).get("manifest", "kernels.yaml"))))  # noqa: PTH100
+    if not manifest.is_relative_to(root):
+        raise InputError(f"the hook's manifest {manifest} is outside the project")
+    edited = add_hook(text, extra=_extra(manifest), table=hook is None)
+    created: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    if not manifest.is_file():
+        created, kept = _write(root, _first_kernel(root, manifest, hook or {}))
+    if edited.text != text:
+        pyproject.write_bytes(edited.text.encode())
+    return Scaffold(created, edited.changes, kept, edited.notes)
+
+
+def _first_kernel(root: Path, manifest: Path, hook: dict[str, object]) -> dict[str, str]:
+    """Return the files of a first kernel: its paths are relative to the manifest, so it lies beside that."""
+    from hatch_cuda_kernels.plugin.hook import find_package  # loads hatchling
+
+    package = hook.get("package")
+    folder, imported = find_package(root, package if isinstance(package, str) else None)
+    words = {"FOLDER": folder, "PACKAGE": imported}
+    beside = manifest.parent.relative_to(root).as_posix()
+    places = {
+        "kernels.yaml": manifest.relative_to(root).as_posix(),
+        "kernels/saxpy.cu": f"{beside}/kernels/saxpy.cu".removeprefix("./"),
+    }
+    return {places.get(path, _filled(path, words)): _filled(text, words) for path, text in FIRST_KERNEL.items()}
+
+
+def _hatch_toml(root: Path, hook: dict[str, object] | None) -> dict[str, object] | None:
+    """Return the hook's table as Hatch sees it: where hatch.toml has a ``build`` table, pyproject's counts no more."""
+    path = root / "hatch.toml"
+    data = read_toml(_read(path), path.name) if path.is_file() else {}
+    if "build" not in data:
+        return hook
+    found = hook_table(data)
+    if found is None:
+        raise InputError(
+            "hatch.toml has a build table, which replaces that of pyproject.toml; add "
+            "[build.targets.wheel.hooks.cuda-kernels] to it and run this again"
+        )
+    return found
+
+
+def _extra(manifest: Path) -> str:
+    """Return the extra that brings the bindings for the release a manifest states."""
+    try:
+        return "build-cu12" if load_manifest(manifest).release[0] == 12 else "build"
+    except ManifestError:  # there is none yet, or `check` says what is wrong with it
+        return "build"
+
+
+def _write(root: Path, files: dict[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Write the files that are not there, and return the names of these and of the others."""
+    created, kept = [], []
+    for name, text in files.items():
+        path = root / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        except FileExistsError:
+            kept.append(name)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+        else:
+            created.append(name)
+    return tuple(created), tuple(kept)
+
+
+def _filled(text: str, words: dict[str, str]) -> str:
+    return re.sub(r"\b(?:FOLDER|NAME|PACKAGE)\b", lambda found: words[found[0]], text)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+
+
+def _refuse_setuptools(root: Path) -> None:
+    found = next((name for name in ("setup.py", "setup.cfg") if (root / name).is_file()), None)
+    if found is not None:
+        raise InputError(
+            f"{found} says that setuptools builds this project; move to Hatch (`hatch new --init`) and run this again; "
+            f"{OTHER_SYSTEMS}"
+        )
+
+
+def _project_name(name: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", name) is None:
+        raise InputError(f"{name!r} is no name of a project (letters, digits, -, _ and .); give one with --name")
+    return name
+
+
+def _check_package(package: str, project: str) -> None:
+    if not package.isidentifier() or keyword.iskeyword(package):
+        raise InputError(f"Python cannot import a package {package!r} of the project {project!r}; give another --name")

@@ -1,0 +1,1 @@
+"""The format of a store, both sides: index, reader, writer, packing, promises."""

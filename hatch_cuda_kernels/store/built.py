@@ -1,0 +1,136 @@
+"""What a build made of one module: its images, the kernels they hold together, and what is wrong with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels.names import listed_module, normalize_name
+from hatch_cuda_kernels.store.index import ImageRecord, ModuleDetails
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hatch_cuda_kernels.cache import Entry
+    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.image import Symbol
+    from hatch_cuda_kernels.plan.plan import PlannedModule
+
+__all__ = ["BuiltModule"]
+
+
+@dataclass(frozen=True)
+class BuiltModule:
+    """A planned module and its images, in the plan's order, called what the plan calls them."""
+
+    planned: PlannedModule
+    entries: tuple[Entry, ...]
+
+    @classmethod
+    def of(cls, planned: PlannedModule, entries: Sequence[Entry], toolchain: Toolchain) -> BuiltModule:
+        """Return a module with its images.
+
+        An entry of the disk cache may come from a module of another name, with names spelled otherwise, or from a
+        machine with other toolkit headers than this source needs: none of that may show.
+        """
+        job = planned.jobs[0]
+        spelled = {normalize_name(name): name for name in (*job.names, *job.globals)}
+        known = job.toolchain(toolchain, linked=bool(planned.links))
+        known = known if job.uses_toolkit_headers else known._replace(headers="")
+        adopted = (
+            entry._replace(
+                module=planned.module.name,
+                kernels=tuple(_respell(entry.kernels, spelled)),
+                globals=tuple(_respell(entry.globals, spelled)),
+                toolchain=known.to_json(),
+            )
+            for entry in entries
+        )
+        return cls(planned, tuple(adopted))
+
+    @property
+    def kernels(self) -> tuple[Symbol, ...]:
+        """Every name of a kernel in any image, each once, in the order of the first image that has it.
+
+        Only some architectures' PTX tells pointers from integers, so a parameter is a pointer when one says so.
+        """
+        return tuple(
+            forms[0][0]._replace(params=tuple(map(_merge, *(symbol.params for symbol, _ in forms))))
+            for forms in self._forms.values()
+        )
+
+    @property
+    def globals(self) -> tuple[Symbol, ...]:
+        """Every variable, each once."""
+        return tuple({normalize_name(symbol.name): symbol for symbol in self.entries[0].globals}.values())
+
+    @cached_property
+    def images(self) -> tuple[ImageRecord, ...]:
+        """What the index says of each image."""
+        everything = sorted({symbol.lowered for symbol in self.kernels})
+        return tuple(_record(entry, everything) for entry in self.entries)
+
+    @property
+    def details(self) -> ModuleDetails:
+        """What the index leaves to ``details.json``."""
+        resources = {record.file: record.resources for record in self.images if record.kind == "cubin"}
+        return ModuleDetails(names=self.planned.jobs[0].names, resources=resources)
+
+    def problems(self) -> list[str]:
+        """Return what makes the module useless: no kernel at all, or a name that means different kernels."""
+        where = self.planned.module.where
+        if not self._forms:
+            advice = "list a template's instances under 'instances:', and what must be there under 'kernels:'"
+            return [f"{where}: no kernel is in the image; {advice}"]
+        return [f"{where}: {conflict}" for name in self._forms if (conflict := self._conflict(name))]
+
+    @cached_property
+    def _forms(self) -> dict[str, list[tuple[Symbol, Entry]]]:
+        """Each image's symbol of a kernel, by name as looked up."""
+        found: dict[str, list[tuple[Symbol, Entry]]] = {}
+        for entry in self.entries:
+            for key, symbol in {normalize_name(symbol.name): symbol for symbol in entry.kernels}.items():
+                found.setdefault(key, []).append((symbol, entry))
+        if listed_module(self.planned.module.name) == self.planned.module.name:
+            return found
+        own = set(map(normalize_name, self.planned.jobs[0].names))  # the rest is the first chunk's
+        return {key: forms for key, forms in found.items() if key in own}
+
+    def _conflict(self, name: str) -> str | None:
+        versions: dict[str, list[str]] = {}
+        for symbol, entry in self._forms[name]:
+            versions.setdefault(_signature(symbol), []).append(str(entry.arch))
+        if len(versions) == 1:
+            return None
+        listed = "; ".join(f"{signature} for {', '.join(archs)}" for signature, archs in versions.items())
+        advice = "give them different names, or put them into modules with 'arches:' of their own"
+        return f"kernel {name!r} is not the same on all architectures: {listed}; {advice}"
+
+
+def _respell(symbols: Sequence[Symbol], spelled: dict[str, str]) -> Iterator[Symbol]:
+    for symbol in symbols:
+        yield symbol._replace(name=spelled.get(normalize_name(symbol.name), symbol.name))
+
+
+def _merge(*types: str) -> str:
+    return "ptr" if "ptr" in types else types[0]
+
+
+def _signature(symbol: Symbol) -> str:
+    """Return a kernel as PTX without marks of pointers declares it."""
+    return f"{symbol.lowered}({', '.join('u64' if kind == 'ptr' else kind for kind in symbol.params)})"
+
+
+def _record(entry: Entry, everything: Sequence[str]) -> ImageRecord:
+    has = {symbol.lowered for symbol in entry.kernels}
+    return ImageRecord(
+        file=f"{entry.module}.{entry.arch}.{entry.kind}",
+        kind=entry.kind,
+        arch=entry.arch,
+        sha256=entry.sha256,
+        bytes=len(entry.image),
+        ptx_isa=entry.ptx_isa,
+        resources=entry.resources if entry.kind == "cubin" else {},
+        lacks=tuple(lowered for lowered in everything if lowered not in has),
+    ).with_summary()

@@ -1,0 +1,60 @@
+"""What is inside a store: as data, which is the JSON contract of ``inspect``, and as files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hatch_cuda_kernels.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from hatch_cuda_kernels.store.index import ModuleIndex
+    from hatch_cuda_kernels.store.reader import StoreReader
+
+__all__ = ["contents", "extract_images"]
+
+
+def contents(reader: StoreReader) -> dict[str, Any]:
+    """Return every module with its kernels, images, toolchain and source digest."""
+    modules: dict[str, Any] = {
+        index.module: {
+            "kernels": {},
+            "images": list(_images(reader, index)),
+            "toolchain": index.toolchain,
+            "source_sha256": index.source_sha256,
+        }
+        for index in reader.modules()
+    }
+    for line in reader.lines():
+        if not line.key.startswith("&"):
+            modules[line.module]["kernels"][line.name] = {"lowered": line.lowered, "params": list(line.params)}
+    return {"modules": modules}
+
+
+def _images(reader: StoreReader, index: ModuleIndex) -> Iterator[dict[str, Any]]:
+    resources = reader.details(index.module).resources
+    for image in index.images:
+        data = image.to_json()
+        if image.file in resources:
+            data["resources"] = resources[image.file]
+        yield data
+
+
+def extract_images(reader: StoreReader, folder: Path) -> list[Path]:
+    """Write every image into a folder under the name the index gives it, and return the files written.
+
+    Raises StoreError for an image that cannot be read, InputError where the folder cannot be written.
+    """
+    written = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for index in reader.modules():
+            for image in index.images:
+                path = folder / image.file
+                path.write_bytes(reader.read_image(index.module, image))
+                written.append(path)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror}") from error
+    return written

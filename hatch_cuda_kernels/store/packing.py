@@ -1,0 +1,112 @@
+"""Where the images of a store go: into files of their own, or packed together, and identical ones once."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.errors import BuildError
+from hatch_cuda_kernels.store.index import Stored
+from hatch_cuda_kernels.store.pack import BLOCK_BYTES, PACK_FILE, pack_block
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from hatch_cuda_kernels.store.built import BuiltModule
+    from hatch_cuda_kernels.store.index import ImageRecord
+
+__all__ = ["WORTH_PACKING", "LaidOut", "lay_out"]
+
+#: ``packing: auto`` packs a module whose images have this many bytes; a smaller one would save less than some 10 KB.
+WORTH_PACKING: Final = 32 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class LaidOut:
+    """What a module's folder holds of its images, and the index's records of them."""
+
+    images: tuple[ImageRecord, ...]
+    files: dict[str, bytes]
+
+
+class _New(NamedTuple):
+    """An image whose bytes no module before has."""
+
+    record: ImageRecord
+    data: bytes
+
+
+def lay_out(modules: Sequence[BuiltModule], *, may_pack: bool = True) -> list[LaidOut]:
+    """Return the layout of each module, ordered as given. An image equal to an earlier one is not stored again.
+
+    Raises BuildError where something is to be packed and this Python has no lzma.
+    """
+    taken: set[str] = set()
+    new = [list(_first_seen(built, taken)) for built in modules]
+    with ThreadPoolExecutor(os.cpu_count()) as threads:  # lzma runs without the GIL
+        laid = list(threads.map(lambda built, images: _store(built, images, may_pack=may_pack), modules, new))
+    places = {sha256: place for _, stored in laid for sha256, place in stored.items()}
+    return [
+        LaidOut(tuple(_placed(record, places[record.sha256], built) for record in built.images), files)
+        for built, (files, _) in zip(modules, laid, strict=True)
+    ]
+
+
+def _first_seen(built: BuiltModule, taken: set[str]) -> Iterator[_New]:
+    for record, entry in zip(built.images, built.entries, strict=True):
+        if record.sha256 not in taken:
+            taken.add(record.sha256)
+            yield _New(record, entry.image)
+
+
+def _placed(record: ImageRecord, place: Stored, built: BuiltModule) -> ImageRecord:
+    own = Stored(f"{built.planned.module.name}/{record.file}")
+    return record if place == own else record._replace(stored=place)
+
+
+def _store(built: BuiltModule, images: list[_New], *, may_pack: bool) -> tuple[dict[str, bytes], dict[str, Stored]]:
+    """Return a module's files, and where each of the images is in the store, by digest."""
+    name = built.planned.module.name
+    if not may_pack or not _is_packed(built.planned.module.packing, images):
+        files = {record.file: data for record, data in images}
+        return files, {record.sha256: Stored(f"{name}/{record.file}") for record, _ in images}
+    try:
+        return _pack(f"{name}/{PACK_FILE}", images)
+    except ImportError as error:
+        message = f"this Python cannot pack images, for want of the lzma module ({error}); set packing: none"
+        raise BuildError([f"{built.planned.module.where}: {message}"]) from error
+
+
+def _is_packed(packing: str, images: Sequence[_New]) -> bool:
+    if packing == "auto":
+        return len(images) > 1 and sum(len(image.data) for image in images) >= WORTH_PACKING
+    return packing == "solid" and bool(images)
+
+
+def _pack(file: str, images: Iterable[_New]) -> tuple[dict[str, bytes], dict[str, Stored]]:
+    pack = b""
+    places = {}
+    # CUBINs ascending by architecture, then LTO-IR or PTX: the closer the kin, the better they pack.
+    for block in _blocks(sorted(images, key=lambda image: image.record.kind)):
+        packed = pack_block(b"".join(image.data for image in block))
+        skip = 0
+        for record, data in block:
+            places[record.sha256] = Stored(file, len(pack), len(packed), skip)
+            skip += len(data)
+        pack += packed
+    return {PACK_FILE: pack}, places
+
+
+def _blocks(images: Iterable[_New]) -> Iterator[list[_New]]:
+    block: list[_New] = []
+    size = 0
+    for image in images:
+        if block and size + len(image.data) > BLOCK_BYTES:
+            yield block
+            block, size = [], 0
+        block.append(image)
+        size += len(image.data)
+    if block:
+        yield block

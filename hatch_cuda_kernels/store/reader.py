@@ -1,0 +1,236 @@
+"""Read a store folder. A look-up touches a few lines and one module's index, however large the store."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import sys
+from collections import Counter
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.errors import StoreError
+from hatch_cuda_kernels.store.index import (
+    DETAILS_FILE,
+    INDEX_FILE,
+    KERNELS_FILE,
+    SOURCE_FOLDER,
+    STORE_FOLDER,
+    ModuleDetails,
+    ModuleIndex,
+)
+from hatch_cuda_kernels.store.pack import unpack_block
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, TypeVar
+
+    from hatch_cuda_kernels.store.index import ImageRecord, Stored
+
+    T = TypeVar("T")
+
+__all__ = ["KernelLine", "StoreReader", "find_store"]
+
+
+class KernelLine(NamedTuple):
+    """One kernel (or variable) as ``kernels.tsv`` lists it."""
+
+    key: str
+    module: str
+    lowered: str
+    params: tuple[str, ...]
+    name: str
+
+    @classmethod
+    def parse(cls, line: bytes) -> KernelLine:
+        """Read one line. Raises ValueError for another number of fields."""
+        key, module, lowered, params, name = line.decode().split("\t")
+        return cls(key, module, lowered, tuple(params.split(",")) if params else (), name)
+
+
+def find_store(package: str | Path) -> Path:
+    """Return the store folder of an import package (given by name, not imported) or of a path.
+
+    Raises StoreError when the package or its store does not exist.
+    """
+    if isinstance(package, Path) or "/" in package or "\\" in package:
+        folder = Path(package)
+        candidates = [folder, folder / STORE_FOLDER]
+    else:
+        candidates = [folder / STORE_FOLDER for folder in _package_folders(package)]
+    for folder in candidates:
+        if (folder / KERNELS_FILE).is_file():
+            return folder
+    if not candidates:
+        raise StoreError(str(package), "no import package of that name; pass a Path for a folder")
+    where = ", ".join(str(folder) for folder in candidates)
+    source = any((folder.parent / "__init__.py").is_file() for folder in candidates)
+    hint = "; a source tree has none until it is installed: pip install -e ." if source else ""
+    raise StoreError(str(package), f"no kernel store here (looked for {KERNELS_FILE} in {where}){hint}")
+
+
+def _package_folders(package: str) -> list[Path]:
+    """Return where a package's files are; a package that is not imported yet stays so."""
+    module = sys.modules.get(package)
+    locations = getattr(module, "__path__", None)
+    if locations is None:
+        from importlib.util import find_spec  # most callers are the package itself
+
+        try:
+            spec = find_spec(package)
+        except (ImportError, ValueError):
+            return []
+        locations = spec.submodule_search_locations if spec is not None else None
+    return [Path(location) for location in locations or ()]
+
+
+class StoreReader:
+    """The files of one store. Nothing is opened before it is asked for, and no more than an answer needs."""
+
+    def __init__(self, folder: Path, label: str = "") -> None:
+        self.folder = folder
+        self.label = label or str(folder)
+        """What messages call this store."""
+        self._modules: dict[str, ModuleIndex] = {}
+        self._ahead: dict[tuple[str, int], bytes] = {}
+        self._last = "", b""
+
+    def find(self, key: str) -> list[KernelLine]:
+        """Return every line of a normalised name: one a module that has it."""
+        prefix = f"{key}\t".encode()
+        return list(self._lines_from(prefix, prefix))
+
+    def find_template(self, template: str) -> list[str]:
+        """Return the modules that list instances of a template, such as ``block_sum``."""
+        return [line.module for line in self.find(f"<{template}")]
+
+    def lines(self) -> list[KernelLine]:
+        """Return the line of every kernel and variable; for listings and suggestions, not for look-ups."""
+        return [line for line in self._lines_from(b"", b"") if not line.key.startswith("<")]
+
+    def kernels(self) -> list[tuple[str, str | None]]:
+        """Return every listed kernel with its module, which is None where no other module has the name."""
+        lines = [line for line in self.lines() if not line.key.startswith("&")]
+        count = Counter(line.key for line in lines)
+        return [(line.name, line.module if count[line.key] > 1 else None) for line in lines]
+
+    def module(self, name: str) -> ModuleIndex:
+        """Return a module's index, read once. Raises StoreError when it is missing or damaged."""
+        known = self._modules.get(name)
+        if known is None:
+            known = self._modules[name] = _read_json(self.folder / name / INDEX_FILE, ModuleIndex.from_json)
+        return known
+
+    def details(self, name: str) -> ModuleDetails:
+        """Return what is known of each kernel of a module. Raises StoreError when it is missing or damaged."""
+        return _read_json(self.folder / name / DETAILS_FILE, ModuleDetails.from_json)
+
+    def whole_module(self, name: str) -> ModuleIndex:
+        """Return a module's index with its details; for checks, not for look-ups: it grows with the kernels."""
+        return self.module(name).with_details(self.details(name))
+
+    def has_module(self, name: str) -> bool:
+        """Return whether the store has a module of that name."""
+        return (self.folder / name / INDEX_FILE).is_file()
+
+    def modules(self) -> list[ModuleIndex]:
+        """Return every module's index, by name."""
+        return [self.module(path.parent.name) for path in sorted(self.folder.glob(f"*/{INDEX_FILE}"))]
+
+    def read_image(self, module: str, record: ImageRecord) -> bytes:
+        """Return an image's bytes, wherever they are stored.
+
+        The image read last is remembered: all kernels of a module on a device are in one. Raises StoreError when the
+        bytes are missing, cannot be unpacked, or do not match the index's digest.
+        """
+        known, data = self._last
+        if known == record.sha256:
+            return data
+        path, stored = self.image_path(module, record), record.stored
+        try:
+            data = self._unpack(stored, record.bytes) if stored and stored.size else path.read_bytes()
+        except (OSError, ValueError) as error:
+            raise StoreError(str(path), f"cannot read the image {record.file}: {error}") from error
+        if sha256(data).hexdigest() != record.sha256:
+            message = f"the image {record.file} does not match the digest in its index; reinstall the package"
+            raise StoreError(str(path), message)
+        self._last = record.sha256, data
+        return data
+
+    def image_path(self, module: str, record: ImageRecord) -> Path:
+        """Return the file that holds an image: its own, a pack, or that of an identical image."""
+        return self.folder / (record.stored.file if record.stored else f"{module}/{record.file}")
+
+    def look_ahead(self, key: str) -> None:
+        """Read what a look-up of this name will need, whatever the device: an index, and a pack of a single block."""
+        for line in self.find(key)[:1]:
+            images = self.module(line.module).images
+            packed = {stored._replace(skip=0) for image in images if (stored := image.stored) and stored.size}
+            if len(packed) == 1:
+                [block] = packed
+                most = max(image.bytes + image.stored.skip for image in images if image.stored)
+                self._ahead[block.file, block.at] = self._unpack(block, most)
+
+    def _unpack(self, stored: Stored, size: int) -> bytes:
+        """Return an image of a pack; no more of its block is unpacked than that takes."""
+        end = stored.skip + size
+        block = self._ahead.pop((stored.file, stored.at), b"")
+        if len(block) < end:
+            with (self.folder / stored.file).open("rb") as file:
+                file.seek(stored.at)
+                block = unpack_block(file.read(stored.size), end)
+        return block[stored.skip : end]
+
+    def source_root(self, module: str) -> Path:
+        """Return the folder that holds the shipped source and headers in project layout."""
+        return self.folder / module / SOURCE_FOLDER
+
+    @cached_property
+    def _kernels(self) -> mmap.mmap | bytes:
+        path = self.folder / KERNELS_FILE
+        try:
+            with path.open("rb") as file:
+                return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:  # an empty file cannot be mapped
+            return b""
+        except OSError as error:
+            raise StoreError(str(path), f"cannot read: {error}") from error
+
+    def _lines_from(self, start: bytes, prefix: bytes) -> Iterator[KernelLine]:
+        """Yield the lines from the first that is not below ``start``, as long as they begin with ``prefix``."""
+        text = self._kernels
+        at = _bisect_lines(text, start)
+        while at < len(text):
+            end = text.find(b"\n", at)
+            if end < 0:
+                raise StoreError(str(self.folder / KERNELS_FILE), "cut short: the last line does not end")
+            line = text[at:end]
+            if not line.startswith(prefix):
+                return
+            try:
+                yield KernelLine.parse(line)
+            except ValueError as error:
+                raise StoreError(str(self.folder / KERNELS_FILE), f"damaged line {line!r}") from error
+            at = end + 1
+
+
+def _read_json(path: Path, parse: Callable[[dict[str, Any]], T]) -> T:
+    try:
+        return parse(json.loads(path.read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(str(path), f"cannot read the index: {error}") from error
+
+
+def _bisect_lines(text: mmap.mmap | bytes, wanted: bytes) -> int:
+    """Return the offset of the first line not below ``wanted`` in newline-terminated sorted lines."""
+    low, high = 0, len(text)
+    while low < high:
+        start = text.rfind(b"\n", low, (low + high) // 2) + 1 or low
+        end = text.find(b"\n", start) + 1 or len(text)
+        if text[start : end - 1] < wanted:
+            low = end
+        else:
+            high = start
+    return low

@@ -1,0 +1,182 @@
+"""Write a store: staged beside its place, put there whole, byte for byte the same from the same inputs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.errors import BuildError, InputError
+from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, ModuleIndex
+from hatch_cuda_kernels.store.packing import lay_out
+from hatch_cuda_kernels.store.promises.budget import check_store
+from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
+from hatch_cuda_kernels.store.staging import sweep, workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from hatch_cuda_kernels.store.built import BuiltModule
+    from hatch_cuda_kernels.store.index import ImageRecord
+    from hatch_cuda_kernels.store.promises.model import Promises
+
+__all__ = ["check_replaceable", "clear_leftovers", "write_store"]
+
+
+def check_replaceable(folder: Path) -> None:
+    """Raise InputError unless a folder is a store, empty, or not there: nobody's own files may be replaced."""
+    try:
+        free = not folder.exists() or (folder / KERNELS_FILE).is_file() or not any(folder.iterdir())
+    except OSError as error:  # not a folder, or a closed one
+        raise InputError(f"{folder} cannot hold a kernel store: {error.strerror}") from error
+    if not free:
+        raise InputError(
+            f"{folder} is not a kernel store: it has files, but no {KERNELS_FILE}, and they would be lost; move them "
+            "away or choose another folder"
+        )
+
+
+def clear_leftovers(out: Path) -> None:
+    """Remove what builds into ``out`` left that were killed, and put the store back that one had moved aside."""
+    with contextlib.suppress(OSError):  # then the build itself will say what is wrong there
+        sweep(out.parent, _prefix(out), rescue=partial(_restore, out))
+
+
+def write_store(
+    out: Path,
+    modules: Sequence[BuiltModule],
+    *,
+    root: Path,
+    editable: dict[str, str] | None,
+    promises: Promises,
+) -> None:
+    """Replace the folder ``out`` with a store of these modules, or leave it as it was.
+
+    The store of an editable install is of plain files and any size: it is rewritten often, and never shipped. Raises
+    InputError for a folder that is not a store, BuildError when a source is not what was compiled any more, the store
+    cannot be written, or it would take more than the wheel may have.
+    """
+    sources = _Sources(root)
+    laid_out = lay_out(modules, may_pack=editable is None)
+    try:
+        check_replaceable(out)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with workspace(out.parent, _prefix(out)) as folder:
+            staged = folder / "new"
+            staged.mkdir()
+            staged.chmod(0o755)
+            _write_kernels(staged / KERNELS_FILE, modules)
+            if text := promises.text():
+                (staged / PROMISES_FILE).write_text(text, encoding="utf-8")
+            for built, laid in zip(modules, laid_out, strict=True):
+                module = staged / built.planned.module.name
+                _write_module(module, laid.files, built, sources)
+                _write_json(module / INDEX_FILE, _index(built, laid.images, editable).to_json())
+                _write_json(module / DETAILS_FILE, built.details.to_json())
+            if editable is not None:
+                (staged / ".gitignore").write_text("*\n", encoding="utf-8")
+            elif promises.max_wheel_size is not None:
+                check_store(staged, promises.max_wheel_size)
+            _replace(staged, out, aside=folder / "old")
+    except OSError as error:
+        raise BuildError([f"cannot write the store {out}: {error}"]) from error
+
+
+def _replace(staged: Path, out: Path, *, aside: Path) -> None:
+    """Put the staged folder in place. A folder cannot be renamed over another, so the old one steps aside first."""
+    if not out.exists():
+        staged.rename(out)
+        return
+    out.rename(aside)
+    try:
+        staged.rename(out)
+    except BaseException:
+        aside.rename(out)
+        raise
+
+
+def _prefix(out: Path) -> str:
+    return f".{out.name}."
+
+
+def _restore(out: Path, folder: Path) -> None:
+    """Put back the store of a process that was killed between the two renames."""
+    if (folder / "old").is_dir() and not out.exists():
+        (folder / "old").rename(out)
+
+
+class _Sources:
+    """The project's files as they were compiled, each read once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._read: dict[tuple[str, str], bytes] = {}
+
+    def read(self, path: str, digest: str) -> bytes:
+        """Return a file's bytes. Raises BuildError when they are not those that the digest is of."""
+        known = self._read.get((path, digest))
+        if known is None:
+            known = (self._root / path).read_bytes()
+            if sha256(known).hexdigest() != digest:
+                raise BuildError([f"{path} changed while it was built; build again"])
+            self._read[path, digest] = known
+        return known
+
+
+def _write_kernels(path: Path, modules: Iterable[BuiltModule]) -> None:
+    lines = {"\t".join(fields) for built in modules for fields in _lines(built)}
+    path.write_text("".join(f"{line}\n" for line in sorted(lines, key=str.encode)), encoding="utf-8")
+
+
+def _lines(built: BuiltModule) -> Iterable[tuple[str, ...]]:
+    """Yield key, module, lowered name, parameter types and name of each kernel, variable and template."""
+    module = built.planned.module.name
+    for symbol in built.kernels:
+        key = normalize_name(symbol.name)
+        yield key, module, symbol.lowered, ",".join(symbol.params), symbol.name
+        if "<" in key and module == listed_module(module):
+            yield f"<{base_name(key)}", module, "", "", base_name(key)
+    for symbol in built.globals:
+        yield f"&{normalize_name(symbol.name)}", module, symbol.lowered, ",".join(symbol.params), symbol.name
+
+
+def _write_module(folder: Path, images: dict[str, bytes], built: BuiltModule, sources: _Sources) -> None:
+    folder.mkdir()
+    for name, data in images.items():
+        (folder / name).write_bytes(data)
+    for path, digest in built.planned.closure.files:
+        target = folder / SOURCE_FOLDER / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(sources.read(path, digest))
+
+
+def _write_json(path: Path, data: dict[str, Any]) -> None:
+    text = json.dumps(data, indent=1, sort_keys=True)
+    path.write_text(f"{text}\n", encoding="utf-8")
+
+
+def _index(built: BuiltModule, images: tuple[ImageRecord, ...], editable: dict[str, str] | None) -> ModuleIndex:
+    module, job = built.planned.module, built.planned.jobs[0]
+    return ModuleIndex(
+        module=module.name,
+        source=module.source,
+        source_sha256=job.source_sha256,
+        files=dict(built.planned.closure.files),
+        outside=job.outside if job.uses_toolkit_headers else None,
+        headers=module.headers,
+        options=module.options.canonical(),
+        globals=job.globals,
+        patterns=tuple(_pattern(pattern) for pattern in module.patterns),
+        toolchain=built.entries[0].toolchain,
+        images=images,
+        front_end=module.front_end,
+        editable=editable,
+    )
+
+
+def _pattern(pattern: Any) -> dict[str, Any]:  # manifest.Pattern
+    return {"pattern": pattern.text, "matrix": {name: list(values) for name, values in pattern.matrix}}

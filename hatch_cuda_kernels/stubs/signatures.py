@@ -1,0 +1,95 @@
+"""What a type checker is told of a kernel: its parameters' names, from the source, and Python types, from PTX."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.names import base_name, plain_name
+from hatch_cuda_kernels.stubs.declarations import Parameter, find_declarations
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hatch_cuda_kernels.image import Symbol
+    from hatch_cuda_kernels.store.built import BuiltModule
+
+__all__ = ["Signature", "SignatureReader"]
+
+#: Words of 64-bit integer types. What is spelled otherwise (a template's T, a typedef) may be a pointer.
+_INTEGER_WORDS: Final = frozenset(
+    {"const", "volatile", "long", "int", "unsigned", "signed", "std", "cuda", "size_t", "ssize_t", "ptrdiff_t"}
+    | {"int64_t", "uint64_t"}
+)
+#: Only some architectures' PTX tells pointers from integers, and a stub must not depend on architectures.
+_WORDS: Final = {"ptr": "u64"}
+
+
+class Signature(NamedTuple):
+    """One kernel for a type checker. Kernels that differ only in template arguments tend to have one signature."""
+
+    name: str
+    """Qualified, without template arguments."""
+    params: tuple[tuple[str, str], ...]
+    """(name, Python type)."""
+    declared: str
+    """The declaration as the source has it, else with PTX's types."""
+
+
+class SignatureReader:
+    """The signatures of one module's kernels."""
+
+    def __init__(self, built: BuiltModule) -> None:
+        self._closure = built.planned.closure
+
+    def read(self, symbol: Symbol) -> Signature:
+        """Return a kernel's signature; ``arg0`` and so on where the source does not tell the names."""
+        name = base_name(plain_name(symbol.name) or symbol.name)
+        found = self._declarations.get(name.rpartition("::")[2], [])
+        fitting = [declared for declared in found if len(declared) == len(symbol.params)]
+        merged = [_agreed(forms) for forms in zip(*fitting, strict=True)] if fitting else []
+        parameters = merged or [Parameter("", "")] * len(symbol.params)
+        names = _python_names([parameter.name for parameter in parameters])
+        types = map(_python_type, symbol.params, (parameter.type for parameter in parameters))
+        spelled = [
+            f"{parameter.type or _WORDS.get(kind, kind)} {parameter.name}".rstrip()
+            for parameter, kind in zip(parameters, symbol.params, strict=True)
+        ]
+        return Signature(name, tuple(zip(names, types, strict=True)), f"{name}({', '.join(spelled)})")
+
+    @cached_property
+    def _declarations(self) -> dict[str, list[tuple[Parameter, ...]]]:
+        found: dict[str, list[tuple[Parameter, ...]]] = {}
+        for text in (self._closure.source, *(text for _, text in self._closure.headers)):
+            for name, declared in find_declarations(text).items():
+                found.setdefault(name, []).extend(declared)
+        return found
+
+
+def _agreed(forms: Sequence[Parameter]) -> Parameter:
+    """Return what all declarations say of one parameter; one that leaves the name out says nothing about it."""
+    types, names = {form.type for form in forms}, {form.name for form in forms} - {""}
+    return Parameter(types.pop() if len(types) == 1 else "", names.pop() if len(names) == 1 else "")
+
+
+def _python_names(names: Sequence[str]) -> list[str]:
+    """Return names that Python takes for positional parameters of a method."""
+    usable: list[str] = []
+    for index, name in enumerate(names):
+        plain = f"{name}_" if keyword.iskeyword(name) or name == "self" else name.lstrip("_")
+        usable.append(plain if plain.isidentifier() and plain not in usable else f"arg{index}")
+    return usable
+
+
+def _python_type(kind: str, declared: str) -> str:
+    if "[" in kind:
+        return "Struct"
+    if kind.startswith("f"):
+        return "float"
+    if kind not in {"ptr", "u64", "b64"}:
+        return "int"
+    words = re.findall(r"\w+", declared)
+    integer = kind != "ptr" and words and "*" not in declared and _INTEGER_WORDS.issuperset(words)
+    return "int" if integer else "DeviceArray"

@@ -1,0 +1,136 @@
+"""The check that PTX and LTO-IR can become code: nvJitLink finishes each for the devices that would take it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
+
+from hatch_cuda_kernels.arch import ComputeCapability, SmArch, known_archs
+from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.output.log import parse_log
+from hatch_cuda_kernels.errors import CompileError, ToolchainError
+from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.pool.executors import default_workers
+from hatch_cuda_kernels.store.promises.model import version_text
+from hatch_cuda_kernels.verify.install import install, package
+from hatch_cuda_kernels.verify.model import Finding, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hatch_cuda_kernels.verify.subject import StoredImage, Subject
+
+__all__ = ["check_assembly", "targets"]
+
+
+class _Job(NamedTuple):
+    """An image to finish for an architecture, and the kernels that must be in the result."""
+
+    image: StoredImage
+    arch: SmArch
+    kernels: frozenset[str]
+
+
+def check_assembly(subject: Subject) -> Outcome:
+    """Check that all PTX and LTO-IR assembles for each promised device that can take it, and keeps its kernels.
+
+    Without a promise: for its own architecture and the newest one known that can take it.
+    """
+    images = [image for image in subject.images if image.record.kind != "cubin" and image.data is not None]
+    if not images:
+        return Outcome.skip("there is neither PTX nor LTO-IR")
+    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # a large library
+
+    try:
+        version = nvjitlink_version()
+    except ToolchainError as error:
+        return Outcome.of(0, "assemblies", [Finding(f"cannot be proven: {error.message}", error.fix)])
+    supports = subject.supports
+    devices = supports.devices if supports is not None else ()
+    jobs, findings = [], []
+    for image in images:
+        refusal = _too_old(image, version)
+        if refusal is not None:
+            findings.append(refusal)
+            continue
+        wanted = targets(image.record.arch, devices, version)
+        known = {real.capability for real in known_archs(version)}
+        unknown = [arch for arch in wanted if arch.capability not in known]
+        findings += [_unknown(image, unknown, version)] if unknown else []
+        kernels = {symbol.lowered for symbol in subject.kernels(image.index.module)} - set(image.record.lacks)
+        jobs += [_Job(image, arch, frozenset(kernels)) for arch in wanted if arch not in unknown]
+    with ThreadPoolExecutor(default_workers()) as executor:  # nvJitLink runs without the GIL
+        findings += [finding for found in executor.map(_assemble, jobs) for finding in found]
+    return Outcome.of(len(jobs), f"assemblies by nvJitLink {version_text(version)}", findings)
+
+
+def targets(arch: SmArch, devices: Sequence[ComputeCapability], release: tuple[int, int]) -> tuple[SmArch, ...]:
+    """Return the real architectures to finish a virtual one for, ascending.
+
+    A suffix freezes the code to its device or family, so only the exact device's keeps it.
+    """
+    known = [real.capability for real in known_archs(release) if arch.refusal(real.capability) is None]
+    promised = [device for device in devices if arch.refusal(device) is None]
+    # A release that has dropped the architecture still assembles its PTX, for newer ones.
+    own = arch.capability if arch.capability in known or not known else known[0]
+    chosen = {own, *(promised or (() if devices else known[-1:]))}
+    return tuple(
+        arch.real if capability == arch.capability else SmArch.of_device(capability) for capability in sorted(chosen)
+    )
+
+
+def _too_old(image: StoredImage, version: tuple[int, int]) -> Finding | None:
+    """Return what to install where nvJitLink is older than the toolkit that wrote an image."""
+    wanted = _written(image)
+    if version >= wanted:
+        return None
+    problem = (
+        f"written by CUDA {version_text(wanted)}: nvJitLink {version_text(version)} cannot prove that it assembles"
+    )
+    return image.finding(problem, _install(wanted))
+
+
+def _unknown(image: StoredImage, archs: Sequence[SmArch], version: tuple[int, int]) -> Finding:
+    """Return what to install where nvJitLink does not know devices: a later release drops old ones."""
+    listed = ", ".join(map(str, archs))
+    problem = f"nvJitLink {version_text(version)} does not know {listed}: it cannot prove that this assembles"
+    written = _written(image)
+    capabilities = {real.capability for real in known_archs(written)}
+    dropped = all(arch.capability in capabilities for arch in archs)
+    fix = _install(written) if dropped else f"python3 -m pip install --upgrade {package('nvjitlink', version[0])}"
+    return image.finding(problem, fix)
+
+
+def _written(image: StoredImage) -> tuple[int, int]:
+    """Return the CUDA release that wrote an image."""
+    major, minor = image.index.toolchain["nvrtc"].split(".")[:2]
+    return int(major), int(minor)
+
+
+def _install(release: tuple[int, int]) -> str:
+    return install([f"'{package('nvjitlink', release[0])}>={version_text(release)}'"], release[0])
+
+
+def _assemble(job: _Job) -> list[Finding]:
+    from hatch_cuda_kernels.compiler.nvjitlink import link  # a large library
+
+    index, record = job.image.index, job.image.record
+    options = NvrtcOptions.from_canonical(index.options)
+    try:
+        done = link(job.image.data or b"", record.kind, arch=job.arch, options=options, name=index.module)
+        lost = job.kernels - read_cubin(done.image).kernels.keys()
+    except CompileError as error:
+        fix = f"mend what the source asks of {job.arch}, and build the wheel again"
+        return [job.image.finding(f"does not assemble for {job.arch}: {_reason(error)}", fix)]
+    except ValueError as error:
+        return [job.image.finding(f"assembled for {job.arch} it is no CUBIN: {error}")]
+    return [job.image.finding(f"assembled for {job.arch} it lacks the kernel {name}") for name in sorted(lost)]
+
+
+def _reason(error: CompileError) -> str:
+    """Return the first error of nvJitLink's log."""
+    errors = (found for found in parse_log(error.log) if found.severity != "warning")
+    first = next(errors, None)
+    if first is None:
+        return error.message
+    return f"line {first.line}: {first.message}" if first.line else first.message

@@ -1,0 +1,158 @@
+"""``--rebuild``: the shipped sources, compiled again by the recorded toolchain, give the shipped bytes."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from hatch_cuda_kernels.compiler.job import CompileJob
+from hatch_cuda_kernels.compiler.link_job import LinkJob
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
+from hatch_cuda_kernels.plan.front_end import lay_out
+from hatch_cuda_kernels.pool.compile_all import compile_on
+from hatch_cuda_kernels.pool.executors import choose_executor
+from hatch_cuda_kernels.verify.install import install, package
+from hatch_cuda_kernels.verify.model import Finding, Outcome
+from hatch_cuda_kernels.verify.sources import read_sources, source_job
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hatch_cuda_kernels.compiler.job import Compiled
+    from hatch_cuda_kernels.compiler.link_job import Job
+    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
+    from hatch_cuda_kernels.verify.subject import StoredImage, Subject
+
+__all__ = ["check_rebuild"]
+
+_FIX = "find out what changed, the source or the image, and build the wheel again"
+
+
+class _Again(NamedTuple):
+    """A job to do again, and the images it gave."""
+
+    job: Job
+    images: tuple[StoredImage, ...]
+
+
+def check_rebuild(subject: Subject) -> Outcome:
+    """Check that every image is, byte for byte, what the recorded toolchain makes of the shipped source."""
+    if not subject.demands.rebuild:
+        return Outcome.skip("ask for it: --rebuild")
+    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain  # loads NVRTC
+
+    try:
+        toolchain = load_toolchain()
+    except ToolchainError as error:
+        return Outcome.of(0, "images", [Finding(f"cannot be built again: {error.message}", error.fix)])
+    plan: list[_Again] = []
+    findings: list[Finding] = []
+    for index in subject.modules:
+        again = _plan(subject, index)
+        refusal = _refusal(index, again, toolchain)
+        findings += [refusal] if refusal is not None else []
+        plan += again if refusal is None else []
+    try:
+        findings += _compile(plan)
+    except ToolchainError as error:
+        findings.append(Finding(f"cannot be built again: {error.message}", error.fix))
+    return Outcome.of(sum(len(again.images) for again in plan), "images compiled again", findings)
+
+
+def _plan(subject: Subject, index: ModuleIndex) -> list[_Again]:
+    """Return a module's jobs; none where its source or plan cannot be read, which is another check's finding."""
+    images = [image for image in subject.images if image.index is index and image.data is not None]
+    arches = [record.arch for record in index.images]
+    changed = {"lto": True} if index.front_end == "lto" else {}
+    try:
+        closure = read_sources(subject, index)
+        layout = lay_out(arches, front_end=index.front_end, lto=bool(index.options.get("lto")))
+    except InputError:
+        return []
+    compiles = {
+        arch: replace(source_job(closure, index, arch, kinds, **changed), assembled=layout.is_assembled(arch))
+        for arch, kinds in layout.compiled.items()
+    }
+    jobs: list[Job] = [*compiles.values()]
+    if layout.shared is not None:
+        front = compiles[layout.shared]
+        jobs += (LinkJob(front=front, arch=arch, kinds=kinds) for arch, kinds in layout.finished.items())
+    return [_Again(job, tuple(image for image in images if _gives(job, image.record))) for job in jobs]
+
+
+def _gives(job: Job, record: ImageRecord) -> bool:
+    return record.arch.real == job.arch and record.kind in job.kinds
+
+
+def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Finding | None:
+    """Return what to install where another toolchain than the recorded one would compile a module."""
+    if not plan:
+        return None
+    last = plan[-1].job  # a link, where there is one: nvJitLink has a part in the module then
+    here = last.toolchain(toolchain).to_json()
+    if here == index.toolchain:
+        return None
+    problem = f"was compiled by {_described(index.toolchain)}, the toolchain here is {_described(here)}"
+    major = int(index.toolchain["nvrtc"].partition(".")[0])
+    return Finding(problem, install(_requirements(index.toolchain, major), major), index.module)
+
+
+def _described(toolchain: dict[str, str]) -> str:
+    named = (f"{name} {toolchain[name]}" for name in ("nvrtc", "nvjitlink") if toolchain.get(name))
+    return ", ".join(filter(None, (*named, toolchain.get("headers", ""))))
+
+
+def _requirements(toolchain: dict[str, str], major: int) -> list[str]:
+    """Return the packages of exactly these versions, as far as packages have them."""
+    headers = (part.partition(" ") for part in toolchain.get("headers", "").split(", "))
+    versions = {name: toolchain.get(name, "") for name in ("nvrtc", "nvjitlink")}
+    versions |= {name: version for name, _, version in headers}
+    named = ((package(name, major), version) for name, version in versions.items())
+    return [f"{name}=={version}" for name, version in named if name and version]
+
+
+def _compile(plan: list[_Again]) -> Iterator[Finding]:
+    """Do the jobs, links after what they start from, and yield what differs."""
+    jobs = {id(again.job): again.job for again in plan}
+    outcomes = _outcomes({name: job for name, job in jobs.items() if isinstance(job, CompileJob)})
+    ready: dict[int, Job] = {}
+    for name, job in jobs.items():
+        if isinstance(job, LinkJob):
+            front = outcomes[id(job.front)]
+            if isinstance(front, Exception):
+                outcomes[name] = front
+            else:
+                ready[name] = job.starting_from(front.images[job.input_kind], front)
+    outcomes |= _outcomes(ready)
+    for again in plan:
+        for image in again.images:
+            problem = _difference(image, outcomes[id(again.job)])
+            if problem:
+                yield image.finding(problem, _FIX)
+
+
+def _outcomes(jobs: dict[int, Job]) -> dict[int, Compiled | Exception]:
+    names = {id(job): name for name, job in jobs.items()}
+    with closing(compile_on(choose_executor(), [*jobs.values()])) as done:
+        return {names[id(job)]: outcome for job, outcome in done}
+
+
+def _difference(image: StoredImage, outcome: Compiled | Exception) -> str:
+    if isinstance(outcome, Exception):
+        if not isinstance(outcome, HatchCudaKernelsError):
+            raise outcome
+        return f"the shipped source does not compile: {outcome}"
+    kind: Kind = image.record.kind
+    shipped, made = image.data or b"", outcome.images[kind]
+    if len(shipped) != len(made):
+        return f"has {len(shipped)} bytes, the shipped source gives {len(made)}"
+    different = [at for at, pair in enumerate(zip(shipped, made, strict=True)) if pair[0] != pair[1]]
+    if different:
+        amount = f"{len(different)} of {len(made)} bytes"
+        return f"{amount} differ from what the shipped source gives, the first at {different[0]}"
+    if kind == "cubin" and image.record.resources != outcome.resources:
+        return "the index has other resources (registers, shared memory, stack, spills) than the compile reports"
+    return ""
