@@ -12,13 +12,13 @@ from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
 from hatch_cuda_kernels.errors import BuildError, InputError
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.plan.front_end import arch_warnings
+from hatch_cuda_kernels.names import listed_module
+from hatch_cuda_kernels.plan.notes import arch_warnings
 from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.plan.release import check_release
 from hatch_cuda_kernels.pool.compilation import Compilation, find_fresh, missing_jobs, planned_keys
 from hatch_cuda_kernels.pool.executors import choose_executor
 from hatch_cuda_kernels.pool.progress import open_progress
-from hatch_cuda_kernels.store.built import BuiltModule
 from hatch_cuda_kernels.store.index import STORE_FOLDER
 from hatch_cuda_kernels.store.promises.spills import find_spills
 from hatch_cuda_kernels.store.promises.supports import find_gaps
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.pool.compilation import Progress
-    from hatch_cuda_kernels.store.promises.model import Gap, Supports
+    from hatch_cuda_kernels.store.built import BuiltModule
+    from hatch_cuda_kernels.store.promises.model import Gap, Promises
 
 __all__ = ["build_kernels", "build_store"]
 
@@ -76,9 +77,7 @@ def build_store(
     missing = [job for planned in plan for job in missing_jobs(planned, known)]
     compiled = compilation.run(missing) if missing else {}
     entries |= compiled
-    modules = tuple(
-        BuiltModule.of(planned, [entries[keys[image]] for image in planned.images], toolchain) for planned in plan
-    )
+    modules = tuple(planned.built([entries[keys[image]] for image in planned.images], toolchain) for planned in plan)
     _check(modules, manifest)
     place = _editable(manifest, out) if editable else None
     write_store(out, modules, root=manifest.root, editable=place, promises=manifest.promises)
@@ -95,18 +94,16 @@ def _check(modules: tuple[BuiltModule, ...], manifest: Manifest) -> None:
     """Raise BuildError with everything the images lack: kernels at all, one signature a name, what is promised."""
     problems = [problem for built in modules for problem in built.problems()]
     if not problems:
-        problems = [
-            f"{built.planned.module.where}: {gap}" for built in modules for gap in _gaps(built, manifest.supports)
-        ]
+        problems = [f"{built.where}: {gap}" for built in modules for gap in _gaps(built, manifest.promises)]
     if problems:
         raise BuildError(problems)
 
 
-def _gaps(built: BuiltModule, supports: Supports | None) -> Iterator[Gap]:
+def _gaps(built: BuiltModule, promises: Promises) -> Iterator[Gap]:
     """Yield where a module does not keep the manifest's promises."""
-    limit = built.planned.module.max_spill_bytes
-    if supports is not None:
-        yield from find_gaps(supports, built.kernels, built.images)
+    limit = promises.max_spill_bytes.get(listed_module(built.name))
+    if promises.supports is not None:
+        yield from find_gaps(promises.supports, built.kernels, built.images)
     if limit is not None:
         yield from find_spills(limit, built.kernels, built.images)
 
@@ -122,12 +119,7 @@ def _editable(manifest: Manifest, out: Path) -> dict[str, str]:
 
 def _logged(modules: tuple[BuiltModule, ...]) -> list[str]:
     """Return each module's compiler warnings, once where every architecture says the same."""
-    logs = (
-        f"module {built.planned.module.name!r}: {entry.log}"
-        for built in modules
-        for entry in built.entries
-        if entry.log
-    )
+    logs = (f"module {built.name!r}: {entry.log}" for built in modules for entry in built.entries if entry.log)
     return list(dict.fromkeys(logs))
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
 
-__all__ = ["Candidate", "Image", "Kind", "Origin", "Symbol"]
+__all__ = ["Candidate", "Image", "ImageId", "Kind", "Origin", "Symbol"]
 
 Kind = Literal["cubin", "ptx", "ltoir"]
 Origin = Literal["prebuilt", "cached", "jitted"]
@@ -29,6 +29,14 @@ class Symbol(NamedTuple):
     name: str
     lowered: str
     params: tuple[str, ...] = ()
+
+
+class ImageId(NamedTuple):
+    """What one image of a store or of a plan is called."""
+
+    module: str
+    arch: SmArch
+    kind: Kind
 
 
 class Image(NamedTuple):

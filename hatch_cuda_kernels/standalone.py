@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import Entry, open_cache
-from hatch_cuda_kernels.compiler.job import CompileJob
+from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.record import entry_of
-from hatch_cuda_kernels.compiler.source.closure import Closure, read_closure
 from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles, normalize
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.options import NvrtcOptions, extra_refusal
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from concurrent.futures import Future
 
+    from hatch_cuda_kernels.compiler.job import CompileJob
+    from hatch_cuda_kernels.compiler.source.closure import Closure
     from hatch_cuda_kernels.image import Kind, Symbol
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
 
@@ -146,32 +147,21 @@ def _job(
     refusals = [refusal for flag in options.extra if (refusal := extra_refusal(flag)) is not None]
     if refusals:
         raise InputError("; ".join(refusals))
-    return CompileJob.from_closure(
-        _closure(source, headers or {}, options, root),
-        module="source",
-        source_path="source.cu",
-        options=options,
-        arch=parsed.real,
-        kinds=(kind,),
-        names=tuple(names),
-    )
+    recipe = Recipe(module="source", source="source.cu", options=options, names=tuple(names))
+    closure = _closure(recipe, source, headers or {}, root)
+    return recipe.job(recipe.program(closure), parsed.real, (kind,))
 
 
-def _closure(source: str, headers: Mapping[str, str], options: NvrtcOptions, root: Path | str | None) -> Closure:
+def _closure(recipe: Recipe, source: str, headers: Mapping[str, str], root: Path | str | None) -> Closure:
     """Return the closure of a text: what it includes of the files below ``root``, and headers given as text."""
-    if root is None and options.include:
+    folders = recipe.options.include
+    if root is None and folders:
         raise InputError("options.include names folders of a project: pass root= with them")
-    away = [name for name in headers if not normalize("", name)]
-    if away:
-        raise InputError(f"headers: {away[0]!r} must be a relative path without ..")
+    unusable = [name for name in headers if not normalize("", name)]
+    if unusable:
+        raise InputError(f"headers: {unusable[0]!r} must be a relative path without ..")
     given = {f"{_GIVEN}/{name}": text for name, text in headers.items()}
     with TemporaryDirectory(prefix="hatch-cuda-kernels-") as nothing:
         folder = Path(root or nothing)
-        return read_closure(
-            folder,
-            "source.cu",
-            text=source,
-            include=[*([_GIVEN] if given else []), *options.include],
-            pre_include=options.pre_include,
-            project=ProjectFiles(folder, given),
-        )
+        include = [*([_GIVEN] if given else []), *folders]
+        return recipe.read(folder, text=source, include=include, project=ProjectFiles(folder, given))

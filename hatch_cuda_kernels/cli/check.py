@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.image import ImageId
     from hatch_cuda_kernels.manifest import Manifest
-    from hatch_cuda_kernels.plan.plan import ImageId, PlannedModule
+    from hatch_cuda_kernels.plan.plan import PlannedModule
 
 #: A stub's states in words.
 _STUBS: Final = {
@@ -36,7 +37,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 def run(args: argparse.Namespace) -> int:
     """Print the plan: every image, and whether the disk cache holds it. Status 1 where NVRTC or the stub is wrong."""
     from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
-    from hatch_cuda_kernels.plan.front_end import arch_warnings, describe
+    from hatch_cuda_kernels.plan.notes import arch_warnings, describe
     from hatch_cuda_kernels.plan.plan import make_plan
 
     try:
@@ -100,14 +101,13 @@ def _stubs(
     manifest: Manifest, plan: tuple[PlannedModule, ...], toolchain: Toolchain | None, fresh: dict[ImageId, Entry]
 ) -> dict[str, str] | None:
     """Return the stub's path and state, None where the manifest has none. Only images tell what it should say."""
-    from hatch_cuda_kernels.store.built import BuiltModule
     from hatch_cuda_kernels.stubs.stub_file import stubs_state
 
     if manifest.stubs is None:
         return None
     state = "unknown"
     if toolchain is not None and all(image in fresh for planned in plan for image in planned.images):
-        modules = [BuiltModule.of(planned, [fresh[image] for image in planned.images], toolchain) for planned in plan]
+        modules = [planned.built([fresh[image] for image in planned.images], toolchain) for planned in plan]
         state = stubs_state(manifest, modules)
     return {"path": manifest.stubs, "state": state}
 

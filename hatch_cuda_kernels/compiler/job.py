@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.compiler.key import cache_key, expressions, source_digest
-from hatch_cuda_kernels.compiler.source.closure import VIRTUAL_ROOT
-from hatch_cuda_kernels.compiler.source.macros import possible_names, wanders
-from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.compiler.key import cache_key, expressions
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.source.closure import Closure
+    from hatch_cuda_kernels.compiler.program import Program
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Kind, Symbol
     from hatch_cuda_kernels.options import NvrtcOptions
 
 __all__ = ["CompileJob", "Compiled"]
-
-#: NVRTC writes the program's base name into symbols of header-heavy sources, so one name serves all sources.
-_ANONYMOUS: Final = f"{VIRTUAL_ROOT}module.cu"
-_SHOWS_NAME: Final = re.compile(r"\b(?:__FILE__|assert)\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,14 +27,7 @@ class CompileJob:
 
     module: str
     source_path: str
-    source: str
-    program_name: str
-    headers: tuple[tuple[str, str], ...]
-    pre_include: tuple[str, ...]
-    outside: tuple[str, ...]
-    """Headers as spelled that are not the project's: the toolkit's, or missing."""
-    computed: tuple[str, ...]
-    """``path:line`` of includes and probes whose header a macro names; it may be one of the toolkit's too."""
+    program: Program
     options: NvrtcOptions
     arch: SmArch
     kinds: tuple[Kind, ...]
@@ -51,49 +35,11 @@ class CompileJob:
     globals: tuple[str, ...] = ()
     assembled: bool = True
     """Whether NVRTC runs the assembler too."""
-    source_sha256: str = field(init=False, compare=False, repr=False)
-    """Digest of the source and headers as NVRTC sees them."""
-
-    def __post_init__(self) -> None:
-        digest = _source_digest(self.program_name, self.source, self.headers, self.pre_include)
-        object.__setattr__(self, "source_sha256", digest)
-
-    @classmethod
-    def from_closure(
-        cls,
-        closure: Closure,
-        *,
-        module: str,
-        source_path: str,
-        options: NvrtcOptions,
-        arch: SmArch,
-        kinds: tuple[Kind, ...],
-        names: tuple[str, ...] = (),
-        globals: tuple[str, ...] = (),  # noqa: A002 - the manifest's word
-    ) -> CompileJob:
-        """Return the job of a scanned source. The program is named after the source only where the image shows it."""
-        macros = _macro_names(closure, options)
-        shown = options.lineinfo or options.debug or _SHOWS_NAME.search(closure.source) is not None
-        return cls(
-            module=module,
-            source_path=source_path,
-            source=closure.source,
-            program_name=closure.program_name if shown else _ANONYMOUS,
-            headers=closure.headers,
-            pre_include=closure.pre_include,
-            outside=tuple(sorted({*closure.outside, *macros})),
-            computed=closure.computed + closure.probes,
-            options=options,
-            arch=arch,
-            kinds=kinds,
-            names=names,
-            globals=globals,
-        )
 
     @property
     def uses_toolkit_headers(self) -> bool:
         """Whether the toolkit's headers can have a part in the image."""
-        return bool(self.outside or self.computed)
+        return self.program.toolkit is not None
 
     @property
     def expressions(self) -> tuple[str, ...]:
@@ -108,7 +54,7 @@ class CompileJob:
         """Return the key of one image of this job; the toolchain may be the whole one or what has a part in the job."""
         toolchain = self.toolchain(toolchain)
         return cache_key(
-            source_sha256=self.source_sha256,
+            source_sha256=self.program.sha256,
             options=self.options.canonical(),
             arch=self.image_arch(kind),
             kind=kind,
@@ -120,8 +66,7 @@ class CompileJob:
 
     def toolchain(self, found: Toolchain, *, linked: bool = False) -> Toolchain:
         """Return what of a toolchain has a part in this job's images, or in what nvJitLink makes of them."""
-        outside = self.outside if self.uses_toolkit_headers else None
-        return found.of_compile(outside, lto=linked or self.options.lto)
+        return found.of_compile(self.program.toolkit, lto=linked or self.options.lto)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,26 +83,3 @@ class Compiled:
     log: str
     """NVRTC's warnings; empty when there are none."""
     seconds: float
-
-
-@lru_cache(maxsize=1)
-def _source_digest(
-    program_name: str, source: str, headers: tuple[tuple[str, str], ...], pre_include: tuple[str, ...]
-) -> str:
-    """Return the digest of one closure; the jobs of a module differ only in their architecture and come in a row."""
-    return source_digest(program_name=program_name, source=source, headers=headers, pre_include=pre_include)
-
-
-def _macro_names(closure: Closure, options: NvrtcOptions) -> set[str]:
-    """Return what macros of the options could name to an include or probe. Raises InputError for a way out."""
-    if not closure.computed and not closure.probes:
-        return set()
-    problems = [
-        f"{closure.computed[0]}: a macro names this header, and the option define {name}={value} could lead it out of "
-        "the project; name the header in the include itself"
-        for name, value in options.define
-        if closure.computed and value is not None and wanders(value)
-    ]
-    if problems:
-        raise InputError("\n".join(problems))
-    return {found for _, value in options.define for found in possible_names(value or "")}

@@ -65,12 +65,12 @@ def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
     """Return every flag NVRTC gets for this job, in order."""
     flags = [f"-arch={job.arch if job.assembled else job.arch.as_virtual}", *job.options.flags()]
     # Without a seed, the process id enters symbol names as soon as CUB is in (internal-linkage objects).
-    flags.append(f"--frandom-seed={job.source_sha256[:16]}")
+    flags.append(f"--frandom-seed={job.program.sha256[:16]}")
     # NVRTC would raise the stack limit of the whole process during a compile, and children would inherit it.
     flags += ["--modify-stack-limit=false", "-no-cache"]
     if job.assembled and not job.options.lto:
         flags.append("--ptxas-options=-v")
-    flags += [f"--pre-include={name}" for name in job.pre_include]
+    flags += [f"--pre-include={name}" for name in job.program.pre_include]
     if job.uses_toolkit_headers:
         flags += [f"-I{folder}" for folder in toolchain.include_dirs]
     return tuple(flags)
@@ -78,10 +78,10 @@ def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
 
 @contextmanager
 def _program(job: CompileJob) -> Iterator[Any]:
-    texts = [text.encode() for _, text in job.headers]
-    names = [name.encode() for name, _ in job.headers]
+    texts = [text.encode() for _, text in job.program.headers]
+    names = [name.encode() for name, _ in job.program.headers]
     program = _check(
-        nvrtc.nvrtcCreateProgram(job.source.encode(), job.program_name.encode(), len(names), texts, names), job
+        nvrtc.nvrtcCreateProgram(job.program.source.encode(), job.program.name.encode(), len(names), texts, names), job
     )
     try:
         for expression in job.expressions:
@@ -99,7 +99,7 @@ def _compile(job: CompileJob, program: Any, flags: tuple[str, ...]) -> str:  # a
         bad = bad_name_expressions(log, job.expressions)
         log = _readable(log, job)
         reason = f"cannot resolve {', '.join(map(repr, bad))}" if bad else f"NVRTC refused the source ({status.name})"
-        reason = missing_header(log, computed=job.computed, release=load_toolchain().release) or reason
+        reason = missing_header(log, computed=job.program.computed, release=load_toolchain().release) or reason
         raise CompileError(job.module, str(job.arch), reason, log=log, flags=_portable(flags), bad_names=bad)
     return log
 
@@ -175,7 +175,7 @@ def _check(result: tuple[Any, ...], job: CompileJob) -> Any:  # whatever the bin
 
 def _readable(log: str, job: CompileJob) -> str:
     """Return a log that names the project's files the way the user wrote them."""
-    return log.replace(job.program_name, job.source_path).replace(VIRTUAL_ROOT, "").strip()
+    return log.replace(job.program.name, job.source_path).replace(VIRTUAL_ROOT, "").strip()
 
 
 def _portable(flags: tuple[str, ...]) -> tuple[str, ...]:

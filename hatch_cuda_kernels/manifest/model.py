@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.names import chunk_name
 from hatch_cuda_kernels.store.promises.model import Promises
 
@@ -36,6 +37,10 @@ class Pattern:
     matrix: tuple[tuple[str, tuple[str, ...]], ...]
     """The axes the pattern uses, in the manifest's order, each with its values as C++ text."""
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of a store's index."""
+        return {"pattern": self.text, "matrix": {name: list(values) for name, values in self.matrix}}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Module:
@@ -65,6 +70,18 @@ class Module:
     patterns: tuple[Pattern, ...]
     where: str
     """Start of a message about the module as a whole."""
+
+    @property
+    def recipe(self) -> Recipe:
+        """What the module is compiled from, and how."""
+        return Recipe(
+            module=self.name,
+            source=self.source,
+            options=self.options,
+            names=tuple(name.text for name in (*self.kernels, *self.instances)),
+            globals=tuple(name.text for name in self.globals),
+            headers=self.headers,
+        )
 
     def chunks(self) -> Iterator[Module]:
         """Yield a module for each program, in the order of the instances; most modules are one.

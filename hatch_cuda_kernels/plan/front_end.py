@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hatch_cuda_kernels.compiler.source.arch_macros import arch_uses
+from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import TypeAlias
 
     from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.compiler.job import CompileJob
+    from hatch_cuda_kernels.compiler.recipe import Recipe
+    from hatch_cuda_kernels.compiler.source.closure import Closure
     from hatch_cuda_kernels.image import Kind
-    from hatch_cuda_kernels.plan.plan import PlannedModule
 
     Kinds: TypeAlias = dict[SmArch, tuple[Kind, ...]]
 
-__all__ = ["FrontEnd", "arch_warnings", "describe", "image_kind", "lay_out"]
+__all__ = ["FrontEnd", "image_kind", "lay_out", "lay_out_jobs"]
 
 
 class FrontEnd(NamedTuple):
@@ -65,41 +67,34 @@ def lay_out(arches: Iterable[SmArch], *, front_end: str, lto: bool) -> FrontEnd:
     return FrontEnd(compiled, shared, finished)
 
 
+def lay_out_jobs(
+    recipe: Recipe, closure: Closure, arches: Iterable[SmArch], front_end: str
+) -> tuple[tuple[CompileJob, ...], tuple[LinkJob, ...]]:
+    """Return the compiles of a module, one for each real architecture, and the links of what shares a front-end run.
+
+    Where a virtual architecture is listed beside its real form, the same job gives both. Raises InputError for
+    architectures that cannot share.
+    """
+    found = lay_out(arches, front_end=front_end, lto=recipe.options.lto)
+    recipe = recipe.with_lto() if front_end == "lto" else recipe
+    program = recipe.program(closure)
+    compiles = {
+        arch: recipe.job(program, arch, kinds, assembled=found.is_assembled(arch))
+        for arch, kinds in found.compiled.items()
+    }
+    links = (
+        LinkJob(front=compiles[found.shared], arch=arch, kinds=kinds)
+        for arch, kinds in found.finished.items()
+        if found.shared is not None
+    )
+    return tuple(compiles.values()), tuple(links)
+
+
 def image_kind(arch: SmArch, *, lto: bool) -> Kind:
     """Return what an architecture's image is: CUBIN for a real one, PTX (or LTO-IR) for a virtual one."""
     if not arch.virtual:
         return "cubin"
     return "ltoir" if lto else "ptx"
-
-
-def describe(planned: PlannedModule) -> str:
-    """Return the sentence that says what a shared front end means for a module; empty where nothing is shared."""
-    if not planned.links:
-        return ""
-    link = planned.links[0]
-    shared = link.front.arch
-    start = "LTO-IR" if link.input_kind == "ltoir" else "PTX"
-    archs = [job.arch for job in planned.links]
-    text = (
-        f"module {planned.module.name!r}: one front-end run for {shared}, from whose {start} nvJitLink finishes "
-        f"{_listed(archs)}; __CUDA_ARCH__ is {_macro(shared)} in all of these"
-    )
-    frozen = [arch for arch in archs if arch.suffix and not shared.suffix]
-    return f"{text}, and {_listed(frozen)} has no architecture-specific features" if frozen else text
-
-
-def arch_warnings(plan: Sequence[PlannedModule]) -> Iterator[str]:
-    """Yield a warning for each module that shares its front end though its sources tell architectures apart."""
-    for planned in plan:
-        uses = arch_uses(planned.closure) if planned.links else ()
-        if uses:
-            shared = planned.links[0].front.arch
-            others = [job.arch for job in planned.links if job.arch != shared]
-            yield (
-                f"module {planned.module.name!r}: {', '.join(uses)}: the code depends on the architecture, which "
-                f"front_end: {planned.module.front_end} fixes to {shared} (__CUDA_ARCH__ is {_macro(shared)}) also for "
-                f"{_listed(others)}; front_end: per-arch compiles for each"
-            )
 
 
 def _no_run(front_end: str, archs: Sequence[SmArch]) -> str:
@@ -109,10 +104,6 @@ def _no_run(front_end: str, archs: Sequence[SmArch]) -> str:
         f"for {suffixed[0]} goes to no other {'family' if suffixed[0].suffix == 'f' else 'architecture'}; write "
         f"front_end: per-arch, or add {suffixed[0].plain}, whose code has no architecture-specific features"
     )
-
-
-def _macro(arch: SmArch) -> int:
-    return arch.number * 10
 
 
 def _listed(archs: Sequence[SmArch]) -> str:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.errors import BuildError, CompileError
+from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.names import listed_module
-from hatch_cuda_kernels.plan.plan import ImageId, PlannedModule, job_images
+from hatch_cuda_kernels.plan.plan import PlannedModule, job_images
 from hatch_cuda_kernels.pool.compile_all import compile_on, estimate_seconds
 from hatch_cuda_kernels.pool.task import WorkerMismatchError, needed_tools
 

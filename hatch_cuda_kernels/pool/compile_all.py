@@ -46,9 +46,9 @@ def estimate_seconds(job: Job) -> float:
     if isinstance(job, LinkJob):
         size = len(job.input.image) if job.input else 0
         return size / (_LTOIR_SECOND if job.input_kind == "ltoir" else _PTX_SECOND)
-    heavy = any(name.startswith(_HEAVY_HEADERS) for name in job.outside)
+    heavy = any(name.startswith(_HEAVY_HEADERS) for name in job.program.outside)
     front_end = _HEAVY_SECONDS if heavy else _LIGHT_SECONDS
-    characters = len(job.source) + sum(len(text) for _, text in job.headers)
+    characters = len(job.program.source) + sum(len(text) for _, text in job.program.headers)
     return front_end + _INSTANCE_SECONDS * len(job.names) + _CHARACTER_SECONDS * characters
 
 

@@ -83,4 +83,4 @@ def _keys(source: ModuleSource, index: ModuleIndex, entry: Entry, *, listed: boo
         inputs = [record for record in index.images if record.kind != "cubin"]
         return [link_key(image_sha256=record.sha256, arch=entry.arch, options=index.options) for record in inputs]
     compiler = Toolchain(toolchain["nvrtc"], toolchain["headers"], nvjitlink=toolchain.get("nvjitlink", ""))
-    return [source.job_of(entry.arch, None if listed else entry.wanted).key("cubin", compiler)]
+    return [source.job(entry.arch, None if listed else entry.wanted).key("cubin", compiler)]

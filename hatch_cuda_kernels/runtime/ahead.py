@@ -84,7 +84,7 @@ def tier_up(request: Request) -> None:
 
     if any(candidate.accepted for candidate in cached_candidates(request)):
         return
-    arch = request.source.device_arch(request.capability)
+    arch = request.arch
     for candidate in jit_candidates(request):
         if candidate.accepted and candidate.get is not None and (request.source.scope, arch) not in _STARTED:
             _STARTED.add((request.source.scope, arch))  # one compile serves every kernel of the module

@@ -4,50 +4,64 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.names import listed_module, normalize_name
-from hatch_cuda_kernels.store.index import ImageRecord, ModuleDetails
+from hatch_cuda_kernels.store.index import ImageRecord, ModuleDetails, ModuleIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.cache import Entry
+    from hatch_cuda_kernels.compiler.program import Program
+    from hatch_cuda_kernels.compiler.recipe import Recipe
+    from hatch_cuda_kernels.compiler.source.closure import Closure
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Symbol
-    from hatch_cuda_kernels.plan.plan import PlannedModule
 
 __all__ = ["BuiltModule"]
 
 
 @dataclass(frozen=True)
 class BuiltModule:
-    """A planned module and its images, in the plan's order, called what the plan calls them."""
+    """A module, or chunk of one, with all its images: what a store keeps of it."""
 
-    planned: PlannedModule
+    recipe: Recipe
+    closure: Closure
+    program: Program
+    toolchain: Toolchain
+    """What of the toolchain has a part in the images."""
+    front_end: str
+    packing: str
+    patterns: tuple[dict[str, Any], ...]
+    where: str
+    """Start of a message about the module."""
     entries: tuple[Entry, ...]
+    """The images, ascending by architecture, called what the recipe calls them."""
 
     @classmethod
-    def of(cls, planned: PlannedModule, entries: Sequence[Entry], toolchain: Toolchain) -> BuiltModule:
+    def of(cls, entries: Sequence[Entry], *, recipe: Recipe, toolchain: Toolchain, **facts: Any) -> BuiltModule:
         """Return a module with its images.
 
         An entry of the disk cache may come from a module of another name, with names spelled otherwise, or from a
         machine with other toolkit headers than this source needs: none of that may show.
         """
-        job = planned.jobs[0]
-        spelled = {normalize_name(name): name for name in (*job.names, *job.globals)}
-        known = job.toolchain(toolchain, linked=bool(planned.links))
-        known = known if job.uses_toolkit_headers else known._replace(headers="")
+        spelled = {normalize_name(name): name for name in (*recipe.names, *recipe.globals)}
         adopted = (
             entry._replace(
-                module=planned.module.name,
+                module=recipe.module,
                 kernels=tuple(_respell(entry.kernels, spelled)),
                 globals=tuple(_respell(entry.globals, spelled)),
-                toolchain=known.to_json(),
+                toolchain=toolchain.to_json(),
             )
             for entry in entries
         )
-        return cls(planned, tuple(adopted))
+        return cls(recipe=recipe, toolchain=toolchain, entries=tuple(adopted), **facts)
+
+    @property
+    def name(self) -> str:
+        """What the store calls the module, or the chunk."""
+        return self.recipe.module
 
     @property
     def kernels(self) -> tuple[Symbol, ...]:
@@ -75,11 +89,29 @@ class BuiltModule:
     def details(self) -> ModuleDetails:
         """What the index leaves to ``details.json``."""
         resources = {record.file: record.resources for record in self.images if record.kind == "cubin"}
-        return ModuleDetails(names=self.planned.jobs[0].names, resources=resources)
+        return ModuleDetails(names=self.recipe.names, resources=resources)
+
+    def index(self, images: tuple[ImageRecord, ...], editable: dict[str, str] | None) -> ModuleIndex:
+        """Return what ``index.json`` says, with the images where they were put."""
+        return ModuleIndex(
+            module=self.name,
+            source=self.recipe.source,
+            source_sha256=self.program.sha256,
+            files=dict(self.closure.files),
+            outside=self.program.toolkit,
+            headers=self.recipe.headers,
+            options=self.recipe.options.canonical(),
+            globals=self.recipe.globals,
+            patterns=self.patterns,
+            toolchain=self.toolchain.to_json(),
+            images=images,
+            front_end=self.front_end,
+            editable=editable,
+        )
 
     def problems(self) -> list[str]:
         """Return what makes the module useless: no kernel at all, or a name that means different kernels."""
-        where = self.planned.module.where
+        where = self.where
         if not self._forms:
             advice = "list a template's instances under 'instances:', and what must be there under 'kernels:'"
             return [f"{where}: no kernel is in the image; {advice}"]
@@ -92,9 +124,9 @@ class BuiltModule:
         for entry in self.entries:
             for key, symbol in {normalize_name(symbol.name): symbol for symbol in entry.kernels}.items():
                 found.setdefault(key, []).append((symbol, entry))
-        if listed_module(self.planned.module.name) == self.planned.module.name:
+        if listed_module(self.name) == self.name:
             return found
-        own = set(map(normalize_name, self.planned.jobs[0].names))  # the rest is the first chunk's
+        own = set(map(normalize_name, self.recipe.names))  # the rest is the first chunk's
         return {key: forms for key, forms in found.items() if key in own}
 
     def _conflict(self, name: str) -> str | None:

@@ -62,21 +62,21 @@ def _first_seen(built: BuiltModule, taken: set[str]) -> Iterator[_New]:
 
 
 def _placed(record: ImageRecord, place: Stored, built: BuiltModule) -> ImageRecord:
-    own = Stored(f"{built.planned.module.name}/{record.file}")
+    own = Stored(f"{built.name}/{record.file}")
     return record if place == own else record._replace(stored=place)
 
 
 def _store(built: BuiltModule, images: list[_New], *, may_pack: bool) -> tuple[dict[str, bytes], dict[str, Stored]]:
     """Return a module's files, and where each of the images is in the store, by digest."""
-    name = built.planned.module.name
-    if not may_pack or not _is_packed(built.planned.module.packing, images):
+    name = built.name
+    if not may_pack or not _is_packed(built.packing, images):
         files = {record.file: data for record, data in images}
         return files, {record.sha256: Stored(f"{name}/{record.file}") for record, _ in images}
     try:
         return _pack(f"{name}/{PACK_FILE}", images)
     except ImportError as error:
         message = f"this Python cannot pack images, for want of the lzma module ({error}); set packing: none"
-        raise BuildError([f"{built.planned.module.where}: {message}"]) from error
+        raise BuildError([f"{built.where}: {message}"]) from error
 
 
 def _is_packed(packing: str, images: Sequence[_New]) -> bool:

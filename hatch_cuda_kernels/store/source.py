@@ -1,4 +1,7 @@
-"""A module's source as the run side sees it: shipped in the store, or the project itself in an editable install."""
+"""From a store's index back to a compile: index -> source with its headers -> job, and the key of what that gives.
+
+The source is the one shipped in the store, or the project itself in an editable install.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,34 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.compiler.job import CompileJob
+    from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
-    from hatch_cuda_kernels.image import Kind
-    from hatch_cuda_kernels.runtime.ladder.rungs import Request
+    from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
 
-__all__ = ["ModuleSource"]
+__all__ = ["ModuleSource", "recipe_of"]
+
+
+def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
+    """Return what a module was compiled from, and how; ``names`` are those of its details, or others of its source."""
+    from hatch_cuda_kernels.compiler.recipe import Recipe  # off the prebuilt path
+    from hatch_cuda_kernels.options import NvrtcOptions
+
+    return Recipe(
+        module=index.module,
+        source=index.source,
+        options=NvrtcOptions.from_canonical(index.options),
+        names=names,
+        globals=index.globals,
+        headers=index.headers,
+    )
 
 
 class ModuleSource:
-    """Where a module's source is, whether it is still what the prebuilt images are from, and the jobs made of it."""
+    """Where a module's source is, whether it is still what the prebuilt images are from, and the jobs made of it.
+
+    ``instance`` is an instance that the module does not list, compiled by itself; None stands for all listed names.
+    """
 
     def __init__(self, reader: StoreReader, module: str) -> None:
         self._reader = reader
@@ -36,8 +57,9 @@ class ModuleSource:
         if self._index.editable is None:
             return None
         self._check_manifest(self._index.editable)
+        recipe = recipe_of(self._index, ())
         try:
-            current = self._job(SmArch(9, 0), ("cubin",)).source_sha256
+            current = recipe.program(recipe.read(self.root)).sha256
         except InputError as error:
             return f"the source cannot be read: {error}"
         return None if current == self._index.source_sha256 else "the source or a header changed since it was built"
@@ -71,18 +93,23 @@ class ModuleSource:
         known = (form for form in forms if any(cuda_release_for_arch(form, major=major) for major in (12, 13)))
         return next(known, SmArch.of_device(capability))
 
-    def recalled_key(self, request: Request) -> str | None:
+    def job(self, arch: SmArch, instance: str | None) -> CompileJob:
+        """Return the compile for an architecture. Raises InputError when the source cannot be read."""
+        recipe = recipe_of(self._index, self._names(instance))
+        return recipe.job(recipe.program(recipe.read(self.root)), arch, ("cubin",))
+
+    def key(self, arch: SmArch, instance: str | None, toolchain: Toolchain) -> str:
+        """Return the key of that job's CUBIN. Raises InputError when the source cannot be read."""
+        if not self._as_shipped:
+            return self.job(arch, instance).key("cubin", toolchain)
+        return self._key(arch, instance, toolchain.of_compile(self._index.outside, lto=self._lto).key_part)
+
+    def recalled_key(self, arch: SmArch, instance: str | None) -> str | None:
         """Return the same as ``key`` for this process's toolchain, None where that is not remembered."""
         from hatch_cuda_kernels.compiler.toolchain.recall import recall  # off the prebuilt path
 
         part = recall(self._index.outside, lto=self._lto) if self._as_shipped else None
-        return None if part is None else self._key(request, part)
-
-    def key(self, request: Request, toolchain: Toolchain) -> str:
-        """Return the key of ``job(request)``'s CUBIN. Raises InputError when the source cannot be read."""
-        if not self._as_shipped:
-            return self.job(request).key("cubin", toolchain)
-        return self._key(request, toolchain.of_compile(self._index.outside, lto=self._lto).key_part)
+        return None if part is None else self._key(arch, instance, part)
 
     def remember_key(self) -> None:
         """Make ``recalled_key`` answer from the next process on."""
@@ -95,19 +122,18 @@ class ModuleSource:
     def _lto(self) -> bool:
         return bool(self._index.options.get("lto"))
 
-    def _key(self, request: Request, part: dict[str, str]) -> str:
+    def _key(self, arch: SmArch, instance: str | None, toolchain: dict[str, str]) -> str:
         """Return the key from the index alone: it says all that scanning the source would find."""
         from hatch_cuda_kernels.compiler.key import cache_key  # off the prebuilt path
 
-        index = self._index
         return cache_key(
-            source_sha256=index.source_sha256,
-            options=index.options,
-            arch=self.device_arch(request.capability),
+            source_sha256=self._index.source_sha256,
+            options=self._index.options,
+            arch=arch,
             kind="cubin",
-            names=self._names(request),
-            variables=index.globals,
-            toolchain=part,
+            names=self._names(instance),
+            variables=self._index.globals,
+            toolchain=toolchain,
         )
 
     @cached_property
@@ -122,39 +148,5 @@ class ModuleSource:
             return False
         return found == index.files and sum(len(files) for _, _, files in os.walk(self.root)) == len(found)
 
-    def _names(self, request: Request) -> tuple[str, ...]:
-        return self._reader.details(self._index.module).names if request.listed else (request.kernel.name,)
-
-    def job(self, request: Request) -> CompileJob:
-        """Return the compile of this module for the request's device, with an unlisted instance as its only name.
-
-        Raises InputError when the source cannot be read.
-        """
-        return self._job(self.device_arch(request.capability), ("cubin",), self._names(request))
-
-    def job_of(self, arch: SmArch, unlisted: str | None = None) -> CompileJob:
-        """Return the compile of all listed names, or of one unlisted instance. Raises InputError like ``job``."""
-        return self._job(arch, ("cubin",), None if unlisted is None else (unlisted,))
-
-    def _job(self, arch: SmArch, kinds: tuple[Kind, ...], names: tuple[str, ...] | None = None) -> CompileJob:
-        from hatch_cuda_kernels.compiler.job import CompileJob
-        from hatch_cuda_kernels.compiler.source.closure import read_closure  # off the prebuilt path
-        from hatch_cuda_kernels.options import NvrtcOptions
-
-        index = self._index
-        options = NvrtcOptions.from_canonical(index.options)
-        # A store ships the files of the closure only, so a folder that gave none of them is not there.
-        include = [folder for folder in options.include if (self.root / folder).is_dir()]
-        closure = read_closure(
-            self.root, index.source, include=include, headers=index.headers, pre_include=options.pre_include
-        )
-        return CompileJob.from_closure(
-            closure,
-            module=index.module,
-            source_path=index.source,
-            options=options,
-            arch=arch,
-            kinds=kinds,
-            names=self._reader.details(index.module).names if names is None else names,
-            globals=index.globals,
-        )
+    def _names(self, instance: str | None) -> tuple[str, ...]:
+        return self._reader.details(self._index.module).names if instance is None else (instance,)

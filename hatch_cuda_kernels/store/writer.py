@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, InputError
 from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, ModuleIndex
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER
 from hatch_cuda_kernels.store.packing import lay_out
 from hatch_cuda_kernels.store.promises.budget import check_store
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.store.built import BuiltModule
-    from hatch_cuda_kernels.store.index import ImageRecord
     from hatch_cuda_kernels.store.promises.model import Promises
 
 __all__ = ["check_replaceable", "clear_leftovers", "write_store"]
@@ -73,9 +72,9 @@ def write_store(
             if text := promises.text():
                 (staged / PROMISES_FILE).write_text(text, encoding="utf-8")
             for built, laid in zip(modules, laid_out, strict=True):
-                module = staged / built.planned.module.name
+                module = staged / built.name
                 _write_module(module, laid.files, built, sources)
-                _write_json(module / INDEX_FILE, _index(built, laid.images, editable).to_json())
+                _write_json(module / INDEX_FILE, built.index(laid.images, editable).to_json())
                 _write_json(module / DETAILS_FILE, built.details.to_json())
             if editable is not None:
                 (staged / ".gitignore").write_text("*\n", encoding="utf-8")
@@ -134,7 +133,7 @@ def _write_kernels(path: Path, modules: Iterable[BuiltModule]) -> None:
 
 def _lines(built: BuiltModule) -> Iterable[tuple[str, ...]]:
     """Yield key, module, lowered name, parameter types and name of each kernel, variable and template."""
-    module = built.planned.module.name
+    module = built.name
     for symbol in built.kernels:
         key = normalize_name(symbol.name)
         yield key, module, symbol.lowered, ",".join(symbol.params), symbol.name
@@ -148,7 +147,7 @@ def _write_module(folder: Path, images: dict[str, bytes], built: BuiltModule, so
     folder.mkdir()
     for name, data in images.items():
         (folder / name).write_bytes(data)
-    for path, digest in built.planned.closure.files:
+    for path, digest in built.closure.files:
         target = folder / SOURCE_FOLDER / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(sources.read(path, digest))
@@ -157,26 +156,3 @@ def _write_module(folder: Path, images: dict[str, bytes], built: BuiltModule, so
 def _write_json(path: Path, data: dict[str, Any]) -> None:
     text = json.dumps(data, indent=1, sort_keys=True)
     path.write_text(f"{text}\n", encoding="utf-8")
-
-
-def _index(built: BuiltModule, images: tuple[ImageRecord, ...], editable: dict[str, str] | None) -> ModuleIndex:
-    module, job = built.planned.module, built.planned.jobs[0]
-    return ModuleIndex(
-        module=module.name,
-        source=module.source,
-        source_sha256=job.source_sha256,
-        files=dict(built.planned.closure.files),
-        outside=job.outside if job.uses_toolkit_headers else None,
-        headers=module.headers,
-        options=module.options.canonical(),
-        globals=job.globals,
-        patterns=tuple(_pattern(pattern) for pattern in module.patterns),
-        toolchain=built.entries[0].toolchain,
-        images=images,
-        front_end=module.front_end,
-        editable=editable,
-    )
-
-
-def _pattern(pattern: Any) -> dict[str, Any]:  # manifest.Pattern
-    return {"pattern": pattern.text, "matrix": {name: list(values) for name, values in pattern.matrix}}

@@ -42,7 +42,7 @@ class SignatureReader:
     """The signatures of one module's kernels."""
 
     def __init__(self, built: BuiltModule) -> None:
-        self._closure = built.planned.closure
+        self._closure = built.closure
 
     def read(self, symbol: Symbol) -> Signature:
         """Return a kernel's signature; ``arg0`` and so on where the source does not tell the names."""

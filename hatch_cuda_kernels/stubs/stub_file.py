@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from itertools import product
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.names import base_name, listed_module
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.manifest import Manifest, Pattern
+    from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.store.built import BuiltModule
 
 __all__ = ["render_stubs", "stubs_path", "stubs_state", "write_stubs"]
@@ -106,7 +106,7 @@ def _uses(modules: Sequence[BuiltModule]) -> list[_Use]:
     for built in modules:
         reader = SignatureReader(built)
         for symbol in built.kernels:
-            module = listed_module(built.planned.module.name)
+            module = listed_module(built.name)
             groups.setdefault((reader.read(symbol), module), []).append(symbol.name)
             homes.setdefault(symbol.name, set()).add(module)
     launches = _launch_names({signature for signature, _ in groups})
@@ -178,11 +178,10 @@ def _instantiations(uses: Sequence[_Use], modules: Sequence[BuiltModule]) -> lis
     types = {(use.module, name): use.kernel for use in uses for name in use.names}
     found: dict[tuple[str, str], set[str]] = {}
     for built in modules:
-        for pattern in built.planned.module.patterns:
-            axes = [name for name, _ in pattern.matrix]
-            if not any(keyword.iskeyword(axis) or axis in {"self", "template"} for axis in axes):
-                kernels = {types.get((built.planned.module.name, name), "Kernel") for name in _instances(pattern)}
-                found.setdefault((base_name(pattern.text), _arguments(pattern)), set()).update(kernels)
+        for pattern in built.patterns:
+            if not any(keyword.iskeyword(axis) or axis in {"self", "template"} for axis in pattern["matrix"]):
+                kernels = {types.get((built.name, name), "Kernel") for name in _instances(pattern)}
+                found.setdefault((base_name(pattern["pattern"]), _arguments(pattern)), set()).update(kernels)
     return [
         _function(
             "def instantiate",
@@ -194,15 +193,15 @@ def _instantiations(uses: Sequence[_Use], modules: Sequence[BuiltModule]) -> lis
     ]
 
 
-def _instances(pattern: Pattern) -> Iterator[str]:
-    names, axes = [name for name, _ in pattern.matrix], [values for _, values in pattern.matrix]
-    for values in product(*axes):
-        yield fill(pattern.text, dict(zip(names, values, strict=True)))
+def _instances(pattern: dict[str, Any]) -> Iterator[str]:
+    matrix = pattern["matrix"]
+    for values in product(*matrix.values()):
+        yield fill(pattern["pattern"], dict(zip(matrix, values, strict=True)))
 
 
-def _arguments(pattern: Pattern) -> str:
+def _arguments(pattern: dict[str, Any]) -> str:
     """Return the keyword parameters of ``instantiate``; a number may be given as one where all listed are."""
-    numbers = {name: all(value.isdecimal() for value in values) for name, values in pattern.matrix}
+    numbers = {name: all(value.isdecimal() for value in values) for name, values in pattern["matrix"].items()}
     return ", ".join(f"{name}: {'int | str' if numbers[name] else 'str'}" for name in sorted(numbers))
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
-from hatch_cuda_kernels.plan.front_end import lay_out
+from hatch_cuda_kernels.plan.front_end import lay_out_jobs
 from hatch_cuda_kernels.pool.compile_all import compile_on
 from hatch_cuda_kernels.pool.executors import choose_executor
+from hatch_cuda_kernels.store.source import recipe_of
 from hatch_cuda_kernels.verify.install import install, package
 from hatch_cuda_kernels.verify.model import Finding, Outcome
-from hatch_cuda_kernels.verify.sources import read_sources, source_job
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,22 +64,14 @@ def check_rebuild(subject: Subject) -> Outcome:
 def _plan(subject: Subject, index: ModuleIndex) -> list[_Again]:
     """Return a module's jobs; none where its source or plan cannot be read, which is another check's finding."""
     images = [image for image in subject.images if image.index is index and image.data is not None]
-    arches = [record.arch for record in index.images]
-    changed = {"lto": True} if index.front_end == "lto" else {}
+    recipe = recipe_of(index, index.names)
     try:
-        closure = read_sources(subject, index)
-        layout = lay_out(arches, front_end=index.front_end, lto=bool(index.options.get("lto")))
+        closure = recipe.read(subject.files.source_root(index.module))
+        jobs, links = lay_out_jobs(recipe, closure, [record.arch for record in index.images], index.front_end)
     except InputError:
         return []
-    compiles = {
-        arch: replace(source_job(closure, index, arch, kinds, **changed), assembled=layout.is_assembled(arch))
-        for arch, kinds in layout.compiled.items()
-    }
-    jobs: list[Job] = [*compiles.values()]
-    if layout.shared is not None:
-        front = compiles[layout.shared]
-        jobs += (LinkJob(front=front, arch=arch, kinds=kinds) for arch, kinds in layout.finished.items())
-    return [_Again(job, tuple(image for image in images if _gives(job, image.record))) for job in jobs]
+    every: tuple[Job, ...] = (*jobs, *links)
+    return [_Again(job, tuple(image for image in images if _gives(job, image.record))) for job in every]
 
 
 def _gives(job: Job, record: ImageRecord) -> bool:

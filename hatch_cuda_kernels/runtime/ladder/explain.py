@@ -61,7 +61,7 @@ def explain(request: Request, load: Callable[[Image], object] | None) -> Explana
     considered = tuple(candidates(request) if load is None else _asked(request, load))
     chosen = next((candidate for candidate in considered if candidate.accepted), None)
     fixes = suggest_fixes(request, considered) if chosen is None else ()
-    arch = request.source.device_arch(request.capability)
+    arch = request.arch
     return Explanation(request.kernel.name, arch, request.driver, chosen, considered, fixes)
 
 

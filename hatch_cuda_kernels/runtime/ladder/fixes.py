@@ -33,4 +33,4 @@ def _build_fix(request: Request) -> str:
         return f"list {request.kernel.name} under instances in the package's kernels.yaml and build it again"
     if request.source.stale:
         return "install the package again: python3 -m pip install -e ."
-    return f"build the package with {request.source.device_arch(request.capability)} among its arches"
+    return f"build the package with {request.arch} among its arches"

@@ -22,17 +22,17 @@ JIT_VARIABLE: Final = "HATCH_CUDA_KERNELS_JIT"
 
 def cached_candidates(request: Request) -> Iterator[Candidate]:
     """Yield the recorded compile of this source for this device, if there is one."""
-    recalled = request.source.recalled_key(request)
+    recalled = request.source.recalled_key(request.arch, request.instance)
     found = recorded(request, open_cache().get(recalled)) if recalled is not None else None
     if found is not None:
         yield found
         return
     from hatch_cuda_kernels.compiler.toolchain.known import known_toolchains  # where nothing is remembered
 
-    arch = request.source.device_arch(request.capability)
+    arch = request.arch
     try:
         toolchains = known_toolchains()
-        keys = [request.source.key(request, toolchain) for toolchain in toolchains]
+        keys = [request.source.key(arch, request.instance, toolchain) for toolchain in toolchains]
     except (InputError, ToolchainError) as error:
         yield Candidate(
             "cached", arch, "cubin", accepted=False, reason=f"cannot be looked up: {getattr(error, 'message', error)}"
@@ -59,7 +59,7 @@ def recorded(request: Request, entry: Entry | None) -> Candidate | None:
 
 def jit_candidates(request: Request) -> Iterator[Candidate]:
     """Yield the compile that would serve this device; ``get`` runs it."""
-    arch = request.source.device_arch(request.capability)
+    arch = request.arch
     reason = jit_refusal(request) or _compiler_refusal(request)
     if reason is not None:
         yield Candidate("jitted", arch, "cubin", accepted=False, reason=reason)
@@ -104,11 +104,11 @@ def _jit(request: Request) -> Image:
         from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
         from hatch_cuda_kernels.runtime.ladder.notices import compiling
 
-        job = request.source.job(request)
+        job = request.source.job(request.arch, request.instance)
         with compiling(request, job.arch, f"NVRTC {toolchain.nvrtc}"):
             return entry_of(job, "cubin", compile_job(job), wanted=request.kernel.name)
 
-    entry, made = open_cache().get_or_make(request.source.key(request, toolchain), compile_now)
+    entry, made = open_cache().get_or_make(request.source.key(request.arch, request.instance, toolchain), compile_now)
     return image_of(entry, "jitted" if made else "cached")
 
 
@@ -116,10 +116,10 @@ def _compiler_refusal(request: Request) -> str | None:
     from hatch_cuda_kernels.compiler.toolchain.installed import supports_arch  # off the cached path
     from hatch_cuda_kernels.compiler.toolchain.known import current_toolchain
 
-    arch = request.source.device_arch(request.capability)
+    arch = request.arch
     try:
         toolchain = current_toolchain()
-        request.source.key(request, toolchain)
+        request.source.key(arch, request.instance, toolchain)
         return None if supports_arch(arch, toolchain.release) else f"NVRTC {toolchain.nvrtc} does not know {arch}"
     except (InputError, ToolchainError) as error:
         return getattr(error, "message", str(error))

@@ -44,7 +44,7 @@ def _inputs(request: Request) -> Iterator[tuple[ImageRecord, SmArch]]:
         if record.arch.refusal(request.capability) is None and request.kernel.lowered not in record.lacks:
             # A suffix freezes the code to its device or family, so the result keeps it.
             exact = record.arch.capability == request.capability
-            yield record, record.arch.real if exact else request.source.device_arch(request.capability).plain
+            yield record, record.arch.real if exact else request.arch.plain
 
 
 def _refusal(request: Request, record: ImageRecord) -> str | None:

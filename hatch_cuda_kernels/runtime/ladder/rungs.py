@@ -14,7 +14,7 @@ from hatch_cuda_kernels.image import Candidate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hatch_cuda_kernels.arch import ComputeCapability
+    from hatch_cuda_kernels.arch import ComputeCapability, SmArch
     from hatch_cuda_kernels.image import Image, Kind
     from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.store.reader import KernelLine
@@ -46,6 +46,16 @@ class Request(NamedTuple):
     read: Callable[[ImageRecord], Image]
     refused: Callable[[str], str | None]
     """Why the driver refused an image (by digest) earlier in this process, or None."""
+
+    @property
+    def arch(self) -> SmArch:
+        """The real architecture that a compile for the device has."""
+        return self.source.device_arch(self.capability)
+
+    @property
+    def instance(self) -> str | None:
+        """The kernel's name where no prebuilt image has it, None for one that the manifest lists."""
+        return None if self.listed else self.kernel.name
 
 
 def prebuilt_cubins(request: Request) -> Iterator[Candidate]:

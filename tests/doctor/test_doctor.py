@@ -19,7 +19,7 @@ from hatch_cuda_kernels.compiler.toolchain.wheels import find_library
 from hatch_cuda_kernels.doctor.verdicts import TASKS
 from hatch_cuda_kernels.driver import no_device_reason
 
-REPOSITORY = Path(__file__).parent.parent
+REPOSITORY = Path(__file__).parents[2]
 SECTIONS = ("python", "driver", "bindings", "nvrtc", "headers", "nvjitlink", "cache", "tools")
 #: A driver of one device of compute capability 8.6 for CUDA 12.8, as far as the doctor asks one.
 DRIVER = """

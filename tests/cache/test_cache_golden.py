@@ -13,7 +13,7 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import Entry
 from hatch_cuda_kernels.image import Symbol
 
-GOLDEN = Path(__file__).parent / "golden" / "cache-v1"
+GOLDEN = Path(__file__).parents[1] / "golden" / "cache-v1"
 KEY = "f2898fa95f37a095f142a26c68e21c879855a3d533efe57ed33602ac0d2467d0"
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from small_jobs import job_of
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.compiler.nvjitlink import link
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
@@ -78,13 +78,10 @@ def test_ptx_and_the_lto_option_contradict_each_other(make_project):
 def test_the_table_of_what_serves_what_is_nvjitlinks(write, tmp_path):
     """PTX of an architecture is finished for those that the rule says, and refused for all others."""
     write("p/k.cu", 'extern "C" __global__ void k(int* y) { *y = 1; }')
-    closure = read_closure(tmp_path / "p", "k.cu")
     names = "sm_80 sm_87 sm_90 sm_90a sm_100 sm_100a sm_100f sm_103 sm_103a sm_110 sm_120 sm_120f sm_121"
     archs = [SmArch.parse(name) for name in names.split()]
     for arch in archs:
-        job = CompileJob.from_closure(
-            closure, module="m", source_path="k.cu", options=NvrtcOptions(), arch=arch, kinds=("ptx",)
-        )
+        job = job_of(tmp_path / "p", arch=str(arch), kinds=("ptx",))
         ptx = compile_job(job).images["ptx"]
         assert {str(target) for target in archs if links(ptx, target)} == {str(t) for t in archs if arch.serves(t)}
 

@@ -6,16 +6,13 @@ import re
 
 import pytest
 from raw_nvrtc import compile_raw
+from small_jobs import job_of
 
-from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler import nvrtc
-from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.missing_header import missing_header
-from hatch_cuda_kernels.compiler.source.closure import read_closure
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.standard_headers import HOST_HEADERS, device_header
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.options import NvrtcOptions
 
 
 @pytest.fixture
@@ -27,12 +24,8 @@ def failure(write, tmp_path, monkeypatch):
     def compile_source(source: str, **files: str) -> CompileError:
         for name, text in {"k.cu": source, **files}.items():
             write(f"p/{name}", text)
-        job = CompileJob.from_closure(
-            read_closure(tmp_path / "p", "k.cu"), module="m", source_path="k.cu", options=NvrtcOptions(),
-            arch=SmArch(9, 0), kinds=("cubin",),
-        )  # fmt: skip
         with pytest.raises(CompileError) as caught:
-            nvrtc.compile(job)
+            nvrtc.compile(job_of(tmp_path / "p"))
         return caught.value
 
     return compile_source

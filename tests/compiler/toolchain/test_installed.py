@@ -202,12 +202,10 @@ HIT = """
 import dataclasses, pathlib, sys
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.toolchain.known import known_toolchains
-from hatch_cuda_kernels.compiler.source.closure import read_closure
-from hatch_cuda_kernels.compiler.job import CompileJob
+from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.options import NvrtcOptions
-closure = read_closure(pathlib.Path(sys.argv[1]), "k.cu")
-job = CompileJob.from_closure(closure, module="m", source_path="k.cu", options=NvrtcOptions(lto=True),
-                              arch=SmArch(9, 0), kinds=("cubin",))
+recipe = Recipe(module="m", source="k.cu", options=NvrtcOptions(lto=True))
+job = recipe.job(recipe.program(recipe.read(pathlib.Path(sys.argv[1]))), SmArch(9, 0), ("cubin",))
 (toolchain,) = known_toolchains()
 print(job.key("cubin", toolchain))
 print(*(line.rsplit("/", 1)[-1].strip() for line in open("/proc/self/maps") if "libnv" in line))

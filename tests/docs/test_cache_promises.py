@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 PAGE = TESTS.parent / "docs" / "explanation" / "security-and-reliability.md"
 
 
@@ -15,9 +15,9 @@ def test_every_promise_has_its_test():
         line for line in PAGE.read_text().splitlines() if line.startswith("| ") and not line.startswith("| promise")
     ]
     there = set(
-        re.findall(r"^def (test_\w+)", "".join(file.read_text() for file in TESTS.glob("test_*.py")), re.MULTILINE)
+        re.findall(r"^def (test_\w+)", "".join(file.read_text() for file in TESTS.rglob("test_*.py")), re.MULTILINE)
     )
-    there |= {file.name for file in TESTS.glob("test_*.py")}
+    there |= {file.name for file in TESTS.rglob("test_*.py")}
     assert len(rows) > 20
     for row in rows:
         named = re.findall(r"`(test_\w+(?:\.py)?)`", row)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 __all__ = ["EXAMPLE", "PYPROJECT", "REPOSITORY", "build_wheel", "copy_project", "run"]
 
-REPOSITORY = Path(__file__).parent.parent
+REPOSITORY = Path(__file__).parents[2]
 EXAMPLE = REPOSITORY / "example_project"
 #: A project with the hook and the package ``p``, which may lie in the root beside others.
 PYPROJECT = """

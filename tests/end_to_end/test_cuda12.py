@@ -18,7 +18,7 @@ from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.plan.release import check_release
 
-EXAMPLE = Path(__file__).parent.parent / "example_project"
+EXAMPLE = Path(__file__).parents[2] / "example_project"
 ARCHES = "arches: [sm_61, sm_70, sm_72, sm_80, compute_60]"
 SUPPORTS = '\nsupports: {devices: ["6.0", "6.1", "7.0", "7.2", "7.5", "8.6", "9.0"], driver: "12.9"}\n'
 

@@ -7,9 +7,9 @@ import os
 import re
 
 import pytest
+from small_jobs import job_of
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.source.closure import read_closure
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
 from hatch_cuda_kernels.errors import InputError
@@ -32,22 +32,8 @@ def project(write, tmp_path):
 def key(root, *, toolchain=TOOLCHAIN, kind="cubin", **changes):
     """Return the key of the baseline job with some changes."""
     options = changes.pop("options", NvrtcOptions(include=("one", "two"), define=(("X", "1"), ("Y", "2"))))
-    include = [folder for folder in options.include if (root / folder).is_dir()]
-    closure = read_closure(root, "k.cu", include=include, pre_include=options.pre_include)
-    return dataclasses.replace(make_job(closure, options), **changes).key(kind, toolchain)
-
-
-def make_job(closure, options):
-    """Return the baseline job of a closure."""
-    return CompileJob.from_closure(
-        closure,
-        module="m",
-        source_path="k.cu",
-        options=options,
-        arch=SmArch(9, 0),
-        kinds=("cubin",),
-        names=("k", "t<1>"),
-    )
+    job = job_of(root, options=options, names=("k", "t<1>"))
+    return dataclasses.replace(job, **changes).key(kind, toolchain)
 
 
 def options(**changes):

@@ -125,7 +125,7 @@ def test_full_example(root):
 
 def test_example_project_is_valid():
     """The manifest people copy from has no problems."""
-    folder = Path(__file__).parents[1] / "example_project"
+    folder = Path(__file__).parents[2] / "example_project"
     names = [module.name for module in load_manifest(folder / "kernels.yaml").modules]
     assert names == sorted(names) != []
 

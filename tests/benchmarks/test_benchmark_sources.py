@@ -9,7 +9,7 @@ from raw_nvrtc import compile_raw
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.manifest import load_manifest
 
-sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
 from build_sources import FRONT_ENDS, MATRICES, SOURCES, cub_sources, light_sources, write_project
 

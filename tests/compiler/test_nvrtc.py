@@ -7,13 +7,11 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import pytest
+from small_jobs import job_of
 
-from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler import nvrtc
-from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
-from hatch_cuda_kernels.compiler.source.closure import read_closure
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import NvrtcOptions
@@ -34,12 +32,9 @@ def make_job(write, tmp_path):
 
     def make(source, *, arch="sm_90", kinds=("cubin", "ptx"), names=(), variables=(), **options):
         write("p/k.cu", source)
-        opts = NvrtcOptions(**options)
-        closure = read_closure(tmp_path / "p", "k.cu", include=opts.include, pre_include=opts.pre_include)
-        return CompileJob.from_closure(
-            closure, module="m", source_path="k.cu", options=opts, arch=SmArch.parse(arch), kinds=kinds, names=names,
-            globals=variables,
-        )  # fmt: skip
+        return job_of(
+            tmp_path / "p", arch=arch, kinds=kinds, options=NvrtcOptions(**options), names=names, globals=variables
+        )
 
     return make
 
@@ -201,11 +196,7 @@ def test_source_name_does_not_enter_the_image(make_job, write, tmp_path):
     """Two sources of equal text and different names share an image, unless they show their name."""
     first = make_job(CUB)
     write("p/other.cu", CUB)
-    closure = read_closure(tmp_path / "p", "other.cu")
-    other = CompileJob.from_closure(
-        closure, module="other", source_path="other.cu", options=first.options, arch=first.arch, kinds=first.kinds
-    )
-    assert other.source_sha256 == first.source_sha256
+    assert job_of(tmp_path / "p", "other.cu", module="other").program.sha256 == first.program.sha256
     shown = make_job("__global__ void k(const char** p) { *p = __FILE__; }")
     assert b"47, 104, 97, 116, 99, 104" in compile_job(shown).images["ptx"]  # "/hatch": the virtual name
-    assert shown.program_name.endswith("/k.cu")
+    assert shown.program.name.endswith("/k.cu")

@@ -17,7 +17,7 @@ from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.patterns import match
 from hatch_cuda_kernels.promote.patch import Wanted, promote
 
-EXAMPLE = Path(__file__).parent.parent / "example_project"
+EXAMPLE = Path(__file__).parents[2] / "example_project"
 MATRIX = "    matrix: {T: [float, double], BLOCK: [128, 256]}\n"
 
 

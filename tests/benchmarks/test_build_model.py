@@ -6,7 +6,7 @@ from statistics import StatisticsError
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
 from build_model import Build, Costs, fit, makespan, predict
 

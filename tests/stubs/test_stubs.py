@@ -16,7 +16,7 @@ from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.manifest import load_manifest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "example_project"
 
 MANIFEST = """

@@ -108,7 +108,7 @@ def test_an_isolated_build_gets_dask_when_it_is_asked_for(project, monkeypatch, 
     monkeypatch.setenv("HATCH_CUDA_KERNELS_EXECUTOR", variable)
     builder = WheelBuilder(str(project(options=f'executor = "{option}"' if option else "")))
     hook = builder.get_build_hooks(str(builder.root))["cuda-kernels"]
-    ours = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
+    ours = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     (_, requirement) = ours["project"]["optional-dependencies"]["dask"]
     assert (requirement in hook.dependencies()) == asks
     assert hook.dependencies()[-1].startswith("distributed") == asks

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-KILLS = Path(__file__).parent / "cache_kills.py"
+KILLS = Path(__file__).parents[1] / "support" / "cache_kills.py"
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 

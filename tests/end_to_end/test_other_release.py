@@ -21,7 +21,7 @@ from hatch_cuda_kernels.errors import NoImageError
 
 HERE = bindings_major()
 OTHER = "12.9" if HERE == 13 else "13.0"
-STORE = Path(__file__).parent / "golden" / "stores" / OTHER
+STORE = Path(__file__).parents[1] / "golden" / "stores" / OTHER
 
 #: By device and driver: what the store alone offers first. Neither the bindings nor NVRTC have a say in it.
 CHOICES = {

@@ -1,0 +1,82 @@
+"""What NVRTC is shown of a source: the part of a compile that is the same for every architecture."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.compiler.key import source_digest
+from hatch_cuda_kernels.compiler.source.macros import possible_names, wanders
+from hatch_cuda_kernels.compiler.source.rewrite import VIRTUAL_ROOT
+from hatch_cuda_kernels.errors import InputError
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.compiler.source.closure import Closure
+    from hatch_cuda_kernels.options import NvrtcOptions
+
+__all__ = ["Program"]
+
+#: NVRTC writes the program's base name into symbols of header-heavy sources, so one name serves all sources.
+_ANONYMOUS: Final = f"{VIRTUAL_ROOT}module.cu"
+_SHOWS_NAME: Final = re.compile(r"\b(?:__FILE__|assert)\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A source with its headers under the names NVRTC sees."""
+
+    source: str
+    name: str
+    headers: tuple[tuple[str, str], ...]
+    """(in-memory name, text) of each project header."""
+    pre_include: tuple[str, ...]
+    outside: tuple[str, ...]
+    """Headers as spelled that are not the project's: the toolkit's, or missing."""
+    computed: tuple[str, ...]
+    """``path:line`` of includes and probes whose header a macro names; it may be one of the toolkit's too."""
+    sha256: str = field(init=False, compare=False, repr=False)
+    """Digest of everything NVRTC is shown but the toolkit's headers, in hex."""
+
+    def __post_init__(self) -> None:
+        digest = source_digest(
+            program_name=self.name, source=self.source, headers=self.headers, pre_include=self.pre_include
+        )
+        object.__setattr__(self, "sha256", digest)
+
+    @classmethod
+    def of(cls, closure: Closure, options: NvrtcOptions) -> Program:
+        """Return the program of a closure. It is named after the source only where the image shows the name.
+
+        Raises InputError where a macro of the options could lead an include out of the project.
+        """
+        macros = _macro_names(closure, options)
+        shown = options.lineinfo or options.debug or _SHOWS_NAME.search(closure.source) is not None
+        return cls(
+            source=closure.source,
+            name=closure.program_name if shown else _ANONYMOUS,
+            headers=closure.headers,
+            pre_include=closure.pre_include,
+            outside=tuple(sorted({*closure.outside, *macros})),
+            computed=closure.computed + closure.probes,
+        )
+
+    @property
+    def toolkit(self) -> tuple[str, ...] | None:
+        """Headers that may come from the toolkit; None where none can have a part in the images."""
+        return self.outside if self.outside or self.computed else None
+
+
+def _macro_names(closure: Closure, options: NvrtcOptions) -> set[str]:
+    """Return what macros of the options could name to an include or probe. Raises InputError for a way out."""
+    if not closure.computed and not closure.probes:
+        return set()
+    problems = [
+        f"{closure.computed[0]}: a macro names this header, and the option define {name}={value} could lead it out of "
+        "the project; name the header in the include itself"
+        for name, value in options.define
+        if closure.computed and value is not None and wanders(value)
+    ]
+    if problems:
+        raise InputError("\n".join(problems))
+    return {found for _, value in options.define for found in possible_names(value or "")}

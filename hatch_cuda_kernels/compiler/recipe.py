@@ -1,0 +1,84 @@
+"""What a module is compiled from, and how: the manifest states it, and a store's index repeats it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels.compiler.job import CompileJob
+from hatch_cuda_kernels.compiler.program import Program
+from hatch_cuda_kernels.compiler.source.closure import Closure, read_closure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
+    from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.options import NvrtcOptions
+
+__all__ = ["Recipe"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """One source with one set of options. Paths are relative to the project and posix."""
+
+    module: str
+    source: str
+    options: NvrtcOptions
+    names: tuple[str, ...] = ()
+    """Name expressions of kernels."""
+    globals: tuple[str, ...] = ()
+    """Device variables the host sets."""
+    headers: tuple[str, ...] = ()
+    """Globs of headers that the include scan cannot see."""
+
+    def read(
+        self,
+        root: Path,
+        *,
+        text: str | None = None,
+        include: Sequence[str] | None = None,
+        project: ProjectFiles | None = None,
+    ) -> Closure:
+        """Return the source, or ``text`` in its place, with its header closure. Raises InputError.
+
+        ``include`` stands in for the options' folders. Of those, folders that are not there are left out: a store and
+        an sdist carry no folder that gave no file, and elsewhere the manifest's reader has refused them.
+        """
+        folders = (
+            [folder for folder in self.options.include if (root / folder).is_dir()] if include is None else include
+        )
+        return read_closure(
+            root,
+            self.source,
+            text=text,
+            include=folders,
+            headers=self.headers,
+            pre_include=self.options.pre_include,
+            project=project,
+        )
+
+    def program(self, closure: Closure) -> Program:
+        """Return what NVRTC is shown of a closure, for any architecture. Raises InputError."""
+        return Program.of(closure, self.options)
+
+    def job(self, program: Program, arch: SmArch, kinds: tuple[Kind, ...], *, assembled: bool = True) -> CompileJob:
+        """Return the compile for a real architecture."""
+        return CompileJob(
+            module=self.module,
+            source_path=self.source,
+            program=program,
+            options=self.options,
+            arch=arch,
+            kinds=kinds,
+            names=self.names,
+            globals=self.globals,
+            assembled=assembled,
+        )
+
+    def with_lto(self) -> Recipe:
+        """Return the recipe of LTO-IR in place of machine code."""
+        return replace(self, options=self.options.override(lto=True))
