@@ -10,7 +10,6 @@ import pytest
 from small_jobs import job_of
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.source.closure import read_closure
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
@@ -216,7 +215,7 @@ def test_same_on_where_the_other_headers_are(project, toolkit, tmp_path):
     moved = (tmp_path / "t").rename(tmp_path / "elsewhere") / "include"
     there = toolkit._replace(include_dirs=(str(moved),))
     before = key(project, toolchain=there)
-    job = make_job(read_closure(project, "k.cu"), options())
+    job = job_of(project, options=options(), names=("k", "t<1>"))
     recorded = job.toolchain(there)
     assert re.fullmatch(r"cccl 13\.0\.85, others [0-9a-f]{16}", recorded.to_json()["headers"])
     moved.rename(tmp_path / "gone")
@@ -229,6 +228,5 @@ def test_nvjitlink_counts_where_it_finishes_the_compile(project):
     lto = options(lto=True)
     assert len({key(project, toolchain=toolchain, options=lto) for toolchain in versions}) == 2
     assert len({key(project, toolchain=toolchain) for toolchain in versions}) == 1
-    closure = read_closure(project, "k.cu", include=["one", "two"])
-    recorded = [make_job(closure, chosen).toolchain(versions[0]).to_json() for chosen in (lto, options())]
+    recorded = [job_of(project, options=chosen).toolchain(versions[0]).to_json() for chosen in (lto, options())]
     assert [data.get("nvjitlink") for data in recorded] == ["13.0.88", None]
