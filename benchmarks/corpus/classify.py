@@ -22,7 +22,9 @@ REASONS = {
 }
 
 _MISSING = re.compile(r'(?:cannot|could not) open source file "([^"\n]+)"')
-_ERROR = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error(?: #\d+-?D?)?: (?P<text>.*)$", re.MULTILINE)
+_ERROR = re.compile(
+    r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error(?: #\d+-?D?)?: (?P<text>.*)$", re.MULTILINE
+)
 _TORCH = re.compile(r"(?:torch|ATen|c10|caffe2|pybind11|Python\.h|THC)")
 _LIBRARY = re.compile(
     r"(?:cublas|cufft|cusparse|cusolver|cudnn|cutensor|cufile|curand|nccl|nvml|nvtx|nvToolsExt|nvrtc|nvblas|nppi?|mpi"
@@ -31,16 +33,16 @@ _LIBRARY = re.compile(
     re.IGNORECASE,
 )
 _CONTAINER = re.compile(
-    r'namespace "std" has no (?:\w+ )?member "(?:vector|string|map|set|list|deque|unordered_\w+|queue|stack|cout|cerr|endl'
-    r"|stringstream|ostringstream|ifstream|ofstream|to_string|shared_ptr|make_shared|function|thread|mutex|getline|setw"
+    r'namespace "std" has no (?:\w+ )?member "(?:vector|string|map|set|list|deque|unordered_\w+|queue|stack|cout|cerr'
+    r"|endl|stringstream|ostringstream|ifstream|ofstream|to_string|shared_ptr|make_shared|function|thread|mutex|getline|setw"
     r'|mt19937|random_device|default_random_engine|uniform_\w+|normal_distribution|format)"'
     r'|incomplete type "[^"]*std::|no operator "<<" matches'
 )
 _HOST = re.compile(
     r"without execution space annotations|explicitly marked as a __host__ function|without memory space annotations"
     r'|identifier "(?:cuda|cu|hip|nvtx|cublas|cufft|curand|nccl|MPI_)[A-Z]\w*" is undefined|separate compilation mode'
-    r'|identifier "(?:exit|fprintf|stderr|stdout|sprintf|snprintf|fopen|getenv|rand|srand|atoi|atof|time|puts|abort|calloc'
-    r'|gettimeofday|posix_memalign|fflush|realloc|strtol|perror|errno|pthread_\w+)" is undefined'
+    r'|identifier "(?:exit|fprintf|stderr|stdout|sprintf|snprintf|fopen|getenv|rand|srand|atoi|atof|time|puts|abort'
+    r'|calloc|gettimeofday|posix_memalign|fflush|realloc|strtol|perror|errno|pthread_\w+)" is undefined'
     r"|exception handling|a host variable|from a __host__ |dynamic initialization|typeid|host function"
 )
 _NAME = re.compile(r'namespace "std(?:::\w+)?" has no (?:\w+ )?member (?:\w+ )?"(\w+)"|identifier "(\w+)" is undefined')

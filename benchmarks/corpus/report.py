@@ -14,12 +14,12 @@ def render(results: dict[str, Any]) -> str:
     lines = [
         "# Real sources",
         "",
-        f"{sources} unmodified `.cu` files that define a kernel, of {len(results['repositories'])} public repositories, "
-        f"each one module for sm_90. {results['toolchain']}.",
+        f"{sources} unmodified `.cu` files that define a kernel, of {len(results['repositories'])} public",
+        f"repositories, each one module for sm_90. {results['toolchain']}.",
         "",
         *(f"- **{way}**: {what}" for way, what in results["ways"].items()),
         "",
-        "A source compiles when NVRTC accepts it; in brackets, those with a kernel in the image. The others hold "
+        "A source compiles when NVRTC accepts it; in brackets, those with a kernel in the image. The others hold",
         "templates only, which instances in a manifest would bring into it.",
         "",
         *_repositories(results, ways),

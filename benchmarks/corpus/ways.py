@@ -56,7 +56,7 @@ def compile_one(job: dict[str, Any]) -> dict[str, Any]:
     way = WAYS[job["way"]]
     start = time.process_time()
     try:
-        entries, log = (_by_package if way.package else _by_nvrtc)(job, way)
+        entries = (_by_package if way.package else _by_nvrtc)(job, way)
         found: dict[str, Any] = {"ok": True, "entries": entries, "log": ""}
     except CompileError as error:
         found = {"ok": False, "log": f"{error}\n{error.log}"}
@@ -71,17 +71,17 @@ class _RefusedError(Exception):
     pass
 
 
-def _by_package(job: dict[str, Any], way: Way) -> tuple[int, str]:
+def _by_package(job: dict[str, Any], _way: Way) -> int:
     options = NvrtcOptions(
         std=CppStd(job["std"]), include=tuple(job["include"]), define=tuple(map(tuple, job["define"]))
     )
     recipe = Recipe(module="source", source=job["source"], options=options)
     program = recipe.program(recipe.read(Path(job["root"])))
     compiled = compile_job(recipe.job(program, SmArch.parse(ARCH), ("cubin",)))
-    return len(compiled.kernels), compiled.log
+    return len(compiled.kernels)
 
 
-def _by_nvrtc(job: dict[str, Any], way: Way) -> tuple[int, str]:
+def _by_nvrtc(job: dict[str, Any], way: Way) -> int:
     root = Path(job["root"])
     path = root / job["source"]
     folders = [*(root / folder for folder in job["include"]), *([STANDARD] if way.standard_headers else [])]
@@ -92,7 +92,7 @@ def _by_nvrtc(job: dict[str, Any], way: Way) -> tuple[int, str]:
     result = compile_raw(text, *flags, name=str(path), arch=ARCH)
     if not result.ok:
         raise _RefusedError(result.log)
-    return len(read_ptx(result.ptx).entries), result.log
+    return len(read_ptx(result.ptx).entries)
 
 
 def _without_paths(log: str, job: dict[str, Any]) -> str:

@@ -83,7 +83,7 @@ _HATCH_COMPARED(>=)
 _HATCH_CLOCK(system_clock, false)
 _HATCH_CLOCK(steady_clock, true)
 #undef _HATCH_CLOCK
-typedef steady_clock high_resolution_clock;
+typedef system_clock high_resolution_clock;
 
 }  // namespace chrono
 
