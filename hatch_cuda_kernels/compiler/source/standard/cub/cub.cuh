@@ -1,4 +1,4 @@
-// In place of CUB's own, which NVRTC cannot read: all but the parts that the host calls, cub::DeviceReduce and its like.
+// In place of CUB's own, which NVRTC cannot read: all but what the host calls, cub::DeviceReduce and its like.
 #pragma once
 
 #include <cub/block/block_adjacent_difference.cuh>

@@ -61,7 +61,13 @@ _HATCH_HD inline complex<_T> exp(const complex<_T>& __z) {
 }
 template <class _T>
 _HATCH_HD inline complex<_T> log(const complex<_T>& __z) {
-    return complex<_T>(::log(std::abs(__z)), std::arg(__z));
+    const _T __r = std::abs(__z);
+    if (__r > _T(0.5) && __r < 2) {  // near 1, what is left of it counts
+        const _T __x = ::fmax(::fabs(__z.real()), ::fabs(__z.imag()));
+        const _T __y = ::fmin(::fabs(__z.real()), ::fabs(__z.imag()));
+        return complex<_T>(::log1p((__x - 1) * (__x + 1) + __y * __y) / 2, std::arg(__z));
+    }
+    return complex<_T>(::log(__r), std::arg(__z));
 }
 template <class _T>
 _HATCH_HD inline complex<_T> log10(const complex<_T>& __z) {
@@ -126,8 +132,8 @@ _HATCH_HD inline complex<_T> acosh(const complex<_T>& __z) {
 }
 template <class _T>
 _HATCH_HD inline complex<_T> atanh(const complex<_T>& __z) {
-    const _T __x = __z.real(), __y = __z.imag();
-    return complex<_T>(::log1p(4 * __x / ((1 - __x) * (1 - __x) + __y * __y)) / 4,
+    const _T __x = ::fabs(__z.real()), __y = __z.imag();
+    return complex<_T>(::copysign(::log1p(4 * __x / ((1 - __x) * (1 - __x) + __y * __y)) / 4, __z.real()),
                        ::atan2(2 * __y, (1 - __x) * (1 + __x) - __y * __y) / 2);
 }
 

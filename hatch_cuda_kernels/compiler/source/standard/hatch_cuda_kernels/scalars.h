@@ -100,9 +100,9 @@ template <>
 struct __boolean<bool> : true_type {};
 
 template <class _T, bool = __arithmetic<_T>::value>
-struct __signed : false_type {};
+struct __signed_number : false_type {};
 template <class _T>
-struct __signed<_T, true> : integral_constant<bool, (_T(-1) < _T(0))> {};
+struct __signed_number<_T, true> : integral_constant<bool, (_T(-1) < _T(0))> {};
 
 }  // namespace __hatch
 

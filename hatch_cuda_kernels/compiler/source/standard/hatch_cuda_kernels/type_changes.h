@@ -156,29 +156,29 @@ template <size_t _Size>
 struct __of_size;
 template <>
 struct __of_size<1> {
-    typedef signed char __signed;
-    typedef unsigned char __unsigned;
+    typedef signed char __with_sign;
+    typedef unsigned char __without_sign;
 };
 template <>
 struct __of_size<2> {
-    typedef short __signed;
-    typedef unsigned short __unsigned;
+    typedef short __with_sign;
+    typedef unsigned short __without_sign;
 };
 template <>
 struct __of_size<4> {
-    typedef int __signed;
-    typedef unsigned int __unsigned;
+    typedef int __with_sign;
+    typedef unsigned int __without_sign;
 };
 template <>
 struct __of_size<8> {
-    typedef long long __signed;
-    typedef unsigned long long __unsigned;
+    typedef long long __with_sign;
+    typedef unsigned long long __without_sign;
 };
 #ifdef __CUDACC_RTC_INT128__
 template <>
 struct __of_size<16> {
-    typedef __int128 __signed;
-    typedef unsigned __int128 __unsigned;
+    typedef __int128 __with_sign;
+    typedef unsigned __int128 __without_sign;
 };
 #endif
 
@@ -187,8 +187,8 @@ struct __signs : __of_size<sizeof(_T)> {};  // characters and enumerations
 #define _HATCH_SIGNS(...)                  \
     template <>                            \
     struct __signs<signed __VA_ARGS__> {   \
-        typedef signed __VA_ARGS__ __signed; \
-        typedef unsigned __VA_ARGS__ __unsigned; \
+        typedef signed __VA_ARGS__ __with_sign; \
+        typedef unsigned __VA_ARGS__ __without_sign; \
     };                                     \
     template <>                            \
     struct __signs<unsigned __VA_ARGS__> : __signs<signed __VA_ARGS__> {};
@@ -200,9 +200,10 @@ _HATCH_SIGNS(long long)
 }  // namespace __hatch
 
 template <class _T>
-struct make_signed : __hatch::__copy_cv<_T, typename __hatch::__signs<typename remove_cv<_T>::type>::__signed> {};
+struct make_signed : __hatch::__copy_cv<_T, typename __hatch::__signs<typename remove_cv<_T>::type>::__with_sign> {};
 template <class _T>
-struct make_unsigned : __hatch::__copy_cv<_T, typename __hatch::__signs<typename remove_cv<_T>::type>::__unsigned> {};
+struct make_unsigned
+    : __hatch::__copy_cv<_T, typename __hatch::__signs<typename remove_cv<_T>::type>::__without_sign> {};
 
 template <class _T> using remove_const_t = typename remove_const<_T>::type;
 template <class _T> using remove_volatile_t = typename remove_volatile<_T>::type;
