@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["KEY_SCHEMA", "cache_key", "expressions", "finish_key", "link_key", "source_digest"]
 
 #: Raised when the way a job is compiled changes so that old images must not be taken for new ones.
-KEY_SCHEMA: Final = 2
+KEY_SCHEMA: Final = 3
 #: Options that say where headers are: what they led to is in the source's digest, each header under its one name.
 _IN_SOURCE: Final = frozenset({"include", "pre_include"})
 

@@ -87,8 +87,6 @@ def _bindings() -> Any:  # a module
 def _flags(kind: Kind, arch: SmArch, options: NvrtcOptions, *, to_ptx: bool) -> list[str]:
     """Return nvJitLink's flags; for LTO-IR, the options that act on code generation apply only here."""
     flags = [f"-arch={arch}", "-no-cache"]  # where there is a driver, it would keep results in the driver's cache
-    if not to_ptx:
-        flags.append("-Xptxas=-v")
     flags += [f"-Xptxas={value}" for value in options.assembler]
     if options.maxrregcount is not None:
         flags.append(f"-maxrregcount={options.maxrregcount}")
