@@ -12,7 +12,8 @@ from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles, normalize
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
-from hatch_cuda_kernels.options import NvrtcOptions, extra_refusal
+from hatch_cuda_kernels.extra import extra_refusal
+from hatch_cuda_kernels.options import NvrtcOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -145,6 +146,7 @@ def _job(
         raise InputError(str(error)) from error
     options = options or NvrtcOptions()
     refusals = [refusal for flag in options.extra if (refusal := extra_refusal(flag)) is not None]
+    refusals += options.conflicts()
     if refusals:
         raise InputError("; ".join(refusals))
     recipe = Recipe(module="source", source="source.cu", options=options, names=tuple(names))

@@ -74,7 +74,7 @@ def test_headers_as_text_include_each_other(write, tmp_path, fresh_cache):
     ("settings", "message"),
     [
         ({"headers": {"../a.h": ""}}, r"'\.\./a\.h' must be a relative path without \.\."),
-        ({"options": NvrtcOptions(extra=("-Iinc",))}, "-I cannot be passed through"),
+        ({"options": NvrtcOptions(extra=("-Iinc",))}, "-Iinc cannot be passed through"),
         ({"options": NvrtcOptions(include=("inc",))}, "pass root= with them"),
         ({"arch": "sm_9"}, "unknown architecture 'sm_9'"),
     ],

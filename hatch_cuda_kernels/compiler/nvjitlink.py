@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hatch_cuda_kernels.compiler.output.ptx import drop_unused
 from hatch_cuda_kernels.compiler.toolchain.wheels import preload
 from hatch_cuda_kernels.errors import CompileError, ToolchainError
+from hatch_cuda_kernels.extra import assembler_flags
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -87,7 +88,7 @@ def _bindings() -> Any:  # a module
 def _flags(kind: Kind, arch: SmArch, options: NvrtcOptions, *, to_ptx: bool) -> list[str]:
     """Return nvJitLink's flags; for LTO-IR, the options that act on code generation apply only here."""
     flags = [f"-arch={arch}", "-no-cache"]  # where there is a driver, it would keep results in the driver's cache
-    flags += [f"-Xptxas={value}" for value in options.assembler]
+    flags += [f"-Xptxas={value}" for value in assembler_flags(options.extra)]
     if options.maxrregcount is not None:
         flags.append(f"-maxrregcount={options.maxrregcount}")
     flags += [flag for flag, on in (("-lineinfo", options.lineinfo), ("-g", options.debug)) if on]

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Final
 
 from hatch_cuda_kernels.arch import ComputeCapability
+from hatch_cuda_kernels.extra import extra_refusal
 from hatch_cuda_kernels.manifest.arches import ARCHES
 from hatch_cuda_kernels.manifest.instances import MOST_INSTANCES
 from hatch_cuda_kernels.manifest.kinds import (
@@ -30,7 +31,7 @@ from hatch_cuda_kernels.manifest.paths import FOLDER, HEADER, HEADERS_GLOB, SOUR
 from hatch_cuda_kernels.manifest.sizes import SIZE
 from hatch_cuda_kernels.manifest.spot import RefusedError, Spot, wrong_type
 from hatch_cuda_kernels.manifest.yaml_tree import Scalar
-from hatch_cuda_kernels.options import CppStd, NvrtcOptions, extra_refusal
+from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 
 __all__ = ["FRONT_ENDS", "MANIFEST", "PACKINGS", "TABLES"]
 
