@@ -60,6 +60,10 @@ _NVRTC: Final[dict[str, _Known]] = {
     ),
 }
 _TO_ASSEMBLER: Final = frozenset({"-Xptxas", "--ptxas-options"})
+#: NVRTC hands these on to ptxas as they are.
+_FOR_BOTH: Final = frozenset(
+    {"-Ofc", "--Ofast-compile", "-device-stack-protector", "--device-stack-protector"} | {"-w", "--disable-warnings"}
+)
 _CACHES: Final = r"ca|cg|cs|lu|cv|wb|wt|al"
 #: ptxas's own, behind ``-Xptxas=``.
 _PTXAS: Final = _known(
@@ -136,9 +140,13 @@ def extra_refusal(flag: str) -> str | None:
 
 
 def assembler_flags(extra: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what pass-through flags hand on to ptxas, for a compile that another program finishes."""
-    pairs = map(_split, extra)
-    return tuple(value for name, value in pairs if name in _TO_ASSEMBLER)
+    """Return what pass-through flags mean for ptxas, for a compile that it or nvJitLink finishes."""
+    pairs = [(flag, *_split(flag)) for flag in extra]
+    return tuple(
+        value if name in _TO_ASSEMBLER else flag
+        for flag, name, value in pairs
+        if name in _TO_ASSEMBLER or name in _FOR_BOTH
+    )
 
 
 def optimizer_flags(extra: tuple[str, ...]) -> tuple[str, ...]:
