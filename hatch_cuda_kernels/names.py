@@ -46,7 +46,7 @@ def base_name(text: str) -> str:
 
 
 def plain_name(lowered: str) -> str | None:
-    """Return the qualified name of a function that is no template, None for any other lowered name.
+    """Return the qualified name of a function that is not a template, None for any other lowered name.
 
     Rules: Itanium C++ ABI, "Mangling". Anonymous namespaces are left out, as name expressions leave them out.
     """

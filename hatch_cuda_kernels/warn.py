@@ -1,4 +1,4 @@
-"""Warnings that point at the user's line, whichever depth of this package they come from."""
+"""Warnings that point at the user's line, however deep in this package they arise."""
 
 from __future__ import annotations
 

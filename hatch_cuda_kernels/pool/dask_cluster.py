@@ -38,7 +38,7 @@ def dask_executor(address: str, needed: Tools, warn: Callable[[str], None]) -> I
             _check_workers(client, needed, warn)
             yield executor
     finally:
-        client.close()  # what runs for it, and nobody waits for any more, is cancelled
+        client.close()  # cancels what still runs for it
 
 
 def _connect(address: str) -> Any:  # distributed is an extra
@@ -73,7 +73,7 @@ def _check_workers(client: Any, needed: Tools, warn: Callable[[str], None]) -> N
 
 @contextmanager
 def _watched(client: Any, address: str) -> Iterator[None]:
-    """Give up, by closing the client, when there has been no worker for a long time; Dask would wait for ever."""
+    """Give up, by closing the client, when there has been no worker for a long time; Dask would wait forever."""
     given_up: list[str] = []
     finished = Event()
 

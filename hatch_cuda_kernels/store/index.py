@@ -39,7 +39,7 @@ SOURCE_FOLDER: Final = "source"
 
 
 class Stored(NamedTuple):
-    """Where the bytes of an image are that has no file of its own: in a pack, or in the file of an identical image."""
+    """Where an image's bytes are if it has no file of its own: in a pack, or in the file of an identical image."""
 
     file: str
     """Relative to the store's folder, posix."""

@@ -1,4 +1,4 @@
-"""Where the images of a store go: into files of their own, or packed together, and identical ones once."""
+"""Where the images of a store go: each into a file, or packed together; identical images are stored once."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _store(built: BuiltModule, images: list[_New], *, may_pack: bool) -> tuple[d
     try:
         return _pack(f"{name}/{PACK_FILE}", images)
     except ImportError as error:
-        message = f"this Python cannot pack images, for want of the lzma module ({error}); set packing: none"
+        message = f"this Python cannot pack images, because it has no lzma module ({error}); set packing: none"
         raise BuildError([f"{built.where}: {message}"]) from error
 
 

@@ -35,7 +35,7 @@ def check_replaceable(folder: Path) -> None:
     if not free:
         raise InputError(
             f"{folder} is not a kernel store: it has files, but no {KERNELS_FILE}, and they would be lost; move them "
-            "away or choose another folder"
+            "or choose another folder"
         )
 
 
