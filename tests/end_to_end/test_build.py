@@ -190,7 +190,7 @@ def test_an_include_through_a_macro_out_of_the_project_is_located(make_project):
 
 
 def test_the_table_lists_images_and_totals(make_project, tmp_path, fresh_cache):
-    """The build's table has one line an image and says what was compiled."""
+    """The build's table has one line per image and says what was compiled."""
     root = make_project(TWO, **{"b.cu": B})
     stream = io.StringIO()
     report = build(root, tmp_path / "out", progress=LineProgress(stream))
