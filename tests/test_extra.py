@@ -51,7 +51,7 @@ def test_the_assemblers_flags_reach_nvjitlink(source, flag):
     """Each flag of ptxas is one that nvJitLink hands on."""
     ptx = compile_job(job_of(source, kinds=("ptx",))).images["ptx"]
     assert link(ptx, "ptx", arch=SmArch(9, 0), options=NvrtcOptions(extra=(flag,)), name="m").image
-    assert assembler_flags((flag, "-w")) == (flag.removeprefix("-Xptxas="),)
+    assert assembler_flags((flag, "--restrict")) == (flag.removeprefix("-Xptxas="),)
 
 
 REFUSED = {
