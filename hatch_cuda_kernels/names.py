@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["base_name", "chunk_name", "listed_module", "normalize_name", "plain_name"]
+__all__ = ["base_name", "chunk_name", "listed_module", "normalize_name", "plain_name", "without_archs"]
 
 _LITERAL: Final = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 _SPACED: Final = re.compile(r"\s+")
 _LOOSE: Final = re.compile(r" ?([^\w ]) ?")
 _BRACKETS: Final = {"<": ">", "(": ")"}
 _COMPONENT: Final = re.compile(r"L?([1-9][0-9]{0,3})(?=[A-Za-z_])")
+#: A namespace of CUB or Thrust that names what it is compiled for, such as ``CUB_300001_SM_900``, after its length.
+_ARCHS: Final = re.compile(r"[1-9][0-9]?(?=([A-Z]+_[0-9]+_SM_[0-9_]+(?:NS)?))")
 #: The Itanium C++ ABI's mark of an anonymous namespace. Name expressions do not spell one.
 _ANONYMOUS: Final = "_GLOBAL__N_"
 
@@ -69,6 +71,24 @@ def plain_name(lowered: str) -> str | None:
     if not names or not parameters or parameters[0] in "IB":
         return None
     return "::".join(name for name in names if not name.startswith(_ANONYMOUS)) or None
+
+
+def without_archs(lowered: str) -> str:
+    """Return a lowered name as it is for every architecture.
+
+    CCCL's inline namespaces name the architectures of a compile, so that objects of different ones may be linked.
+    """
+    pieces, done = [], 0
+    for found in _ARCHS.finditer(lowered):
+        length = int(found[0])
+        if (
+            found.start() >= done
+            and len(found[1]) >= length
+            and found[1][:length].rstrip("NS_0123456789").endswith("_SM")
+        ):
+            pieces += [lowered[done : found.start()], "*"]
+            done = found.end() + length
+    return "".join((*pieces, lowered[done:]))
 
 
 def chunk_name(module: str, number: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.names import listed_module, normalize_name
+from hatch_cuda_kernels.names import listed_module, normalize_name, without_archs
 from hatch_cuda_kernels.store.index import ImageRecord, ModuleDetails, ModuleIndex
 
 if TYPE_CHECKING:
@@ -82,14 +82,23 @@ class BuiltModule:
     @cached_property
     def images(self) -> tuple[ImageRecord, ...]:
         """What the index says of each image."""
-        everything = sorted({symbol.lowered for symbol in self.kernels})
-        return tuple(_record(entry, everything) for entry in self.entries)
+        listed = {key: forms[0][0].lowered for key, forms in self._forms.items()}
+        return tuple(_record(entry, listed, renames=bool(self._renamed(entry))) for entry in self.entries)
 
     @property
     def details(self) -> ModuleDetails:
         """What the index leaves to ``details.json``."""
         resources = {record.file: record.resources for record in self.images if record.kind == "cubin"}
-        return ModuleDetails(names=self.recipe.names, resources=resources)
+        pairs = zip(self.images, self.entries, strict=True)
+        lowered = {record.file: self._renamed(entry) for record, entry in pairs if record.renames}
+        return ModuleDetails(names=self.recipe.names, resources=resources, lowered=lowered)
+
+    def _renamed(self, entry: Entry) -> dict[str, str]:
+        """Return an image's own lowered names where they are not those of the list, by key in ``kernels.tsv``."""
+        listed = {key: forms[0][0].lowered for key, forms in self._forms.items()}
+        listed |= {f"&{normalize_name(symbol.name)}": symbol.lowered for symbol in self.globals}
+        own = _by_key(entry.kernels) | {f"&{key}": symbol for key, symbol in _by_key(entry.globals).items()}
+        return {key: own[key].lowered for key, lowered in listed.items() if key in own and own[key].lowered != lowered}
 
     def index(self, images: tuple[ImageRecord, ...], editable: dict[str, str] | None) -> ModuleIndex:
         """Return what ``index.json`` says, with the images where they were put."""
@@ -122,7 +131,7 @@ class BuiltModule:
         """Each image's symbol of a kernel, by name as looked up."""
         found: dict[str, list[tuple[Symbol, Entry]]] = {}
         for entry in self.entries:
-            for key, symbol in {normalize_name(symbol.name): symbol for symbol in entry.kernels}.items():
+            for key, symbol in _by_key(entry.kernels).items():
                 found.setdefault(key, []).append((symbol, entry))
         if listed_module(self.name) == self.name:
             return found
@@ -149,13 +158,18 @@ def _merge(*types: str) -> str:
     return "ptr" if "ptr" in types else types[0]
 
 
+def _by_key(symbols: Sequence[Symbol]) -> dict[str, Symbol]:
+    return {normalize_name(symbol.name): symbol for symbol in symbols}
+
+
 def _signature(symbol: Symbol) -> str:
-    """Return a kernel as PTX without marks of pointers declares it."""
-    return f"{symbol.lowered}({', '.join('u64' if kind == 'ptr' else kind for kind in symbol.params)})"
+    """Return a kernel as PTX without marks of pointers declares it, the same for every architecture."""
+    types = ", ".join("u64" if kind == "ptr" else kind for kind in symbol.params)
+    return f"{without_archs(symbol.lowered)}({types})"
 
 
-def _record(entry: Entry, everything: Sequence[str]) -> ImageRecord:
-    has = {symbol.lowered for symbol in entry.kernels}
+def _record(entry: Entry, listed: dict[str, str], *, renames: bool) -> ImageRecord:
+    has = _by_key(entry.kernels)
     return ImageRecord(
         file=f"{entry.module}.{entry.arch}.{entry.kind}",
         kind=entry.kind,
@@ -164,5 +178,6 @@ def _record(entry: Entry, everything: Sequence[str]) -> ImageRecord:
         bytes=len(entry.image),
         ptx_isa=entry.ptx_isa,
         resources=entry.resources if entry.kind == "cubin" else {},
-        lacks=tuple(lowered for lowered in everything if lowered not in has),
+        lacks=tuple(sorted({lowered for key, lowered in listed.items() if key not in has})),
+        renames=renames,
     ).with_summary()

@@ -68,6 +68,8 @@ class ImageRecord(NamedTuple):
     """Most bytes of spill stores and loads of any kernel; None for PTX."""
     lacks: tuple[str, ...] = ()
     """Lowered names of kernels that other images of the module have and this one has not."""
+    renames: bool = False
+    """Whether kernels or variables have other lowered names here than in ``kernels.tsv``; ModuleDetails has them."""
     stored: Stored | None = None
     resources: dict[str, dict[str, int]] = {}  # noqa: RUF012 - never changed
     """Of ModuleDetails, once they are read; see ModuleIndex.with_details."""
@@ -95,6 +97,8 @@ class ImageRecord(NamedTuple):
         }
         if self.lacks:
             data["lacks"] = list(self.lacks)
+        if self.renames:
+            data["renames"] = True
         if self.stored is not None:
             data["stored"] = self.stored._asdict()
         return data
@@ -113,6 +117,7 @@ class ImageRecord(NamedTuple):
             registers=data["registers"],
             spills=data["spills"],
             lacks=tuple(data.get("lacks", ())),
+            renames=bool(data.get("renames", False)),
             stored=Stored(**data["stored"]) if "stored" in data else None,
         )
 
@@ -206,12 +211,15 @@ class ModuleDetails(NamedTuple):
     """Name expressions every image was compiled with."""
     resources: dict[str, dict[str, dict[str, int]]]
     """Per image and lowered name: registers, shared, stack, spill_stores, spill_loads (bytes). Of CUBINs only."""
+    lowered: dict[str, dict[str, str]] = {}  # noqa: RUF012 - never changed
+    """Per image that renames, by the key in ``kernels.tsv``: the lowered names that differ from those listed there."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of ``details.json``."""
-        return {"schema": INDEX_SCHEMA, "names": list(self.names), "resources": self.resources}
+        data = {"schema": INDEX_SCHEMA, "names": list(self.names), "resources": self.resources}
+        return data | ({"lowered": self.lowered} if self.lowered else {})
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ModuleDetails:
         """Read what ``to_json`` wrote. Raises KeyError or TypeError on other data."""
-        return cls(names=tuple(data["names"]), resources=data["resources"])
+        return cls(names=tuple(data["names"]), resources=data["resources"], lowered=data.get("lowered", {}))
