@@ -81,11 +81,8 @@ def without_archs(lowered: str) -> str:
     pieces, done = [], 0
     for found in _ARCHS.finditer(lowered):
         length = int(found[0])
-        if (
-            found.start() >= done
-            and len(found[1]) >= length
-            and found[1][:length].rstrip("NS_0123456789").endswith("_SM")
-        ):
+        name = found[1][:length]
+        if found.start() >= done and len(name) == length and name.rstrip("NS_0123456789").endswith("_SM"):
             pieces += [lowered[done : found.start()], "*"]
             done = found.end() + length
     return "".join((*pieces, lowered[done:]))

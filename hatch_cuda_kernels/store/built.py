@@ -82,8 +82,7 @@ class BuiltModule:
     @cached_property
     def images(self) -> tuple[ImageRecord, ...]:
         """What the index says of each image."""
-        listed = {key: forms[0][0].lowered for key, forms in self._forms.items()}
-        return tuple(_record(entry, listed, renames=bool(self._renamed(entry))) for entry in self.entries)
+        return tuple(_record(entry, self._listed, renames=bool(self._renamed(entry))) for entry in self.entries)
 
     @property
     def details(self) -> ModuleDetails:
@@ -95,8 +94,7 @@ class BuiltModule:
 
     def _renamed(self, entry: Entry) -> dict[str, str]:
         """Return an image's own lowered names where they are not those of the list, by key in ``kernels.tsv``."""
-        listed = {key: forms[0][0].lowered for key, forms in self._forms.items()}
-        listed |= {f"&{normalize_name(symbol.name)}": symbol.lowered for symbol in self.globals}
+        listed = self._listed | {f"&{key}": symbol.lowered for key, symbol in _by_key(self.globals).items()}
         own = _by_key(entry.kernels) | {f"&{key}": symbol for key, symbol in _by_key(entry.globals).items()}
         return {key: own[key].lowered for key, lowered in listed.items() if key in own and own[key].lowered != lowered}
 
@@ -138,6 +136,11 @@ class BuiltModule:
         own = set(map(normalize_name, self.recipe.names))  # the rest is the first chunk's
         return {key: forms for key, forms in found.items() if key in own}
 
+    @cached_property
+    def _listed(self) -> dict[str, str]:
+        """Each kernel's lowered name as ``kernels.tsv`` lists it, by name as looked up."""
+        return {key: forms[0][0].lowered for key, forms in self._forms.items()}
+
     def _conflict(self, name: str) -> str | None:
         versions: dict[str, list[str]] = {}
         for symbol, entry in self._forms[name]:
@@ -170,6 +173,7 @@ def _signature(symbol: Symbol) -> str:
 
 def _record(entry: Entry, listed: dict[str, str], *, renames: bool) -> ImageRecord:
     has = _by_key(entry.kernels)
+    held = {symbol.lowered for symbol in entry.kernels}
     return ImageRecord(
         file=f"{entry.module}.{entry.arch}.{entry.kind}",
         kind=entry.kind,
@@ -178,6 +182,6 @@ def _record(entry: Entry, listed: dict[str, str], *, renames: bool) -> ImageReco
         bytes=len(entry.image),
         ptx_isa=entry.ptx_isa,
         resources=entry.resources if entry.kind == "cubin" else {},
-        lacks=tuple(sorted({lowered for key, lowered in listed.items() if key not in has})),
+        lacks=tuple(sorted({lowered for key, lowered in listed.items() if key not in has} - held)),
         renames=renames,
     ).with_summary()
