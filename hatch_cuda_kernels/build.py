@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.pool.compilation import Progress
+    from hatch_cuda_kernels.problem import Problem
     from hatch_cuda_kernels.store.built import BuiltModule
-    from hatch_cuda_kernels.store.promises.model import Gap, Promises
+    from hatch_cuda_kernels.store.promises.model import Promises
 
 __all__ = ["build_kernels", "build_store"]
 
@@ -94,12 +95,14 @@ def _check(modules: tuple[BuiltModule, ...], manifest: Manifest) -> None:
     """Raise BuildError with everything the images lack: kernels at all, one signature a name, what is promised."""
     problems = [problem for built in modules for problem in built.problems()]
     if not problems:
-        problems = [f"{built.where}: {gap}" for built in modules for gap in _gaps(built, manifest.promises)]
+        problems = [
+            str(gap._replace(where=built.where)) for built in modules for gap in _gaps(built, manifest.promises)
+        ]
     if problems:
         raise BuildError(problems)
 
 
-def _gaps(built: BuiltModule, promises: Promises) -> Iterator[Gap]:
+def _gaps(built: BuiltModule, promises: Promises) -> Iterator[Problem]:
     """Yield where a module does not keep the manifest's promises."""
     limit = promises.max_spill_bytes.get(listed_module(built.name))
     if promises.supports is not None:

@@ -203,12 +203,12 @@ def map_of(kind: Kind, *, keys: re.Pattern[str], key_words: str, least: int = 0)
         node = spot.node
         if not isinstance(node, Mapping):
             raise wrong_type("a mapping", spot, _empty_advice(spot, least, "{}"))
-        if len(node.entries) < least:
+        if len(node.pairs) < least:
             raise RefusedError("the mapping is empty; give at least one entry")
-        for entry in node.entries:
-            if not keys.fullmatch(entry.key):
-                spot.key(entry).report(f"{shorten(entry.key)} is not {key_words}")
-        return {entry.key: Item(attempt(kind, spot.value(entry)), spot.key(entry)) for entry in node.entries}
+        for pair in node.pairs:
+            if not keys.fullmatch(pair.key):
+                spot.key(pair).report(f"{shorten(pair.key)} is not {key_words}")
+        return {pair.key: Item(attempt(kind, spot.value(pair)), spot.key(pair)) for pair in node.pairs}
 
     names = {"pattern": f"^(?:{keys.pattern})$"}
     schema = {"type": "object", "propertyNames": names, "additionalProperties": kind.schema}
@@ -223,16 +223,14 @@ def table(name: str, keys: Table) -> Kind:
         if not isinstance(node, Mapping):
             required = any(key.required for key in keys.values())
             raise wrong_type("a mapping", spot, _empty_advice(spot, required, "{}"))
-        stated = {entry.key for entry in node.entries}
-        for entry in node.entries:
-            if entry.key not in keys:
-                spot.key(entry).report(f"unknown key{_key_advice(entry.key, keys)}")
+        stated = {pair.key for pair in node.pairs}
+        for pair in node.pairs:
+            if pair.key not in keys:
+                spot.key(pair).report(f"unknown key{_key_advice(pair.key, keys)}")
         for key, details in keys.items():
             if details.required and key not in stated:
                 spot.report_missing(key, details.required)
-        return {
-            entry.key: attempt(keys[entry.key].kind, spot.value(entry)) for entry in node.entries if entry.key in keys
-        }
+        return {pair.key: attempt(keys[pair.key].kind, spot.value(pair)) for pair in node.pairs if pair.key in keys}
 
     return Kind(read, {"$ref": f"#/$defs/{name}"})
 

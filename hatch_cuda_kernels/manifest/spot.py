@@ -6,7 +6,8 @@ import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.manifest.yaml_tree import Entry, Mark, Node, Problem, describe, join
+from hatch_cuda_kernels.manifest.yaml_tree import Mark, Marked, Node, Pair, describe, join
+from hatch_cuda_kernels.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +27,7 @@ class Reading:
 
     filename: str
     files: ProjectFiles
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Marked] = field(default_factory=list)
 
     def locate(self, mark: Mark, path: str) -> str:
         """Return the start of a message about a place."""
@@ -34,8 +35,8 @@ class Reading:
 
     def messages(self) -> list[str]:
         """Return the problems in the order of the file."""
-        ordered = sorted(self.problems, key=lambda problem: problem.mark)
-        return [f"{self.locate(mark, path)}: {message}" for mark, path, message in ordered]
+        ordered = sorted(self.problems, key=lambda marked: marked[0])
+        return [str(problem._replace(where=self.locate(mark, problem.where))) for mark, problem in ordered]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +55,23 @@ class Spot:
 
     def report(self, message: str) -> None:
         """Note a problem at this place."""
-        self.reading.problems.append(Problem(self.mark, self.path, message))
+        self.reading.problems.append((self.mark, Problem(message, where=self.path)))
 
-    def report_missing(self, key: str, advice: str) -> None:
+    def report_missing(self, key: str, fix: str) -> None:
         """Note that a key this place must have is missing."""
-        self.reading.problems.append(Problem(self.mark, join(self.path, key), f"missing; {advice}"))
+        self.reading.problems.append((self.mark, Problem("missing", fix, join(self.path, key))))
 
     def item(self, index: int, node: Node) -> Spot:
         """Return the place of a list's item."""
         return Spot(node, f"{self.path}[{index}]", node.mark, self.reading)
 
-    def value(self, entry: Entry) -> Spot:
+    def value(self, pair: Pair) -> Spot:
         """Return the place of a key's value."""
-        return Spot(entry.value, join(self.path, entry.key), entry.value.mark, self.reading)
+        return Spot(pair.value, join(self.path, pair.key), pair.value.mark, self.reading)
 
-    def key(self, entry: Entry) -> Spot:
+    def key(self, pair: Pair) -> Spot:
         """Return the place of a key."""
-        return Spot(entry.value, join(self.path, entry.key), entry.mark, self.reading)
+        return Spot(pair.value, join(self.path, pair.key), pair.mark, self.reading)
 
 
 def suggest(word: str, known: Iterable[str], otherwise: str = "") -> str:

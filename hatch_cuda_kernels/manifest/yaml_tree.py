@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-__all__ = ["Entry", "Mapping", "Mark", "Node", "Problem", "Scalar", "Sequence", "describe", "join", "shorten"]
+from hatch_cuda_kernels.problem import Problem
+
+__all__ = ["Mapping", "Mark", "Marked", "Node", "Pair", "Scalar", "Sequence", "describe", "join", "shorten"]
 
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_+-]{1,60}")
 _PLAIN_TEXT: Final = re.compile(r"[!-~]{1,40}")
@@ -19,14 +21,6 @@ class Mark(NamedTuple):
 
     line: int
     column: int
-
-
-class Problem(NamedTuple):
-    """What is wrong with the text, where, and the keys that lead there (empty at the root)."""
-
-    mark: Mark
-    path: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +42,8 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One key of a mapping with its value; ``mark`` is the key's."""
+class Pair:
+    """One key of a mapping and its value; ``mark`` is the key's."""
 
     key: str
     value: Node
@@ -58,13 +52,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """Entries in the order written, with distinct keys."""
+    """Pairs in the order written, with distinct keys."""
 
-    entries: tuple[Entry, ...]
+    pairs: tuple[Pair, ...]
     mark: Mark
 
 
 Node: TypeAlias = Scalar | Sequence | Mapping
+#: A problem whose ``where`` is the path of keys that leads to it (empty at the root), with its position.
+Marked: TypeAlias = tuple[Mark, Problem]
 
 
 def join(path: str, key: str) -> str:

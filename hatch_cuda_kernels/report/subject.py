@@ -17,7 +17,7 @@ from hatch_cuda_kernels.store.promises.model import PROMISES_FILE, Promises, rea
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hatch_cuda_kernels.verify.model import StoreFiles
+    from hatch_cuda_kernels.store.reader import StoreReader
 
 __all__ = ["Subject", "Timings", "read_subject", "read_timings"]
 
@@ -54,7 +54,7 @@ class Subject:
 
 
 def read_subject(
-    package: str, store: StoreFiles, contents: Mapping[str, Any], timings: Timings | None = None
+    package: str, store: StoreReader, contents: Mapping[str, Any], timings: Timings | None = None
 ) -> Subject:
     """Return what is known of a wheel, a folder or a package whose store is open. Raises StoreError.
 
@@ -100,7 +100,7 @@ def _promises(store: Path) -> Promises:
         raise StoreError(str(store / PROMISES_FILE), str(error)) from error
 
 
-def _code(store: StoreFiles, contents: Mapping[str, Any]) -> dict[ImageKey, Mapping[str, int]]:
+def _code(store: StoreReader, contents: Mapping[str, Any]) -> dict[ImageKey, Mapping[str, int]]:
     """Return the bytes of each kernel's instructions. An image that cannot be read is the verify command's matter."""
     found: dict[ImageKey, Mapping[str, int]] = {}
     for module in contents["modules"]:

@@ -199,7 +199,7 @@ def bad_cache(request, tmp_path, monkeypatch):
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(path))
     if request.param == "file":
         path.write_text("mine")
-        return f"{path} is no folder"
+        return f"{path} is not a folder"
     if request.param == "shared":
         path.mkdir()
         path.chmod(0o777)
@@ -213,7 +213,7 @@ def bad_cache(request, tmp_path, monkeypatch):
         monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_MAX_BYTES", "lots")
         return "HATCH_CUDA_KERNELS_CACHE_MAX_BYTES='lots' is not a positive number of bytes"
     monkeypatch.setenv("HATCH_CUDA_KERNELS_PATH", str(tmp_path / "gone"))
-    return f"{tmp_path / 'gone'} of HATCH_CUDA_KERNELS_PATH is no folder"
+    return f"{tmp_path / 'gone'} in HATCH_CUDA_KERNELS_PATH is not a folder"
 
 
 def test_a_cache_that_cannot_be_used(capsys, bad_cache):

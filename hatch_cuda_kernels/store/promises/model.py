@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from hatch_cuda_kernels.arch import ComputeCapability
 
@@ -12,23 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["PROMISES_FILE", "PROMISES_SCHEMA", "Gap", "Promises", "Supports", "read_promises", "version_text"]
+__all__ = ["PROMISES_FILE", "PROMISES_SCHEMA", "Promises", "Supports", "read_promises", "version_text"]
 
 #: Beside ``kernels.tsv``; a store whose manifest promises nothing has none.
 PROMISES_FILE: Final = "promises.json"
 PROMISES_SCHEMA: Final = 1
-
-
-class Gap(NamedTuple):
-    """Where a promise is not kept, and the change that closes the gap."""
-
-    problem: str
-    fix: str
-    image: str = ""
-    """The image at fault, where it is one."""
-
-    def __str__(self) -> str:
-        return f"{self.problem}; {self.fix}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

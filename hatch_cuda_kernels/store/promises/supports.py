@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, ptx_isa_of_driver
-from hatch_cuda_kernels.store.promises.model import Gap, version_text
+from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.store.promises.model import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ __all__ = ["find_gaps"]
 _OLDEST_RELEASE: Final = (12, 9)
 
 
-def find_gaps(supports: Supports, kernels: Sequence[Symbol], images: Sequence[ImageRecord]) -> Iterator[Gap]:
+def find_gaps(supports: Supports, kernels: Sequence[Symbol], images: Sequence[ImageRecord]) -> Iterator[Problem]:
     """Yield a gap for each promised device that a module's images leave out.
 
     The rules are the run side's: a CUBIN by architecture, PTX also by the ISA the driver knows, LTO-IR never. A CUBIN
@@ -42,7 +43,7 @@ def find_gaps(supports: Supports, kernels: Sequence[Symbol], images: Sequence[Im
             advice = _older_major(device, supports.driver, "" if fitting else f"{advice}, and ")
         else:
             advice += _older_release(refused, supports.driver)
-        yield Gap(f"{what} for the promised device {device}{why}", advice)
+        yield Problem(f"{what} for the promised device {device}{why}", advice)
 
 
 def _refusal(image: ImageRecord, driver: tuple[int, int] | None) -> str:
