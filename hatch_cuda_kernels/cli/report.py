@@ -10,8 +10,8 @@ from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
 if TYPE_CHECKING:
     import argparse
 
+    from hatch_cuda_kernels.report.package import Package, Timings
     from hatch_cuda_kernels.report.page import Report
-    from hatch_cuda_kernels.report.subject import Subject, Timings
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
@@ -28,8 +28,8 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Write the page, and with ``--json`` print its data (then the page only where ``--output`` asks for it)."""
+    from hatch_cuda_kernels.report.package import read_timings
     from hatch_cuda_kernels.report.page import Report  # one command needs it
-    from hatch_cuda_kernels.report.subject import read_timings
 
     timings = read_timings(args.timings) if args.timings is not None else None
     old = _open(args.against) if args.against is not None else None
@@ -43,12 +43,12 @@ def run(args: argparse.Namespace) -> int:
     return 1 if args.fail_on_regression and report.comparison is not None and report.comparison.regressions else 0
 
 
-def _open(package: str, timings: Timings | None = None) -> Subject:
-    from hatch_cuda_kernels.report.subject import read_subject
+def _open(package: str, timings: Timings | None = None) -> Package:
+    from hatch_cuda_kernels.report.package import read_package
     from hatch_cuda_kernels.store.reader import StoreReader
 
     with open_any(package) as store:
-        return read_subject(package, StoreReader(store.path, package), store.contents(), timings)
+        return read_package(package, StoreReader(store.path, package), store.contents(), timings)
 
 
 def _write(report: Report, path: Path) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.report.figures import Cell
-    from hatch_cuda_kernels.report.subject import Subject
+    from hatch_cuda_kernels.report.package import Package
 
 __all__ = ["WHEEL_LIMIT", "Change", "Comparison", "compare"]
 
@@ -69,7 +69,7 @@ class Comparison:
         return any(change.regression for change in found if change is not None)
 
 
-def compare(old: Subject, new: Subject) -> Comparison:
+def compare(old: Package, new: Package) -> Comparison:
     """Return what changed from ``old`` to ``new``."""
     before, after = figures_of(old), figures_of(new)
     known = {cell.key: cell for cell in before}
@@ -84,7 +84,7 @@ def compare(old: Subject, new: Subject) -> Comparison:
     return Comparison(tuple(ranked), known)
 
 
-def _total(old: Subject, new: Subject) -> Iterator[Change]:
+def _total(old: Package, new: Package) -> Iterator[Change]:
     if old.bytes != new.bytes:
         worse = WHEEL_LIMIT.passed(old.bytes, new.bytes)
         yield Change(state="changed", measure="total", old=old.bytes, new=new.bytes, regression=worse)

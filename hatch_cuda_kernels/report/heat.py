@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.report.figures import columns_of
 from hatch_cuda_kernels.report.measures import MEASURES, percent, short
 from hatch_cuda_kernels.report.shades import (
-    CHANGE_KEYS,
+    CHANGE_SWATCHES,
     NEW,
     NOT_RECORDED,
-    Key,
+    Swatch,
     change_shade,
     legend,
     shade_of,
@@ -82,7 +82,7 @@ class Panel:
     view: str
     """``value``, or ``change`` since the older wheel."""
     boxes: tuple[Box, ...]
-    legend: tuple[Key, ...]
+    legend: tuple[Swatch, ...]
     top: tuple[tuple[str, str], ...]
     """The largest values, or steps up, each with what it is of."""
     missing: str
@@ -130,8 +130,8 @@ def _values(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Com
             face = _Face(f"heat-{shade_of(value, steps)}", short(measure, value), f"{_exact(measure, value)}{was}")
         boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
     missing = "" if recorded else _why_missing(measure)
-    keys = _keys(legend(measure, steps, recorded), boxes)
-    return Panel(measure, "value", tuple(boxes), keys, _largest(measure, cells), missing)
+    swatches = _swatches(legend(measure, steps, recorded), boxes)
+    return Panel(measure, "value", tuple(boxes), swatches, _largest(measure, cells), missing)
 
 
 def _why_missing(measure: Measure) -> str:
@@ -147,15 +147,17 @@ def _changes(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Co
         face = _change_face(measure, comparison.old.get(cell.key), cell)
         boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
     missing = "" if any(box.shade != _NOT_RECORDED.shade for box in boxes) else "Not recorded on both sides."
-    keys = _keys(CHANGE_KEYS, boxes)
-    return Panel(measure, "change", tuple(boxes), keys, _risen(measure, cells, comparison), missing)
+    swatches = _swatches(CHANGE_SWATCHES, boxes)
+    return Panel(measure, "change", tuple(boxes), swatches, _risen(measure, cells, comparison), missing)
 
 
-def _keys(scale: tuple[Key, ...], boxes: Sequence[Box]) -> tuple[Key, ...]:
+def _swatches(scale: tuple[Swatch, ...], boxes: Sequence[Box]) -> tuple[Swatch, ...]:
     """Return the legend: the whole scale, and of what is beside it only what is to be seen."""
     shown = {box.shade for box in boxes}
-    keys = [key for key in (*scale, NOT_RECORDED) if key.shade in shown or key not in {NEW, NOT_RECORDED}]
-    return (*keys, _REGRESSION) if any(box.flagged for box in boxes) else tuple(keys)
+    swatches = [
+        swatch for swatch in (*scale, NOT_RECORDED) if swatch.shade in shown or swatch not in {NEW, NOT_RECORDED}
+    ]
+    return (*swatches, _REGRESSION) if any(box.flagged for box in boxes) else tuple(swatches)
 
 
 def _change_face(measure: Measure, before: Cell | None, cell: Cell) -> _Face:
@@ -179,7 +181,7 @@ class _Face(NamedTuple):
 
 
 _NOT_RECORDED: Final = _Face("none", "\N{EN DASH}", "not recorded")
-_REGRESSION: Final = Key("flag", "▲ regression")
+_REGRESSION: Final = Swatch("flag", "▲ regression")
 
 
 def _box(measure: Measure, cell: Cell, span: tuple[int, int], face: _Face, *, flagged: bool) -> Box:

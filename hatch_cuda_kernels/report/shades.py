@@ -12,14 +12,24 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.report.measures import Measure
 
-__all__ = ["CHANGE_KEYS", "NEW", "NOT_RECORDED", "SHADES", "Key", "change_shade", "legend", "shade_of", "thresholds"]
+__all__ = [
+    "CHANGE_SWATCHES",
+    "NEW",
+    "NOT_RECORDED",
+    "SHADES",
+    "Swatch",
+    "change_shade",
+    "legend",
+    "shade_of",
+    "thresholds",
+]
 
 SHADES: Final = 7
 #: Values further apart than this are shaded by their logarithm.
 _LOG_FROM: Final = 20
 
 
-class Key(NamedTuple):
+class Swatch(NamedTuple):
     """One line of a legend."""
 
     shade: str
@@ -50,26 +60,26 @@ def shade_of(value: float, steps: Sequence[float]) -> int:
     return round(passed * (SHADES - 1) / len(steps)) if steps else 0
 
 
-def legend(measure: Measure, steps: Sequence[float], values: Sequence[float]) -> tuple[Key, ...]:
+def legend(measure: Measure, steps: Sequence[float], values: Sequence[float]) -> tuple[Swatch, ...]:
     """Return which values each shade in use stands for."""
-    keys = [Key("heat-0", "0")] if 0 in values else []
+    swatches = [Swatch("heat-0", "0")] if 0 in values else []
     for shade in range(1, SHADES):
         inside = [value for value in values if value > 0 and shade_of(value, steps) == shade]
         if inside:
             ends = short(measure, min(inside)), short(measure, max(inside))
-            keys.append(Key(f"heat-{shade}", " to ".join(dict.fromkeys(ends))))
-    return tuple(keys)
+            swatches.append(Swatch(f"heat-{shade}", " to ".join(dict.fromkeys(ends))))
+    return tuple(swatches)
 
 
-NOT_RECORDED: Final = Key("none", "\N{EN DASH} not recorded")
-NEW: Final = Key("new", "new")
-CHANGE_KEYS: Final = (
-    Key("better-2", "10 % or more below"),
-    Key("better-1", "up to 10 % below"),
-    Key("same", "as before, or within 0.5 %"),
-    Key("worse-1", "up to 10 % above"),
-    Key("worse-2", "up to 25 % above"),
-    Key("worse-3", "more than that, or from 0"),
+NOT_RECORDED: Final = Swatch("none", "\N{EN DASH} not recorded")
+NEW: Final = Swatch("new", "new")
+CHANGE_SWATCHES: Final = (
+    Swatch("better-2", "10 % or more below"),
+    Swatch("better-1", "up to 10 % below"),
+    Swatch("same", "as before, or within 0.5 %"),
+    Swatch("worse-1", "up to 10 % above"),
+    Swatch("worse-2", "up to 25 % above"),
+    Swatch("worse-3", "more than that, or from 0"),
     NEW,
 )
 

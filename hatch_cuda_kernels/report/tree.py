@@ -48,8 +48,10 @@ def leaves_of(files: Sequence[FileSize], contents: Mapping[str, Any]) -> tuple[L
     shares = image_shares(files, contents)
     sizes: dict[tuple[str, str, str], int] = {}
     for file in files:
-        inside = shares.get(file.path)
-        for leaf, size in inside.items() if inside else [(_classify(file.path), file.bytes)]:
+        parts: dict[tuple[str, str, str], int] = {
+            (key.module, str(key.arch), key.kind): size for key, size in shares.get(file.path, {}).items()
+        }
+        for leaf, size in (parts or {_classify(file.path): file.bytes}).items():
             sizes[leaf] = sizes.get(leaf, 0) + size
     leaves = (Leaf(*leaf, size) for leaf, size in sizes.items() if size)
     return tuple(sorted(leaves, key=lambda leaf: (-leaf.bytes, leaf)))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.store.built import BuiltModule
 
-__all__ = ["Signature", "SignatureReader"]
+__all__ = ["SignatureReader", "StubSignature"]
 
 #: Words of 64-bit integer types. What is spelled otherwise (a template's T, a typedef) may be a pointer.
 _INTEGER_WORDS: Final = frozenset(
@@ -27,7 +27,7 @@ _INTEGER_WORDS: Final = frozenset(
 _WORDS: Final = {"ptr": "u64"}
 
 
-class Signature(NamedTuple):
+class StubSignature(NamedTuple):
     """One kernel for a type checker. Kernels that differ only in template arguments tend to have one signature."""
 
     name: str
@@ -44,7 +44,7 @@ class SignatureReader:
     def __init__(self, built: BuiltModule) -> None:
         self._closure = built.closure
 
-    def read(self, symbol: Symbol) -> Signature:
+    def read(self, symbol: Symbol) -> StubSignature:
         """Return a kernel's signature; ``arg0`` and so on where the source does not tell the names."""
         name = base_name(plain_name(symbol.name) or symbol.name)
         found = self._declarations.get(name.rpartition("::")[2], [])
@@ -57,7 +57,7 @@ class SignatureReader:
             f"{parameter.type or _WORDS.get(kind, kind)} {parameter.name}".rstrip()
             for parameter, kind in zip(parameters, symbol.params, strict=True)
         ]
-        return Signature(name, tuple(zip(names, types, strict=True)), f"{name}({', '.join(spelled)})")
+        return StubSignature(name, tuple(zip(names, types, strict=True)), f"{name}({', '.join(spelled)})")
 
     @cached_property
     def _declarations(self) -> dict[str, list[tuple[Parameter, ...]]]:

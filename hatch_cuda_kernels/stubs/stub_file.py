@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.names import base_name, listed_module
 from hatch_cuda_kernels.patterns import fill
-from hatch_cuda_kernels.stubs.signatures import Signature, SignatureReader
+from hatch_cuda_kernels.stubs.signatures import SignatureReader, StubSignature
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -44,7 +44,7 @@ class _Use(NamedTuple):
 
     launch: str
     """Name of the class of their launch function."""
-    signature: Signature
+    signature: StubSignature
     module: str
     needs_module: bool
     """Whether other modules have kernels of these names, so that the module must be given."""
@@ -101,7 +101,7 @@ def _imports(body: str) -> Iterator[str]:
 
 def _uses(modules: Sequence[BuiltModule]) -> list[_Use]:
     """Return every kernel once, those that look alike to a type checker together."""
-    groups: dict[tuple[Signature, str], list[str]] = {}
+    groups: dict[tuple[StubSignature, str], list[str]] = {}
     homes: dict[str, set[str]] = {}
     for built in modules:
         reader = SignatureReader(built)
@@ -118,9 +118,9 @@ def _uses(modules: Sequence[BuiltModule]) -> list[_Use]:
     ]
 
 
-def _launch_names(signatures: Iterable[Signature]) -> dict[Signature, str]:
+def _launch_names(signatures: Iterable[StubSignature]) -> dict[StubSignature, str]:
     """Return a class name for each signature: the kernel's own in capitals, numbered where several would have it."""
-    names: dict[Signature, str] = {}
+    names: dict[StubSignature, str] = {}
     taken = set(_TAKEN)
     for signature in sorted(signatures):
         words = re.findall(r"[A-Za-z0-9]+", signature.name)
@@ -131,7 +131,7 @@ def _launch_names(signatures: Iterable[Signature]) -> dict[Signature, str]:
     return names
 
 
-def _launch_class(name: str, signature: Signature) -> str:
+def _launch_class(name: str, signature: StubSignature) -> str:
     arguments = "".join(f", {param}: {kind}" for param, kind in signature.params)
     types = ", ".join(kind for _, kind in signature.params) or "()"
     return (

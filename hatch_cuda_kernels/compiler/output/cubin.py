@@ -78,7 +78,7 @@ class _Section(NamedTuple):
     link: int
 
 
-class _Symbol(NamedTuple):
+class _ElfSymbol(NamedTuple):
     name: str
     info: int
     other: int
@@ -165,14 +165,14 @@ class _Strings:
         return self.bytes[offset:end].decode()
 
 
-def _symbols(data: bytes, sections: list[_Section]) -> list[_Symbol]:
+def _symbols(data: bytes, sections: list[_Section]) -> list[_ElfSymbol]:
     table = next((section for section in sections if section.kind == _SYMBOL_TABLE), None)
     if table is None:
         raise ValueError("damaged CUBIN: no symbol table")
     names = sections[table.link]
     strings = _Strings(data, names.offset, names.size)
     rows = _SYMBOL.iter_unpack(data[table.offset : table.offset + table.size])
-    return [_Symbol(strings[name], info, other, section, size) for name, info, other, section, _, size in rows]
+    return [_ElfSymbol(strings[name], info, other, section, size) for name, info, other, section, _, size in rows]
 
 
 def _attributes(data: bytes, section: _Section | None) -> Iterator[tuple[int, bytes]]:
