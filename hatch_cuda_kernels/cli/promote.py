@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
+from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.table import counted
 
@@ -35,11 +35,11 @@ def run(args: argparse.Namespace) -> int:
     """Print the patch; 1 when something recorded cannot be written into the manifest."""
     from hatch_cuda_kernels.cache import open_cache  # one command needs it, others do not
     from hatch_cuda_kernels.promote.misses import find_misses
-    from hatch_cuda_kernels.store.reader import StoreReader
+    from hatch_cuda_kernels.store.opened import opened
 
     cache = open_cache()
-    with open_any(args.package) as store:
-        misses = find_misses(StoreReader(store.path, args.package), cache)
+    with opened(args.package) as reader:
+        misses = find_misses(reader, cache)
     promotion = _promotion(args, misses)
     if args.bundle is not None:
         from hatch_cuda_kernels.cache.bundle import export_bundle  # zipfile takes a while

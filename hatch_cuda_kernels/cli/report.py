@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
+from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.table import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -45,10 +46,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _open(package: str, timings: Timings | None = None) -> Package:
     from hatch_cuda_kernels.report.package import read_package
-    from hatch_cuda_kernels.store.reader import StoreReader
+    from hatch_cuda_kernels.store.opened import opened
 
-    with open_any(package) as store:
-        return read_package(package, StoreReader(store.path, package), store.contents(), timings)
+    with opened(package) as reader:
+        return read_package(reader, timings)
 
 
 def _write(report: Report, path: Path) -> None:
@@ -75,9 +76,5 @@ def _verdict(report: Report) -> str:
         for change in found
     ]
     return "\n".join(
-        [f"\n{_count(len(found), 'regression')} among {_count(len(report.comparison.changes), 'change')}", *lines]
+        [f"\n{counted(len(found), 'regression')} among {counted(len(report.comparison.changes), 'change')}", *lines]
     )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

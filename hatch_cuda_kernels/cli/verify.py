@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.arch import ComputeCapability
-from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
+from hatch_cuda_kernels.cli.arguments import byte_count, cuda_version
+from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.table import counted
 
 if TYPE_CHECKING:
@@ -24,10 +25,10 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     parser.add_argument(
         "--supports-devices", nargs="+", type=_device, metavar="X.Y", help="compute capabilities to prove"
     )
-    parser.add_argument("--driver", type=_driver, metavar="X.Y", help="oldest CUDA driver to prove them for")
-    parser.add_argument("--max-spill-bytes", type=_bytes, metavar="N", help="most bytes a kernel may spill")
+    parser.add_argument("--driver", type=cuda_version, metavar="X.Y", help="oldest CUDA driver to prove them for")
+    parser.add_argument("--max-spill-bytes", type=byte_count, metavar="N", help="most bytes a kernel may spill")
     parser.add_argument(
-        "--max-size", type=_bytes, metavar="N", help="most bytes of the wheel, or of the store without a wheel"
+        "--max-size", type=byte_count, metavar="N", help="most bytes of the wheel, or of the store without a wheel"
     )
     parser.add_argument("--rebuild", action="store_true", help="compile the shipped sources again and compare bytes")
     parser.add_argument("--skip", action="append", default=[], metavar="CHECK", help="skip a check; repeatable")
@@ -37,12 +38,12 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Print every check with the problems it found; the status is 1 if there are any."""
-    from hatch_cuda_kernels.store.reader import StoreReader
+    from hatch_cuda_kernels.store.opened import opened
     from hatch_cuda_kernels.verify import verify_store  # one command needs it
 
     wheel = Path(args.package) if args.package.endswith(".whl") else None
-    with open_any(args.package) as store:
-        verification = verify_store(StoreReader(store.path), _demands(args), wheel=wheel)
+    with opened(args.package) as reader:
+        verification = verify_store(reader, _demands(args), wheel=wheel)
     if args.json:
         checks = [result.to_json() for result in verification.results]
         print_json({"package": args.package, "ok": verification.ok, "checks": checks})
@@ -86,16 +87,3 @@ def _device(text: str) -> ComputeCapability:
         return ComputeCapability.parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _driver(text: str) -> tuple[int, int]:
-    major, dot, minor = text.partition(".")
-    if not (dot and major.isdecimal() and minor.isdecimal()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a CUDA version; write it like 13.0")
-    return int(major), int(minor)
-
-
-def _bytes(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes")
-    return int(text)

@@ -132,11 +132,11 @@ def _nvjitlink(_: str) -> Finding:
 
 def _images(argument: str) -> Finding:
     """Find which image each module of a package would get on devices of given capabilities and driver."""
-    from hatch_cuda_kernels.cli.output import open_any
+    from hatch_cuda_kernels.runtime.opened import opened_store
 
     asked = json.loads(argument)
     images = []
-    with open_any(asked["package"]) as store:
+    with opened_store(asked["package"]) as store:
         modules = store.contents()["modules"]
         first = {module: next(iter(content["kernels"])) for module, content in modules.items()}
         driver = parse_version(asked["driver"])

@@ -9,6 +9,7 @@ from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, known_archs
 from hatch_cuda_kernels.manifest.kinds import Item, Kind, items_of, text
 from hatch_cuda_kernels.manifest.spot import RefusedError, Spot, suggest, wrong_type
 from hatch_cuda_kernels.manifest.yaml_tree import Scalar, Sequence, shorten
+from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -112,14 +113,10 @@ def make_scope(items: SequenceOf[Item], release: Release | None, native: Native)
 
 
 def _release_refusal(arch: SmArch, stated: Release | None) -> str:
-    name = f"CUDA {_text(stated)}" if stated else "CUDA 13"
+    name = f"CUDA {version_text(stated)}" if stated else "CUDA 13"
     first = cuda_release_for_arch(arch, major=stated[0] if stated else 13) or _first_release(arch)
     if first is None:
         return f"no CUDA release known here compiles '{arch}'; list architectures instead"
     if cuda_release_for_arch(arch, major=13):
-        return f"{name} does not know '{arch}'; the first release that does is {_text(first)}"
-    return f"{name} does not know '{arch}'; {_text(_LAST_12)} does, so write cuda: \"{_text(_LAST_12)}\""
-
-
-def _text(release: Release) -> str:
-    return f"{release[0]}.{release[1]}"
+        return f"{name} does not know '{arch}'; the first release that does is {version_text(first)}"
+    return f"{name} does not know '{arch}'; {version_text(_LAST_12)} does, so write cuda: \"{version_text(_LAST_12)}\""

@@ -31,6 +31,7 @@ from hatch_cuda_kernels.manifest.sizes import SIZE
 from hatch_cuda_kernels.manifest.spot import RefusedError, Spot, wrong_type
 from hatch_cuda_kernels.manifest.yaml_tree import Scalar
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions, extra_refusal
+from hatch_cuda_kernels.versions import parse_version
 
 __all__ = ["FRONT_ENDS", "MANIFEST", "PACKINGS", "TABLES"]
 
@@ -48,23 +49,18 @@ _DRIVER: Final = r"[1-9][0-9]\.(?:0|[1-9][0-9]?)"
 _CAPABILITY: Final = r"[1-9][0-9]*\.[0-9]"
 
 
-def _two_numbers(value: str) -> tuple[int, int]:
-    major, minor = value.split(".")
-    return int(major), int(minor)
-
-
 def _release(_: Spot, value: str) -> tuple[int, int]:
     if _UNSEEDED.fullmatch(value):
         raise RefusedError(f"NVRTC of CUDA {value} refuses an option that builds need; of CUDA 12, write 12.9")
     if not re.fullmatch(_RELEASE, value):
         raise RefusedError(f"{value!r} is not a CUDA release this package compiles with; write 12.9, or 13.0 and on")
-    return _two_numbers(value)
+    return parse_version(value)
 
 
 def _driver(_: Spot, value: str) -> tuple[int, int]:
     if not re.fullmatch(_DRIVER, value):
         raise RefusedError(f"{value!r} is not a CUDA version; write it like '13.0'")
-    return _two_numbers(value)
+    return parse_version(value)
 
 
 def _device(_: Spot, value: str) -> ComputeCapability:

@@ -20,6 +20,7 @@ from hatch_cuda_kernels.report.sizes import (
     listed_images,
     total_size,
 )
+from hatch_cuda_kernels.store.contents import contents
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE, Promises, read_promises
 
 if TYPE_CHECKING:
@@ -61,30 +62,29 @@ class Package:
         return self.label.endswith(".whl")
 
 
-def read_package(
-    label: str, reader: StoreReader, contents: Mapping[str, Any], timings: Timings | None = None
-) -> Package:
-    """Return what is known of a wheel, a folder or an import package, given as its user named it. Raises StoreError.
+def read_package(reader: StoreReader, timings: Timings | None = None) -> Package:
+    """Return what is known of a wheel, a folder or an import package whose store is open. Raises StoreError.
 
     Compile times come from ``timings``, or else from the disk cache of this machine, which knows those of images that
     were built here.
     """
+    label, data = reader.label, contents(reader)
     files = file_sizes(label, reader.folder)
-    add_packed(contents, files)
+    add_packed(data, files)
     wheel = Path(label) if label.endswith(".whl") else None
     name, version = _wheel_name(wheel) if wheel else _installed_name(label)
     source = "the timings given"
     if timings is None:
-        timings, source = _recorded(contents), "the disk cache of the machine that wrote this page"
+        timings, source = _recorded(data), "the disk cache of the machine that wrote this page"
     return Package(
         label=wheel.name if wheel else label,
         name=name,
         version=version,
         bytes=total_size(label, files),
         files=files,
-        contents=contents,
+        contents=data,
         promises=_promises(reader.folder),
-        code=_code(reader, contents),
+        code=_code(reader),
         seconds=timings,
         seconds_from=source if timings else "",
     )
@@ -108,27 +108,27 @@ def _promises(store: Path) -> Promises:
         raise StoreError(str(store / PROMISES_FILE), str(error)) from error
 
 
-def _code(reader: StoreReader, contents: Mapping[str, Any]) -> dict[ImageId, Mapping[str, int]]:
+def _code(reader: StoreReader) -> dict[ImageId, Mapping[str, int]]:
     """Return the bytes of each kernel's instructions. Images that cannot be read are left to the verify command."""
     found: dict[ImageId, Mapping[str, int]] = {}
-    for module in contents["modules"]:
-        for record in reader.whole_module(module).images:
+    for index in reader.modules():
+        for record in index.images:
             if record.kind == "cubin":
                 try:
-                    cubin = read_cubin(reader.read_image(module, record))
+                    cubin = read_cubin(reader.read_image(index.module, record))
                 except ValueError:
                     continue
-                key = ImageId(module, record.arch, record.kind)
+                key = ImageId(index.module, record.arch, record.kind)
                 found[key] = {lowered: kernel.code for lowered, kernel in cubin.kernels.items()}
     return found
 
 
-def _recorded(contents: Mapping[str, Any]) -> Timings:
+def _recorded(data: Mapping[str, Any]) -> Timings:
     """Return the compile times of exactly these images, from the disk cache."""
     from hatch_cuda_kernels.cache import open_cache
 
     seconds = {entry.sha256: entry.seconds for entry, _, _ in open_cache().entries()}
-    return {key: seconds[image["sha256"]] for key, image in listed_images(contents) if image["sha256"] in seconds}
+    return {key: seconds[image["sha256"]] for key, image in listed_images(data) if image["sha256"] in seconds}
 
 
 def _wheel_name(wheel: Path) -> tuple[str, str]:

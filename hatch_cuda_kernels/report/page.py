@@ -13,7 +13,7 @@ from hatch_cuda_kernels.report import charts, heat, tree
 from hatch_cuda_kernels.report.compare import Comparison, compare
 from hatch_cuda_kernels.report.figures import Cell, columns_of, figures_of
 from hatch_cuda_kernels.report.measures import MEASURES, percent, short
-from hatch_cuda_kernels.store.promises.model import version_text
+from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from hatch_cuda_kernels.arch import ComputeCapability
+from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["PROMISES_FILE", "PROMISES_SCHEMA", "Promises", "Supports", "read_promises", "version_text"]
+__all__ = ["PROMISES_FILE", "PROMISES_SCHEMA", "Promises", "Supports", "read_promises"]
 
 #: Beside ``kernels.tsv``; a store whose manifest promises nothing has none.
 PROMISES_FILE: Final = "promises.json"
@@ -69,10 +70,9 @@ class Promises:
 
 def _supports(data: dict[str, Any]) -> Supports:
     driver = data.get("driver")
-    numbers = None if driver is None else driver.split(".")
     return Supports(
         devices=tuple(ComputeCapability.parse(device) for device in data["devices"]),
-        driver=None if numbers is None else (int(numbers[0]), int(numbers[1])),
+        driver=None if driver is None else parse_version(driver),
     )
 
 
@@ -95,8 +95,3 @@ def read_promises(store: Path) -> Promises:
 
 def _refuse() -> NoReturn:
     raise ValueError("it is not as a build writes it")
-
-
-def version_text(version: tuple[int, int]) -> str:
-    """Return ``13.0`` for ``(13, 0)``."""
-    return f"{version[0]}.{version[1]}"

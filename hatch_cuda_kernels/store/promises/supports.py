@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, ptx_isa_of_driver
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.promises.model import version_text
+from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
