@@ -226,10 +226,10 @@ REFUSED = {
         "pyproject.toml is laid out so that it cannot be changed safely; add ",
     ),
     "another name": (
-        {"pyproject.toml": HATCH, "p/__init__.py": ""}, ("--name", "q"), "--name is for a new project; "
+        {"pyproject.toml": HATCH, "p/__init__.py": ""}, ("--name", "q"), "--name is for a new project, and this one is"
     ),
     "a name nobody can import": ({}, ("--name", "7zip"), "Python cannot import a package '7zip'"),
-    "a name that is none": ({}, ("--name", "my lib"), "'my lib' is no name of a project"),
+    "a name that is none": ({}, ("--name", "my lib"), "'my lib' is not a project name"),
 }  # fmt: skip
 
 
