@@ -34,9 +34,9 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 def run(args: argparse.Namespace) -> int:
     """Print the report; the status is 1 if a task asked for does not work, or else if anything is broken."""
     from hatch_cuda_kernels.doctor import examine, judge  # one command needs it, others do not
-    from hatch_cuda_kernels.doctor.examine import environment
+    from hatch_cuda_kernels.doctor.examine import set_variables
 
-    findings, variables = examine(), environment()
+    findings, variables = examine(), set_variables()
     verdicts = judge(findings)
     images = _images(args.package, findings) if args.package is not None else None
     if args.json:

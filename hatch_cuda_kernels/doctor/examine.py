@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels import __version__
+from hatch_cuda_kernels import __version__, environment
 from hatch_cuda_kernels.doctor.children import ask
 from hatch_cuda_kernels.doctor.finding import Finding
 from hatch_cuda_kernels.errors import HatchCudaKernelsError
@@ -21,33 +21,11 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cache import CacheInfo
 
-__all__ = ["environment", "examine"]
+__all__ = ["examine", "set_variables"]
 
 _PROBED: Final = ("driver", "bindings", "nvrtc", "headers", "nvjitlink")
 #: What the build extra brings.
 _TOOLS: Final = ("hatchling", "pyyaml", "rich", "tomlkit")
-#: Shown where they are set. A fixed list: other variables of the same prefix may be secrets.
-_VARIABLES: Final = (
-    "HATCH_CUDA_KERNELS_CACHE_DIR",
-    "HATCH_CUDA_KERNELS_CACHE_MAX_BYTES",
-    "HATCH_CUDA_KERNELS_CACHE_TRUST",
-    "HATCH_CUDA_KERNELS_JIT",
-    "HATCH_CUDA_KERNELS_PATH",
-    "CONDA_PREFIX",
-    "CUDA_CACHE_DISABLE",
-    "CUDA_CACHE_MAXSIZE",
-    "CUDA_CACHE_PATH",
-    "CUDA_HOME",
-    "CUDA_MODULE_LOADING",
-    "CUDA_PATH",
-    "CUDA_VISIBLE_DEVICES",
-    "HATCH_BUILD_CLEAN",
-    "HATCH_BUILD_NO_HOOKS",
-    "LD_LIBRARY_PATH",
-    "NVIDIA_DRIVER_CAPABILITIES",
-    "NVIDIA_VISIBLE_DEVICES",
-    "XDG_CACHE_HOME",
-)
 
 
 def examine() -> dict[str, Finding]:
@@ -56,9 +34,9 @@ def examine() -> dict[str, Finding]:
     return {"python": _guarded(_python), **probed, "cache": _guarded(_cache), "tools": _guarded(_tools)}
 
 
-def environment() -> dict[str, str]:
-    """Return the variables that matter here and are set."""
-    return {name: os.environ[name] for name in _VARIABLES if os.environ.get(name)}
+def set_variables() -> dict[str, str]:
+    """Return the environment variables that matter here and are set. Others of the same prefixes may be secrets."""
+    return {name: os.environ[name] for name in (*environment.OWN, *environment.FOREIGN) if os.environ.get(name)}
 
 
 def _guarded(look: Callable[[], Finding]) -> Finding:
@@ -108,9 +86,7 @@ def _cache() -> Finding:
     sites = [(path, _site_problem(path)) for path in site_paths()]
     facts = {**info._asdict(), "sites": [{"path": str(path), "problem": problem} for path, problem in sites]}
     wrong = "; ".join(problem for _, problem in sites if problem)
-    return Finding(
-        facts, _folder_problem(info) or (Problem(wrong, "correct HATCH_CUDA_KERNELS_PATH") if wrong else None)
-    )
+    return Finding(facts, _folder_problem(info) or (Problem(wrong, f"correct {environment.PATH}") if wrong else None))
 
 
 def _folder_problem(info: CacheInfo) -> Problem | None:
@@ -119,18 +95,18 @@ def _folder_problem(info: CacheInfo) -> Problem | None:
 
     if not info.path:
         message = "there is no home folder, and so no place for a cache"
-        return Problem(message, "set HATCH_CUDA_KERNELS_CACHE_DIR to a folder")
+        return Problem(message, f"set {environment.CACHE_DIR} to a folder")
     reason = distrust(Path(info.path)) or _unreadable(Path(info.path))
     if reason is None and not info.writable:
         reason = f"{info.path} cannot be written to"
-    return Problem(reason, "set HATCH_CUDA_KERNELS_CACHE_DIR to a folder of your own") if reason else None
+    return Problem(reason, f"set {environment.CACHE_DIR} to a folder of your own") if reason else None
 
 
 def _site_problem(path: Path) -> str:
     from hatch_cuda_kernels.cache.trust import distrust
 
     if not path.is_dir():
-        return f"{path} in HATCH_CUDA_KERNELS_PATH is not a folder"
+        return f"{path} in {environment.PATH} is not a folder"
     return distrust(path, shared=True) or _unreadable(path) or ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hatch_cuda_kernels import environment
 from hatch_cuda_kernels.problem import Problem
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ TASKS: Final = {
     "link": "finish PTX with nvJitLink",
     "record": "keep what is compiled",
 }
-_NO_JIT: Final = Problem("HATCH_CUDA_KERNELS_JIT=0 forbids compiling", "unset HATCH_CUDA_KERNELS_JIT")
+_NO_JIT: Final = Problem(f"{environment.JIT}=0 forbids compiling", f"unset {environment.JIT}")
 
 
 class Verdict(NamedTuple):
@@ -120,4 +121,4 @@ def _record(findings: dict[str, Finding]) -> Verdict:
 
 
 def _forbidden() -> bool:
-    return os.environ.get("HATCH_CUDA_KERNELS_JIT", "1") == "0"
+    return os.environ.get(environment.JIT, "1") == "0"

@@ -230,9 +230,11 @@ def test_only_known_variables_are_shown(capsys, monkeypatch):
     monkeypatch.setenv("CUDA_REGISTRY_TOKEN", "hunter2")
     monkeypatch.setenv("HATCH_INDEX_AUTH", "hunter2")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_EXECUTOR", "process")
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
     assert "CUDA_VISIBLE_DEVICES=0" in out
+    assert "HATCH_CUDA_KERNELS_EXECUTOR=process" in out
     assert "hunter2" not in out
 
 
