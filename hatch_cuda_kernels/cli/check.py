@@ -90,11 +90,9 @@ def _toolchain() -> Toolchain | None:
 def _fresh(plan: tuple[PlannedModule, ...], toolchain: Toolchain | None) -> dict[ImageId, Entry]:
     """Return the planned images that the disk cache holds."""
     from hatch_cuda_kernels.cache import open_cache
-    from hatch_cuda_kernels.pool.compilation import find_fresh, planned_keys
+    from hatch_cuda_kernels.pool.compilation import find_fresh
 
-    keys = {} if toolchain is None else planned_keys(plan, toolchain)
-    entries = find_fresh(keys, open_cache()) if keys else {}
-    return {image: entries[key] for image, key in keys.items() if key in entries}
+    return {} if toolchain is None else find_fresh(plan, toolchain, open_cache())
 
 
 def _stubs(
@@ -107,7 +105,7 @@ def _stubs(
         return None
     state = "unknown"
     if toolchain is not None and all(image in fresh for planned in plan for image in planned.images):
-        modules = [planned.built([fresh[image] for image in planned.images], toolchain) for planned in plan]
+        modules = [planned.built(fresh, toolchain) for planned in plan]
         state = stubs_state(manifest, modules)
     return {"path": manifest.stubs, "state": state}
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.names import listed_module, normalize_name
+from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.index import ImageRecord, ModuleDetails, ModuleIndex
 
 if TYPE_CHECKING:
@@ -109,13 +110,12 @@ class BuiltModule:
             editable=editable,
         )
 
-    def problems(self) -> list[str]:
+    def problems(self) -> list[Problem]:
         """Return what makes the module useless: no kernel at all, or a name that means different kernels."""
-        where = self.where
         if not self._forms:
-            advice = "list a template's instances under 'instances:', and what must be there under 'kernels:'"
-            return [f"{where}: no kernel is in the image; {advice}"]
-        return [f"{where}: {conflict}" for name in self._forms if (conflict := self._conflict(name))]
+            fix = "list a template's instances under 'instances:', and what must be there under 'kernels:'"
+            return [Problem("no kernel is in the image", fix, self.where)]
+        return [conflict for name in self._forms if (conflict := self._conflict(name))]
 
     @cached_property
     def _forms(self) -> dict[str, list[tuple[Symbol, Entry]]]:
@@ -129,15 +129,15 @@ class BuiltModule:
         own = set(map(normalize_name, self.recipe.names))  # the rest is the first chunk's
         return {key: forms for key, forms in found.items() if key in own}
 
-    def _conflict(self, name: str) -> str | None:
+    def _conflict(self, name: str) -> Problem | None:
         versions: dict[str, list[str]] = {}
         for symbol, entry in self._forms[name]:
             versions.setdefault(_signature(symbol), []).append(str(entry.arch))
         if len(versions) == 1:
             return None
         listed = "; ".join(f"{signature} for {', '.join(archs)}" for signature, archs in versions.items())
-        advice = "give them different names, or put them into modules with 'arches:' of their own"
-        return f"kernel {name!r} is not the same on all architectures: {listed}; {advice}"
+        fix = "give them different names, or put them into modules with 'arches:' of their own"
+        return Problem(f"kernel {name!r} is not the same on all architectures: {listed}", fix, self.where)
 
 
 def _respell(symbols: Sequence[Symbol], spelled: dict[str, str]) -> Iterator[Symbol]:
