@@ -18,19 +18,19 @@ __all__ = ["Reading", "RefusedError", "Spot", "suggest", "wrong_type"]
 
 
 class RefusedError(Exception):
-    """A value cannot be used; whoever reads it into something larger notes the problem and goes on."""
+    """A value cannot be used; the reader of what contains it notes the problem and goes on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one reading of a manifest shares."""
+    """What all places of one manifest share while it is read."""
 
     filename: str
     files: ProjectFiles
     problems: list[Marked] = field(default_factory=list)
 
     def locate(self, mark: Mark, path: str) -> str:
-        """Return the start of a message about a place."""
+        """Return a place as problems name it."""
         return f"{self.filename}:{mark.line}:{mark.column}: {path or 'manifest'}"
 
     def messages(self) -> list[str]:
@@ -50,7 +50,7 @@ class Spot:
 
     @property
     def where(self) -> str:
-        """The start of a message about this place."""
+        """This place as problems name it."""
         return self.reading.locate(self.mark, self.path)
 
     def report(self, message: str) -> None:
@@ -75,7 +75,7 @@ class Spot:
 
 
 def suggest(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return " (did you mean 'x'?)" for the closest known word, ``otherwise`` when none is close."""
+    """Return " (did you mean 'x'?)" for the closest known word, ``otherwise`` if none is close."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {near[0]!r}?)" if near else otherwise
 

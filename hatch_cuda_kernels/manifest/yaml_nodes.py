@@ -1,7 +1,7 @@
-"""Reads YAML text into a tree; the only file that knows yaml.
+"""Reads YAML text into a tree.
 
-The tree is built from parser events, not by ``yaml.compose``: that one recurses as deep as the text is nested, and what
-it makes has forgotten which nodes are aliases.
+The tree is built from parser events, not by ``yaml.compose``: that recurses as deep as the text is nested, and its
+result does not show which nodes are aliases.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hatch_cuda_kernels.problem import Problem
 __all__ = ["read_tree"]
 
 #: libyaml's parser is about ten times faster than PyYAML's own, and most builds of PyYAML have it. On text without
-#: these characters, which it takes in more places, it agrees with PyYAML's own about events and marks.
+#: these characters, which it accepts in more places, it agrees with PyYAML's own about events and marks.
 _DISPUTED: Final = frozenset("\t?!")
 _FAST: Final[type[yaml.SafeLoader]] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -48,7 +48,7 @@ def read_tree(text: str) -> tuple[Node | None, list[Marked]]:
         try:
             return _Composer(text, _FAST).compose()
         except (yaml.YAMLError, UnicodeError):
-            pass  # PyYAML's own parser words the error better, and alike on every platform
+            pass  # PyYAML's own parser words the error better, and the same on every platform
     try:
         return _Composer(text, yaml.SafeLoader).compose()
     except yaml.YAMLError as error:
@@ -76,7 +76,7 @@ def _mark(mark: Any) -> Mark:  # PyYAML has two classes of marks, libyaml's and 
 
 
 class _StopError(Exception):
-    """The rest of the text cannot be made sense of; the problem is written down already."""
+    """The rest of the text cannot be read; the problem is noted already."""
 
 
 class _Composer:

@@ -25,7 +25,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """One value as it was written: ``8.10`` stays ``8.10``, and ``tag`` is what YAML 1.1 takes it for."""
+    """One value as it was written: ``8.10`` stays ``8.10``, and ``tag`` is the type that YAML 1.1 gives it."""
 
     text: str
     tag: str
@@ -64,7 +64,7 @@ Marked: TypeAlias = tuple[Mark, Problem]
 
 
 def join(path: str, key: str) -> str:
-    """Return the path of a key; one that is not a plain word stands in quotes."""
+    """Return the path of a key, which is quoted unless it is a plain word."""
     word = key if _PLAIN_KEY.fullmatch(key) else shorten(key)
     return f"{path}.{word}" if path else word
 
@@ -83,5 +83,5 @@ def describe(node: Node) -> str:
 
 
 def shorten(text: str) -> str:
-    """Return text in quotes, on one line, cut where it gets long."""
+    """Return text in quotes, on one line, cut if it is long."""
     return repr(text) if len(text) <= _LONGEST else f"{text[:_LONGEST]!r}..."

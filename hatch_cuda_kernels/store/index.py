@@ -180,7 +180,9 @@ class ModuleIndex(NamedTuple):
     def from_json(cls, data: dict[str, Any]) -> ModuleIndex:
         """Read what ``to_json`` wrote. Raises KeyError, TypeError or ValueError on other data."""
         if data["schema"] != INDEX_SCHEMA:
-            message = f"index schema {data['schema']} is not {INDEX_SCHEMA}: written by another hatch-cuda-kernels"
+            message = (
+                f"index schema {data['schema']} is not {INDEX_SCHEMA}: written by another version of hatch-cuda-kernels"
+            )
             raise ValueError(message)
         return cls(
             module=data["module"],

@@ -1,4 +1,4 @@
-"""The manifest's limit on spills: local memory that the assembler uses where a kernel runs out of registers."""
+"""The manifest's limit on spills: local memory that the assembler uses when a kernel runs out of registers."""
 
 from __future__ import annotations
 
