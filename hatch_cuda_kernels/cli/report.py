@@ -22,13 +22,13 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     parser.add_argument("--against", metavar="OLD", help="an older wheel, folder or package: show what changed")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the page (default: report.html)")
     parser.add_argument("--timings", type=Path, metavar="FILE", help="what build --json printed: its compile times")
-    parser.add_argument("--fail-on-regression", action="store_true", help="exit with 1 when something got worse")
+    parser.add_argument("--fail-on-regression", action="store_true", help="exit with 1 if something got worse")
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the page, and with ``--json`` print its data (then the page only where ``--output`` asks for it)."""
+    """Write the page, and with ``--json`` print its data; then the page is written only with ``--output``."""
     from hatch_cuda_kernels.report.package import read_timings
     from hatch_cuda_kernels.report.page import Report  # one command needs it
 
@@ -64,7 +64,7 @@ def _write(report: Report, path: Path) -> None:
 
 
 def _verdict(report: Report) -> str:
-    """Return the regressions, one a line."""
+    """Return the regressions, one on each line."""
     from hatch_cuda_kernels.report.page import describe
 
     if report.comparison is None:

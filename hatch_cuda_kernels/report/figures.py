@@ -19,7 +19,7 @@ _KINDS: Final = ("cubin", "ptx", "ltoir")
 
 
 class Column(NamedTuple):
-    """An architecture and the kind of image there is for it."""
+    """An architecture and the kind of its image."""
 
     arch: str
     kind: str

@@ -1,4 +1,4 @@
-"""What the heat maps show: rows, cells with their texts and shades, and legends. Colours are names of CSS variables."""
+"""What the heat maps show: rows, cells with texts and shades, and legends. Colours are names of CSS variables."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 __all__ = ["ROWS_SHOWN", "Box", "Grid", "Label", "Panel", "grid_of", "panels_of"]
 
-#: Nobody reads more, and a page must open at once; the table has every row.
+#: Few people read more, and a page must open at once; the table has every row.
 ROWS_SHOWN: Final = 150
 #: Pixels: a kernel's row, and the line above a module's kernels.
 ROW: Final = 36
 MODULE_ROW: Final = 30
-#: Lines of a list of the largest.
+#: Length of the lists of largest values.
 _LISTED: Final = 5
 
 
 class Label(NamedTuple):
-    """A line at the left of the heat maps: a module's, or a kernel's (then ``kernel`` is set)."""
+    """A line at the left of the heat maps: that of a module, or of a kernel if ``kernel`` is set."""
 
     module: str
     kernel: str
@@ -47,13 +47,13 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """What all heat maps of a page share: rows and columns, and where they are in pixels."""
+    """What all heat maps of a page share: rows and columns, and their positions in pixels."""
 
     columns: tuple[Column, ...]
     labels: tuple[Label, ...]
     height: int
     left_out: int
-    """Kernels that the table alone shows."""
+    """Number of kernels that only the table shows."""
 
     def rows(self) -> dict[tuple[str, str], int]:
         """Return the top of each kernel's row."""
@@ -61,7 +61,7 @@ class Grid:
 
 
 class Box(NamedTuple):
-    """One coloured cell; it spans several rows where an image's figure is that of several kernels."""
+    """One coloured cell; it spans several rows if the figure is that of an image with several kernels."""
 
     column: str
     top: int
@@ -69,9 +69,9 @@ class Box(NamedTuple):
     shade: str
     text: str
     about: str
-    """What a pointer or a screen reader is told."""
+    """The text for a tooltip or a screen reader."""
     flagged: bool
-    """A regression."""
+    """Whether it is a regression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +84,13 @@ class Panel:
     boxes: tuple[Box, ...]
     legend: tuple[Swatch, ...]
     top: tuple[tuple[str, str], ...]
-    """The largest values, or steps up, each with what it is of."""
+    """The largest values, or increases, each with the name of its kernel or image."""
     missing: str
-    """Why there is nothing to see; empty where there is."""
+    """Why there is nothing to show; empty if there is something."""
 
 
 def grid_of(cells: Sequence[Cell], comparison: Comparison | None = None) -> Grid:
-    """Return the grid of these cells. Of too many kernels it shows those with regressions, then the largest code."""
+    """Return the grid of these cells. Of too many kernels it keeps those with regressions, then the largest ones."""
     weight: dict[tuple[str, str], tuple[bool, int]] = {}
     for cell in cells:
         flagged, code = weight.get((cell.module, cell.kernel), (False, 0))
@@ -108,7 +108,7 @@ def grid_of(cells: Sequence[Cell], comparison: Comparison | None = None) -> Grid
 
 
 def panels_of(cells: Sequence[Cell], grid: Grid, comparison: Comparison | None = None) -> tuple[Panel, ...]:
-    """Return a heat map for each measure, and where there is an older wheel one more for what became of it."""
+    """Return a heat map for each measure, and with an older wheel one more for the change."""
     panels = []
     for measure in MEASURES:
         panels.append(_values(measure, cells, grid, comparison))
@@ -136,7 +136,7 @@ def _values(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Com
 
 def _why_missing(measure: Measure) -> str:
     if measure.name == "seconds":
-        return "No compile times are at hand: a wheel does not carry them. Give --timings FILE."
+        return "No compile times are known: a wheel does not record them. Give --timings FILE."
     return "Not recorded: no image here is a CUBIN."
 
 
@@ -152,7 +152,7 @@ def _changes(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Co
 
 
 def _swatches(scale: tuple[Swatch, ...], boxes: Sequence[Box]) -> tuple[Swatch, ...]:
-    """Return the legend: the whole scale, and of what is beside it only what is to be seen."""
+    """Return the legend: the whole scale, and the other shades that are in use."""
     shown = {box.shade for box in boxes}
     swatches = [
         swatch for swatch in (*scale, NOT_RECORDED) if swatch.shade in shown or swatch not in {NEW, NOT_RECORDED}
@@ -173,7 +173,7 @@ def _change_face(measure: Measure, before: Cell | None, cell: Cell) -> _Face:
 
 
 class _Face(NamedTuple):
-    """How a box looks, and what it says."""
+    """How a box looks and what it says."""
 
     shade: str
     text: str
@@ -192,7 +192,7 @@ def _box(measure: Measure, cell: Cell, span: tuple[int, int], face: _Face, *, fl
 
 
 def _spans(measure: Measure, cells: Sequence[Cell], grid: Grid) -> Iterator[tuple[Cell, int, int]]:
-    """Yield cells with the top and bottom of their boxes: one an image where the figure is the image's."""
+    """Yield cells with the top and bottom of their boxes: one box for each image if the figure is the image's."""
     rows = grid.rows()
     shown = [cell for cell in cells if (cell.module, cell.kernel) in rows]
     if measure.per == "kernel":
@@ -214,14 +214,14 @@ def _exact(measure: Measure, value: float) -> str:
 
 
 def _largest(measure: Measure, cells: Sequence[Cell]) -> tuple[tuple[str, str], ...]:
-    """Return the five largest values, an image's once, each with what it is of."""
+    """Return the five largest values, each with its kernel or image."""
     found = {_what(measure, cell): value for cell in cells if (value := cell.value(measure.name))}
     ordered = sorted(found.items(), key=lambda item: -item[1])
     return tuple((what, short(measure, value)) for what, value in ordered[:_LISTED])
 
 
 def _risen(measure: Measure, cells: Sequence[Cell], comparison: Comparison) -> tuple[tuple[str, str], ...]:
-    """Return the five largest steps up, an image's once, each with what it is of."""
+    """Return the five largest increases, each with its kernel or image."""
     changes = {_what(measure, cell): change for cell in cells if (change := comparison.of(cell, measure))}
     steps = {what: (change.old or 0, change.new or 0) for what, change in changes.items()}
     risen = [(what, old, new) for what, (old, new) in steps.items() if new > old and change_shade(old, new) != "same"]

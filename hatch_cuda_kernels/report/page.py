@@ -1,4 +1,4 @@
-"""Puts the page together: template, styles and script from ``assets``, charts from ``charts``. One file, no network."""
+"""Assembles the page: template, styles and script from ``assets``, charts from ``charts``. One file, no network."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Report", "describe", "render_page"]
 
-#: Width and height of the tree map's two drawings: text must not shrink with the screen.
+#: Width and height of the tree map's two drawings: two, because text must not shrink with the screen.
 _TREE_SIZES: Final = {"wide": (1120, 400), "narrow": (340, 560)}
 _BY_NAME: Final = {measure.name: measure for measure in MEASURES}
 
@@ -43,12 +43,12 @@ class Report:
 
     @cached_property
     def comparison(self) -> Comparison | None:
-        """What changed; None where there is nothing to compare with."""
+        """What changed; None without an older wheel."""
         return None if self.old is None else compare(self.old, self.package)
 
     @property
     def toolchain(self) -> dict[str, list[str]]:
-        """What compiled the modules: the versions of each part, more than one where the modules differ."""
+        """What compiled the modules: the versions of each part, several if the modules differ."""
         found: dict[str, set[str]] = {}
         for module in self.package.contents["modules"].values():
             for part, version in module["toolchain"].items():
@@ -73,14 +73,14 @@ class Report:
 
 
 def render_page(report: Report) -> str:
-    """Return the HTML. Raises ModuleNotFoundError where the ``report`` extra is not installed."""
-    from jinja2 import Environment, StrictUndefined  # the extra's
+    """Return the HTML. Raises ModuleNotFoundError if the ``report`` extra is not installed."""
+    from jinja2 import Environment, StrictUndefined  # in the report extra
     from markupsafe import Markup, escape
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["short"] = lambda value, name: short(_BY_NAME[name], value)
     environment.filters["describe"] = describe
-    # A long name breaks after a bracket or a comma, not within a word.
+    # A long name may break after a bracket, not within a word.
     environment.filters["breakable"] = lambda name: Markup(str(escape(name)).replace("&lt;", "&lt;<wbr>"))  # noqa: S704
     package, cells = report.package, report.cells
     grid = heat.grid_of(cells, report.comparison)
@@ -130,16 +130,16 @@ def _promised(promises: Promises) -> Iterator[str]:
     if promises.max_wheel_size is not None:
         yield f"wheel of at most {promises.max_wheel_size:,} bytes"
     for module, limit in promises.max_spill_bytes.items():
-        yield f"{module}: spills of at most {limit:,} bytes a thread"
+        yield f"{module}: spills of at most {limit:,} bytes per thread"
 
 
 def _hash(text: str) -> str:
-    """Return what a Content-Security-Policy calls an inline script."""
+    """Return an inline script's name in a Content-Security-Policy."""
     return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 def describe(change: Change) -> str:
-    """Return what a change is about, in words."""
+    """Return which kernel, module or architecture a change is about, in words."""
     arch = f"{change.arch} {change.kind.upper()}" if change.kind not in {"", "cubin"} else change.arch
     if change.kernel:
         return f"{change.kernel} ({change.module})" + (f", {arch}" if arch else "")

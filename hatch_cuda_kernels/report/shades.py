@@ -1,4 +1,4 @@
-"""Shades of the heat maps: which value or change gets which, and what the legends say. Shades are names in page.css."""
+"""Shades of the heat maps: which value or change gets which, and the legends. Shades are names in page.css."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Swatch(NamedTuple):
 
 
 def thresholds(values: Sequence[float]) -> tuple[float, ...]:
-    """Return where one shade ends and the next begins, ascending; the first shade is for nothing at all.
+    """Return the values at which one shade ends and the next begins, ascending; the first shade is for zero.
 
-    Even steps, or even factors where the values are far apart.
+    The steps are even, or even factors if the values are far apart.
     """
     positive = [value for value in values if value > 0]
     if not positive:
@@ -55,13 +55,13 @@ def thresholds(values: Sequence[float]) -> tuple[float, ...]:
 
 
 def shade_of(value: float, steps: Sequence[float]) -> int:
-    """Return the shade of a value, 0 for none; few steps are spread over all shades."""
+    """Return the shade of a value, 0 for zero; few steps are spread over all shades."""
     passed = sum(value >= step * (1 - 1e-9) for step in steps)
     return round(passed * (SHADES - 1) / len(steps)) if steps else 0
 
 
 def legend(measure: Measure, steps: Sequence[float], values: Sequence[float]) -> tuple[Swatch, ...]:
-    """Return which values each shade in use stands for."""
+    """Return the range of values of each shade in use."""
     swatches = [Swatch("heat-0", "0")] if 0 in values else []
     for shade in range(1, SHADES):
         inside = [value for value in values if value > 0 and shade_of(value, steps) == shade]
@@ -79,13 +79,13 @@ CHANGE_SWATCHES: Final = (
     Swatch("same", "as before, or within 0.5 %"),
     Swatch("worse-1", "up to 10 % above"),
     Swatch("worse-2", "up to 25 % above"),
-    Swatch("worse-3", "more than that, or from 0"),
+    Swatch("worse-3", "more than 25 % above, or from 0"),
     NEW,
 )
 
 
 def change_shade(old: float, new: float) -> str:
-    """Return the shade of a change; any step up from nothing is the worst."""
+    """Return the shade of a change; any increase from zero is the worst."""
     if old == new:
         return "same"
     change = (new - old) / old if old else float("inf")

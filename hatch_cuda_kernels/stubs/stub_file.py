@@ -1,4 +1,4 @@
-"""Generated stubs: a ``.pyi`` from which editors and type checkers know a store's kernels and their arguments."""
+"""Generated stubs: a ``.pyi`` that tells editors and type checkers a store's kernels and their arguments."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ _HEAD: Final = '''\
 # fmt: off
 """The kernels of this package. The module beside this file assigns open_store(...) to the name `store`."""
 '''
-#: What a stub may import.
+#: Names that a stub may import, by module.
 _IMPORTS: Final = {
     "typing": ("Literal", "Protocol", "TypeAlias", "overload"),
     "hatch_cuda_kernels.typing": (
         "DeviceArray", "GlobalVariable", "Kernel", "Policy", "Store", "Struct", "TypedKernel",
     ),
 }  # fmt: skip
-#: Names that the text of a stub uses itself.
+#: Names that a stub uses itself.
 _TAKEN: Final = frozenset(name for names in _IMPORTS.values() for name in names) | {"KernelStore"}
 _LINE: Final = 120
 
 
 class _Use(NamedTuple):
-    """Kernels that are asked for and launched alike."""
+    """Kernels of one module that are looked up and launched in the same way."""
 
     launch: str
-    """Name of the class of their launch function."""
+    """Name of the class that describes their launch."""
     signature: StubSignature
     module: str
     needs_module: bool
-    """Whether other modules have kernels of these names, so that the module must be given."""
+    """Whether other modules have kernels of these names, so that a look-up must name the module."""
     names: tuple[str, ...]
 
     @property
@@ -57,12 +57,12 @@ class _Use(NamedTuple):
 
 
 def stubs_path(manifest: Manifest) -> Path | None:
-    """Return the file a manifest asks for, None where it asks for none."""
+    """Return the stub that a manifest asks for, None if it asks for none."""
     return None if manifest.stubs is None else manifest.root / manifest.stubs
 
 
 def write_stubs(manifest: Manifest, modules: Sequence[BuiltModule]) -> None:
-    """Bring the manifest's stub up to date; an equal one is not touched. Raises BuildError where it cannot be."""
+    """Bring the manifest's stub up to date; an equal one is not touched. Raises BuildError if it cannot be written."""
     path = stubs_path(manifest)
     if path is None or stubs_state(manifest, modules) == "fresh":
         return
@@ -100,7 +100,7 @@ def _imports(body: str) -> Iterator[str]:
 
 
 def _uses(modules: Sequence[BuiltModule]) -> list[_Use]:
-    """Return every kernel once, those that look alike to a type checker together."""
+    """Return every kernel once, grouped by what is the same to a type checker."""
     groups: dict[tuple[StubSignature, str], list[str]] = {}
     homes: dict[str, set[str]] = {}
     for built in modules:
@@ -119,7 +119,7 @@ def _uses(modules: Sequence[BuiltModule]) -> list[_Use]:
 
 
 def _launch_names(signatures: Iterable[StubSignature]) -> dict[StubSignature, str]:
-    """Return a class name for each signature: the kernel's own in capitals, numbered where several would have it."""
+    """Return a class name for each signature: the kernel's own in capitals, numbered if several would have it."""
     names: dict[StubSignature, str] = {}
     taken = set(_TAKEN)
     for signature in sorted(signatures):
@@ -153,7 +153,7 @@ def _members(uses: Sequence[_Use], modules: Sequence[BuiltModule]) -> Iterator[s
 
 
 def _overloads(functions: Sequence[str]) -> Iterator[str]:
-    """Yield definitions of one method. It takes fewer names than the base class's, and that is what it is for."""
+    """Yield definitions of one method. It deliberately accepts fewer names than that of the base class."""
     for index, function in enumerate(functions):
         ignore = "" if index else "  # type: ignore[override]"
         if len(functions) > 1:
@@ -174,7 +174,7 @@ def _getter(head: str, use: _Use) -> str:
 
 
 def _instantiations(uses: Sequence[_Use], modules: Sequence[BuiltModule]) -> list[str]:
-    """Return ``instantiate`` for each template and set of placeholders; of several patterns, what they agree on."""
+    """Return ``instantiate`` for each template and set of placeholders, with the type that all its patterns share."""
     types = {(use.module, name): use.kernel for use in uses for name in use.names}
     found: dict[tuple[str, str], set[str]] = {}
     for built in modules:
@@ -200,7 +200,7 @@ def _instances(pattern: dict[str, Any]) -> Iterator[str]:
 
 
 def _arguments(pattern: dict[str, Any]) -> str:
-    """Return the keyword parameters of ``instantiate``; a number may be given as one where all listed are."""
+    """Return the keyword parameters of ``instantiate``; an axis whose listed values are all numbers accepts int too."""
     numbers = {name: all(value.isdecimal() for value in values) for name, values in pattern["matrix"].items()}
     return ", ".join(f"{name}: {'int | str' if numbers[name] else 'str'}" for name in sorted(numbers))
 

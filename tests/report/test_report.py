@@ -174,7 +174,7 @@ def test_a_regression_is_marked_in_value_and_change():
     value, change = (panel("spills", view, cells, comparison).boxes for view in ("value", "change"))
     assert [(box.text, box.flagged) for box in value] == [("▲ 64", True), ("0", False), ("0", False)]
     assert [(box.text, box.shade) for box in change] == [("▲ 0 → 64", "worse-3"), ("=", "same"), ("new", "new")]
-    assert change[0].about == "m: k, sm_90. Spills: 0 bytes a thread before, 64 bytes a thread now, a regression"
+    assert change[0].about == "m: k, sm_90. Spills: 0 bytes per thread before, 64 bytes per thread now, a regression"
 
 
 def test_a_heat_map_of_ptx_alone_says_why_it_is_empty():

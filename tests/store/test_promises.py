@@ -56,7 +56,7 @@ def test_a_build_with_spills_over_the_limit_fails(make_project, tmp_path):
         build(make_project, tmp_path / "out", 0)
     (problem,) = caught.value.problems
     assert problem.startswith("kernels.yaml:8:3: modules.crowded: the kernel 'crowd' spills ")
-    assert " bytes a thread for sm_90 (" in problem
+    assert " bytes per thread for sm_90 (" in problem
     assert not (tmp_path / "out").exists()
 
 

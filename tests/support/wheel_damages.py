@@ -309,7 +309,7 @@ DAMAGES = {
     ),
     "spill over limit": (
         let_it_spill, ["--max-spill-bytes", 8], "spills", f"saxpy/{SM_90}",
-        r"the kernel 'saxpy' spills 12 bytes a thread for sm_90 \(8 stored, 4 loaded\), the limit is 8",
+        r"the kernel 'saxpy' spills 12 bytes per thread for sm_90 \(8 stored, 4 loaded\), the limit is 8",
         "give it more registers .* or write max_spill_bytes: 12",
     ),
     "source edited": (

@@ -31,7 +31,7 @@ def find_spills(limit: int, kernels: Sequence[Symbol], images: Sequence[ImageRec
                 )
                 yield Problem(message, "build the module with an NVRTC that reports spills", image.file)
             elif stores + loads > limit:
-                spilled = f"spills {stores + loads} bytes a thread for {image.arch} ({stores} stored, {loads} loaded)"
+                spilled = f"spills {stores + loads} bytes per thread for {image.arch} ({stores} stored, {loads} loaded)"
                 yield Problem(f"the kernel {name} {spilled}, the limit is {limit}", _fix(stores + loads), image.file)
 
 
