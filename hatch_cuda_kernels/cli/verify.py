@@ -26,9 +26,9 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
         "--supports-devices", nargs="+", type=_device, metavar="X.Y", help="compute capabilities to prove"
     )
     parser.add_argument("--driver", type=cuda_version, metavar="X.Y", help="oldest CUDA driver to prove them for")
-    parser.add_argument("--max-spill-bytes", type=byte_count, metavar="N", help="most bytes a kernel may spill")
+    parser.add_argument("--max-spill-bytes", type=byte_count, metavar="N", help="maximum bytes a kernel may spill")
     parser.add_argument(
-        "--max-size", type=byte_count, metavar="N", help="most bytes of the wheel, or of the store without a wheel"
+        "--max-size", type=byte_count, metavar="N", help="maximum bytes of the wheel, or of the store without a wheel"
     )
     parser.add_argument("--rebuild", action="store_true", help="compile the shipped sources again and compare bytes")
     parser.add_argument("--skip", action="append", default=[], metavar="CHECK", help="skip a check; repeatable")

@@ -43,7 +43,7 @@ def saxpy(a, x, y):
 '''
 
 _TEST: Final = '''\
-"""The first kernel is in the package for the devices it is built for, and right where there is a device."""
+"""The first kernel is in the package for the devices it is built for, and gives the right result on a device."""
 
 import pytest
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Kind
@@ -89,7 +90,7 @@ class ImageRecord(NamedTuple):
             "arch": str(self.arch),
             "sha256": self.sha256,
             "bytes": self.bytes,
-            "ptx_isa": f"{self.ptx_isa[0]}.{self.ptx_isa[1]}",
+            "ptx_isa": version_text(self.ptx_isa),
             "registers": self.registers,
             "spills": self.spills,
         }
@@ -102,14 +103,13 @@ class ImageRecord(NamedTuple):
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ImageRecord:
         """Read what ``to_json`` wrote. Raises KeyError or ValueError on other data."""
-        major, _, minor = data["ptx_isa"].partition(".")
         return cls(
             file=data["file"],
             kind=data["kind"],
             arch=SmArch.parse(data["arch"]),
             sha256=data["sha256"],
             bytes=data["bytes"],
-            ptx_isa=(int(major), int(minor)),
+            ptx_isa=parse_version(data["ptx_isa"]),
             registers=data["registers"],
             spills=data["spills"],
             lacks=tuple(data.get("lacks", ())),

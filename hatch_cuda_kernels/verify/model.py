@@ -23,7 +23,7 @@ class Demands:
     max_spill_bytes: int | None = None
     """For every module."""
     max_size: int | None = None
-    """Bytes of the wheel file; of the store's files where there is no wheel."""
+    """Bytes of the wheel file; of the store's files without a wheel."""
     rebuild: bool = False
     skip: frozenset[str] = frozenset()
     """Names of checks."""
