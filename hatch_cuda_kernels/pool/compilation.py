@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "compile_missing", "find_fresh"]
 
-_OTHER_HEADERS: Final = "{job} was compiled with other toolkit headers than those here, of a part without a version"
+_OTHER_HEADERS: Final = "{job} was compiled with other toolkit headers than those here, in a part that has no version"
 _OTHER_HEADERS_FIX: Final = "put the same files into the workers' toolkit folders, or into the project"
 
 
@@ -76,7 +76,7 @@ def compile_missing(
 ) -> dict[ImageId, Entry]:
     """Compile what is not fresh, put it into the disk cache, and return it.
 
-    Raises InputError when the environment names no executor, ToolchainError for what would end every job alike, and
+    Raises InputError for an unknown executor in the environment, ToolchainError for what would end every job alike, and
     BuildError with every failure of the run.
     """
     executor, progress = executor or choose_executor(), progress or _NoProgress()

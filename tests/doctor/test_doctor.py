@@ -16,8 +16,10 @@ from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.cli.doctor import _ASKED
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_library
+from hatch_cuda_kernels.doctor import Finding, judge
 from hatch_cuda_kernels.doctor.verdicts import TASKS
 from hatch_cuda_kernels.driver import no_device_reason
+from hatch_cuda_kernels.problem import Problem
 
 REPOSITORY = Path(__file__).parents[2]
 SECTIONS = ("python", "driver", "bindings", "nvrtc", "headers", "nvjitlink", "cache", "tools")
@@ -236,6 +238,20 @@ def test_only_known_variables_are_shown(capsys, monkeypatch):
     assert "CUDA_VISIBLE_DEVICES=0" in out
     assert "HATCH_CUDA_KERNELS_EXECUTOR=process" in out
     assert "hunter2" not in out
+
+
+def test_missing_headers_limit_what_can_be_compiled():
+    """A compiler without some of the toolkit's headers works, and the report says for what it does not."""
+    facts = {"version": "13.0.88", "archs": ["sm_75", "sm_121"], "devices": [], "path": "/cache"}
+    found = {name: Finding(facts) for name in SECTIONS}
+    found["headers"] = Finding({}, Problem("crt is not installed", "install it"), missing=True)
+    verdicts = judge(found)
+    assert verdicts["build"] == verdicts["jit"]
+    assert verdicts["build"].to_json() == {
+        "works": True,
+        "reason": "NVRTC 13.0.88, sm_75 to sm_121; some sources will not compile: crt is not installed",
+        "fix": "install it",
+    }
 
 
 def test_every_task_can_be_asked_for():
