@@ -58,9 +58,14 @@ class _NoProgress:
 
 def find_fresh(plan: Sequence[PlannedModule], toolchain: Toolchain, cache: DiskCache) -> dict[ImageId, Entry]:
     """Return what the disk cache holds of a plan: its images, and those that only serve to make others."""
-    jobs = (job for planned in plan for job in planned.all_jobs)
-    found = ((image, cache.get(job.key(image.kind, toolchain))) for job in jobs for image in job_images(job))
+    keys = (item for planned in plan for item in _keys(planned, toolchain).items())
+    found = ((image, cache.get(key)) for image, key in keys)
     return {image: entry for image, entry in found if entry is not None}
+
+
+def _keys(planned: PlannedModule, toolchain: Toolchain) -> dict[ImageId, str]:
+    """Return the key of every image that a module's jobs give."""
+    return {image: job.key(image.kind, toolchain) for job in planned.all_jobs for image in job_images(job)}
 
 
 def compile_missing(
@@ -80,10 +85,12 @@ def compile_missing(
     BuildError with every failure of the run.
     """
     executor, progress = executor or choose_executor(), progress or _NoProgress()
-    jobs = [job for planned in plan for job in _missing_jobs(planned, fresh.keys())]
-    if not jobs:
+    missing = [(planned, jobs) for planned in plan if (jobs := _missing_jobs(planned, fresh.keys()))]
+    if not missing:
         return {}
-    modules = {planned.module.name: planned.module for planned in plan}
+    jobs = [job for _, jobs in missing for job in jobs]
+    modules = {planned.module.name: planned.module for planned, _ in missing}
+    keys = {image: key for planned, _ in missing for image, key in _keys(planned, toolchain).items()}
     entries: dict[ImageId, Entry] = {}
     problems: list[Problem] = []
     progress.start(len(jobs))
@@ -94,7 +101,7 @@ def compile_missing(
                     problems += _located(outcome, modules[job.module])
                     progress.done(job, None)
                 else:
-                    entries |= _recorded(job, outcome, toolchain, cache)
+                    entries |= _recorded(job, outcome, keys, cache)
                     progress.done(job, outcome.seconds)
     except (BrokenExecutor, CancelledError) as error:
         problems.append(Problem(f"the executor stopped working: {type(error).__name__} {error}".rstrip()))
@@ -161,11 +168,11 @@ def _longest(fresh: Mapping[ImageId, Entry]) -> dict[str, float]:
     return longest
 
 
-def _recorded(job: Job, compiled: Compiled, toolchain: Toolchain, cache: DiskCache) -> dict[ImageId, Entry]:
+def _recorded(job: Job, compiled: Compiled, keys: Mapping[ImageId, str], cache: DiskCache) -> dict[ImageId, Entry]:
     """Put a job's images into the disk cache and return them. Raises ToolchainError for other keys than planned."""
     entries = {image: entry_of(job, image.kind, compiled) for image in job_images(job)}
     for image, entry in entries.items():
-        if entry.key != job.key(image.kind, toolchain):
+        if entry.key != keys[image]:
             raise WorkerMismatchError(_OTHER_HEADERS.format(job=f"{job.module} for {job.arch}"), _OTHER_HEADERS_FIX)
         cache.put(entry)
     return entries

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Kind
@@ -90,7 +89,7 @@ class ImageRecord(NamedTuple):
             "arch": str(self.arch),
             "sha256": self.sha256,
             "bytes": self.bytes,
-            "ptx_isa": version_text(self.ptx_isa),
+            "ptx_isa": f"{self.ptx_isa[0]}.{self.ptx_isa[1]}",
             "registers": self.registers,
             "spills": self.spills,
         }
@@ -103,13 +102,14 @@ class ImageRecord(NamedTuple):
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ImageRecord:
         """Read what ``to_json`` wrote. Raises KeyError or ValueError on other data."""
+        major, _, minor = data["ptx_isa"].partition(".")
         return cls(
             file=data["file"],
             kind=data["kind"],
             arch=SmArch.parse(data["arch"]),
             sha256=data["sha256"],
             bytes=data["bytes"],
-            ptx_isa=parse_version(data["ptx_isa"]),
+            ptx_isa=(int(major), int(minor)),
             registers=data["registers"],
             spills=data["spills"],
             lacks=tuple(data.get("lacks", ())),
@@ -180,9 +180,7 @@ class ModuleIndex(NamedTuple):
     def from_json(cls, data: dict[str, Any]) -> ModuleIndex:
         """Read what ``to_json`` wrote. Raises KeyError, TypeError or ValueError on other data."""
         if data["schema"] != INDEX_SCHEMA:
-            message = (
-                f"index schema {data['schema']} is not {INDEX_SCHEMA}: written by another version of hatch-cuda-kernels"
-            )
+            message = f"index schema {data['schema']} is not {INDEX_SCHEMA}: written by another hatch-cuda-kernels"
             raise ValueError(message)
         return cls(
             module=data["module"],
