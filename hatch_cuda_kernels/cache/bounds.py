@@ -12,7 +12,7 @@ from hatch_cuda_kernels.cache.leftovers import leftover_bytes, sweep
 from hatch_cuda_kernels.cache.locks import held
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.cache.folder import EntryFolder, Stored
+    from hatch_cuda_kernels.cache.folder import EntryFolder, StoredEntry
 
 __all__ = ["Bounds"]
 
@@ -82,6 +82,6 @@ class Bounds:
             replace_file(self._path, data, self._folder.staging)
 
 
-def _use_order(stored: Stored) -> tuple[float, str]:
+def _use_order(stored: StoredEntry) -> tuple[float, str]:
     """Return what sorts entries by use. A use in the future says nothing, so it counts as long ago."""
     return (0.0 if stored.used > time.time() + _FUTURE_SECONDS else stored.used), stored.key

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["EntryFolder", "Stored"]
+__all__ = ["EntryFolder", "StoredEntry"]
 
 #: A hit renews an entry's record of use at most this often, so that hits do not write.
 _USED_SECONDS: Final = 3600.0
@@ -43,7 +43,7 @@ _MEMORIES: Final = re.compile(
 )
 
 
-class Stored(NamedTuple):
+class StoredEntry(NamedTuple):
     """An entry as it lies on disk, unread: its key, size in bytes, and when it was last used (seconds since 1970)."""
 
     key: str
@@ -98,7 +98,7 @@ class EntryFolder:
             return self._publish(key, files)
         return self._publish(key, files)  # somebody removed a folder on the way
 
-    def remove(self, stored: Stored) -> bool:
+    def remove(self, stored: StoredEntry) -> bool:
         """Remove an entry and return whether it is gone; one that was used or replaced since it was listed stays.
 
         It disappears from its place in one step, so that a reader finds it whole or not at all. On Windows one that is
@@ -125,12 +125,12 @@ class EntryFolder:
             return False
         return True
 
-    def stored(self) -> Iterator[Stored]:
+    def stored(self) -> Iterator[StoredEntry]:
         """Yield every entry with its size and last use, in no order. What has no description was never used."""
         for prefix in list_folder(self.root):
             for found in list_folder(prefix.path) if len(prefix.name) == _PREFIX_DIGITS else ():
                 if found.is_dir(follow_symlinks=False):
-                    yield Stored(found.name, _size(found.path), _last_use(found.path))
+                    yield StoredEntry(found.name, _size(found.path), _last_use(found.path))
 
     def tidy(self) -> None:
         """Remove empty folders of entries, and what was learnt of this machine: it is found anew when it is needed."""

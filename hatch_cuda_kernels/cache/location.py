@@ -8,16 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from hatch_cuda_kernels import environment
 from hatch_cuda_kernels.cache.disk import DiskCache
-from hatch_cuda_kernels.cache.trust import TRUST_VARIABLE
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.warn import warn_user
 
-__all__ = ["CACHE_DIR_VARIABLE", "MAX_BYTES_VARIABLE", "SITES_VARIABLE", "default_cache_path", "open_cache"]
+__all__ = ["default_cache_path", "max_cache_bytes", "open_cache", "site_paths"]
 
-CACHE_DIR_VARIABLE: Final = "HATCH_CUDA_KERNELS_CACHE_DIR"
-MAX_BYTES_VARIABLE: Final = "HATCH_CUDA_KERNELS_CACHE_MAX_BYTES"
-SITES_VARIABLE: Final = "HATCH_CUDA_KERNELS_PATH"
 _DEFAULT_MAX_BYTES: Final = 1 << 30
 
 
@@ -26,7 +23,7 @@ def default_cache_path() -> Path | None:
 
     None, with a warning once a process, for a user without a home folder.
     """
-    stated = os.environ.get(CACHE_DIR_VARIABLE)
+    stated = os.environ.get(environment.CACHE_DIR)
     path = os.path.expanduser(stated) if stated else _user_cache_path()  # noqa: PTH111 - expanduser() would raise
     if path.startswith("~"):  # no HOME, and no entry for this user: expanduser leaves it as it is
         _warn_homeless()
@@ -36,22 +33,22 @@ def default_cache_path() -> Path | None:
 
 def site_paths() -> tuple[Path, ...]:
     """Return the read-only folders that ``HATCH_CUDA_KERNELS_PATH`` lists, in order."""
-    return tuple(Path(part).absolute() for part in os.environ.get(SITES_VARIABLE, "").split(os.pathsep) if part)
+    return tuple(Path(part).absolute() for part in os.environ.get(environment.PATH, "").split(os.pathsep) if part)
 
 
 def max_cache_bytes() -> int:
     """Return the cap in bytes. Raises InputError when the variable is not a positive number."""
-    stated = os.environ.get(MAX_BYTES_VARIABLE)
+    stated = os.environ.get(environment.CACHE_MAX_BYTES)
     if not stated:
         return _DEFAULT_MAX_BYTES
     if not stated.isdecimal() or int(stated) == 0:
-        raise InputError(f"{MAX_BYTES_VARIABLE}={stated!r} is not a positive number of bytes")
+        raise InputError(f"{environment.CACHE_MAX_BYTES}={stated!r} is not a positive number of bytes")
     return int(stated)
 
 
 def open_cache() -> DiskCache:
     """Return this process's cache for the environment as it is now; equal settings share one object."""
-    trust = os.environ.get(TRUST_VARIABLE, "")
+    trust = os.environ.get(environment.CACHE_TRUST, "")
     return _cache_at(default_cache_path(), max_cache_bytes(), site_paths(), trust)
 
 
@@ -74,4 +71,4 @@ def _user_cache_path() -> str:
 
 @cache
 def _warn_homeless() -> None:
-    warn_user(f"there is no home folder, so no place for a kernel cache; set {CACHE_DIR_VARIABLE} to a folder")
+    warn_user(f"there is no home folder, so no place for a kernel cache; set {environment.CACHE_DIR} to a folder")

@@ -6,12 +6,13 @@ import os
 import stat
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels import environment
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["TRUST_VARIABLE", "distrust"]
+__all__ = ["distrust"]
 
-TRUST_VARIABLE: Final = "HATCH_CUDA_KERNELS_CACHE_TRUST"
 _ROOT: Final = 0
 
 
@@ -22,13 +23,13 @@ def distrust(path: Path, *, shared: bool = False) -> str | None:
     (read-only, stated) folder may belong to anybody, but not be writable by others. Always None on Windows, where the
     profile folder's access list does this, and with HATCH_CUDA_KERNELS_CACHE_TRUST=1.
     """
-    if os.environ.get(TRUST_VARIABLE) == "1" or not hasattr(os, "geteuid"):
+    if os.environ.get(environment.CACHE_TRUST) == "1" or not hasattr(os, "geteuid"):
         return None
     try:
         found = path.stat()
     except OSError:
         return None
-    overrule = f"set {TRUST_VARIABLE}=1 to use it all the same"
+    overrule = f"set {environment.CACHE_TRUST}=1 to use it all the same"
     if not shared and found.st_uid not in {_ROOT, os.geteuid()}:
         return f"{path} belongs to another user (uid {found.st_uid}); {overrule}"
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

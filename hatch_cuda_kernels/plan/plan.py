@@ -12,7 +12,7 @@ from hatch_cuda_kernels.plan.front_end import image_kind, lay_out_jobs
 from hatch_cuda_kernels.store.built import BuiltModule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.job import CompileJob
@@ -48,12 +48,12 @@ class PlannedModule:
         lto = self.module.options.lto
         return tuple(ImageId(self.module.name, arch, image_kind(arch, lto=lto)) for arch in self.module.arches)
 
-    def built(self, entries: Sequence[Entry], toolchain: Toolchain) -> BuiltModule:
-        """Return the module with its images, given in the order of ``images``."""
+    def built(self, entries: Mapping[ImageId, Entry], toolchain: Toolchain) -> BuiltModule:
+        """Return the module with its images, which are among the entries."""
         job = self.jobs[0]
         used = job.toolchain(toolchain, linked=bool(self.links))
         return BuiltModule.of(
-            entries,
+            [entries[image] for image in self.images],
             recipe=self.module.recipe,
             closure=self.closure,
             program=job.program,

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.names import listed_module, normalize_name, without_archs
+from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.index import ImageRecord, ModuleDetails, ModuleIndex
 
 if TYPE_CHECKING:
@@ -116,13 +117,12 @@ class BuiltModule:
             editable=editable,
         )
 
-    def problems(self) -> list[str]:
+    def problems(self) -> list[Problem]:
         """Return what makes the module useless: no kernel at all, or a name that means different kernels."""
-        where = self.where
         if not self._forms:
-            advice = "list a template's instances under 'instances:', and what must be there under 'kernels:'"
-            return [f"{where}: no kernel is in the image; {advice}"]
-        return [f"{where}: {conflict}" for name in self._forms if (conflict := self._conflict(name))]
+            fix = "list a template's instances under 'instances:', and what must be there under 'kernels:'"
+            return [Problem("no kernel is in the image", fix, self.where)]
+        return [conflict for name in self._forms if (conflict := self._conflict(name))]
 
     @cached_property
     def _forms(self) -> dict[str, list[tuple[Symbol, Entry]]]:
@@ -141,15 +141,15 @@ class BuiltModule:
         """Each kernel's lowered name as ``kernels.tsv`` lists it, by name as looked up."""
         return {key: forms[0][0].lowered for key, forms in self._forms.items()}
 
-    def _conflict(self, name: str) -> str | None:
+    def _conflict(self, name: str) -> Problem | None:
         versions: dict[str, list[str]] = {}
         for symbol, entry in self._forms[name]:
             versions.setdefault(_signature(symbol), []).append(str(entry.arch))
         if len(versions) == 1:
             return None
         listed = "; ".join(f"{signature} for {', '.join(archs)}" for signature, archs in versions.items())
-        advice = "give them different names, or put them into modules with 'arches:' of their own"
-        return f"kernel {name!r} is not the same on all architectures: {listed}; {advice}"
+        fix = "give them different names, or put them into modules with 'arches:' of their own"
+        return Problem(f"kernel {name!r} is not the same on all architectures: {listed}", fix, self.where)
 
 
 def _respell(symbols: Sequence[Symbol], spelled: dict[str, str]) -> Iterator[Symbol]:

@@ -39,7 +39,7 @@ from doc_blocks import (
 )
 
 import hatch_cuda_kernels
-from hatch_cuda_kernels import cli, errors, open_store
+from hatch_cuda_kernels import cli, environment, errors, open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.manifest.keys import TABLES
@@ -311,11 +311,16 @@ def test_environment_reference_has_the_cap():
 
 
 def test_environment_reference_names_every_variable():
-    """The variables in the source are those in the reference; no page names another."""
-    sources = (ROOT / "hatch_cuda_kernels").rglob("*.py")
-    known = {name for path in sources for name in VARIABLE.findall(path.read_text())}
-    assert set(first_words(ENVIRONMENT, "# Environment")) == known
-    assert {name for page in PAGES for name in VARIABLE.findall(page.read_text())} <= known
+    """The variables that are read are those in the reference; neither the source nor a page names another."""
+    assert set(first_words(ENVIRONMENT, "# Environment")) == set(environment.OWN)
+    named = [*PAGES, *(ROOT / "hatch_cuda_kernels").rglob("*.py")]
+    assert {name for path in named for name in VARIABLE.findall(path.read_text())} == set(environment.OWN)
+
+
+def test_environment_reference_names_only_variables_that_doctor_shows():
+    """Whoever is sent to a variable of another program finds it in a bug report."""
+    listed = {name for row in rows(ENVIRONMENT, "## Variables of others") for name in coded(row[0])}
+    assert listed <= set(environment.FOREIGN)
 
 
 def commands():

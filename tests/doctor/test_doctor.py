@@ -16,8 +16,10 @@ from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.cli.doctor import _ASKED
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_library
+from hatch_cuda_kernels.doctor import Finding, judge
 from hatch_cuda_kernels.doctor.verdicts import TASKS
 from hatch_cuda_kernels.driver import no_device_reason
+from hatch_cuda_kernels.problem import Problem
 
 REPOSITORY = Path(__file__).parents[2]
 SECTIONS = ("python", "driver", "bindings", "nvrtc", "headers", "nvjitlink", "cache", "tools")
@@ -199,7 +201,7 @@ def bad_cache(request, tmp_path, monkeypatch):
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(path))
     if request.param == "file":
         path.write_text("mine")
-        return f"{path} is no folder"
+        return f"{path} is not a folder"
     if request.param == "shared":
         path.mkdir()
         path.chmod(0o777)
@@ -213,7 +215,7 @@ def bad_cache(request, tmp_path, monkeypatch):
         monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_MAX_BYTES", "lots")
         return "HATCH_CUDA_KERNELS_CACHE_MAX_BYTES='lots' is not a positive number of bytes"
     monkeypatch.setenv("HATCH_CUDA_KERNELS_PATH", str(tmp_path / "gone"))
-    return f"{tmp_path / 'gone'} of HATCH_CUDA_KERNELS_PATH is no folder"
+    return f"{tmp_path / 'gone'} in HATCH_CUDA_KERNELS_PATH is not a folder"
 
 
 def test_a_cache_that_cannot_be_used(capsys, bad_cache):
@@ -230,10 +232,26 @@ def test_only_known_variables_are_shown(capsys, monkeypatch):
     monkeypatch.setenv("CUDA_REGISTRY_TOKEN", "hunter2")
     monkeypatch.setenv("HATCH_INDEX_AUTH", "hunter2")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_EXECUTOR", "process")
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
     assert "CUDA_VISIBLE_DEVICES=0" in out
+    assert "HATCH_CUDA_KERNELS_EXECUTOR=process" in out
     assert "hunter2" not in out
+
+
+def test_missing_headers_limit_what_can_be_compiled():
+    """A compiler without some of the toolkit's headers works, and the report says for what it does not."""
+    facts = {"version": "13.0.88", "archs": ["sm_75", "sm_121"], "devices": [], "path": "/cache"}
+    found = {name: Finding(facts) for name in SECTIONS}
+    found["headers"] = Finding({}, Problem("crt is not installed", "install it"), missing=True)
+    verdicts = judge(found)
+    assert verdicts["build"] == verdicts["jit"]
+    assert verdicts["build"].to_json() == {
+        "works": True,
+        "reason": "NVRTC 13.0.88, sm_75 to sm_121; some sources will not compile: crt is not installed",
+        "fix": "install it",
+    }
 
 
 def test_every_task_can_be_asked_for():

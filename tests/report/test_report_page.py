@@ -178,7 +178,7 @@ def test_the_headline_equals_inspect(visit, pages, wheels, capsys):
     assert page.title() == "small 1.0 · kernel report"
     assert page.inner_text("#promise") == (
         "devices 8.0, 9.0 driver for CUDA 13.0 or newer, without JIT wheel of at most 100,000 bytes "
-        "saxpy: spills of at most 8 bytes a thread"
+        "saxpy: spills of at most 8 bytes per thread"
     )
     assert "NVRTC 13" in page.inner_text("main")
 
@@ -200,7 +200,7 @@ def test_heat_maps_show_one_measure_with_its_figures(visit, pages, wheels, capsy
             for kernel, symbol in module["kernels"].items():
                 used = image.get("resources", {}).get(symbol["lowered"])
                 arch = image["arch"] if image["kind"] == "cubin" else f"{image['arch']} PTX"
-                told = f"{used['registers']} a thread" if used else "not recorded"
+                told = f"{used['registers']} per thread" if used else "not recorded"
                 assert f"{name}: {kernel}, {arch}. Registers: {told}" in labels
 
 
@@ -274,7 +274,7 @@ def test_a_regression_is_flagged_everywhere(visit, pages):
     """Verdict, list of changes, heat map and table all show that the newer kernels spill, in words too."""
     page = visit(pages[1])
     assert page.inner_text("#verdict").startswith("▲ ")
-    assert "sum<64> (sums), sm_90\tSpills, bytes a thread\t0\t" in page.inner_text("#changes")
+    assert "sum<64> (sums), sm_90\tSpills, bytes per thread\t0\t" in page.inner_text("#changes")
     shown = page.locator(".heat-scroll .chart:visible")
     assert (shown.get_attribute("data-measure"), shown.get_attribute("data-view")) == ("spills", "change")
     labels = shown.locator("[role=graphics-symbol]").evaluate_all("all => all.map((e) => e.getAttribute('aria-label'))")

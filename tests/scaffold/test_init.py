@@ -62,7 +62,7 @@ packages = ["old_lib"]
 [tool.ruff]
 line-length=99
 
-# What to compile is in kernels.yaml. This line alone turns it on.
+# kernels.yaml says what to compile. This line alone turns it on.
 [tool.hatch.build.targets.wheel.hooks.cuda-kernels]
 """
 HATCH = """\
@@ -195,7 +195,7 @@ def test_computed_dependencies_are_left_to_the_user(init):
     """Where dependencies come from elsewhere, that is where the new one must go."""
     text = HATCH.replace('version = "1"', 'version = "1"\nrequires-python = ">=3.12"\ndynamic = ["dependencies"]')
     notes = init(**{"pyproject.toml": text, "p/__init__.py": ""})[1]["notes"]
-    assert notes == ["project.dependencies is dynamic: add hatch-cuda-kernels where they come from"]
+    assert notes == ["project.dependencies is dynamic: add hatch-cuda-kernels where they are defined"]
 
 
 def test_the_hooks_own_options_count(root, init):
@@ -226,10 +226,10 @@ REFUSED = {
         "pyproject.toml is laid out so that it cannot be changed safely; add ",
     ),
     "another name": (
-        {"pyproject.toml": HATCH, "p/__init__.py": ""}, ("--name", "q"), "--name is for a new project; "
+        {"pyproject.toml": HATCH, "p/__init__.py": ""}, ("--name", "q"), "--name is for a new project, and this one is"
     ),
     "a name nobody can import": ({}, ("--name", "7zip"), "Python cannot import a package '7zip'"),
-    "a name that is none": ({}, ("--name", "my lib"), "'my lib' is no name of a project"),
+    "a name that is none": ({}, ("--name", "my lib"), "'my lib' is not a project name"),
 }  # fmt: skip
 
 

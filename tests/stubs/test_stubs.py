@@ -248,7 +248,7 @@ def test_check_tells_whether_the_stub_is_stale(build, capsys, fresh_cache):
     stub.unlink()
     assert check(capsys, root) == (1, "stale")
     assert main(["check", str(root / "kernels.yaml")]) == 1
-    assert "mylib/kernels.pyi is out of date: build, and commit it" in capsys.readouterr().out
+    assert "mylib/kernels.pyi is out of date: build, then commit it" in capsys.readouterr().out
     (root / "saxpy.cu").write_text('extern "C" __global__ void saxpy(float* z) { *z = 1; }\n')
     assert check(capsys, root) == (0, "unknown")
 
@@ -256,8 +256,11 @@ def test_check_tells_whether_the_stub_is_stale(build, capsys, fresh_cache):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("mylib/kernels.py", "'mylib/kernels.py' is no stub; name a file beside a module, such as mylib/kernels.pyi"),
-        ("my-lib.pyi", "'my-lib.pyi' is no stub; name a file beside a module, such as mylib/kernels.pyi"),
+        (
+            "mylib/kernels.py",
+            "'mylib/kernels.py' is not a stub; name a file beside a module, such as mylib/kernels.pyi",
+        ),
+        ("my-lib.pyi", "'my-lib.pyi' is not a stub; name a file beside a module, such as mylib/kernels.pyi"),
         ("../kernels.pyi", "'../kernels.pyi' leaves the project; keep the file inside the manifest's folder"),
     ],
 )

@@ -129,7 +129,7 @@ def test_rebuild_finds_hidden_spills(wheel, capsys, tmp_path):
     claim(parts, spill_loads=4)
     _, _, findings = verify(capsys, parts.write(tmp_path), "--rebuild", "--skip", "assembly")
     assert [(check, finding["image"]) for check, finding in findings] == [("rebuild", SM_90)]
-    assert "the index has other resources (registers, shared memory, stack, spills)" in findings[0][1]["problem"]
+    assert "the index records other resources (registers, shared memory, stack, spills)" in findings[0][1]["problem"]
 
 
 @pytest.mark.slow
@@ -200,8 +200,8 @@ def test_verify_needs_neither_the_build_extra_nor_a_compiler(wheel):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--skip", "sise"], "there is no check 'sise' to skip; there are index, files"),
-        (["--driver", "13.0"], "a driver without devices promises nothing"),
+        (["--skip", "sise"], "cannot skip 'sise': the checks are index, files"),
+        (["--driver", "13.0"], "a driver alone promises nothing"),
     ],
 )
 def test_bad_demands_are_bad_input(capsys, tmp_path, make_project, options, message):

@@ -1,4 +1,4 @@
-"""What a report is about: contents, sizes of files, machine code, and compile times where they are known."""
+"""What a report is about: contents, sizes of files, machine code, and compile times if they are known."""
 
 from __future__ import annotations
 
@@ -11,72 +11,80 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.errors import InputError, StoreError
-from hatch_cuda_kernels.report.sizes import FileSize, ImageKey, add_packed, file_sizes, total_size
+from hatch_cuda_kernels.image import ImageId
+from hatch_cuda_kernels.report.sizes import (
+    FileSize,
+    add_packed,
+    file_sizes,
+    image_id,
+    listed_images,
+    total_size,
+)
+from hatch_cuda_kernels.store.contents import contents
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE, Promises, read_promises
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hatch_cuda_kernels.verify.model import StoreFiles
+    from hatch_cuda_kernels.store.reader import StoreReader
 
-__all__ = ["Subject", "Timings", "read_subject", "read_timings"]
+__all__ = ["Package", "Timings", "read_package", "read_timings"]
 
-Timings = dict[ImageKey, float]
+Timings = dict[ImageId, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class Package:
     """One wheel, folder or installed package."""
 
     label: str
     """What messages and headlines call it: a file's or a package's name."""
     name: str = ""
-    """The distribution's name and version; empty where nothing tells them."""
+    """The distribution's name and version; empty if unknown."""
     version: str = ""
     bytes: int
-    """Of the wheel file, or of all files."""
+    """Size of the wheel file, or of all files together."""
     files: tuple[FileSize, ...]
     contents: Mapping[str, Any]
     """As ``inspect --json`` prints it."""
     promises: Promises = field(default_factory=Promises)
-    """What the store records that its manifest promised."""
-    code: Mapping[ImageKey, Mapping[str, int]] = field(default_factory=dict)
+    """What the manifest promised, as the store records it."""
+    code: Mapping[ImageId, Mapping[str, int]] = field(default_factory=dict)
     """Bytes of machine code of each kernel, by lowered name; CUBIN only."""
-    seconds: Mapping[ImageKey, float] = field(default_factory=dict)
-    """How long the compile took that gave an image."""
+    seconds: Mapping[ImageId, float] = field(default_factory=dict)
+    """How long the compile took that produced an image."""
     seconds_from: str = ""
-    """Where the compile times are from; empty where there are none."""
+    """Where the compile times are from; empty if there are none."""
 
     @property
     def is_wheel(self) -> bool:
-        """Whether it is a wheel file, so that sizes are compressed ones."""
+        """Whether it is a wheel file; then sizes are compressed sizes."""
         return self.label.endswith(".whl")
 
 
-def read_subject(
-    package: str, store: StoreFiles, contents: Mapping[str, Any], timings: Timings | None = None
-) -> Subject:
-    """Return what is known of a wheel, a folder or a package whose store is open. Raises StoreError.
+def read_package(reader: StoreReader, timings: Timings | None = None) -> Package:
+    """Return what is known of a wheel, a folder or an import package whose store is open. Raises StoreError.
 
-    Compile times come from ``timings``, or else from the disk cache of this machine, which has them of what was built
-    here.
+    Compile times come from ``timings``, or else from the disk cache of this machine, which knows those of images that
+    were built here.
     """
-    files = file_sizes(package, store.folder)
-    add_packed(contents, files)
-    wheel = Path(package) if package.endswith(".whl") else None
-    name, version = _wheel_name(wheel) if wheel else _installed_name(package)
+    label, data = reader.label, contents(reader)
+    files = file_sizes(label, reader.folder)
+    add_packed(data, files)
+    wheel = Path(label) if label.endswith(".whl") else None
+    name, version = _wheel_name(wheel) if wheel else _installed_name(label)
     source = "the timings given"
     if timings is None:
-        timings, source = _recorded(contents), "the disk cache of the machine that wrote this page"
-    return Subject(
-        label=wheel.name if wheel else package,
+        timings, source = _recorded(data), "the disk cache of the machine that wrote this page"
+    return Package(
+        label=wheel.name if wheel else label,
         name=name,
         version=version,
-        bytes=total_size(package, files),
+        bytes=total_size(label, files),
         files=files,
-        contents=contents,
-        promises=_promises(store.folder),
-        code=_code(store, contents),
+        contents=data,
+        promises=_promises(reader.folder),
+        code=_code(reader),
         seconds=timings,
         seconds_from=source if timings else "",
     )
@@ -86,7 +94,7 @@ def read_timings(path: Path) -> Timings:
     """Return the compile times that ``build --json`` printed. Raises InputError for anything else."""
     try:
         images = json.loads(path.read_bytes())["images"]
-        return {ImageKey(image["module"], image["arch"], image["kind"]): float(image["seconds"]) for image in images}
+        return {image_id(image["module"], image): float(image["seconds"]) for image in images}
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
@@ -100,32 +108,27 @@ def _promises(store: Path) -> Promises:
         raise StoreError(str(store / PROMISES_FILE), str(error)) from error
 
 
-def _code(store: StoreFiles, contents: Mapping[str, Any]) -> dict[ImageKey, Mapping[str, int]]:
-    """Return the bytes of each kernel's instructions. An image that cannot be read is the verify command's matter."""
-    found: dict[ImageKey, Mapping[str, int]] = {}
-    for module in contents["modules"]:
-        for record in store.whole_module(module).images:
+def _code(reader: StoreReader) -> dict[ImageId, Mapping[str, int]]:
+    """Return the bytes of each kernel's instructions. Images that cannot be read are left to the verify command."""
+    found: dict[ImageId, Mapping[str, int]] = {}
+    for index in reader.modules():
+        for record in index.images:
             if record.kind == "cubin":
                 try:
-                    cubin = read_cubin(store.read_image(module, record))
+                    cubin = read_cubin(reader.read_image(index.module, record))
                 except ValueError:
                     continue
-                key = ImageKey(module, str(record.arch), record.kind)
+                key = ImageId(index.module, record.arch, record.kind)
                 found[key] = {lowered: kernel.code for lowered, kernel in cubin.kernels.items()}
     return found
 
 
-def _recorded(contents: Mapping[str, Any]) -> Timings:
-    """Return the compile times that the disk cache holds of these very images."""
+def _recorded(data: Mapping[str, Any]) -> Timings:
+    """Return the compile times of exactly these images, from the disk cache."""
     from hatch_cuda_kernels.cache import open_cache
 
     seconds = {entry.sha256: entry.seconds for entry, _, _ in open_cache().entries()}
-    return {
-        ImageKey(name, image["arch"], image["kind"]): seconds[image["sha256"]]
-        for name, module in contents["modules"].items()
-        for image in module["images"]
-        if image["sha256"] in seconds
-    }
+    return {key: seconds[image["sha256"]] for key, image in listed_images(data) if image["sha256"] in seconds}
 
 
 def _wheel_name(wheel: Path) -> tuple[str, str]:
