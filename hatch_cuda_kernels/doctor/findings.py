@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels import __version__
+from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
 from hatch_cuda_kernels.doctor.children import ask
 from hatch_cuda_kernels.errors import HatchCudaKernelsError
 
@@ -105,7 +106,7 @@ def _tools() -> dict[str, Any]:
     lacking = [name for name, version in versions.items() if version is None]
     if not lacking:
         return {"versions": versions}
-    fix = 'python3 -m pip install "hatch-cuda-kernels[build]"'
+    fix = pip_install(extra("build"))
     return {"versions": versions, "problem": f"not installed: {', '.join(lacking)}", "missing": True, "fix": fix}
 
 

@@ -13,11 +13,11 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, ToolchainError
 
 __all__ = ["main"]
 
-_JIT_EXTRA: Final = 'python3 -m pip install "hatch-cuda-kernels[jit]"'
 _NO_DEVICE: Final = 100
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
 
@@ -90,14 +90,15 @@ def _bindings(_: str) -> dict[str, Any]:
     try:
         from cuda.bindings import __version__, driver  # may be what is broken
     except ModuleNotFoundError as error:
-        fix = "python3 -m pip install cuda-bindings"
+        fix = pip_install("cuda-bindings")
         return {"problem": f"cuda-bindings is not installed ({error})", "missing": True, "fix": fix}
     return {"version": __version__, "folder": str(Path(driver.__file__).parent)}
 
 
 def _nvrtc(_: str) -> dict[str, Any]:
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain, supported_numbers
+    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+    from hatch_cuda_kernels.compiler.toolchain.libraries import supported_numbers
 
     version = load_toolchain().nvrtc
     archs = [str(SmArch(number // 10, number % 10)) for number in sorted(supported_numbers())]
@@ -116,12 +117,12 @@ def _headers(_: str) -> dict[str, Any]:
     lacking = [name for name in PARTS if name not in found]
     if lacking:
         problem = f"toolkit headers are not installed: {', '.join(lacking)}"
-        return {**facts, "problem": problem, "missing": True, "fix": _JIT_EXTRA}
+        return {**facts, "problem": problem, "missing": True, "fix": pip_install(extra("jit"))}
     return facts
 
 
 def _nvjitlink(_: str) -> dict[str, Any]:
-    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version
+    from hatch_cuda_kernels.compiler.toolchain.libraries import nvjitlink_version
     from hatch_cuda_kernels.compiler.toolchain.wheels import library_version
 
     release = ".".join(map(str, nvjitlink_version()))

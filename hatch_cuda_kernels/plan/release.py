@@ -5,26 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain, supports_arch
+from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, extra, pip_install, release_requirements
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import BuildError, ToolchainError
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.manifest import Manifest
 
-__all__ = ["check_release", "needs_nvjitlink", "release_requirements"]
-
-
-def release_requirements(release: tuple[int, int], *, nvjitlink: bool) -> list[str]:
-    """Return the requirement strings that bring a release's NVRTC, headers and, when asked for, nvJitLink."""
-    major, minor = release
-    suffix = "" if major >= 13 else f"-cu{major}"
-    crt = "nvidia-cuda-crt" if major >= 13 else f"nvidia-cuda-nvcc{suffix}"
-    names = [crt, *(f"nvidia-cuda-{part}{suffix}" for part in ("cccl", "nvrtc", "runtime"))]
-    if nvjitlink:
-        names.append(f"nvidia-nvjitlink{suffix}")
-    # The bindings load the library of their own major version.
-    bindings = f"cuda-bindings>={major}{'' if major >= 13 else '.9'},<{major + 1}"
-    return [bindings, *(f"{name}=={major}.{minor}.*" for name in names)]
+__all__ = ["check_release", "requirements"]
 
 
 def check_release(manifest: Manifest) -> list[str]:
@@ -39,7 +27,7 @@ def check_release(manifest: Manifest) -> list[str]:
     if manifest.cuda is not None and found != manifest.cuda:
         raise ToolchainError(
             f"{manifest.path.name} asks for CUDA {_text(manifest.cuda)}, the NVRTC found is {_text(found)}",
-            f"python3 -m pip install {' '.join(map(repr, _requirements(manifest)))}",
+            pip_install(*requirements(manifest)),
         )
     _check_archs(manifest)
     ships_ptx = any(arch.virtual for module in manifest.modules for arch in module.arches)
@@ -50,23 +38,19 @@ def check_release(manifest: Manifest) -> list[str]:
     return []
 
 
-def needs_nvjitlink(manifest: Manifest) -> bool:
-    """Return whether a module is finished by nvJitLink."""
-    return any(module.options.lto or module.front_end != "per-arch" for module in manifest.modules)
-
-
-def _requirements(manifest: Manifest) -> list[str]:
-    return release_requirements(manifest.release, nvjitlink=needs_nvjitlink(manifest))
+def requirements(manifest: Manifest) -> list[str]:
+    """Return the requirements that bring the toolkit release a manifest asks for, with nvJitLink where it is needed."""
+    linked = any(module.options.lto or module.front_end != "per-arch" for module in manifest.modules)
+    return release_requirements(manifest.release, nvjitlink=linked)
 
 
 def _wrong_bindings(manifest: Manifest) -> ToolchainError:
     major = manifest.release[0]
-    extra = "build" if major >= 13 else f"build-cu{major}"
     return ToolchainError(
         f"{manifest.path.name} asks for CUDA {_text(manifest.release)}, the cuda-bindings found load the libraries of "
         f"CUDA {bindings_major()}",
-        f'write "hatch-cuda-kernels[{extra}]" into build-system.requires of pyproject.toml; without build isolation, '
-        f"python3 -m pip install {' '.join(map(repr, _requirements(manifest)))}",
+        f'write "{extra(build_extra(major))}" into build-system.requires of pyproject.toml; without build isolation, '
+        f"{pip_install(*requirements(manifest))}",
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import re
 import socket
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["Task", "WorkerMismatchError", "check_tools", "compile_task", "needed_tools", "tools_here"]
 
 _PACKAGE: Final = "hatch-cuda-kernels"
-_VERSION: Final = re.compile(r"[0-9.]+")
 
 
 class WorkerMismatchError(ToolchainError):
@@ -89,8 +87,7 @@ def check_tools(workers: dict[str, Tools | Exception], needed: Tools) -> None:
     """Raise WorkerMismatchError naming every worker that lacks what is needed, what it has, and what to install."""
     problems = [line for who, found in workers.items() for line in _differences(who, found, needed)]
     if problems:
-        fix = f"in the environment of each of these workers, python3 -m pip install {' '.join(_requirements(needed))}"
-        raise WorkerMismatchError("\n".join(problems), fix)
+        raise WorkerMismatchError("\n".join(problems), _fix(needed))
 
 
 def _differences(who: str, found: Tools | Exception, needed: Tools) -> list[str]:
@@ -103,17 +100,11 @@ def _differences(who: str, found: Tools | Exception, needed: Tools) -> list[str]
     ]
 
 
-def _requirements(needed: Tools) -> list[str]:
-    """Return requirements that bring the very versions a build has, where its tools came from wheels."""
-    from hatch_cuda_kernels.compiler.toolchain.parts import PARTS  # only to say what is missing
+def _fix(needed: Tools) -> str:
+    """Return what brings a worker the very versions that a build has, where its tools came from wheels."""
+    from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, exactly_all, extra, pip_install
 
-    major = int(needed["NVRTC"].split(".")[0])
-    cuda = "" if major >= 13 else f"-cu{major}"
-    wheels = {f"nvidia-cuda-nvrtc{cuda}": needed["NVRTC"], f"nvidia-nvjitlink{cuda}": needed.get("nvJitLink", "")}
-    for part in needed.get("toolkit headers", "").split(", "):
-        name, _, version = part.partition(" ")
-        if name in PARTS:
-            wheel = PARTS[name].wheels[0 if major >= 13 else 1].replace("_", "-")
-            wheels[f"nvidia-{wheel}{cuda}"] = version
-    pinned = [f"{name}=={version}" for name, version in wheels.items() if _VERSION.fullmatch(version)]
-    return [repr(text) for text in (f"{_PACKAGE}[build{cuda}]=={needed[_PACKAGE]}", *pinned)]
+    nvrtc = needed["NVRTC"]
+    own = extra(build_extra(int(nvrtc.partition(".")[0])), needed[_PACKAGE])
+    tools = exactly_all(nvrtc, needed.get("nvJitLink", ""), needed.get("toolkit headers", ""))
+    return f"in the environment of each of these workers, {pip_install(own, *tools)}"

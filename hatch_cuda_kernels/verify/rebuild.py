@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.link_job import LinkJob
+from hatch_cuda_kernels.compiler.toolchain.packages import exactly_all, pip_install
+from hatch_cuda_kernels.compiler.toolchain.wheels import missing_bindings
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
 from hatch_cuda_kernels.plan.front_end import lay_out_jobs
 from hatch_cuda_kernels.pool.compile_all import compile_on
 from hatch_cuda_kernels.pool.executors import choose_executor
 from hatch_cuda_kernels.store.source import recipe_of
-from hatch_cuda_kernels.verify.install import install, package
 from hatch_cuda_kernels.verify.model import Finding, Outcome
 
 if TYPE_CHECKING:
@@ -87,8 +88,7 @@ def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Fi
     if here == index.toolchain:
         return None
     problem = f"was compiled by {_described(index.toolchain)}, the toolchain here is {_described(here)}"
-    major = int(index.toolchain["nvrtc"].partition(".")[0])
-    return Finding(problem, install(_requirements(index.toolchain, major), major), index.module)
+    return Finding(problem, _install(index.toolchain), index.module)
 
 
 def _described(toolchain: dict[str, str]) -> str:
@@ -96,13 +96,11 @@ def _described(toolchain: dict[str, str]) -> str:
     return ", ".join(filter(None, (*named, toolchain.get("headers", ""))))
 
 
-def _requirements(toolchain: dict[str, str], major: int) -> list[str]:
-    """Return the packages of exactly these versions, as far as packages have them."""
-    headers = (part.partition(" ") for part in toolchain.get("headers", "").split(", "))
-    versions = {name: toolchain.get(name, "") for name in ("nvrtc", "nvjitlink")}
-    versions |= {name: version for name, _, version in headers}
-    named = ((package(name, major), version) for name, version in versions.items())
-    return [f"{name}=={version}" for name, version in named if name and version]
+def _install(toolchain: dict[str, str]) -> str:
+    """Return the command that installs the packages of exactly these versions, as far as packages have them."""
+    nvrtc = toolchain["nvrtc"]
+    bindings = missing_bindings(int(nvrtc.partition(".")[0]))
+    return pip_install(*bindings, *exactly_all(nvrtc, toolchain.get("nvjitlink", ""), toolchain.get("headers", "")))
 
 
 def _compile(plan: list[_Again]) -> Iterator[Finding]:

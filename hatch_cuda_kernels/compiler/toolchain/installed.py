@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.arch import cuda_release_for_arch
-from hatch_cuda_kernels.compiler.interrupts import held_back
+from hatch_cuda_kernels.compiler.toolchain.libraries import ask_nvrtc, check_age, nvjitlink_version, supported_numbers
 from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
 from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import HeaderMemo, other_headers
-from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders, library_version, listed_version, preload
+from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders, library_version, listed_version
 from hatch_cuda_kernels.errors import ToolchainError
 
 if TYPE_CHECKING:
@@ -19,22 +19,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
 
-__all__ = [
-    "Toolchain",
-    "check_age",
-    "find_toolchain",
-    "header_folders",
-    "load_toolchain",
-    "missing_nvrtc",
-    "supported_numbers",
-    "supports_arch",
-]
-
-_INSTALL: Final = 'python3 -m pip install "hatch-cuda-kernels[jit]"'
-_PROBE: Final = b"// asks NVRTC which build it is: the PTX it writes says so in its head"
-#: NVRTC before it refuses the flags that make images the same in every process.
-_OLDEST: Final = (12, 9)
-_BUILD_LINE: Final = rb"release \d+\.\d+, V([0-9.]+)"
+__all__ = ["Toolchain", "find_toolchain", "header_folders", "load_toolchain", "supports_arch"]
 
 
 class Toolchain(NamedTuple):
@@ -86,7 +71,7 @@ def load_toolchain() -> Toolchain:
 
     Raises ToolchainError, naming the package to install, when there is no NVRTC, or only one that is too old.
     """
-    return _toolchain(_nvrtc_version())
+    return _toolchain(ask_nvrtc())
 
 
 def find_toolchain() -> Toolchain:
@@ -104,42 +89,6 @@ def _toolchain(version: str) -> Toolchain:
     folders = tuple(str(folder) for folder in header_folders(major))
     headers = ", ".join(f"{part.name} {part.version}" for part in find_parts(folders, major))
     return Toolchain(version, headers, folders, library_version("nvJitLink"))
-
-
-def check_age(version: str) -> None:
-    """Raise ToolchainError for an NVRTC too old to compile with; other packages install such ones."""
-    major, minor = (int(number) for number in version.split(".")[:2])
-    if (major, minor) < _OLDEST:
-        oldest = f"{_OLDEST[0]}.{_OLDEST[1]}"
-        fix = f"python3 -m pip install 'nvidia-cuda-nvrtc-cu{major}=={oldest}.*'"
-        raise ToolchainError(f"NVRTC {version} is too old; {oldest} or newer is needed", fix)
-
-
-def missing_nvrtc(cause: object) -> ToolchainError:
-    """Return the error for a process that needs NVRTC and has none."""
-    return ToolchainError(f"NVRTC is not installed ({cause})", _INSTALL)
-
-
-def _nvrtc_version() -> str:
-    """Read NVRTC's build from the head of an empty program's PTX; ``nvrtcVersion`` leaves the build number out."""
-    preload("nvrtc")
-    try:
-        from cuda.bindings import nvrtc  # loads the library
-
-        _, program = nvrtc.nvrtcCreateProgram(_PROBE, b"probe.cu", 0, [], [])
-    except Exception as error:  # pathfinder and the bindings raise several types for a missing library
-        raise missing_nvrtc(type(error).__name__) from error
-    # Without the option NVRTC looks for the driver, which may be broken; before 12.9 there is no such option.
-    with held_back():
-        if nvrtc.nvrtcCompileProgram(program, 1, [b"-no-cache"])[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            nvrtc.nvrtcCompileProgram(program, 0, [])
-    ptx = b"\0" * nvrtc.nvrtcGetPTXSize(program)[1]
-    nvrtc.nvrtcGetPTX(program, ptx)
-    nvrtc.nvrtcDestroyProgram(program)
-    match = re.search(_BUILD_LINE, ptx)
-    if match is None:
-        raise ToolchainError("NVRTC does not say which build it is", _INSTALL)
-    return match[1].decode()
 
 
 def header_folders(major: int) -> Iterator[Path]:
@@ -170,23 +119,11 @@ def _major_of(folder: Path) -> int | None:
 
 @cache
 def _loaded_nvjitlink() -> str:
-    """Return the release of the nvJitLink that no wheel brought, empty when there is none."""
-    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # another 117 MB library
-
+    """Return the release of the nvJitLink that no wheel brought, empty where there is none."""
     try:
         return ".".join(map(str, nvjitlink_version()))
     except ToolchainError:
         return ""
-
-
-@cache
-def supported_numbers() -> frozenset[int]:
-    """Return the base numbers (75, 80, ...) this NVRTC compiles; suffixed forms are not listed by it."""
-    load_toolchain()
-    from cuda.bindings import nvrtc  # loads the library
-
-    _, count = nvrtc.nvrtcGetNumSupportedArchs()
-    return frozenset(int(number) for number in nvrtc.nvrtcGetSupportedArchs()[1][:count])
 
 
 def supports_arch(arch: SmArch, release: tuple[int, int]) -> bool:

@@ -13,12 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hatch_cuda_kernels.compiler.toolchain.packages import distribution
+from hatch_cuda_kernels.compiler.toolchain.wheels import listed_files, site_of, wheel_of, wheels_in
 from hatch_cuda_kernels.digest import sha256
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["PARTS", "FoundPart", "Part", "belongs", "distribution", "find_parts", "is_listed"]
+__all__ = ["PARTS", "FoundPart", "Part", "belongs", "find_parts"]
 
 
 class Part(NamedTuple):
@@ -26,8 +28,6 @@ class Part(NamedTuple):
 
     marker: str
     """A file that shows that a folder holds the part."""
-    wheels: tuple[str, str]
-    """Distribution without ``nvidia_``: from CUDA 13 on, and for CUDA 12 (where ``_cu12`` follows)."""
     component: str
     """The name in a toolkit's version.json."""
     conda: str
@@ -69,10 +69,12 @@ _CUDART_ALL: Final = (*_CUDART, "cooperative_groups/*/*")
 _CCCL: Final = ("cccl/*", "cub/*", "cuda/*", "nv/*", "thrust/*")
 _CCCL_VERSION: Final = ("cuda/std/version", "cuda/std/__cccl/version.h", "cub/version.cuh", "thrust/version.h")
 PARTS: Final = {
-    "cccl": Part("cuda/std/version", ("cuda_cccl",) * 2, "cuda_cccl", "cuda-cccl", _CCCL, _CCCL_VERSION),
-    "crt": Part("crt/host_config.h", ("cuda_crt", "cuda_nvcc"), "cuda_nvcc", "cuda-crt-dev", ("crt/*",), ("crt/*",)),
-    "cudart": Part("cuda_runtime.h", ("cuda_runtime",) * 2, "cuda_cudart", "cuda-cudart-dev", _CUDART, _CUDART_ALL),
+    "cccl": Part("cuda/std/version", "cuda_cccl", "cuda-cccl", _CCCL, _CCCL_VERSION),
+    "crt": Part("crt/host_config.h", "cuda_nvcc", "cuda-crt-dev", ("crt/*",), ("crt/*",)),
+    "cudart": Part("cuda_runtime.h", "cuda_cudart", "cuda-cudart-dev", _CUDART, _CUDART_ALL),
 }
+#: A folder of wheels may have those of either.
+_MAJORS: Final = (12, 13)
 _VERSION_MACRO: Final = rb"#\s*define\s+(?:CCCL|CUDART)_VERSION\s+(\d+)"
 
 
@@ -82,7 +84,7 @@ def find_parts(folders: Iterable[str], major: int) -> Iterator[FoundPart]:
     for name, part in PARTS.items():
         holder = next((folder for folder in paths if (folder / part.marker).is_file()), None)
         if holder is not None:
-            yield FoundPart(name, *(_packaged(holder, part, major) or _copied(holder, part)))
+            yield FoundPart(name, *(_packaged(holder, name, major) or _copied(holder, part)))
 
 
 def belongs(folder: str, name: str, size: int) -> bool:
@@ -90,57 +92,25 @@ def belongs(folder: str, name: str, size: int) -> bool:
 
     Where wheels list their files, it must be listed with the size it has: an edited one stands for itself.
     """
-    site = _site(Path(folder))
-    if site is None or not _records(site):
+    site = site_of(Path(folder))
+    listed = _listed(site) if site is not None else {}
+    if site is None or not listed:
         return any(fnmatch(name, pattern) for part in PARTS.values() for pattern in part.files)
-    return _listed_size(site, (Path(folder) / name).relative_to(site).as_posix()) == b"%d" % size
+    return listed.get((Path(folder) / name).relative_to(site).as_posix(), "").rpartition(",")[2] == str(size)
 
 
 @cache
-def _listed_size(site: Path, path: str) -> bytes:
-    return _size_in(_records(site), path)
+def _listed(site: Path) -> dict[str, str]:
+    """Return what the parts' wheels in a site folder list."""
+    return listed_files(wheels_in(site, (distribution(name, major) for name in PARTS for major in _MAJORS)))
 
 
-def _size_in(records: bytes, path: str) -> bytes:
-    start = records.find(f"\n{path},".encode()) + 1
-    return records[start : records.find(b"\n", start)].rpartition(b",")[2].strip() if start else b""
-
-
-def is_listed(info: Path, path: Path) -> bool:
-    """Return whether a wheel's file list (below its dist-info folder) has a file with the size it has."""
-    try:
-        records = b"\n" + (info / "RECORD").read_bytes()
-        return _size_in(records, path.relative_to(info.parent).as_posix()) == b"%d" % path.stat().st_size
-    except (OSError, ValueError):
-        return False
-
-
-@cache
-def _records(site: Path) -> bytes:
-    """Return the file lists of the parts' wheels in a site folder, joined; empty where there are none."""
-    stems = {f"nvidia_{wheel}" for part in PARTS.values() for wheel in part.wheels}
-    infos = sorted(site.glob("nvidia_cuda_*.dist-info"))
-    found = [info / "RECORD" for info in infos if re.sub(r"(_cu\d+)?-.*", "", info.name) in stems]
-    return b"".join(b"\n" + path.read_bytes() for path in found if path.is_file())
-
-
-def distribution(path: Path, name: str) -> Path | None:
-    """Return the dist-info folder of the installed wheel of that name that a file below ``nvidia`` may be from."""
-    site = _site(path)
-    return next(iter(sorted(site.glob(f"{name}-*.dist-info"))), None) if site is not None else None
-
-
-def _site(path: Path) -> Path | None:
-    """Return the folder that wheels were unpacked into, for a path below its ``nvidia`` folder."""
-    return next((parent.parent for parent in path.parents if parent.name == "nvidia"), None)
-
-
-def _packaged(folder: Path, part: Part, major: int) -> tuple[str, tuple[Path, ...]] | None:
+def _packaged(folder: Path, name: str, major: int) -> tuple[str, tuple[Path, ...]] | None:
     """Return what a wheel, conda or the toolkit's installer says."""
-    wheel = f"nvidia_{part.wheels[0]}" if major >= 13 else f"nvidia_{part.wheels[1]}_cu{major}"
-    info = distribution(folder, wheel)
-    if info is not None:
-        return info.name.removesuffix(".dist-info").rpartition("-")[2], (info / "RECORD",)
+    part = PARTS[name]
+    wheel = wheel_of(folder, distribution(name, major))
+    if wheel is not None:
+        return wheel.version, (wheel.record,)
     for parent in folder.parents:
         for listing in sorted(parent.glob(f"conda-meta/{part.conda}*.json")):
             return str(_json(listing).get("version")), (listing,)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from hatch_cuda_kernels.compiler.toolchain import installed, wheels
-from hatch_cuda_kernels.compiler.toolchain.installed import check_age, find_toolchain, load_toolchain
+from hatch_cuda_kernels.compiler.toolchain import installed, libraries, wheels
+from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain, load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.known import known_toolchains
+from hatch_cuda_kernels.compiler.toolchain.libraries import check_age
 from hatch_cuda_kernels.compiler.toolchain.parts import find_parts
 from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import HeaderMemo, other_headers
 from hatch_cuda_kernels.errors import ToolchainError
@@ -216,7 +217,7 @@ def test_a_wheel_names_the_build_of_its_nvrtc(monkeypatch):
     """Version of the wheel and word of the library are one; a library that is not the listed one is asked itself."""
     assert find_toolchain() == load_toolchain()
     assert wheels.listed_version("nvrtc") == load_toolchain().nvrtc
-    monkeypatch.setattr(wheels, "is_listed", lambda info, path: False)
+    monkeypatch.setattr(wheels, "listed_files", lambda found: {})
     assert wheels.listed_version("nvrtc") == ""
     assert find_toolchain() == load_toolchain()
 
@@ -259,7 +260,7 @@ def test_a_damaged_library_is_named(write, tmp_path, monkeypatch, kept):
     write("site/nvidia_cuda_nvrtc-13.0.88.dist-info/RECORD", "")
     monkeypatch.syspath_prepend(tmp_path / "site")
     with pytest.raises(ToolchainError) as caught:
-        wheels.preload.__wrapped__("nvrtc")
+        libraries.preload.__wrapped__("nvrtc")
     assert str(lib / original.name) in caught.value.message
     assert caught.value.fix == "python3 -m pip install --force-reinstall --no-deps nvidia-cuda-nvrtc==13.0.88"
 
@@ -268,5 +269,5 @@ def test_an_nvrtc_that_is_too_old_is_named():
     """Other packages install NVRTC of CUDA 12.8 and older, which refuses flags that every compile is given."""
     with pytest.raises(ToolchainError, match=r"NVRTC 12.8.93 is too old; 12.9 or newer is needed") as caught:
         check_age("12.8.93")
-    assert caught.value.fix == "python3 -m pip install 'nvidia-cuda-nvrtc-cu12==12.9.*'"
+    assert caught.value.fix == 'python3 -m pip install "nvidia-cuda-nvrtc-cu12==12.9.*"'
     check_age("12.9.86")
