@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hatch_cuda_kernels.arch import cuda_release_for_arch
 from hatch_cuda_kernels.compiler.toolchain.libraries import ask_nvrtc, check_age, nvjitlink_version, supported_numbers
 from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
-from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import HeaderMemo, other_headers
+from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import HeaderScan, scan_headers
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders, library_version, listed_version
 from hatch_cuda_kernels.errors import ToolchainError
 
@@ -32,8 +32,6 @@ class Toolchain(NamedTuple):
     """Where the headers are on this machine; not part of the toolchain's identity."""
     nvjitlink: str = ""
     """nvJitLink's version, as far as it is known without loading it."""
-    memo: HeaderMemo | None = None
-    """What is remembered of headers that no version stands for."""
 
     @property
     def release(self) -> tuple[int, int]:
@@ -46,18 +44,21 @@ class Toolchain(NamedTuple):
         """What of it enters a key, as ``cache_key`` takes it."""
         return {"nvrtc": self.nvrtc, "toolkit_headers": self.headers, "nvjitlink": self.nvjitlink}
 
-    def of_compile(self, outside: tuple[str, ...] | None, *, lto: bool, asked: set[str] | None = None) -> Toolchain:
+    def of_compile(self, outside: tuple[str, ...] | None, *, lto: bool) -> Toolchain:
         """Return what has a part in one compile: what its key is made of and its images record.
 
-        ``outside`` are the headers it may take from the toolkit's folders, None when it does not search them; ``asked``
-        receives the paths that were looked for. In the result ``headers`` is empty where nothing is searched, and else
-        ends with a digest of those that no version stands for, if there are any; ``nvjitlink`` is empty unless it
-        finishes the compile, or where there is none.
+        ``outside`` are the headers it may take from the toolkit's folders, None when it does not search them. In the
+        result ``headers`` is empty where nothing is searched, and else ends with a digest of those that no version
+        stands for, if there are any; ``nvjitlink`` is empty unless it finishes the compile, or where there is none.
         """
-        others = other_headers(outside, self.include_dirs, self.memo, asked) if outside is not None else ""
+        others = self.scan(outside).others
         headers = [self.headers, f"others {others}" if others else ""] if outside is not None else []
         nvjitlink = (self.nvjitlink or _loaded_nvjitlink()) if lto else ""
         return Toolchain(self.nvrtc, ", ".join(filter(None, headers)), nvjitlink=nvjitlink)
+
+    def scan(self, outside: tuple[str, ...] | None) -> HeaderScan:
+        """Return what these headers lead to in the toolkit's folders; nothing where a compile does not search them."""
+        return HeaderScan("", {}) if outside is None else scan_headers(outside, self.include_dirs)
 
     def to_json(self) -> dict[str, str]:
         """Return what the index and cache entries record."""

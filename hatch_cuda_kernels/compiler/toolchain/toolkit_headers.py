@@ -12,98 +12,74 @@ import os
 import stat
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, NamedTuple
 
+from hatch_cuda_kernels.cache.location import default_cache_path
+from hatch_cuda_kernels.cache.notes import file_state
+from hatch_cuda_kernels.compiler.toolchain.contents import Contents
 from hatch_cuda_kernels.compiler.toolchain.parts import belongs
 from hatch_cuda_kernels.compiler.toolchain.standard_headers import HOST_HEADERS
 from hatch_cuda_kernels.digest import sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["HeaderMemo", "other_headers"]
-
-
-class HeaderMemo:
-    """What headers hold, remembered by path, size and modification time: here, and in a file where one is given."""
-
-    def __init__(self, file: Path | None = None) -> None:
-        self._file = file
-        self._known: dict[str, tuple[list[int], str, list[str]]] | None = None if file else {}
-        self._changed = False
-
-    def read(self, path: str) -> tuple[str, list[str]]:
-        """Return a header's digest and the includes in it as spelled; nothing of one that cannot be read."""
-        if self._known is None:
-            self._known = self._load()
-        found = os.stat(path)  # noqa: PTH116 - Path takes several times as long, on the way to a cached kernel
-        stamp = [found.st_size, found.st_mtime_ns]
-        known = self._known.get(path)
-        if known is None or known[0] != stamp:
-            try:
-                data = Path(path).read_bytes()
-            except OSError:  # NVRTC cannot read it either
-                return "", []
-            from hatch_cuda_kernels.compiler.source.directives import find_directives  # only for a new file
-
-            includes = {directive.spelling for directive in find_directives(data.decode(errors="replace"))} - {""}
-            known = self._known[path] = stamp, sha256(data).hexdigest(), sorted(includes)
-            self._changed = True
-        return known[1], known[2]
-
-    def save(self) -> None:
-        """Write the file where something was read anew; what cannot be written is read again by the next process."""
-        if self._file is None or not self._changed:
-            return
-        staged = self._file.with_suffix(f".{os.getpid()}")
-        with contextlib.suppress(OSError):
-            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            staged.write_text(json.dumps(dict(self._known or {})), encoding="utf-8")
-            staged.replace(self._file)
-        self._changed = False
-
-    def _load(self) -> dict[str, tuple[list[int], str, list[str]]]:
-        try:
-            data = json.loads(self._file.read_bytes()) if self._file else {}
-            return {path: (stamp, str(digest), list(includes)) for path, (stamp, digest, includes) in data.items()}
-        except (OSError, ValueError, TypeError, AttributeError):
-            return {}
+__all__ = ["HeaderScan", "scan_headers"]
 
 
-_IN_PROCESS: Final = HeaderMemo()
+class HeaderScan(NamedTuple):
+    """What headers lead to in the toolkit's folders."""
+
+    others: str
+    """A digest of the files that no part's version stands for; empty where there are none."""
+    states: Mapping[str, str]
+    """The state of every path that was looked for, there or not."""
 
 
-def other_headers(
-    names: Iterable[str], folders: tuple[str, ...], memo: HeaderMemo | None = None, asked: set[str] | None = None
-) -> str:
-    """Return a digest of every file that the names lead to and that is none of a part's; empty where there is none.
-
-    ``asked`` receives every path that was looked for, there or not.
-    """
-    memo = memo or _IN_PROCESS
-    found: dict[str, str] = {}
+def scan_headers(names: Iterable[str], folders: tuple[str, ...]) -> HeaderScan:
+    """Return what these headers, as spelled in includes, lead to in the toolkit's folders."""
+    contents = _contents(folders, default_cache_path())
+    states: dict[str, str] = {}
+    digests: dict[str, str] = {}
     waiting = [(name, "") for name in (*names, *_host_headers(folders))]
-    asked = set() if asked is None else asked
     while waiting:
         name, beside = waiting.pop()
-        for path in _new_strangers(name, (beside, *folders) if beside else folders, folders, asked):
-            found[path], includes = memo.read(path)
+        for path in _unlisted(name, (beside, *folders) if beside else folders, folders, states):
+            digests[path], *includes = contents.of(path, states[path])
             folder = os.path.dirname(path)  # noqa: PTH120
             waiting += [(spelling[1:-1], folder if spelling[0] == '"' else "") for spelling in includes]
-    if not found:
-        return ""
-    memo.save()
-    listed = sorted([_place(path, folders)[1], digest] for path, digest in found.items())
-    return sha256(json.dumps(listed).encode()).hexdigest()[:16]
+    if not digests:
+        return HeaderScan("", states)
+    contents.save()
+    listed = sorted([_place(path, folders)[1], digest] for path, digest in digests.items())
+    return HeaderScan(sha256(json.dumps(listed).encode()).hexdigest()[:16], states)
 
 
-def _new_strangers(name: str, searched: Iterable[str], folders: tuple[str, ...], asked: set[str]) -> Iterator[str]:
+@cache
+def _contents(folders: tuple[str, ...], _cache: Path | None) -> Contents:
+    """Return what is known of the headers in these folders, by this cache."""
+    return Contents("\n".join(folders), _digest_and_includes)
+
+
+def _digest_and_includes(path: str) -> list[str]:
+    """Return a header's digest and the includes in it as spelled; an empty digest for one that cannot be read."""
+    from hatch_cuda_kernels.compiler.source.directives import find_directives  # only for a new file
+
+    try:
+        data = Path(path).read_bytes()
+    except OSError:  # NVRTC cannot read it either
+        return [""]
+    includes = {directive.spelling for directive in find_directives(data.decode(errors="replace"))} - {""}
+    return [sha256(data).hexdigest(), *sorted(includes)]
+
+
+def _unlisted(name: str, searched: Iterable[str], folders: tuple[str, ...], states: dict[str, str]) -> Iterator[str]:
     """Yield the files a name leads to in any of the searched folders, each once, without the parts' own."""
     for folder in searched:
         path = os.path.normpath(name if name.startswith("/") else f"{folder}/{name}")
-        if path in asked:
+        if path in states:
             continue
-        asked.add(path)
+        states[path] = file_state(path)
         try:
             found = os.stat(path)  # noqa: PTH116
         except (OSError, ValueError):

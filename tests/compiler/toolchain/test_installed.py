@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from hatch_cuda_kernels.compiler.toolchain import installed, libraries, wheels
+from hatch_cuda_kernels.compiler.toolchain import installed, libraries, toolkit_headers, wheels
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain, load_toolchain
-from hatch_cuda_kernels.compiler.toolchain.known import known_toolchains
 from hatch_cuda_kernels.compiler.toolchain.libraries import check_age
 from hatch_cuda_kernels.compiler.toolchain.parts import find_parts
-from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import HeaderMemo, other_headers
+from hatch_cuda_kernels.compiler.toolchain.remembered import known_toolchains
+from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import scan_headers
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.standalone import compile_to_ptx
 
@@ -59,6 +59,11 @@ def wheel(copied, write, tmp_path):
 def versions(folder, major=13):
     """Return the version of each part found in a folder."""
     return {part.name: part.version for part in find_parts([str(folder)], major)}
+
+
+def other_headers(names, folders):
+    """Return the digest of what headers lead to and no version stands for."""
+    return scan_headers(names, folders).others
 
 
 def test_versions_are_the_wheels(wheel):
@@ -163,20 +168,26 @@ def test_a_host_header_in_the_folder_is_hashed(wheel, write, tmp_path):
     assert digests[1] != ""
 
 
-def test_what_was_hashed_is_remembered_by_stat(wheel, tmp_path, monkeypatch):
+def test_what_was_hashed_is_remembered_by_stat(wheel, fresh_cache, monkeypatch):
     """A later process reads no header again until one has changed; a damaged memory is only slow."""
-    memory, folders = tmp_path / "memory.json", (str(wheel),)
-    digest = other_headers(["curand_kernel.h"], folders, HeaderMemo(memory))
+    folders = (str(wheel),)
+    digest = other_headers(["curand_kernel.h"], folders)
     read, opened = Path.read_bytes, []
     monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path.name) or read(path))
-    assert other_headers(["curand_kernel.h"], folders, HeaderMemo(memory)) == digest
-    assert opened == ["memory.json"]
-    (wheel / "curand_globals.h").write_text("#define G 2 // longer\n")
-    assert other_headers(["curand_kernel.h"], folders, HeaderMemo(memory)) != digest
-    assert opened[1:] == ["memory.json", "curand_globals.h"]
-    for damaged in ("[1]", '{"a": 1}', "{", ""):
-        memory.write_text(damaged)
-        assert other_headers(["curand_kernel.h"], folders, HeaderMemo(memory)) not in {digest, ""}
+
+    def in_another_process():
+        toolkit_headers._contents.cache_clear()
+        return other_headers(["curand_kernel.h"], folders)
+
+    assert (in_another_process(), opened) == (digest, [])
+    (wheel / "curand_globals.h").write_text("#define G 2\n")
+    edited = in_another_process()
+    assert edited not in {digest, ""}
+    assert opened == ["curand_globals.h"]
+    (note,) = (fresh_cache / "notes").iterdir()
+    for damaged in ("[1]", f'{{"{wheel}/curand_kernel.h": 1}}', "{", ""):
+        note.write_text(damaged)
+        assert in_another_process() == edited
 
 
 @pytest.fixture
@@ -202,7 +213,7 @@ def test_an_edited_header_is_no_hit(fresh_cache, stray):
 HIT = """
 import dataclasses, pathlib, sys
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.toolchain.known import known_toolchains
+from hatch_cuda_kernels.compiler.toolchain.remembered import known_toolchains
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.options import NvrtcOptions
 recipe = Recipe(module="m", source="k.cu", options=NvrtcOptions(lto=True))
@@ -233,13 +244,13 @@ def test_a_key_needs_no_library_once_the_toolchain_is_known(fresh_cache, write, 
     assert re.fullmatch("[0-9a-f]{64}", run[0])
     assert run[1:] == [""]
     (again,) = known_toolchains()
-    assert again == before == load_toolchain()._replace(memo=again.memo)
+    assert again == before == load_toolchain()
 
 
 def test_another_version_of_the_headers_is_another_toolchain(fresh_cache, wheel, monkeypatch):
     """What is remembered is forgotten when a package that tells a version is replaced."""
     found = load_toolchain()._replace(headers="cccl 13.0.85", include_dirs=(str(wheel),))
-    monkeypatch.setattr("hatch_cuda_kernels.compiler.toolchain.known.find_toolchain", lambda: found)
+    monkeypatch.setattr("hatch_cuda_kernels.compiler.toolchain.remembered.find_toolchain", lambda: found)
     assert known_toolchains()[0].headers == found.headers
     found = found._replace(headers="cccl 13.0.99")
     assert known_toolchains()[0].headers == "cccl 13.0.85"
