@@ -47,8 +47,11 @@ class Progress(Protocol):
 
 def planned_keys(plan: Sequence[PlannedModule], toolchain: Toolchain) -> dict[ImageId, str]:
     """Return the key of every planned image, also of those that others are only made from."""
-    jobs = (job for planned in plan for job in planned.all_jobs)
-    return {image: job.key(image.kind, toolchain) for job in jobs for image in job_images(job)}
+    keys: dict[ImageId, str] = {}
+    for planned in plan:
+        used = planned.toolchain(toolchain)
+        keys |= {image: job.key(image.kind, used) for job in planned.all_jobs for image in job_images(job)}
+    return keys
 
 
 def find_fresh(keys: dict[ImageId, str], cache: DiskCache) -> dict[str, Entry]:

@@ -1,4 +1,4 @@
-"""What executors run: a compile job on its way to some process, and what that process must have to compile it alike."""
+"""What executors run: a compile job on its way to another process, and what that must have to give the same images."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ import socket
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels import __version__
+from hatch_cuda_kernels.compiler.toolchain.packages import (
+    build_extra,
+    exactly_all,
+    extra,
+    pip_install,
+    reinstall_option,
+)
 from hatch_cuda_kernels.errors import ToolchainError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import TypeAlias
 
     from hatch_cuda_kernels.compiler.job import Compiled
@@ -25,14 +32,14 @@ _PACKAGE: Final = "hatch-cuda-kernels"
 
 
 class WorkerMismatchError(ToolchainError):
-    """A process that was given a job has not what the build has; its images would not be the same."""
+    """A process that was given a job has other tools than the build; its images would not be the same."""
 
 
 class Task:
     """A job with the tools it needs, by name and version.
 
-    The job travels as bytes of its own: a worker with another version of this package says so, instead of failing to
-    read it.
+    The job is pickled by itself, so that a worker with another version of this package can say so instead of failing
+    to read it.
     """
 
     def __init__(self, needed: Tools, job: Job | bytes) -> None:
@@ -56,7 +63,10 @@ def compile_task(task: Task) -> Compiled:
 
 
 def tools_here() -> Tools:
-    """Return what decides about images in this process, by name; the version is empty where there is none."""
+    """Return the version of each tool that decides about images here, by name; empty for one that is missing.
+
+    Loads NVRTC. Where there is none, only this package is named.
+    """
     from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain  # loads NVRTC
 
     try:
@@ -72,13 +82,11 @@ def tools_here() -> Tools:
 
 
 def needed_tools(jobs: Sequence[Job]) -> Tools:
-    """Return what of the tools here has a part in these jobs."""
-    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain  # loads NVRTC
-
+    """Return those of the tools here that have a part in these jobs. Loads NVRTC."""
     needed = tools_here()
     if not any(job.uses_toolkit_headers for job in jobs):
         del needed["toolkit headers"]
-    if not any(job.toolchain(load_toolchain()).nvjitlink for job in jobs):
+    if not any(job.uses_nvjitlink for job in jobs):
         del needed["nvJitLink"]
     return {name: version for name, version in needed.items() if version}
 
@@ -87,7 +95,8 @@ def check_tools(workers: dict[str, Tools | Exception], needed: Tools) -> None:
     """Raise WorkerMismatchError naming every worker that lacks what is needed, what it has, and what to install."""
     problems = [line for who, found in workers.items() for line in _differences(who, found, needed)]
     if problems:
-        raise WorkerMismatchError("\n".join(problems), _fix(needed))
+        found = [version for tools in workers.values() if isinstance(tools, dict) for version in tools.values()]
+        raise WorkerMismatchError("\n".join(problems), _fix(needed, found))
 
 
 def _differences(who: str, found: Tools | Exception, needed: Tools) -> list[str]:
@@ -100,11 +109,10 @@ def _differences(who: str, found: Tools | Exception, needed: Tools) -> list[str]
     ]
 
 
-def _fix(needed: Tools) -> str:
-    """Return what brings a worker the very versions that a build has, where its tools came from wheels."""
-    from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, exactly_all, extra, pip_install
-
+def _fix(needed: Tools, found: Iterable[str]) -> str:
+    """Return what brings workers, which have these versions, those of a build, where its tools came from wheels."""
     nvrtc = needed["NVRTC"]
     own = extra(build_extra(int(nvrtc.partition(".")[0])), needed[_PACKAGE])
     tools = exactly_all(nvrtc, needed.get("nvJitLink", ""), needed.get("toolkit headers", ""))
-    return f"in the environment of each of these workers, {pip_install(own, *tools)}"
+    command = pip_install(own, *tools, options=reinstall_option(found))
+    return f"in the environment of each of these workers, {command}"

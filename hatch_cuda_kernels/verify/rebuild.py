@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.link_job import LinkJob
-from hatch_cuda_kernels.compiler.toolchain.packages import exactly_all, pip_install
+from hatch_cuda_kernels.compiler.toolchain.packages import exactly_all, pip_install, reinstall_option
 from hatch_cuda_kernels.compiler.toolchain.wheels import missing_bindings
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
 from hatch_cuda_kernels.plan.front_end import lay_out_jobs
@@ -88,7 +88,7 @@ def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Fi
     if here == index.toolchain:
         return None
     problem = f"was compiled by {_described(index.toolchain)}, the toolchain here is {_described(here)}"
-    return Finding(problem, _install(index.toolchain), index.module)
+    return Finding(problem, _install(index.toolchain, here), index.module)
 
 
 def _described(toolchain: dict[str, str]) -> str:
@@ -96,11 +96,12 @@ def _described(toolchain: dict[str, str]) -> str:
     return ", ".join(filter(None, (*named, toolchain.get("headers", ""))))
 
 
-def _install(toolchain: dict[str, str]) -> str:
-    """Return the command that installs the packages of exactly these versions, as far as packages have them."""
-    nvrtc = toolchain["nvrtc"]
+def _install(recorded: dict[str, str], here: dict[str, str]) -> str:
+    """Return the command that installs the packages of the recorded versions, as far as packages have them."""
+    nvrtc = recorded["nvrtc"]
     bindings = missing_bindings(int(nvrtc.partition(".")[0]))
-    return pip_install(*bindings, *exactly_all(nvrtc, toolchain.get("nvjitlink", ""), toolchain.get("headers", "")))
+    tools = exactly_all(nvrtc, recorded.get("nvjitlink", ""), recorded.get("headers", ""))
+    return pip_install(*bindings, *tools, options=reinstall_option(here.values()))
 
 
 def _compile(plan: list[_Again]) -> Iterator[Finding]:

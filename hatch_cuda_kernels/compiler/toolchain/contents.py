@@ -1,40 +1,67 @@
-"""What files of the toolkit hold, looked up once for as long as a file stays as it is."""
+"""What files of the toolkit hold: read once for as long as a file's state stays as it is, in whichever process."""
 
 from __future__ import annotations
 
+import json
+from base64 import urlsafe_b64encode
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from hatch_cuda_kernels.cache.location import default_cache_path
 from hatch_cuda_kernels.cache.notes import Notes
+from hatch_cuda_kernels.digest import sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
 
-__all__ = ["Contents"]
+__all__ = ["Contents", "contents_at", "digest_of_all", "record_digest"]
 
 _NOTES: Final = Notes("contents")
 
 
 class Contents:
-    """What a function says of files, remembered by the state of each file: here, and in a note about their place."""
+    """What a reader says of files, remembered by the state of each: here, and in a note about their place."""
 
-    def __init__(self, place: str, look: Callable[[str], list[str]]) -> None:
+    def __init__(self, place: str, read: Callable[[str], list[str]]) -> None:
         self._place = place
-        self._look = look
+        self._read = read
         self._known: dict[str, Any] | None = None
         self._changed = False
 
     def of(self, path: str, state: str) -> list[str]:
-        """Return what the function says of a file that is in this state."""
+        """Return what the reader says of a file that is in this state."""
         if self._known is None:
             self._known = _NOTES.read(self._place)
         known = self._known.get(path)
         if not isinstance(known, list) or known[:1] != [state]:
-            known = self._known[path] = [state, *self._look(path)]
+            known = self._known[path] = [state, *self._read(path)]
             self._changed = True
         return known[1:]
 
     def save(self) -> None:
-        """Write the note where something was looked up anew; without it, the next process looks again."""
+        """Write the note where a file was read anew; without it, the next process reads that file again."""
         if self._changed and self._known is not None:
-            _NOTES.write(self._place, self._known)
             self._changed = False
+            _NOTES.write(self._place, dict(self._known))
+
+
+def contents_at(place: str, read: Callable[[str], list[str]]) -> Contents:
+    """Return what is known of the files at a place. ``read`` returns facts of a file, and raises nothing."""
+    return _contents_at(place, read, default_cache_path())
+
+
+@cache
+def _contents_at(place: str, read: Callable[[str], list[str]], _cache: Path | None) -> Contents:
+    return Contents(place, read)
+
+
+def record_digest(digest: bytes) -> str:
+    """Return a sha256 as a wheel's RECORD spells it."""
+    return urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def digest_of_all(files: Iterable[tuple[str, str]]) -> str:
+    """Return 16 digits that stand for named files with their digests, in any order; empty for no file."""
+    listed = sorted(map(list, files))
+    return sha256(json.dumps(listed).encode()).hexdigest()[:16] if listed else ""

@@ -8,10 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.arch import cuda_release_for_arch
-from hatch_cuda_kernels.compiler.toolchain.libraries import ask_nvrtc, check_age, nvjitlink_version, supported_numbers
+from hatch_cuda_kernels.compiler.toolchain.libraries import (
+    altered_library,
+    ask_nvrtc,
+    check_age,
+    nvjitlink_version,
+    supported_numbers,
+)
 from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
 from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import HeaderScan, scan_headers
-from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders, library_version, listed_version
+from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders, library_version
 from hatch_cuda_kernels.errors import ToolchainError
 
 if TYPE_CHECKING:
@@ -26,12 +32,13 @@ class Toolchain(NamedTuple):
     """NVRTC's major.minor.build and the toolkit headers' versions; two equal ones give equal images."""
 
     nvrtc: str
+    """Such as ``13.0.88``; ``13.0.88+`` and a digest where the library is not as its wheel lists it."""
     headers: str = ""
     """Such as ``cccl 13.0.85, crt 13.0.88, cudart 13.0.96``; empty when no toolkit headers are installed."""
     include_dirs: tuple[str, ...] = ()
     """Where the headers are on this machine; not part of the toolchain's identity."""
     nvjitlink: str = ""
-    """nvJitLink's version, as far as it is known without loading it."""
+    """nvJitLink's version in the same way, as far as it is known without loading it."""
 
     @property
     def release(self) -> tuple[int, int]:
@@ -80,8 +87,9 @@ def find_toolchain() -> Toolchain:
 
     Raises ToolchainError, naming the package to install, when there is no NVRTC, or only one that is too old.
     """
-    version = listed_version("nvrtc")
-    return _toolchain(version) if version.count(".") == 2 else load_toolchain()
+    version = library_version("nvrtc")
+    untouched = version.count(".") == 2 and not altered_library("nvrtc")
+    return _toolchain(version if untouched else ask_nvrtc())
 
 
 def _toolchain(version: str) -> Toolchain:
@@ -89,7 +97,13 @@ def _toolchain(version: str) -> Toolchain:
     major = int(version.partition(".")[0])
     folders = tuple(str(folder) for folder in header_folders(major))
     headers = ", ".join(f"{part.name} {part.version}" for part in find_parts(folders, major))
-    return Toolchain(version, headers, folders, library_version("nvJitLink"))
+    return Toolchain(_build(version, "nvrtc"), headers, folders, _build(library_version("nvJitLink"), "nvJitLink"))
+
+
+def _build(version: str, stem: str) -> str:
+    """Return a library's version; of one that is not as its wheel lists it, with a digest that tells it from that."""
+    altered = altered_library(stem) if version else ""
+    return f"{version}+{altered}" if altered else version
 
 
 def header_folders(major: int) -> Iterator[Path]:
@@ -122,7 +136,7 @@ def _major_of(folder: Path) -> int | None:
 def _loaded_nvjitlink() -> str:
     """Return the release of the nvJitLink that no wheel brought, empty where there is none."""
     try:
-        return ".".join(map(str, nvjitlink_version()))
+        return _build(".".join(map(str, nvjitlink_version())), "nvJitLink")
     except ToolchainError:
         return ""
 

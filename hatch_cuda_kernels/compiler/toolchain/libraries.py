@@ -7,13 +7,23 @@ so a library found there is loaded before the bindings ask for it: they take wha
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import re
 import struct
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from hatch_cuda_kernels.cache.notes import file_state
+from hatch_cuda_kernels.compiler.toolchain.contents import contents_at, digest_of_all, record_digest
 from hatch_cuda_kernels.compiler.toolchain.packages import exactly, extra, pinned, pip_install
-from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major, find_library, library_version
+from hatch_cuda_kernels.compiler.toolchain.wheels import (
+    bindings_major,
+    find_library,
+    library_version,
+    library_wheel,
+    listed_files,
+    site_of,
+)
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.interrupts import held_back
 
@@ -21,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "altered_library",
     "ask_nvrtc",
     "check_age",
     "library_files",
@@ -43,6 +54,32 @@ def library_files(stem: str) -> tuple[Path, ...]:
     """Return the files of a wheel's library (``nvrtc``, ``nvJitLink``), in the order to load them; none without one."""
     path = find_library(stem)
     return () if path is None else (*sorted(path.parent.glob(f"lib{stem}-builtins.so.*")), path)
+
+
+def altered_library(stem: str) -> str:
+    """Return a digest of those files of a wheel's library that are not as the wheel lists them.
+
+    Empty where all are, or no wheel brings the library. What is listed was hashed when the wheel was made; a library
+    has 100 MB, so it is hashed here only when its state is another than when it was hashed before.
+    """
+    files, wheel, site = library_files(stem), library_wheel(stem), None
+    if files:
+        site = site_of(files[-1])
+    if site is None:
+        return ""
+    contents = contents_at(str(files[-1].parent), _digest)
+    digests = {file.relative_to(site).as_posix(): contents.of(str(file), file_state(file))[0] for file in files}
+    contents.save()
+    listed = listed_files([wheel] if wheel is not None else [])
+    return digest_of_all((name, digest) for name, digest in digests.items() if listed.get(name) != digest)
+
+
+def _digest(path: str) -> list[str]:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            return [record_digest(hashlib.file_digest(file, "sha256").digest())]
+    except OSError:
+        return [""]
 
 
 @cache

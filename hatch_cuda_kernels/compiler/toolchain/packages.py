@@ -6,7 +6,10 @@ Whatever tells a user to install something takes it from here.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = [
     "at_least",
@@ -19,6 +22,7 @@ __all__ = [
     "extra",
     "pinned",
     "pip_install",
+    "reinstall_option",
     "release_requirements",
 ]
 
@@ -83,16 +87,21 @@ def release_requirements(release: tuple[int, int], *, nvjitlink: bool) -> list[s
 def exactly_all(nvrtc: str, nvjitlink: str = "", headers: str = "") -> list[str]:
     """Return the requirements that bring the very versions of a toolchain, as far as they are versions of packages.
 
-    ``headers`` is as ``Toolchain.headers`` has it.
+    The arguments are as ``Toolchain`` has them; no package brings what was altered after it was installed.
     """
     major = int(nvrtc.partition(".")[0])
-    versions = {"nvrtc": nvrtc, "nvjitlink": nvjitlink}
+    versions = {"nvrtc": nvrtc.partition("+")[0], "nvjitlink": nvjitlink.partition("+")[0]}
     versions |= {name: version for name, _, version in (part.partition(" ") for part in headers.split(", "))}
     return [
         exactly(part, major, version)
         for part, version in versions.items()
         if part in _DISTRIBUTIONS and _VERSION.fullmatch(version)
     ]
+
+
+def reinstall_option(versions: Iterable[str]) -> str:
+    """Return pip's option for replacing what was altered: by its version, pip takes that for installed."""
+    return "--force-reinstall" if any("+" in version for version in versions) else ""
 
 
 def extra(name: str, version: str = "") -> str:

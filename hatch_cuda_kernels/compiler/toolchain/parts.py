@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from fnmatch import fnmatch
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -20,7 +19,7 @@ from hatch_cuda_kernels.digest import sha256
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["PARTS", "FoundPart", "Part", "belongs", "find_parts"]
+__all__ = ["PARTS", "FoundPart", "Part", "PartFiles", "find_parts"]
 
 
 class Part(NamedTuple):
@@ -73,8 +72,8 @@ PARTS: Final = {
     "crt": Part("crt/host_config.h", "cuda_nvcc", "cuda-crt-dev", ("crt/*",), ("crt/*",)),
     "cudart": Part("cuda_runtime.h", "cuda_cudart", "cuda-cudart-dev", _CUDART, _CUDART_ALL),
 }
-#: A folder of wheels may have those of either.
-_MAJORS: Final = (12, 13)
+#: What brings the parts; a folder of wheels may have those of either CUDA major.
+_DISTRIBUTIONS: Final = sorted({distribution(name, major) for name in PARTS for major in (12, 13)})
 _VERSION_MACRO: Final = rb"#\s*define\s+(?:CCCL|CUDART)_VERSION\s+(\d+)"
 
 
@@ -87,22 +86,24 @@ def find_parts(folders: Iterable[str], major: int) -> Iterator[FoundPart]:
             yield FoundPart(name, *(_packaged(holder, name, major) or _copied(holder, part)))
 
 
-def belongs(folder: str, name: str, size: int) -> bool:
-    """Return whether a file of an include folder is one of a part's, so that the part's version stands for it.
+class PartFiles:
+    """Which files of an include folder are the parts' own, so that the parts' versions stand for them.
 
-    Where wheels list their files, it must be listed with the size it has: an edited one stands for itself.
+    Where wheels list their files, it is those that have the digest that is listed; elsewhere, those of known names.
     """
-    site = site_of(Path(folder))
-    listed = _listed(site) if site is not None else {}
-    if site is None or not listed:
+
+    def __init__(self, folder: str) -> None:
+        site = site_of(Path(folder))
+        wheels = wheels_in(site, _DISTRIBUTIONS) if site is not None else []
+        self.records = tuple(wheel.record for wheel in wheels)
+        self._listed = listed_files(wheels)
+        self._prefix = f"{Path(folder).relative_to(site).as_posix()}/" if site is not None else ""
+
+    def holds(self, name: str, digest: str) -> bool:
+        """Return whether the file of that name, from the folder, is a part's if it has this digest."""
+        if self._listed:
+            return self._listed.get(f"{self._prefix}{name}") == digest
         return any(fnmatch(name, pattern) for part in PARTS.values() for pattern in part.files)
-    return listed.get((Path(folder) / name).relative_to(site).as_posix(), "").rpartition(",")[2] == str(size)
-
-
-@cache
-def _listed(site: Path) -> dict[str, str]:
-    """Return what the parts' wheels in a site folder list."""
-    return listed_files(wheels_in(site, (distribution(name, major) for name in PARTS for major in _MAJORS)))
 
 
 def _packaged(folder: Path, name: str, major: int) -> tuple[str, tuple[Path, ...]] | None:

@@ -78,7 +78,7 @@ def remember_key_part(outside: tuple[str, ...] | None, *, lto: bool) -> None:
 def _found_files() -> str:
     """Return text that changes when another NVRTC or nvJitLink, or other headers, would be found."""
     found = (*library_files("nvrtc"), *library_files("nvJitLink"), *itertools.chain(*_markers()))
-    lines = [f"{path} {file_state(path)}" for path in found]
+    lines = [*map(str, find_header_folders()), *(f"{path} {file_state(path)}" for path in found)]
     if not _all_from_wheels():
         lines += ["system", sys.prefix, *(f"{name}={os.environ.get(name, '')}" for name in _ENVIRONMENT)]
     return "\n".join(lines)

@@ -1,28 +1,22 @@
-"""The headers in the toolkit's folders that no part's version stands for: each is hashed, with what it includes there.
+"""What a compile could open in the toolkit's folders: each file that no part's version stands for enters its key.
 
-Other wheels (cuRAND, ...) unpack into the same folders, and people put files there. The parts' own headers ask for each
-other and for headers of a host compiler's library; those are looked for as well.
+Other wheels (cuRAND, ...) unpack into the same folders, people put files there, and edit those that are there. So every
+header is followed, also the parts' own, into every folder that is searched; ``#if`` is not evaluated.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
+import hashlib
 import os
-import stat
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cache.location import default_cache_path
-from hatch_cuda_kernels.cache.notes import file_state
-from hatch_cuda_kernels.compiler.toolchain.contents import Contents
-from hatch_cuda_kernels.compiler.toolchain.parts import belongs
-from hatch_cuda_kernels.compiler.toolchain.standard_headers import HOST_HEADERS
-from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.cache.notes import file_state, unchanged
+from hatch_cuda_kernels.compiler.toolchain.contents import contents_at, digest_of_all, record_digest
+from hatch_cuda_kernels.compiler.toolchain.parts import PartFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 __all__ = ["HeaderScan", "scan_headers"]
 
@@ -33,76 +27,84 @@ class HeaderScan(NamedTuple):
     others: str
     """A digest of the files that no part's version stands for; empty where there are none."""
     states: Mapping[str, str]
-    """The state of every path that was looked for, there or not."""
+    """The state of every file that was found and of every folder that was searched: unchanged, the digest holds."""
 
 
-def scan_headers(names: Iterable[str], folders: tuple[str, ...]) -> HeaderScan:
+#: What was found lately: a set of headers may lead to a thousand files.
+_MOST: Final = 64
+_scans: dict[tuple[tuple[str, ...], tuple[str, ...]], HeaderScan] = {}
+
+
+def scan_headers(names: tuple[str, ...], folders: tuple[str, ...]) -> HeaderScan:
     """Return what these headers, as spelled in includes, lead to in the toolkit's folders."""
-    contents = _contents(folders, default_cache_path())
-    states: dict[str, str] = {}
-    digests: dict[str, str] = {}
-    waiting = [(name, "") for name in (*names, *_host_headers(folders))]
-    while waiting:
-        name, beside = waiting.pop()
-        for path in _unlisted(name, (beside, *folders) if beside else folders, folders, states):
-            digests[path], *includes = contents.of(path, states[path])
+    known = _scans.get((names, folders))
+    if known is not None and unchanged(known.states):
+        return known
+    found = _scans[names, folders] = _Scan(folders).follow(names)
+    for oldest in [*_scans][:-_MOST]:
+        _scans.pop(oldest, None)
+    return found
+
+
+class _Scan:
+    """One way through the includes of the files in some folders."""
+
+    def __init__(self, folders: tuple[str, ...]) -> None:
+        self._folders = folders
+        self._parts = {folder: PartFiles(folder) for folder in folders}
+        self._contents = contents_at("\n".join(folders), _digest_and_includes)
+        self._asked: set[str] = set()
+        self._states = {str(record): file_state(record) for part in self._parts.values() for record in part.records}
+
+    def follow(self, names: tuple[str, ...]) -> HeaderScan:
+        """Return everything the names lead to."""
+        others: list[tuple[str, str]] = []
+        waiting = [(name, "") for name in names]
+        while waiting:
+            name, beside = waiting.pop()
+            for path, state in self._new_files(name, beside):
+                digest, *includes = self._contents.of(path, state)
+                owner, below = self._place(path)
+                if digest and not (owner and self._parts[owner].holds(below, digest)):
+                    others.append((below, digest))
+                folder = os.path.dirname(path)  # noqa: PTH120 - Path takes several times as long, a thousand times
+                waiting += [(spelling[1:-1], folder if spelling[0] == '"' else "") for spelling in includes]
+        self._contents.save()
+        return HeaderScan(digest_of_all(others), self._states)
+
+    def _new_files(self, name: str, beside: str) -> Iterator[tuple[str, str]]:
+        """Yield what a name leads to in any folder that is searched, each path once, with its state."""
+        for searched in (beside, *self._folders) if beside else self._folders:
+            path = os.path.normpath(name if name.startswith("/") else f"{searched}/{name}")
+            if path in self._asked:
+                continue
+            self._asked.add(path)
             folder = os.path.dirname(path)  # noqa: PTH120
-            waiting += [(spelling[1:-1], folder if spelling[0] == '"' else "") for spelling in includes]
-    if not digests:
-        return HeaderScan("", states)
-    contents.save()
-    listed = sorted([_place(path, folders)[1], digest] for path, digest in digests.items())
-    return HeaderScan(sha256(json.dumps(listed).encode()).hexdigest()[:16], states)
+            if folder not in self._states:
+                self._states[folder] = file_state(folder)  # another one when a file appears in it
+            state = file_state(path) if self._states[folder] else ""
+            if state:
+                self._states[path] = state
+                yield path, state
 
-
-@cache
-def _contents(folders: tuple[str, ...], _cache: Path | None) -> Contents:
-    """Return what is known of the headers in these folders, by this cache."""
-    return Contents("\n".join(folders), _digest_and_includes)
+    def _place(self, path: str) -> tuple[str, str]:
+        """Return the innermost of the folders a file is in, and its path from there; else nothing and its bare name."""
+        inside = [folder for folder in self._folders if path.startswith(f"{folder}/")]
+        if not inside:
+            return "", path.rpartition("/")[2]
+        owner = max(inside, key=len)
+        return owner, path[len(owner) + 1 :]
 
 
 def _digest_and_includes(path: str) -> list[str]:
-    """Return a header's digest and the includes in it as spelled; an empty digest for one that cannot be read."""
+    """Return a header's digest as RECORD spells it, and the includes in it; an empty digest for what is no header."""
     from hatch_cuda_kernels.compiler.source.directives import find_directives  # only for a new file
 
     try:
-        data = Path(path).read_bytes()
-    except OSError:  # NVRTC cannot read it either
+        data = Path(path).read_bytes() if os.path.isfile(path) else None  # noqa: PTH113
+    except OSError:
+        data = None
+    if data is None:  # NVRTC cannot read it either
         return [""]
     includes = {directive.spelling for directive in find_directives(data.decode(errors="replace"))} - {""}
-    return [sha256(data).hexdigest(), *sorted(includes)]
-
-
-def _unlisted(name: str, searched: Iterable[str], folders: tuple[str, ...], states: dict[str, str]) -> Iterator[str]:
-    """Yield the files a name leads to in any of the searched folders, each once, without the parts' own."""
-    for folder in searched:
-        path = os.path.normpath(name if name.startswith("/") else f"{folder}/{name}")
-        if path in states:
-            continue
-        states[path] = file_state(path)
-        try:
-            found = os.stat(path)  # noqa: PTH116
-        except (OSError, ValueError):
-            continue
-        owner, below = _place(path, folders)
-        if stat.S_ISREG(found.st_mode) and not (owner and belongs(owner, below, found.st_size)):
-            yield path
-
-
-def _place(path: str, folders: tuple[str, ...]) -> tuple[str, str]:
-    """Return the innermost of the folders a file is in, and its path from there; else nothing and its bare name."""
-    inside = [folder for folder in folders if path.startswith(f"{folder}/")]
-    if not inside:
-        return "", path.rpartition("/")[2]
-    owner = max(inside, key=len)
-    return owner, path[len(owner) + 1 :]
-
-
-@cache
-def _host_headers(folders: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of host library headers that the folders hold; a toolkit below ``/usr/include`` has many."""
-    found: set[str] = set()
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            found |= HOST_HEADERS.intersection(os.listdir(folder))  # noqa: PTH208
-    return tuple(sorted(found))
+    return [record_digest(hashlib.sha256(data).digest()), *sorted(includes)]

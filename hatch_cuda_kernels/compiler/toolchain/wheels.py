@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.cache.notes import file_state
 from hatch_cuda_kernels.compiler.toolchain.packages import bindings, distribution
 
 if TYPE_CHECKING:
@@ -17,8 +19,8 @@ __all__ = [
     "find_header_folders",
     "find_library",
     "library_version",
+    "library_wheel",
     "listed_files",
-    "listed_version",
     "missing_bindings",
     "site_of",
     "wheel_of",
@@ -68,20 +70,12 @@ def find_library(stem: str) -> Path | None:
 
 def library_version(stem: str) -> str:
     """Return the version of the wheel that brings a library, without loading it; empty where no wheel does."""
-    wheel = _library_wheel(stem)
+    wheel = library_wheel(stem)
     return wheel.version if wheel is not None else ""
 
 
-def listed_version(stem: str) -> str:
-    """Return the same where the wheel lists the library with the size it has, empty otherwise."""
-    path, wheel = find_library(stem), _library_wheel(stem)
-    if path is None or wheel is None:
-        return ""
-    facts = listed_files([wheel]).get(path.relative_to(wheel.info.parent).as_posix(), "")
-    return wheel.version if facts.rpartition(",")[2] == str(path.stat().st_size) else ""
-
-
-def _library_wheel(stem: str) -> Wheel | None:
+def library_wheel(stem: str) -> Wheel | None:
+    """Return the wheel that brings a library, None where no wheel does."""
     path = find_library(stem)
     return wheel_of(path, distribution(stem.lower(), bindings_major())) if path is not None else None
 
@@ -113,16 +107,20 @@ def wheel_of(path: Path, name: str) -> Wheel | None:
 
 
 def listed_files(wheels: Iterable[Wheel]) -> dict[str, str]:
-    """Return the path, from the site folder, of each file that wheels list, with its digest and size as listed."""
-    lines = (line for wheel in wheels for line in _lines(wheel.record))
-    return {path: facts for path, _, facts in (line.partition(",sha256=") for line in lines)}
+    """Return the sha256 of each file that wheels list, as they spell it, by path from the site folder."""
+    return {
+        path: digest for wheel in wheels for path, digest in _listed(wheel.record, file_state(wheel.record)).items()
+    }
 
 
-def _lines(record: Path) -> list[str]:
+@lru_cache(maxsize=16)
+def _listed(record: Path, _state: str) -> dict[str, str]:
     try:
-        return record.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = record.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return []
+        return {}
+    fields = (line.partition(",sha256=") for line in lines)
+    return {path: rest.partition(",")[0] for path, _, rest in fields if rest}
 
 
 def _nvidia_folders() -> Iterator[Path]:

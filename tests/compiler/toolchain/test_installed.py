@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from wheels import digest
 
-from hatch_cuda_kernels.compiler.toolchain import installed, libraries, toolkit_headers, wheels
+from hatch_cuda_kernels.compiler.toolchain import contents, installed, libraries, toolkit_headers, wheels
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain, load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.libraries import check_age
 from hatch_cuda_kernels.compiler.toolchain.parts import find_parts
@@ -21,7 +22,7 @@ from hatch_cuda_kernels.standalone import compile_to_ptx
 
 HEADERS = {
     "cuda.h": "#define CUDA_VERSION 13000\n",
-    "cuda_runtime.h": "",
+    "cuda_runtime.h": "#include <version>\n",
     "cuda_runtime_api.h": "#define CUDART_VERSION  13000\n",
     "cooperative_groups/memcpy.h": "",
     "crt/host_config.h": "",
@@ -51,7 +52,9 @@ def wheel(copied, write, tmp_path):
     owners = {"cccl-13.0.85": ("cub/", "cuda/"), "crt-13.0.88": ("crt/",), "runtime-13.0.96": ("cuda", "coop")}
     for package, prefixes in owners.items():
         listed = [name for name in HEADERS if name.startswith(prefixes)]
-        lines = (f"nvidia/cu13/include/{name},sha256=x,{len(HEADERS[name])}\n" for name in listed)
+        lines = (
+            f"nvidia/cu13/include/{name},{digest(HEADERS[name].encode())},{len(HEADERS[name])}\n" for name in listed
+        )
         write(f"site/nvidia_cuda_{package}.dist-info/RECORD", "".join(lines))
     return folder
 
@@ -63,7 +66,7 @@ def versions(folder, major=13):
 
 def other_headers(names, folders):
     """Return the digest of what headers lead to and no version stands for."""
-    return scan_headers(names, folders).others
+    return scan_headers(tuple(names), folders).others
 
 
 def test_versions_are_the_wheels(wheel):
@@ -142,7 +145,7 @@ def test_the_parts_headers_stand_for_their_version():
 
 
 def test_a_listed_header_that_was_edited_is_hashed(wheel):
-    """A header whose size is not the listed one counts by its content."""
+    """A header whose digest is not the listed one counts by its content."""
     folders = (str(wheel),)
     assert other_headers(["cuda_runtime_api.h"], folders) == ""
     (wheel / "cuda_runtime_api.h").write_text("#define CUDART_VERSION 13000 // patched\n")
@@ -160,7 +163,7 @@ def test_other_wheels_headers_are_hashed_with_what_they_include(wheel):
 
 
 def test_a_host_header_in_the_folder_is_hashed(wheel, write, tmp_path):
-    """The toolkit's headers ask for a host's (``<new>``, ``<version>``): one that is found counts for all of them."""
+    """The toolkit's headers ask for a host's (``<new>``, ``<version>``): one that is found counts."""
     write("empty/unrelated.h", "")
     write("host/version", "")
     digests = [other_headers(["cuda_runtime.h"], (str(wheel), str(tmp_path / name))) for name in ("empty", "host")]
@@ -176,7 +179,8 @@ def test_what_was_hashed_is_remembered_by_stat(wheel, fresh_cache, monkeypatch):
     monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path.name) or read(path))
 
     def in_another_process():
-        toolkit_headers._contents.cache_clear()
+        toolkit_headers._scans.clear()
+        contents._contents_at.cache_clear()
         return other_headers(["curand_kernel.h"], folders)
 
     assert (in_another_process(), opened) == (digest, [])
@@ -224,13 +228,10 @@ print(*(line.rsplit("/", 1)[-1].strip() for line in open("/proc/self/maps") if "
 """
 
 
-def test_a_wheel_names_the_build_of_its_nvrtc(monkeypatch):
-    """Version of the wheel and word of the library are one; a library that is not the listed one is asked itself."""
+def test_a_wheel_names_the_build_of_its_nvrtc():
+    """Version of the wheel and word of the library are one."""
     assert find_toolchain() == load_toolchain()
-    assert wheels.listed_version("nvrtc") == load_toolchain().nvrtc
-    monkeypatch.setattr(wheels, "listed_files", lambda found: {})
-    assert wheels.listed_version("nvrtc") == ""
-    assert find_toolchain() == load_toolchain()
+    assert wheels.library_version("nvrtc") == load_toolchain().nvrtc
 
 
 def test_a_key_needs_no_library_once_the_toolchain_is_known(fresh_cache, write, tmp_path):

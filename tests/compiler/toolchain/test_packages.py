@@ -19,6 +19,7 @@ from hatch_cuda_kernels.compiler.toolchain.packages import (
     extra,
     pinned,
     pip_install,
+    reinstall_option,
     release_requirements,
 )
 
@@ -61,6 +62,13 @@ def test_packages_of_cuda_12_have_other_names(major, suffix, crt):
         f"nvidia-cuda-{crt}{suffix}=={major}.0.88",
         f"nvidia-cuda-runtime{suffix}=={major}.0.96",
     ]
+
+
+def test_an_altered_library_is_installed_again():
+    """Its version is that of the package, which pip would take for installed."""
+    altered = "13.0.88+0123456789abcdef"
+    assert exactly_all(altered, altered) == ["nvidia-cuda-nvrtc==13.0.88", "nvidia-nvjitlink==13.0.88"]
+    assert (reinstall_option([altered, ""]), reinstall_option(["13.0.88"])) == ("--force-reinstall", "")
 
 
 def test_what_is_no_version_of_a_package_is_not_asked_for():
