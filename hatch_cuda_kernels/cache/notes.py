@@ -1,6 +1,6 @@
-"""What was learnt of this machine, kept as JSON in the user's cache folder: whatever is missing is found out again.
+"""Notes about this machine, kept as JSON in the user's cache folder. A note that is missing is made again.
 
-A note stands beside the states of the files that it depends on, so that a reader can tell whether it still holds.
+A note holds the states of the files that it depends on, so that a reader can tell whether it is still true.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ if TYPE_CHECKING:
 
 __all__ = ["Notes", "file_state", "unchanged"]
 
-#: Notes of one name; on a machine there are few. Builds in throw-away environments leave one each.
+#: How many notes of one name are kept. A machine needs few, but each build in a throw-away environment leaves some.
 _MOST: Final = 64
 
 
 class Notes:
-    """Notes of one name, each a JSON object about a subject. No method raises for what is on the disk."""
+    """All notes of one name. Each is a JSON object about a subject. No method raises, whatever the disk does."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def read(self, subject: str) -> dict[str, Any]:
-        """Return the note about a subject; an empty one where it is missing, damaged or not to be trusted."""
+        """Return the note about a subject; an empty one if it is missing or damaged, or the folder is not trusted."""
         folder = _folder()
         return {} if folder is None else _read(folder.notes / self._file(subject))
 
     def read_all(self) -> Iterator[dict[str, Any]]:
-        """Yield every note of this name, whatever its subject, in no order."""
+        """Yield every note of this name, in no particular order."""
         folder = _folder()
         if folder is not None:
             yield from map(_read, self._files(folder.notes))
 
     def write(self, subject: str, note: Mapping[str, Any]) -> None:
-        """Keep a note in place of the one about this subject, as far as the disk and its owners allow that."""
+        """Write the note about a subject, replacing an older one; do nothing if the folder is not trusted."""
         folder = _folder()
         if folder is None:
             return
         with contextlib.suppress(OSError):
             make_folder(folder.notes)
-            if _folder() is None:  # somebody else made it just before
+            if _folder() is None:  # another user has made it just now
                 return
             replace_file(folder.notes / self._file(subject), json.dumps(note).encode(), folder.staging)
             self._drop_oldest(folder.notes)
@@ -67,9 +67,9 @@ class Notes:
 
 
 def file_state(path: str | Path) -> str:
-    """Return text that changes when what is at a path may have changed, be it a file or a folder; empty for nothing.
+    """Return text that differs once a file or folder may have changed; empty if there is none.
 
-    Who writes to a file can restore its modification time, but not the time of its last change of any kind.
+    A modification time can be set back after an edit. The time of the last change of any kind (ctime) cannot.
     """
     try:
         found = os.stat(path)  # noqa: PTH116 - Path takes several times as long, on the way to a cached kernel
@@ -79,12 +79,12 @@ def file_state(path: str | Path) -> str:
 
 
 def unchanged(states: Mapping[str, str]) -> bool:
-    """Return whether every path still has the state that is given for it."""
+    """Return whether every path still has the given state."""
     return all(file_state(path) == state for path, state in states.items())
 
 
 def _folder() -> EntryFolder | None:
-    """Return the user's cache folder, None where there is none, or somebody else may write into it."""
+    """Return the user's cache folder; None if there is none, or if another user may write to it."""
     path = default_cache_path()
     if path is None:
         return None

@@ -21,10 +21,10 @@ _MISSING: Final = re.compile(r'(?:cannot|could not) open source file "([^"\n]+)"
 
 
 def missing_header(log: str, *, computed: Sequence[str], release: tuple[int, int]) -> str | None:
-    """Return which header a failed compile lacked and what to do, None when it failed for another reason.
+    """Return which header a failed compile lacked and what to do about it; None if it failed for another reason.
 
-    ``log`` names files as the project does; ``computed`` are the ``path:line`` of includes whose header a macro names;
-    ``release`` is NVRTC's, of which the packages should be.
+    ``log`` names files as the project does. ``computed`` are the ``path:line`` of the includes whose header a macro
+    names. ``release`` is NVRTC's, and that of the packages to install.
     """
     for found in parse_log(log):
         match = _MISSING.search(found.message)
@@ -51,14 +51,14 @@ def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
 
 
 def _requirements(name: str, release: tuple[int, int]) -> list[str]:
-    """Return what brings a header of the toolkit, of this release; nothing for any other header."""
+    """Return the requirements for a header of this toolkit release; none if the header is not the toolkit's."""
     if fnmatch(name, "curand*.h"):
         return [curand(release)]
     return [pinned(part, release) for part in _parts(name)]
 
 
 def _parts(name: str) -> list[str]:
-    """Return the parts of the toolkit that a header needs."""
+    """Return the parts of the toolkit that a header needs; none if the header is not the toolkit's."""
     if name == "mma.h":
         return ["cudart", "crt"]  # it includes crt/mma.h
     if name.startswith("cuda/") and "." in name and not name.startswith("cuda/std/"):

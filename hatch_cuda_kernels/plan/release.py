@@ -1,4 +1,4 @@
-"""The toolkit release a manifest asks for: the packages that bring it, and whether the one found is it."""
+"""The toolkit release that a manifest asks for: what to install for it, and whether it is the one found."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["check_release", "requirements"]
 def check_release(manifest: Manifest) -> list[str]:
     """Return warnings about the NVRTC found.
 
-    Raises ToolchainError when it is not the release the manifest states, BuildError when it cannot compile a listed
-    architecture.
+    Raises ToolchainError when NVRTC is missing or not of the release that the manifest states, and BuildError when it
+    cannot compile for an architecture that the manifest lists.
     """
     if manifest.cuda is not None and bindings_major() != manifest.cuda[0]:
         raise _wrong_bindings(manifest)
@@ -39,7 +39,7 @@ def check_release(manifest: Manifest) -> list[str]:
 
 
 def requirements(manifest: Manifest) -> list[str]:
-    """Return the requirements that bring the toolkit release a manifest asks for, with nvJitLink where it is needed."""
+    """Return the requirements for the toolkit release that a manifest asks for, with nvJitLink if a module needs it."""
     linked = any(module.options.lto or module.front_end != "per-arch" for module in manifest.modules)
     return release_requirements(manifest.release, nvjitlink=linked)
 

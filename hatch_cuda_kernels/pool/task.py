@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels import __version__
 from hatch_cuda_kernels.compiler.toolchain.packages import (
     build_extra,
-    exactly_all,
     extra,
     pip_install,
     reinstall_option,
+    toolchain_requirements,
 )
 from hatch_cuda_kernels.errors import ToolchainError
 
@@ -50,7 +50,10 @@ class Task:
         return Task, (self._needed, self._job if isinstance(self._job, bytes) else pickle.dumps(self._job))
 
     def compile(self) -> Compiled:
-        """Compile the job here. Raises WorkerMismatchError, and what the compile raises."""
+        """Compile the job in this process.
+
+        Raises WorkerMismatchError when this process has other tools than the job needs, and what the compile raises.
+        """
         from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # loads NVRTC
 
         check_tools({f"the worker on {socket.gethostname()}, process {os.getpid()},": tools_here()}, self._needed)
@@ -58,7 +61,7 @@ class Task:
 
 
 def compile_task(task: Task) -> Compiled:
-    """Compile a task: the function that executors are given."""
+    """Compile a task; this is the function that executors call. Raises what ``Task.compile`` raises."""
     return task.compile()
 
 
@@ -92,7 +95,7 @@ def needed_tools(jobs: Sequence[Job]) -> Tools:
 
 
 def check_tools(workers: dict[str, Tools | Exception], needed: Tools) -> None:
-    """Raise WorkerMismatchError naming every worker that lacks what is needed, what it has, and what to install."""
+    """Raise WorkerMismatchError if a worker lacks a tool: it names the workers, what they have and what to install."""
     problems = [line for who, found in workers.items() for line in _differences(who, found, needed)]
     if problems:
         found = [version for tools in workers.values() if isinstance(tools, dict) for version in tools.values()]
@@ -110,9 +113,9 @@ def _differences(who: str, found: Tools | Exception, needed: Tools) -> list[str]
 
 
 def _fix(needed: Tools, found: Iterable[str]) -> str:
-    """Return what brings workers, which have these versions, those of a build, where its tools came from wheels."""
+    """Return how to install the build's versions, as far as they are from wheels, in place of those that were found."""
     nvrtc = needed["NVRTC"]
     own = extra(build_extra(int(nvrtc.partition(".")[0])), needed[_PACKAGE])
-    tools = exactly_all(nvrtc, needed.get("nvJitLink", ""), needed.get("toolkit headers", ""))
+    tools = toolchain_requirements(nvrtc, needed.get("nvJitLink", ""), needed.get("toolkit headers", ""))
     command = pip_install(own, *tools, options=reinstall_option(found))
     return f"in the environment of each of these workers, {command}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.link_job import LinkJob
-from hatch_cuda_kernels.compiler.toolchain.packages import exactly_all, pip_install, reinstall_option
+from hatch_cuda_kernels.compiler.toolchain.packages import pip_install, reinstall_option, toolchain_requirements
 from hatch_cuda_kernels.compiler.toolchain.wheels import missing_bindings
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
 from hatch_cuda_kernels.plan.front_end import lay_out_jobs
@@ -100,7 +100,7 @@ def _install(recorded: dict[str, str], here: dict[str, str]) -> str:
     """Return the command that installs the packages of the recorded versions, as far as packages have them."""
     nvrtc = recorded["nvrtc"]
     bindings = missing_bindings(int(nvrtc.partition(".")[0]))
-    tools = exactly_all(nvrtc, recorded.get("nvjitlink", ""), recorded.get("headers", ""))
+    tools = toolchain_requirements(nvrtc, recorded.get("nvjitlink", ""), recorded.get("headers", ""))
     return pip_install(*bindings, *tools, options=reinstall_option(here.values()))
 
 

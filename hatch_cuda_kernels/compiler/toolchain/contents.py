@@ -1,4 +1,4 @@
-"""What files of the toolkit hold: read once for as long as a file's state stays as it is, in whichever process."""
+"""What files of the toolkit hold. A file is read once, and again when its state has changed, by whichever process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOTES: Final = Notes("contents")
 
 
 class Contents:
-    """What a reader says of files, remembered by the state of each: here, and in a note about their place."""
+    """Facts that a reader finds in files, remembered with the state of each, here and in a note about their place."""
 
     def __init__(self, place: str, read: Callable[[str], list[str]]) -> None:
         self._place = place
@@ -30,7 +30,7 @@ class Contents:
         self._changed = False
 
     def of(self, path: str, state: str) -> list[str]:
-        """Return what the reader says of a file that is in this state."""
+        """Return the facts about a file that is in this state."""
         if self._known is None:
             self._known = _NOTES.read(self._place)
         known = self._known.get(path)
@@ -40,14 +40,14 @@ class Contents:
         return known[1:]
 
     def save(self) -> None:
-        """Write the note where a file was read anew; without it, the next process reads that file again."""
+        """Write the note if a file was read; without it, the next process reads that file again."""
         if self._changed and self._known is not None:
             self._changed = False
             _NOTES.write(self._place, dict(self._known))
 
 
 def contents_at(place: str, read: Callable[[str], list[str]]) -> Contents:
-    """Return what is known of the files at a place. ``read`` returns facts of a file, and raises nothing."""
+    """Return what is known of the files at a place. ``read`` returns the facts in a file, and must not raise."""
     return _contents_at(place, read, default_cache_path())
 
 
@@ -62,6 +62,6 @@ def record_digest(digest: bytes) -> str:
 
 
 def digest_of_all(files: Iterable[tuple[str, str]]) -> str:
-    """Return 16 digits that stand for named files with their digests, in any order; empty for no file."""
+    """Return 16 hex digits for files given by name and digest, in any order; empty for no file."""
     listed = sorted(map(list, files))
     return sha256(json.dumps(listed).encode()).hexdigest()[:16] if listed else ""

@@ -1,4 +1,4 @@
-"""Which NVRTC and which toolkit headers compile here, by exact version."""
+"""Which NVRTC, nvJitLink and toolkit headers compile here, by exact version, found by looking for them."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ __all__ = ["Toolchain", "find_toolchain", "header_folders", "load_toolchain", "s
 
 
 class Toolchain(NamedTuple):
-    """NVRTC's major.minor.build and the toolkit headers' versions; two equal ones give equal images."""
+    """The versions of NVRTC, nvJitLink and the toolkit's headers; two equal toolchains give equal images."""
 
     nvrtc: str
-    """Such as ``13.0.88``; ``13.0.88+`` and a digest where the library is not as its wheel lists it."""
+    """Such as ``13.0.88``, followed by ``+`` and a digest where the library is not as its wheel lists it."""
     headers: str = ""
-    """Such as ``cccl 13.0.85, crt 13.0.88, cudart 13.0.96``; empty when no toolkit headers are installed."""
+    """Such as ``cccl 13.0.85, crt 13.0.88, cudart 13.0.96``; empty where no toolkit headers are installed."""
     include_dirs: tuple[str, ...] = ()
     """Where the headers are on this machine; not part of the toolchain's identity."""
     nvjitlink: str = ""
-    """nvJitLink's version in the same way, as far as it is known without loading it."""
+    """nvJitLink's version, in the same form; empty where it is missing, or unknown until it is loaded."""
 
     @property
     def release(self) -> tuple[int, int]:
@@ -48,15 +48,15 @@ class Toolchain(NamedTuple):
 
     @property
     def key_part(self) -> dict[str, str]:
-        """What of it enters a key, as ``cache_key`` takes it."""
+        """What enters a key, as ``cache_key`` takes it."""
         return {"nvrtc": self.nvrtc, "toolkit_headers": self.headers, "nvjitlink": self.nvjitlink}
 
     def of_compile(self, outside: tuple[str, ...] | None, *, lto: bool) -> Toolchain:
-        """Return what has a part in one compile: what its key is made of and its images record.
+        """Return what has a part in one compile: what enters its key, and what its images record.
 
-        ``outside`` are the headers it may take from the toolkit's folders, None when it does not search them. In the
-        result ``headers`` is empty where nothing is searched, and else ends with a digest of those that no version
-        stands for, if there are any; ``nvjitlink`` is empty unless it finishes the compile, or where there is none.
+        ``outside`` are the headers that the compile may take from the toolkit's folders; None if it does not search
+        them. In the result, ``headers`` is empty if nothing is searched, and otherwise ends with a digest of the
+        headers that no version stands for, if there are any. ``nvjitlink`` is empty unless it finishes the compile.
         """
         others = self.scan(outside).others
         headers = [self.headers, f"others {others}" if others else ""] if outside is not None else []
@@ -64,7 +64,7 @@ class Toolchain(NamedTuple):
         return Toolchain(self.nvrtc, ", ".join(filter(None, headers)), nvjitlink=nvjitlink)
 
     def scan(self, outside: tuple[str, ...] | None) -> HeaderScan:
-        """Return what these headers lead to in the toolkit's folders; nothing where a compile does not search them."""
+        """Return what these headers lead to in the toolkit's folders: nothing, if a compile does not search them."""
         return HeaderScan("", {}) if outside is None else scan_headers(outside, self.include_dirs)
 
     def to_json(self) -> dict[str, str]:
@@ -83,7 +83,7 @@ def load_toolchain() -> Toolchain:
 
 
 def find_toolchain() -> Toolchain:
-    """Return the same without loading NVRTC, where an untouched wheel brings it: its version is NVRTC's build.
+    """Return the toolchain of this process, without loading NVRTC if its wheel is untouched: that names the build.
 
     Raises ToolchainError, naming the package to install, when there is no NVRTC, or only one that is too old.
     """
@@ -101,13 +101,13 @@ def _toolchain(version: str) -> Toolchain:
 
 
 def _build(version: str, stem: str) -> str:
-    """Return a library's version; of one that is not as its wheel lists it, with a digest that tells it from that."""
+    """Return a library's version, followed by a digest of the library if it is not as its wheel lists it."""
     altered = altered_library(stem) if version else ""
     return f"{version}+{altered}" if altered else version
 
 
 def header_folders(major: int) -> Iterator[Path]:
-    """Yield the folders with the toolkit's headers, each once: from wheels, else as cuda.pathfinder finds them."""
+    """Yield the folders with the toolkit's headers, each once: those of wheels, or else those cuda.pathfinder finds."""
     folders = list(find_header_folders())
     for name, part in PARTS.items():
         if not any((folder / part.marker).is_file() for folder in folders):
@@ -134,7 +134,7 @@ def _major_of(folder: Path) -> int | None:
 
 @cache
 def _loaded_nvjitlink() -> str:
-    """Return the release of the nvJitLink that no wheel brought, empty where there is none."""
+    """Return the release of an nvJitLink that no wheel brought; empty if there is none."""
     try:
         return _build(".".join(map(str, nvjitlink_version())), "nvJitLink")
     except ToolchainError:
@@ -142,6 +142,9 @@ def _loaded_nvjitlink() -> str:
 
 
 def supports_arch(arch: SmArch, release: tuple[int, int]) -> bool:
-    """Return whether the NVRTC of a release compiles for an architecture; it is loaded only where the table says no."""
+    """Return whether the NVRTC of a release compiles for an architecture; NVRTC is loaded only if the table says no.
+
+    Raises ToolchainError when it has to be loaded and is missing.
+    """
     since = cuda_release_for_arch(arch, major=release[0])
     return (since is not None and since <= release) or arch.number in supported_numbers()

@@ -1,7 +1,7 @@
-"""The toolchain's part of a key, remembered with the state of all that decides it: what a hit in the cache asks.
+"""The toolchain's part of a key, remembered with the state of every file that decides it. A cache hit asks only this.
 
-A process that finds the state unchanged need not look for NVRTC and its headers. That search, and loading the code for
-it, would take longer than reading the image.
+While these files are unchanged, a process need not look for NVRTC and its headers. That search, and loading the code
+for it, would take longer than reading the image.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _NOTES: Final = Notes("key-part")
 
 
 def recall_key_part(outside: tuple[str, ...] | None, *, lto: bool) -> dict[str, str] | None:
-    """Return what of the toolchain enters the key of a compile that takes these headers from outside the project.
+    """Return the toolchain's part of the key of a compile that takes these headers from outside the project.
 
-    None where it is not remembered for this search path, or where anything that decides it has changed.
+    None if it is not remembered for this search path, or if anything that decides it has changed.
     """
     note = _NOTES.read(_question(outside, lto=lto))
     try:
@@ -37,7 +37,7 @@ def recall_key_part(outside: tuple[str, ...] | None, *, lto: bool) -> dict[str, 
 def keep_key_part(
     outside: tuple[str, ...] | None, *, lto: bool, part: Mapping[str, str], states: Mapping[str, str]
 ) -> None:
-    """Remember the answer for as long as these paths have these states, and no wheel may have come before them."""
+    """Remember the answer for as long as these paths have these states, and no wheel appears ahead of them."""
     searched = [os.path.join(entry, "nvidia") for entry in sys.path if entry]  # noqa: PTH118
     every = {path: file_state(path) for path in searched} | dict(states)
     _NOTES.write(_question(outside, lto=lto), {"part": dict(part), "states": every})

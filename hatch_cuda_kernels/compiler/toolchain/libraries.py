@@ -1,7 +1,7 @@
-"""NVRTC and nvJitLink in this process: loaded from their wheels where there are any, and asked which version they are.
+"""NVRTC and nvJitLink as files and as libraries of this process, which say which version they are.
 
-cuda.pathfinder looks into the interpreter's own site-packages. pip builds in an environment only ``sys.path`` knows,
-so a library found there is loaded before the bindings ask for it: they take what is loaded already.
+cuda.pathfinder looks into the interpreter's own site-packages. pip builds in an environment that only ``sys.path``
+knows, so a library found there is loaded before the bindings ask for it: they use what is loaded already.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ _ELF_HEADER: Final = struct.Struct("<40xQ10xHH2x")
 
 
 def library_files(stem: str) -> tuple[Path, ...]:
-    """Return the files of a wheel's library (``nvrtc``, ``nvJitLink``), in the order to load them; none without one."""
+    """Return the files of a library (``nvrtc``, ``nvJitLink``) that a wheel brings, in the order to load them."""
     path = find_library(stem)
     return () if path is None else (*sorted(path.parent.glob(f"lib{stem}-builtins.so.*")), path)
 
 
 def altered_library(stem: str) -> str:
-    """Return a digest of those files of a wheel's library that are not as the wheel lists them.
+    """Return a digest of the files of a library that are not as their wheel lists them.
 
-    Empty where all are, or no wheel brings the library. What is listed was hashed when the wheel was made; a library
-    has 100 MB, so it is hashed here only when its state is another than when it was hashed before.
+    Empty if all of them are, or if no wheel brings the library. A library has 100 MB, so it is hashed once, and again
+    only when its state has changed.
     """
     files, wheel, site = library_files(stem), library_wheel(stem), None
     if files:
@@ -84,7 +84,7 @@ def _digest(path: str) -> list[str]:
 
 @cache
 def preload(stem: str) -> None:
-    """Load a wheel's library into the process, if there is one, so that the bindings use this very file.
+    """Load a library from the wheel that brings it, if there is one, so that the bindings use this very file.
 
     Raises ToolchainError, naming the file, when it cannot be loaded.
     """
@@ -112,9 +112,9 @@ def _refuse_cut(file: Path) -> None:
 
 @cache
 def ask_nvrtc() -> str:
-    """Load NVRTC and return its build, such as ``13.0.88``; ``nvrtcVersion`` leaves the last number out.
+    """Load NVRTC and return its build, such as ``13.0.88``, from the head of an empty program's PTX.
 
-    An empty program's PTX has the build in its head. Raises ToolchainError where there is no NVRTC.
+    ``nvrtcVersion`` leaves out the last number. Raises ToolchainError when NVRTC is missing.
     """
     preload("nvrtc")
     try:
@@ -142,7 +142,7 @@ def missing_nvrtc(cause: object) -> ToolchainError:
 
 
 def check_age(version: str) -> None:
-    """Raise ToolchainError for an NVRTC that is too old to compile with; other packages install such ones."""
+    """Raise ToolchainError for an NVRTC that is too old to compile with, which other packages may have installed."""
     major, minor = (int(number) for number in version.split(".")[:2])
     if (major, minor) < _OLDEST:
         message = f"NVRTC {version} is too old; {_OLDEST[0]}.{_OLDEST[1]} or newer is needed"
@@ -151,9 +151,9 @@ def check_age(version: str) -> None:
 
 @cache
 def supported_numbers() -> frozenset[int]:
-    """Return the base numbers (75, 80, ...) of the architectures that this NVRTC compiles for, suffixes left out.
+    """Return the numbers (75, 80, ...) of the architectures that this NVRTC compiles for, without their suffixes.
 
-    Raises ToolchainError where there is no NVRTC, or one that is too old.
+    Raises ToolchainError when NVRTC is missing or too old.
     """
     check_age(ask_nvrtc())
     from cuda.bindings import nvrtc  # loaded by now

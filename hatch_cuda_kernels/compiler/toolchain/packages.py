@@ -1,6 +1,6 @@
-"""Names, pins and the pip command of what can be installed: parts of a CUDA toolkit, bindings, this package's extras.
+"""What pip calls the parts of a CUDA toolkit, the bindings and this package's extras, and how to install them.
 
-Whatever tells a user to install something takes it from here.
+Every piece of advice to install something is made here.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = [
     "curand",
     "distribution",
     "exactly",
-    "exactly_all",
     "extra",
     "pinned",
     "pip_install",
     "reinstall_option",
     "release_requirements",
+    "toolchain_requirements",
 ]
 
 _OWN: Final = "hatch-cuda-kernels"
@@ -46,30 +46,30 @@ _SHELL_SAFE: Final = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 
 
 def distribution(part: str, major: int) -> str:
-    """Return the distribution that brings a part of a CUDA major. Raises KeyError for a part that has none."""
+    """Return the name of the distribution with a part of a CUDA major. Raises KeyError for an unknown part."""
     if major >= _FIRST_PLAIN_MAJOR:
         return _DISTRIBUTIONS[part]
     return f"{_CUDA_12.get(part, _DISTRIBUTIONS[part])}-cu{major}"
 
 
 def pinned(part: str, release: tuple[int, int]) -> str:
-    """Return the requirement that brings a part of this toolkit release and no other."""
+    """Return the requirement for a part of exactly this toolkit release."""
     return f"{distribution(part, release[0])}=={release[0]}.{release[1]}.*"
 
 
 def exactly(part: str, major: int, version: str) -> str:
-    """Return the requirement that brings one version of a part of a CUDA major; any, where the version is empty."""
+    """Return the requirement for exactly this version of a part of a CUDA major; for any if the version is empty."""
     return f"{distribution(part, major)}{version and f'=={version}'}"
 
 
 def at_least(part: str, release: tuple[int, int]) -> str:
-    """Return the requirement that brings a part of this toolkit release, or of a later one of its major."""
+    """Return the requirement for a part of this toolkit release or a later one of the same major."""
     major, minor = release
     return f"{distribution(part, major)}>={major}.{minor},<{major + 1}"
 
 
 def curand(release: tuple[int, int]) -> str:
-    """Return the requirement for cuRAND of a toolkit release, whose own version does not follow the toolkit's."""
+    """Return the requirement for the cuRAND of a toolkit release; its own version numbers are not the toolkit's."""
     return f"cuda-toolkit[curand]=={release[0]}.{release[1]}.*"
 
 
@@ -79,15 +79,15 @@ def bindings(major: int) -> str:
 
 
 def release_requirements(release: tuple[int, int], *, nvjitlink: bool) -> list[str]:
-    """Return the requirements that bring a toolkit release: bindings, headers, NVRTC and, when asked for, nvJitLink."""
+    """Return the requirements for a toolkit release: bindings, headers, NVRTC and, if asked for, nvJitLink."""
     parts = ["crt", "cccl", "nvrtc", "cudart", *(["nvjitlink"] if nvjitlink else [])]
     return [bindings(release[0]), *(pinned(part, release) for part in parts)]
 
 
-def exactly_all(nvrtc: str, nvjitlink: str = "", headers: str = "") -> list[str]:
-    """Return the requirements that bring the very versions of a toolchain, as far as they are versions of packages.
+def toolchain_requirements(nvrtc: str, nvjitlink: str = "", headers: str = "") -> list[str]:
+    """Return the requirements for exactly the versions of a toolchain, as far as packages have these versions.
 
-    The arguments are as ``Toolchain`` has them; no package brings what was altered after it was installed.
+    The arguments are the fields of ``Toolchain``. For an altered library, it is the version that was altered.
     """
     major = int(nvrtc.partition(".")[0])
     versions = {"nvrtc": nvrtc.partition("+")[0], "nvjitlink": nvjitlink.partition("+")[0]}
@@ -100,12 +100,15 @@ def exactly_all(nvrtc: str, nvjitlink: str = "", headers: str = "") -> list[str]
 
 
 def reinstall_option(versions: Iterable[str]) -> str:
-    """Return pip's option for replacing what was altered: by its version, pip takes that for installed."""
+    """Return the option that makes pip replace an altered library, if one of these versions is of one.
+
+    Without it, pip goes by the version and finds nothing to do.
+    """
     return "--force-reinstall" if any("+" in version for version in versions) else ""
 
 
 def extra(name: str, version: str = "") -> str:
-    """Return the requirement for this package with one of its extras; with a version, for exactly that one."""
+    """Return the requirement for this package with one of its extras, pinned if a version is given."""
     return f"{_OWN}[{name}]{version and f'=={version}'}"
 
 
@@ -115,6 +118,9 @@ def build_extra(major: int) -> str:
 
 
 def pip_install(*requirements: str, options: str = "") -> str:
-    """Return the command that installs these; what a shell would not take as it is stands in quotes."""
+    """Return the command that installs these requirements, quoted where a shell needs it.
+
+    The quotes are double: they work in every shell, also in that of Windows.
+    """
     quoted = (text if _SHELL_SAFE.fullmatch(text) else f'"{text}"' for text in requirements)
     return " ".join(["python3 -m pip install", *([options] if options else []), *quoted])

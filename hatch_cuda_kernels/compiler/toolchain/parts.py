@@ -1,7 +1,7 @@
-"""The parts of the toolkit whose headers a compile may use: where they are, which version, and which files are theirs.
+"""The parts of the toolkit whose headers a compile may use: where they are, their versions, and which files are theirs.
 
-A wheel names its version and lists its files. Conda and the toolkit's own installer name versions only, a plain copy
-not even that; there, a part's files are told by their names.
+A wheel states its version and lists its files. Conda and the toolkit's own installer state only versions, and a plain
+copy not even that; in these cases, a part's files are recognised by their names.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ __all__ = ["PARTS", "FoundPart", "Part", "PartFiles", "find_parts"]
 
 
 class Part(NamedTuple):
-    """One part, and what the ways to install a toolkit call it."""
+    """One part, and its name in each way to install a toolkit."""
 
     marker: str
-    """A file that shows that a folder holds the part."""
+    """A file whose presence shows that a folder holds the part."""
     component: str
-    """The name in a toolkit's version.json."""
+    """Its name in a toolkit's version.json."""
     conda: str
+    """Its conda package."""
     files: tuple[str, ...]
-    """Patterns of its files, for a folder whose packages do not list theirs."""
+    """Patterns of its files, for folders whose files no wheel lists."""
     telling: tuple[str, ...]
-    """Patterns of the files whose content stands for the version where nothing names it."""
+    """Patterns of the files whose content serves as the version if nothing states one."""
 
 
 class FoundPart(NamedTuple):
-    """A part that was found, its version, and the files that tell it: another version changes one of them."""
+    """A part that was found, its version, and the files that the version was read from."""
 
     name: str
     version: str
@@ -89,7 +90,7 @@ def find_parts(folders: Iterable[str], major: int) -> Iterator[FoundPart]:
 class PartFiles:
     """Which files of an include folder are the parts' own, so that the parts' versions stand for them.
 
-    Where wheels list their files, it is those that have the digest that is listed; elsewhere, those of known names.
+    If wheels list their files, these are the files with the listed digests; otherwise, those with known names.
     """
 
     def __init__(self, folder: str) -> None:
@@ -100,14 +101,14 @@ class PartFiles:
         self._prefix = f"{Path(folder).relative_to(site).as_posix()}/" if site is not None else ""
 
     def holds(self, name: str, digest: str) -> bool:
-        """Return whether the file of that name, from the folder, is a part's if it has this digest."""
+        """Return whether a file with this name, relative to the folder, and this digest is one of a part's."""
         if self._listed:
             return self._listed.get(f"{self._prefix}{name}") == digest
         return any(fnmatch(name, pattern) for part in PARTS.values() for pattern in part.files)
 
 
 def _packaged(folder: Path, name: str, major: int) -> tuple[str, tuple[Path, ...]] | None:
-    """Return what a wheel, conda or the toolkit's installer says."""
+    """Return the version that a wheel, conda or the toolkit's installer states, and the file that states it."""
     part = PARTS[name]
     wheel = wheel_of(folder, distribution(name, major))
     if wheel is not None:
@@ -124,7 +125,7 @@ def _packaged(folder: Path, name: str, major: int) -> tuple[str, tuple[Path, ...
 
 
 def _copied(folder: Path, part: Part) -> tuple[str, tuple[Path, ...]]:
-    """Return a version macro's value, where the part has one, and a digest of the telling files."""
+    """Return a version made of the version macro, if the part has one, and a digest of the telling files; and these."""
     files = tuple(sorted({path for pattern in part.telling for path in folder.glob(pattern) if path.is_file()}))
     contents = [path.read_bytes() for path in files]
     macros = [match[1].decode() for content in contents if (match := re.search(_VERSION_MACRO, content))]

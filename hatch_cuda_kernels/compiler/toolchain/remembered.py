@@ -1,4 +1,4 @@
-"""The toolchain of this process, remembered from one process to the next: a key alone is not worth loading NVRTC."""
+"""The toolchain as the last process found it: a process that only needs a key must not load NVRTC for it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _ENVIRONMENT: Final = ("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PAT
 def known_toolchains() -> tuple[Toolchain, ...]:
     """Return the toolchains whose recorded images may serve here.
 
-    Normally that is the one toolchain of this process. A process without NVRTC may use what any toolchain recorded in
-    this cache. Raises ToolchainError where there is neither.
+    Normally that is this process's one toolchain. A process without NVRTC may use what any remembered toolchain has
+    recorded. Raises ToolchainError if there is neither.
     """
     try:
         return (current_toolchain(),)
@@ -39,9 +39,9 @@ def known_toolchains() -> tuple[Toolchain, ...]:
 
 
 def current_toolchain() -> Toolchain:
-    """Return this process's toolchain, without loading NVRTC where it was seen before, or a wheel names its build.
+    """Return this process's toolchain, without loading NVRTC if it is remembered or an untouched wheel names its build.
 
-    Raises ToolchainError where there is no NVRTC.
+    Raises ToolchainError if there is no NVRTC, or only one that is too old.
     """
     subject = _found_files()
     note = _NOTES.read(subject)
@@ -54,15 +54,17 @@ def current_toolchain() -> Toolchain:
 
 
 def remember_key_part(outside: tuple[str, ...] | None, *, lto: bool) -> None:
-    """Let ``recall_key_part`` answer for these headers from now on, where everything comes from wheels.
+    """Let ``recall_key_part`` answer for these headers from now on, if everything they need comes from wheels.
 
-    Besides the files themselves, the answer depends on the folders that others could appear in before them. Raises
-    ToolchainError where there is no NVRTC.
+    Besides the files themselves, the answer depends on the folders in which others could appear ahead of them.
     """
     nvrtc, nvjitlink = library_files("nvrtc"), library_files("nvJitLink") if lto else ()
-    if not nvrtc or (lto and not nvjitlink) or not _all_from_wheels():
+    if (lto and not nvjitlink) or not _all_from_wheels():
         return
-    toolchain = current_toolchain()
+    try:
+        toolchain = current_toolchain()
+    except ToolchainError:  # the image was recorded by another one than is here
+        return
     found = [*nvrtc, *nvjitlink, *map(Path, toolchain.include_dirs), *_evidence(toolchain)]
     # The folders from a library or header up to the site folder: a wheel that comes or goes changes one of them.
     site = next(parent.parent for parent in nvrtc[0].parents if parent.name == "nvidia")
@@ -71,12 +73,12 @@ def remember_key_part(outside: tuple[str, ...] | None, *, lto: bool) -> None:
     states = {str(path): file_state(path) for path in (*found, *above, Path(bindings))}
     states |= dict(toolchain.scan(outside).states)
     part = toolchain.of_compile(outside, lto=lto).key_part
-    if current_toolchain() == toolchain:  # else it changed just now
+    if current_toolchain() == toolchain:  # otherwise, it has changed just now
         keep_key_part(outside, lto=lto, part=part, states=states)
 
 
 def _found_files() -> str:
-    """Return text that changes when another NVRTC or nvJitLink, or other headers, would be found."""
+    """Return text that changes when another NVRTC, another nvJitLink or other headers would be found."""
     found = (*library_files("nvrtc"), *library_files("nvJitLink"), *itertools.chain(*_markers()))
     lines = [*map(str, find_header_folders()), *(f"{path} {file_state(path)}" for path in found)]
     if not _all_from_wheels():
@@ -85,7 +87,7 @@ def _found_files() -> str:
 
 
 def _markers() -> list[list[Path]]:
-    """Return the files in wheels that show where each part is."""
+    """Return, for each part, the files in wheels that show where it is."""
     folders = find_header_folders()
     found = [[folder / part.marker for folder in folders] for part in PARTS.values()]
     return [[marker for marker in markers if marker.is_file()] for markers in found]
@@ -96,7 +98,7 @@ def _all_from_wheels() -> bool:
 
 
 def _states(toolchain: Toolchain) -> dict[str, str]:
-    """Return the states of the files that tell a toolchain's versions."""
+    """Return the states of the files that a toolchain's versions were read from."""
     nvrtc = [] if library_files("nvrtc") else [Path(path) for path in _loaded_nvrtc()]
     return {str(path): file_state(path) for path in (*nvrtc, *_evidence(toolchain))}
 
@@ -116,7 +118,7 @@ def _loaded_nvrtc() -> list[str]:
 
 
 def _noted(note: dict[str, Any]) -> Toolchain | None:
-    """Return the toolchain that a note is about; None where it is damaged, or there is none."""
+    """Return the toolchain that a note describes; None if the note is damaged or missing."""
     try:
         return Toolchain(note["nvrtc"], note["headers"], tuple(note["include_dirs"]), note["nvjitlink"])
     except (KeyError, TypeError):

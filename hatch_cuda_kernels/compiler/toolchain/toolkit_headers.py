@@ -1,7 +1,7 @@
-"""What a compile could open in the toolkit's folders: each file that no part's version stands for enters its key.
+"""What a compile could open in the toolkit's folders. The files that no part's version stands for enter its key.
 
-Other wheels (cuRAND, ...) unpack into the same folders, people put files there, and edit those that are there. So every
-header is followed, also the parts' own, into every folder that is searched; ``#if`` is not evaluated.
+Other wheels, such as cuRAND's, unpack into the same folders, and people add and edit files there. So the includes of
+every header are followed, the parts' own headers among them, in every folder searched. ``#if`` is not evaluated.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ class HeaderScan(NamedTuple):
     """What headers lead to in the toolkit's folders."""
 
     others: str
-    """A digest of the files that no part's version stands for; empty where there are none."""
+    """A digest of the files that no part's version stands for; empty if there are none."""
     states: Mapping[str, str]
-    """The state of every file that was found and of every folder that was searched: unchanged, the digest holds."""
+    """The state of every file found and every folder searched; while they are unchanged, so is the digest."""
 
 
-#: What was found lately: a set of headers may lead to a thousand files.
+#: How many scans are kept: a set of headers may lead to a thousand files, and is asked for again and again.
 _MOST: Final = 64
 _scans: dict[tuple[tuple[str, ...], tuple[str, ...]], HeaderScan] = {}
 
 
 def scan_headers(names: tuple[str, ...], folders: tuple[str, ...]) -> HeaderScan:
-    """Return what these headers, as spelled in includes, lead to in the toolkit's folders."""
+    """Return what headers, given as an include spells them, lead to in the toolkit's folders."""
     known = _scans.get((names, folders))
     if known is not None and unchanged(known.states):
         return known
@@ -47,7 +47,7 @@ def scan_headers(names: tuple[str, ...], folders: tuple[str, ...]) -> HeaderScan
 
 
 class _Scan:
-    """One way through the includes of the files in some folders."""
+    """One pass through the includes of the files in some folders."""
 
     def __init__(self, folders: tuple[str, ...]) -> None:
         self._folders = folders
@@ -57,7 +57,7 @@ class _Scan:
         self._states = {str(record): file_state(record) for part in self._parts.values() for record in part.records}
 
     def follow(self, names: tuple[str, ...]) -> HeaderScan:
-        """Return everything the names lead to."""
+        """Return what these headers lead to."""
         others: list[tuple[str, str]] = []
         waiting = [(name, "") for name in names]
         while waiting:
@@ -73,7 +73,7 @@ class _Scan:
         return HeaderScan(digest_of_all(others), self._states)
 
     def _new_files(self, name: str, beside: str) -> Iterator[tuple[str, str]]:
-        """Yield what a name leads to in any folder that is searched, each path once, with its state."""
+        """Yield each file that a name could mean and that was not seen before, with its state."""
         for searched in (beside, *self._folders) if beside else self._folders:
             path = os.path.normpath(name if name.startswith("/") else f"{searched}/{name}")
             if path in self._asked:
@@ -81,14 +81,14 @@ class _Scan:
             self._asked.add(path)
             folder = os.path.dirname(path)  # noqa: PTH120
             if folder not in self._states:
-                self._states[folder] = file_state(folder)  # another one when a file appears in it
+                self._states[folder] = file_state(folder)  # it changes when a file appears in the folder
             state = file_state(path) if self._states[folder] else ""
             if state:
                 self._states[path] = state
                 yield path, state
 
     def _place(self, path: str) -> tuple[str, str]:
-        """Return the innermost of the folders a file is in, and its path from there; else nothing and its bare name."""
+        """Return the innermost folder that holds a file, and the path from there; without one, the bare name."""
         inside = [folder for folder in self._folders if path.startswith(f"{folder}/")]
         if not inside:
             return "", path.rpartition("/")[2]
@@ -97,14 +97,14 @@ class _Scan:
 
 
 def _digest_and_includes(path: str) -> list[str]:
-    """Return a header's digest as RECORD spells it, and the includes in it; an empty digest for what is no header."""
+    """Return a header's digest, as RECORD spells it, and the spellings it includes; an empty digest for no file."""
     from hatch_cuda_kernels.compiler.source.directives import find_directives  # only for a new file
 
     try:
         data = Path(path).read_bytes() if os.path.isfile(path) else None  # noqa: PTH113
     except OSError:
         data = None
-    if data is None:  # NVRTC cannot read it either
+    if data is None:  # NVRTC cannot read it, either
         return [""]
     includes = {directive.spelling for directive in find_directives(data.decode(errors="replace"))} - {""}
     return [record_digest(hashlib.sha256(data).digest()), *sorted(includes)]

@@ -56,12 +56,12 @@ def bindings_major() -> int:
 
 
 def missing_bindings(major: int) -> list[str]:
-    """Return what to install so that the libraries of a CUDA major are loaded; nothing where they are already."""
+    """Return the requirements that make a process load the libraries of a CUDA major; none if it does already."""
     return [] if bindings_major() == major else [bindings(major)]
 
 
 def find_library(stem: str) -> Path | None:
-    """Return the first shared library of that stem (``nvrtc``, ``nvJitLink``) in a wheel on ``sys.path``, or None."""
+    """Return the first shared library of that name (``nvrtc``, ``nvJitLink``) in a wheel on ``sys.path``, or None."""
     major = bindings_major()
     folder = f"cu{major}" if major >= 13 else _CUDA_12_FOLDERS[stem]
     found = (root / folder / "lib" / f"lib{stem}.so.{major}" for root in _nvidia_folders())
@@ -69,19 +69,19 @@ def find_library(stem: str) -> Path | None:
 
 
 def library_version(stem: str) -> str:
-    """Return the version of the wheel that brings a library, without loading it; empty where no wheel does."""
+    """Return the version of the wheel that brings a library, without loading it; empty if no wheel does."""
     wheel = library_wheel(stem)
     return wheel.version if wheel is not None else ""
 
 
 def library_wheel(stem: str) -> Wheel | None:
-    """Return the wheel that brings a library, None where no wheel does."""
+    """Return the wheel that brings a library, or None."""
     path = find_library(stem)
     return wheel_of(path, distribution(stem.lower(), bindings_major())) if path is not None else None
 
 
 def find_header_folders() -> tuple[Path, ...]:
-    """Return the folders of toolkit headers in wheels on ``sys.path``, first found first."""
+    """Return the folders with toolkit headers of wheels on ``sys.path``, in the order in which they are searched."""
     major = bindings_major()
     names = (f"cu{major}",) if major >= 13 else _CUDA_12_HEADERS
     folders = [root / name / "include" for root in _nvidia_folders() for name in names]
@@ -90,7 +90,7 @@ def find_header_folders() -> tuple[Path, ...]:
 
 
 def site_of(path: Path) -> Path | None:
-    """Return the folder that wheels were unpacked into, for a path below its ``nvidia`` folder; else None."""
+    """Return the folder that a wheel was unpacked into, for a path below its ``nvidia`` folder, or None."""
     return next((parent.parent for parent in path.parents if parent.name == "nvidia"), None)
 
 
@@ -101,13 +101,13 @@ def wheels_in(site: Path, names: Iterable[str]) -> list[Wheel]:
 
 
 def wheel_of(path: Path, name: str) -> Wheel | None:
-    """Return the installed wheel of that distribution which a file below ``nvidia`` may be from, or None."""
+    """Return the installed wheel of a distribution that may have brought a file below ``nvidia``, or None."""
     site = site_of(path)
     return next(iter(wheels_in(site, [name])), None) if site is not None else None
 
 
 def listed_files(wheels: Iterable[Wheel]) -> dict[str, str]:
-    """Return the sha256 of each file that wheels list, as they spell it, by path from the site folder."""
+    """Return the sha256 of each file that wheels list, as RECORD spells it, by its path in the site folder."""
     return {
         path: digest for wheel in wheels for path, digest in _listed(wheel.record, file_state(wheel.record)).items()
     }

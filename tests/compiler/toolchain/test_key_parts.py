@@ -11,9 +11,11 @@ import pytest
 
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.cache.notes import file_state
+from hatch_cuda_kernels.compiler.toolchain import remembered
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.key_parts import keep_key_part, recall_key_part
 from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain, remember_key_part
+from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.runtime.store import open_store
 
 KERNELS = ["saxpy", "block_sum<float, 128>", "sort_tiles<int, 128, 16>", "block_sum<double, 1024>"]
@@ -134,3 +136,14 @@ def test_a_folder_of_another_user_is_not_believed(fresh_cache, monkeypatch):
     assert recall_key_part(("a.h",), lto=False) is None
     os.chmod(fresh_cache, 0o700)  # noqa: PTH101
     assert recall_key_part(("a.h",), lto=False) is not None
+
+
+def test_an_unusable_nvrtc_is_no_error_on_the_way_to_a_recorded_image(fresh_cache, monkeypatch):
+    """A process whose own NVRTC is too old may use what another one recorded; there is nothing to remember then."""
+
+    def find():
+        raise ToolchainError("NVRTC 12.8.93 is too old")
+
+    monkeypatch.setattr(remembered, "find_toolchain", find)
+    remember_key_part(None, lto=False)
+    assert recall_key_part(None, lto=False) is None

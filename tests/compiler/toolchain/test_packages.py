@@ -15,12 +15,12 @@ from hatch_cuda_kernels.compiler.toolchain.packages import (
     build_extra,
     curand,
     exactly,
-    exactly_all,
     extra,
     pinned,
     pip_install,
     reinstall_option,
     release_requirements,
+    toolchain_requirements,
 )
 
 PROJECT = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
@@ -55,7 +55,7 @@ def test_the_extras_bring_the_same_packages():
 def test_packages_of_cuda_12_have_other_names(major, suffix, crt):
     """They end in the major, and the compiler's own headers come with nvcc."""
     headers = f"cccl {major}.0.85, crt {major}.0.88, cudart {major}.0.96"
-    assert exactly_all(f"{major}.0.88", f"{major}.0.87", headers) == [
+    assert toolchain_requirements(f"{major}.0.88", f"{major}.0.87", headers) == [
         f"nvidia-cuda-nvrtc{suffix}=={major}.0.88",
         f"nvidia-nvjitlink{suffix}=={major}.0.87",
         f"nvidia-cuda-cccl{suffix}=={major}.0.85",
@@ -67,11 +67,11 @@ def test_packages_of_cuda_12_have_other_names(major, suffix, crt):
 def test_an_altered_library_is_installed_again():
     """Its version is that of the package, which pip would take for installed."""
     altered = "13.0.88+0123456789abcdef"
-    assert exactly_all(altered, altered) == ["nvidia-cuda-nvrtc==13.0.88", "nvidia-nvjitlink==13.0.88"]
+    assert toolchain_requirements(altered, altered) == ["nvidia-cuda-nvrtc==13.0.88", "nvidia-nvjitlink==13.0.88"]
     assert (reinstall_option([altered, ""]), reinstall_option(["13.0.88"])) == ("--force-reinstall", "")
 
 
 def test_what_is_no_version_of_a_package_is_not_asked_for():
     """Headers that were copied to their place have a digest for a version, and others none."""
     headers = "cccl 3000001.0123456789abcdef, crt 13.0.88, others 0123456789abcdef"
-    assert exactly_all("13.0.88", "", headers) == ["nvidia-cuda-nvrtc==13.0.88", "nvidia-cuda-crt==13.0.88"]
+    assert toolchain_requirements("13.0.88", "", headers) == ["nvidia-cuda-nvrtc==13.0.88", "nvidia-cuda-crt==13.0.88"]
