@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from wheels import digest
 
-from hatch_cuda_kernels.compiler.toolchain import contents, installed
+from hatch_cuda_kernels.compiler.toolchain import contents, installed, remembered
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain, load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.key_parts import recall_key_part
-from hatch_cuda_kernels.compiler.toolchain.libraries import library_files
+from hatch_cuda_kernels.compiler.toolchain.libraries import library_files, missing_nvrtc
 from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain, known_toolchains, remember_key_part
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.standalone import compile_to_ptx
@@ -175,11 +175,19 @@ def test_a_header_that_comes_first_is_seen(site, write, forget):
     assert "others" in current_toolchain().of_compile(outside, lto=False).headers
 
 
-def test_a_process_without_nvrtc_keeps_what_was_recorded(site, forget):
-    """Where the wheels are gone, the keys of what they recorded are known still."""
-    recorded = current_toolchain()
+def test_a_process_without_nvrtc_keeps_what_was_recorded(site, forget, monkeypatch):
+    """Where the wheels are gone, the keys of what they recorded are known still, those of altered ones too."""
+    listed = current_toolchain()
+    alter(site / LIB / "libnvrtc.so.13")
+    altered = current_toolchain()
+
+    def find():
+        raise missing_nvrtc("none here")
+
     shutil.rmtree(site / LIB)
-    assert recorded in known_toolchains() or len(library_files("nvrtc")) > 0
+    monkeypatch.setattr(remembered, "find_toolchain", find)
+    assert known_toolchains() == (listed, altered)
+    assert [known.nvrtc for known in known_toolchains()] == ["13.0.88", altered.nvrtc]
 
 
 RUN = """
