@@ -1,11 +1,22 @@
-"""Spellings of kernels: name expressions as people write them, and the lowered names of plain functions."""
+"""Spellings: name expressions as people write them, lowered names of plain functions, virtual names of sources."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-__all__ = ["base_name", "chunk_name", "listed_module", "normalize_name", "plain_name", "without_archs"]
+__all__ = [
+    "VIRTUAL_ROOT",
+    "base_name",
+    "chunk_name",
+    "listed_module",
+    "normalize_name",
+    "plain_name",
+    "without_archs",
+]
+
+#: What precedes a project file's path in the name that NVRTC sees. No disk has such a folder.
+VIRTUAL_ROOT: Final = "/hatch-cuda-kernels/"
 
 _LITERAL: Final = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 _SPACED: Final = re.compile(r"\s+")

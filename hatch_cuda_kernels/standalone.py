@@ -123,7 +123,7 @@ def _compile(job: CompileJob, *, use_cache: bool) -> CompiledSource:
 
     made = True
     if use_cache:
-        from hatch_cuda_kernels.compiler.toolchain.known import current_toolchain  # only for the key
+        from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain  # only for the key
 
         entry, made = open_cache().get_or_make(job.key(kind, current_toolchain()), compile_now)
     else:

@@ -1,7 +1,8 @@
 """One folder of entries on disk: reading, publishing and removing them, whole or not at all.
 
 Layout: ``v1/KK/KEY/`` with ``entry.json`` and the raw image; ``v1/tmp`` for what is being written or removed;
-``v1/quarantine`` for what was found damaged. Nothing here decides about trust, size or locks.
+``v1/quarantine`` for what was found damaged; ``notes`` for what was learnt of this machine. Nothing here decides about
+trust, size or locks.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import stat
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -37,10 +37,6 @@ _USED_SECONDS: Final = 3600.0
 #: An entry may be removed and replaced under a reader, which then has parts of two; not every time.
 _READS: Final = 3
 _PREFIX_DIGITS: Final = 2
-#: Files beside the entries, and their temporaries: what ``toolchains`` and ``recall`` have learnt of this machine.
-_MEMORIES: Final = re.compile(
-    r"(recall|toolchains|toolkit_headers)\.json|(recall\.json|toolchains|toolkit_headers)\.\d+"
-)
 
 
 class StoredEntry(NamedTuple):
@@ -64,6 +60,7 @@ class EntryFolder:
         self.root = self.path / f"v{ENTRY_SCHEMA}"
         self.staging = self.root / "tmp"
         self.quarantined = self.root / "quarantine"
+        self.notes = self.path / "notes"
 
     def read(self, key: str, *, use: bool = True) -> Entry | None:
         """Return the entry of a key after checking its digests; None where there is none, or of another schema.
@@ -133,11 +130,8 @@ class EntryFolder:
                     yield StoredEntry(found.name, _size(found.path), _last_use(found.path))
 
     def tidy(self) -> None:
-        """Remove empty folders of entries, and what was learnt of this machine: it is found anew when it is needed."""
-        for found in list_folder(self.path):
-            if _MEMORIES.fullmatch(found.name):
-                with contextlib.suppress(OSError):
-                    (self.path / found.name).unlink()
+        """Remove empty folders of entries, and the notes: what they say is found out again when it is needed."""
+        remove_tree(self.notes)
         for prefix in list_folder(self.root):
             if len(prefix.name) == _PREFIX_DIGITS:
                 with contextlib.suppress(OSError):  # it is not empty

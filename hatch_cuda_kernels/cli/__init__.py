@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels import __version__
+from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError
 
 if TYPE_CHECKING:
@@ -52,10 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
-        extra = _EXTRAS.get((error.name or "").partition(".")[0])
-        if extra is None:
+        name = _EXTRAS.get((error.name or "").partition(".")[0])
+        if name is None:
             raise
-        print(f'{error.name} is missing: python3 -m pip install "hatch-cuda-kernels[{extra}]"', file=sys.stderr)
+        print(f"{error.name} is missing: {pip_install(extra(name))}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         sys.stderr.close()  # the reader is gone; Python would report it again at exit

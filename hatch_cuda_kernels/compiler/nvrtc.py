@@ -17,11 +17,10 @@ from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.log import bad_name_expressions
 from hatch_cuda_kernels.compiler.output.ptx import Ptx, read_ptx
 from hatch_cuda_kernels.compiler.rooted import call_at_root
-from hatch_cuda_kernels.compiler.source.closure import VIRTUAL_ROOT
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.image import Symbol
-from hatch_cuda_kernels.names import plain_name
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.key import source_digest
 from hatch_cuda_kernels.compiler.source.macros import possible_names, wanders
-from hatch_cuda_kernels.compiler.source.rewrite import VIRTUAL_ROOT
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.source.closure import Closure

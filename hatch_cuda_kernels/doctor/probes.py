@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
 from hatch_cuda_kernels.doctor.finding import Finding
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.problem import Problem
@@ -19,7 +20,6 @@ from hatch_cuda_kernels.versions import parse_version, version_text
 
 __all__ = ["main"]
 
-_JIT_EXTRA: Final = 'python3 -m pip install "hatch-cuda-kernels[jit]"'
 _NO_DEVICE: Final = 100
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
 
@@ -92,14 +92,15 @@ def _bindings(_: str) -> Finding:
     try:
         from cuda.bindings import __version__, driver  # may be what is broken
     except ModuleNotFoundError as error:
-        problem = Problem(f"cuda-bindings is not installed ({error})", "python3 -m pip install cuda-bindings")
+        problem = Problem(f"cuda-bindings is not installed ({error})", pip_install("cuda-bindings"))
         return Finding({}, problem, missing=True)
     return Finding({"version": __version__, "folder": str(Path(driver.__file__).parent)})
 
 
 def _nvrtc(_: str) -> Finding:
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain, supported_numbers
+    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+    from hatch_cuda_kernels.compiler.toolchain.libraries import supported_numbers
 
     version = load_toolchain().nvrtc
     archs = [str(SmArch(number // 10, number % 10)) for number in sorted(supported_numbers())]
@@ -117,13 +118,13 @@ def _headers(_: str) -> Finding:
     facts: dict[str, Any] = {"versions": found, "folders": folders}
     lacking = [name for name in PARTS if name not in found]
     if lacking:
-        problem = Problem(f"toolkit headers are not installed: {', '.join(lacking)}", _JIT_EXTRA)
+        problem = Problem(f"toolkit headers are not installed: {', '.join(lacking)}", pip_install(extra("jit")))
         return Finding(facts, problem, missing=True)
     return Finding(facts)
 
 
 def _nvjitlink(_: str) -> Finding:
-    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version
+    from hatch_cuda_kernels.compiler.toolchain.libraries import nvjitlink_version
     from hatch_cuda_kernels.compiler.toolchain.wheels import library_version
 
     version = library_version("nvJitLink") or version_text(nvjitlink_version())

@@ -48,10 +48,13 @@ class PlannedModule:
         lto = self.module.options.lto
         return tuple(ImageId(self.module.name, arch, image_kind(arch, lto=lto)) for arch in self.module.arches)
 
+    def toolchain(self, found: Toolchain) -> Toolchain:
+        """Return what of a toolchain has a part in the module; headers are looked through once for all its images."""
+        return self.jobs[0].toolchain(found, linked=bool(self.links))
+
     def built(self, entries: Mapping[ImageId, Entry], toolchain: Toolchain) -> BuiltModule:
         """Return the module with its images, which are among the entries."""
-        job = self.jobs[0]
-        used = job.toolchain(toolchain, linked=bool(self.links))
+        job, used = self.jobs[0], self.toolchain(toolchain)
         return BuiltModule.of(
             [entries[image] for image in self.images],
             recipe=self.module.recipe,

@@ -30,13 +30,12 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     def dependencies(self) -> list[str]:
         """Return the packages of the toolkit release that the manifest asks for."""
-        from hatch_cuda_kernels.plan.release import needs_nvjitlink, release_requirements
+        from hatch_cuda_kernels.plan.release import requirements
         from hatch_cuda_kernels.pool.executors import DASK_REQUIREMENT, uses_dask
 
         if self.target_name != "wheel":
             return []
-        manifest = self._manifest()
-        needed = release_requirements(manifest.release, nvjitlink=needs_nvjitlink(manifest))
+        needed = requirements(self._manifest())
         try:
             return [*needed, DASK_REQUIREMENT] if uses_dask(self._executor()) else needed
         except InputError as error:

@@ -65,7 +65,8 @@ def find_fresh(plan: Sequence[PlannedModule], toolchain: Toolchain, cache: DiskC
 
 def _keys(planned: PlannedModule, toolchain: Toolchain) -> dict[ImageId, str]:
     """Return the key of every image that a module's jobs give."""
-    return {image: job.key(image.kind, toolchain) for job in planned.all_jobs for image in job_images(job)}
+    used = planned.toolchain(toolchain)
+    return {image: job.key(image.kind, used) for job in planned.all_jobs for image in job_images(job)}
 
 
 def compile_missing(

@@ -8,9 +8,9 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.interrupts import raise_pending
 from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.interrupts import raise_pending
 from hatch_cuda_kernels.pool.executors import local_executor, open_executor
 from hatch_cuda_kernels.pool.task import Task, compile_task, needed_tools
 from hatch_cuda_kernels.pool.worker import WorkerDiedError

@@ -7,9 +7,9 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.interrupts import held_back
 from hatch_cuda_kernels.environment import EXECUTOR
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.interrupts import held_back
 from hatch_cuda_kernels.pool.memory import free_bytes
 from hatch_cuda_kernels.pool.worker import WorkerExecutor
 

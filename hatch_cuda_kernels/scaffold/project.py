@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from hatch_cuda_kernels.compiler.toolchain.packages import build_extra
 from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.scaffold.pyproject import OTHER_SYSTEMS, add_hook, hook_table, read_toml
@@ -104,7 +105,7 @@ def _hatch_toml(root: Path, hook: dict[str, object] | None) -> dict[str, object]
 def _extra(manifest: Path) -> str:
     """Return the extra that brings the bindings for the release a manifest states."""
     try:
-        return "build-cu12" if load_manifest(manifest).release[0] == 12 else "build"
+        return build_extra(load_manifest(manifest).release[0])
     except ManifestError:  # not written yet, or `check` will say what is wrong with it
         return "build"
 

@@ -106,17 +106,17 @@ class ModuleSource:
 
     def recalled_key(self, arch: SmArch, instance: str | None) -> str | None:
         """Return the same as ``key`` for this process's toolchain, None where that is not remembered."""
-        from hatch_cuda_kernels.compiler.toolchain.recall import recall  # off the prebuilt path
+        from hatch_cuda_kernels.compiler.toolchain.key_parts import recall_key_part  # off the prebuilt path
 
-        part = recall(self._index.outside, lto=self._lto) if self._as_shipped else None
+        part = recall_key_part(self._index.outside, lto=self._lto) if self._as_shipped else None
         return None if part is None else self._key(arch, instance, part)
 
     def remember_key(self) -> None:
         """Make ``recalled_key`` answer from the next process on."""
         if self._as_shipped:
-            from hatch_cuda_kernels.compiler.toolchain.known import remember_toolchain  # off the hit path
+            from hatch_cuda_kernels.compiler.toolchain.remembered import remember_key_part  # off the hit path
 
-            remember_toolchain(self._index.outside, lto=self._lto)
+            remember_key_part(self._index.outside, lto=self._lto)
 
     @property
     def _lto(self) -> bool:

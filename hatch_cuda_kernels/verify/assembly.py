@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch, known_archs
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.log import parse_log
+from hatch_cuda_kernels.compiler.toolchain.packages import at_least, exactly, pip_install
+from hatch_cuda_kernels.compiler.toolchain.wheels import missing_bindings
 from hatch_cuda_kernels.errors import CompileError, ToolchainError
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.pool.executors import default_workers
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.verify.install import install, package
 from hatch_cuda_kernels.verify.model import Outcome
 from hatch_cuda_kernels.verify.subject import cuda_release
 from hatch_cuda_kernels.versions import version_text
@@ -41,7 +42,7 @@ def check_assembly(subject: Subject) -> Outcome:
     images = [image for image in subject.images if image.record.kind != "cubin" and image.data is not None]
     if not images:
         return Outcome.skip("there is neither PTX nor LTO-IR")
-    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # a large library
+    from hatch_cuda_kernels.compiler.toolchain.libraries import nvjitlink_version  # a large library
 
     try:
         version = nvjitlink_version()
@@ -99,12 +100,12 @@ def _unknown(image: StoredImage, archs: Sequence[SmArch], version: tuple[int, in
     written = cuda_release(image.index)
     capabilities = {real.capability for real in known_archs(written)}
     dropped = all(arch.capability in capabilities for arch in archs)
-    fix = _install(written) if dropped else f"python3 -m pip install --upgrade {package('nvjitlink', version[0])}"
-    return image.problem(message, fix)
+    newest = pip_install(exactly("nvjitlink", version[0], ""), options="--upgrade")
+    return image.problem(message, _install(written) if dropped else newest)
 
 
 def _install(release: tuple[int, int]) -> str:
-    return install([f"'{package('nvjitlink', release[0])}>={version_text(release)}'"], release[0])
+    return pip_install(*missing_bindings(release[0]), at_least("nvjitlink", release))
 
 
 def _assemble(job: _Job) -> list[Problem]:

@@ -6,11 +6,11 @@ import csv
 import io
 import os
 import zipfile
-from base64 import urlsafe_b64encode
 from collections import Counter
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
+from hatch_cuda_kernels.compiler.toolchain.contents import record_digest
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.problem import Problem
@@ -158,8 +158,7 @@ def check_record(subject: Subject) -> Outcome:
 def _row_difference(row: tuple[str, str] | None, data: bytes) -> str:
     if row is None:
         return "is not in RECORD"
-    digest = urlsafe_b64encode(sha256(data).digest()).rstrip(b"=").decode()
-    if row == (f"sha256={digest}", str(len(data))):
+    if row == (f"sha256={record_digest(sha256(data).digest())}", str(len(data))):
         return ""
     return "does not have the size and digest that RECORD lists"
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.link_job import LinkJob
+from hatch_cuda_kernels.compiler.toolchain.packages import pip_install, reinstall_option, toolchain_requirements
+from hatch_cuda_kernels.compiler.toolchain.wheels import missing_bindings
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
 from hatch_cuda_kernels.plan.front_end import lay_out_jobs
 from hatch_cuda_kernels.pool.compile_all import compile_on
 from hatch_cuda_kernels.pool.executors import choose_executor
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.source import recipe_of
-from hatch_cuda_kernels.verify.install import install, package
 from hatch_cuda_kernels.verify.model import Outcome
-from hatch_cuda_kernels.verify.subject import cuda_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,8 +93,7 @@ def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Pr
     if here == index.toolchain:
         return None
     message = f"was compiled by {_described(index.toolchain)}, but the toolchain here is {_described(here)}"
-    major, _ = cuda_release(index)
-    return Problem(message, install(_requirements(index.toolchain, major), major), index.module)
+    return Problem(message, _install(index.toolchain, here), index.module)
 
 
 def _described(toolchain: dict[str, str]) -> str:
@@ -102,13 +101,12 @@ def _described(toolchain: dict[str, str]) -> str:
     return ", ".join(filter(None, (*named, toolchain.get("headers", ""))))
 
 
-def _requirements(toolchain: dict[str, str], major: int) -> list[str]:
-    """Return requirements for exactly these versions of the parts that come as packages."""
-    headers = (part.partition(" ") for part in toolchain.get("headers", "").split(", "))
-    versions = {name: toolchain.get(name, "") for name in ("nvrtc", "nvjitlink")}
-    versions |= {name: version for name, _, version in headers}
-    named = ((package(name, major), version) for name, version in versions.items())
-    return [f"{name}=={version}" for name, version in named if name and version]
+def _install(recorded: dict[str, str], here: dict[str, str]) -> str:
+    """Return the command that installs the packages of the recorded versions, as far as packages have them."""
+    nvrtc = recorded["nvrtc"]
+    bindings = missing_bindings(int(nvrtc.partition(".")[0]))
+    tools = toolchain_requirements(nvrtc, recorded.get("nvjitlink", ""), recorded.get("headers", ""))
+    return pip_install(*bindings, *tools, options=reinstall_option(here.values()))
 
 
 def _compile(plan: list[_Again]) -> Iterator[Problem]:

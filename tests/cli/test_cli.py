@@ -162,7 +162,7 @@ def test_check_warns_as_a_build_does(capsys, make_project, monkeypatch):
 
 def test_check_works_without_nvrtc(capsys, make_project, monkeypatch):
     """A machine without NVRTC can validate a manifest; nothing counts as fresh."""
-    from hatch_cuda_kernels.compiler.toolchain.installed import missing_nvrtc
+    from hatch_cuda_kernels.compiler.toolchain.libraries import missing_nvrtc
 
     def load():
         raise missing_nvrtc("none here")

@@ -143,7 +143,7 @@ def test_shared_builds_are_byte_identical(make_project, tmp_path, monkeypatch, h
     assert b".debug_line" in (tmp_path / "one/m/m.sm_90.cubin").read_bytes()
 
 
-@pytest.mark.parametrize("options", ["{}", "{lineinfo: true}", "{debug: true}", "{maxrregcount: 24}", "{ftz: true}"])
+@pytest.mark.parametrize("options", ["{}", "{lineinfo: true}", "{maxrregcount: 24}", "{ftz: true}"])
 def test_the_shared_ptx_is_the_one_of_a_whole_compile(make_project, tmp_path, monkeypatch, options):
     """NVRTC does not assemble it, which changes nothing in the PTX that ships."""
     manifest = "{schema: 1, modules: {m: {source: saxpy.cu, arches: [compute_80, sm_90], options: %s, front_end: %s}}}"
@@ -236,7 +236,6 @@ OPTIONS = {
     "prec_div": (DIVIDE, "{prec_div: false}"),
     "prec_sqrt": (DIVIDE, "{prec_sqrt: false}"),
     "fma": (DIVIDE, "{fma: false}"),
-    "debug": (DIVIDE, "{debug: true}"),
     "lineinfo": (DIVIDE, "{lineinfo: true}"),
 }
 
@@ -255,7 +254,6 @@ def test_options_act_on_linked_images(make_project, tmp_path, fresh_cache, how):
     same = [name for name in OPTIONS if built[name].image == built[f"{name}_off"].image]
     assert same == []
     assert built["maxrregcount"].resources["k"]["spill_stores"] > 0
-    assert b".debug_info" in built["debug"].image
     assert b".debug_line" in built["lineinfo"].image
 
 

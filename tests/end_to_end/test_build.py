@@ -139,8 +139,8 @@ def test_another_toolkit_release_is_an_error_with_the_command(make_project, tmp_
     root = make_project('{schema: 1, cuda: "13.4", arches: [sm_90], modules: {a: {source: saxpy.cu}}}')
     with pytest.raises(ToolchainError, match=r"asks for CUDA 13\.4, the NVRTC found is 13\.\d+") as caught:
         build(root, tmp_path / "out")
-    assert "'nvidia-cuda-nvrtc==13.4.*'" in caught.value.fix
-    assert "'cuda-bindings>=13,<14'" in caught.value.fix
+    assert '"nvidia-cuda-nvrtc==13.4.*"' in caught.value.fix
+    assert '"cuda-bindings>=13,<14"' in caught.value.fix
 
 
 def test_missing_source_files_are_all_located(make_project):

@@ -147,8 +147,8 @@ def test_workers_with_other_tools_are_refused_at_once(cluster, light, tmp_path, 
     with pytest.raises(WorkerMismatchError, match=f"(?m){message}") as caught:
         build_store(light, tmp_path / "out", executor=f"dask:{cluster.address}")
     assert len(caught.value.message.splitlines()) == 1
-    assert "'nvidia-cuda-nvrtc==" in caught.value.fix
-    assert not fresh_cache.exists()
+    assert " nvidia-cuda-nvrtc==" in caught.value.fix
+    assert open_cache().info().entries == 0
 
 
 def test_a_worker_with_other_tools_that_joins_later_is_reported_once(cluster, light, tmp_path, fresh_cache):

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.source.closure import VIRTUAL_ROOT
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

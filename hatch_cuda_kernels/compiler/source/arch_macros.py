@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.source.closure import VIRTUAL_ROOT
 from hatch_cuda_kernels.compiler.source.directives import LITERALS
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

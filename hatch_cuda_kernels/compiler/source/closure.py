@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles, normalize
-from hatch_cuda_kernels.compiler.source.rewrite import VIRTUAL_ROOT, Rewritten, rewriter_of, wandering
+from hatch_cuda_kernels.compiler.source.rewrite import Rewritten, rewriter_of, wandering
 from hatch_cuda_kernels.compiler.source.source_text import SourceText, parse_text, read_text
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["VIRTUAL_ROOT", "Closure", "read_closure"]
+__all__ = ["Closure", "read_closure"]
 
 
 @dataclass(frozen=True, slots=True)

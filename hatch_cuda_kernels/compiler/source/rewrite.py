@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.compiler.source.project_files import normalize
 from hatch_cuda_kernels.compiler.source.source_text import read_text
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,9 +16,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
     from hatch_cuda_kernels.compiler.source.source_text import SourceText
 
-__all__ = ["VIRTUAL_ROOT", "Rewriter", "Rewritten", "rewriter_of", "wandering"]
-
-VIRTUAL_ROOT: Final = "/hatch-cuda-kernels/"
+__all__ = ["Rewriter", "Rewritten", "rewriter_of", "wandering"]
 
 
 class Rewritten(NamedTuple):

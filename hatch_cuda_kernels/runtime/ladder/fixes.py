@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -22,7 +24,7 @@ def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[st
     elif request.policy == "prebuilt":
         fixes.append("allow compiling: policy='compatible'")
     elif any("is not installed" in reason for reason in reasons):
-        fixes.append('install a compiler for run time: python3 -m pip install "hatch-cuda-kernels[jit]"')
+        fixes.append(f"install a compiler for run time: {pip_install(extra('jit'))}")
     if any("written as PTX ISA" in reason for reason in reasons):
         fixes.append("install a newer driver, or build the package with an older toolkit (cuda: in its kernels.yaml)")
     return (*fixes, _build_fix(request))

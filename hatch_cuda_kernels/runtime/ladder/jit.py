@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cache import Entry, open_cache
-from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.errors import InputError, ToolchainError
 from hatch_cuda_kernels.image import Candidate, Image
 
@@ -27,7 +26,7 @@ def cached_candidates(request: Request) -> Iterator[Candidate]:
     if found is not None:
         yield found
         return
-    from hatch_cuda_kernels.compiler.toolchain.known import known_toolchains  # where nothing is remembered
+    from hatch_cuda_kernels.compiler.toolchain.remembered import known_toolchains  # where nothing is remembered
 
     arch = request.arch
     try:
@@ -64,7 +63,7 @@ def jit_candidates(request: Request) -> Iterator[Candidate]:
     if reason is not None:
         yield Candidate("jitted", arch, "cubin", accepted=False, reason=reason)
         return
-    from hatch_cuda_kernels.compiler.toolchain.known import current_toolchain  # off the cached path
+    from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain  # off the cached path
 
     praise = f"compiled from {request.module.source} by NVRTC {current_toolchain().nvrtc}"
     yield Candidate("jitted", arch, "cubin", accepted=True, reason=praise, get=lambda: _jit(request))
@@ -93,7 +92,7 @@ def image_of(entry: Entry, origin: Origin) -> Image:
 
 def _jit(request: Request) -> Image:
     """Compile to a CUBIN and record it, unless another process does just now. Raises CompileError with NVRTC's log."""
-    from hatch_cuda_kernels.compiler.toolchain.known import current_toolchain
+    from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain
 
     toolchain = current_toolchain()
 
@@ -102,6 +101,7 @@ def _jit(request: Request) -> Image:
 
         load_toolchain()  # says what to install where it is missing
         from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+        from hatch_cuda_kernels.compiler.record import entry_of
         from hatch_cuda_kernels.runtime.ladder.notices import compiling
 
         job = request.source.job(request.arch, request.instance)
@@ -114,7 +114,7 @@ def _jit(request: Request) -> Image:
 
 def _compiler_refusal(request: Request) -> str | None:
     from hatch_cuda_kernels.compiler.toolchain.installed import supports_arch  # off the cached path
-    from hatch_cuda_kernels.compiler.toolchain.known import current_toolchain
+    from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain
 
     arch = request.arch
     try:

@@ -54,7 +54,7 @@ def _refusal(request: Request, record: ImageRecord) -> str | None:
         refusal = None if digest else "the driver assembles this PTX itself"
     if refusal is not None:
         return refusal
-    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # a large library
+    from hatch_cuda_kernels.compiler.toolchain.libraries import nvjitlink_version  # a large library
 
     try:
         version = nvjitlink_version()
@@ -75,7 +75,8 @@ def _link(request: Request, record: ImageRecord, arch: SmArch) -> Image:
 
 
 def _link_now(request: Request, record: ImageRecord, arch: SmArch, key: str) -> Entry:
-    from hatch_cuda_kernels.compiler.nvjitlink import link, nvjitlink_version  # a large library
+    from hatch_cuda_kernels.compiler.nvjitlink import link  # a large library
+    from hatch_cuda_kernels.compiler.toolchain.libraries import nvjitlink_version
     from hatch_cuda_kernels.options import NvrtcOptions
     from hatch_cuda_kernels.runtime.ladder.notices import compiling
 

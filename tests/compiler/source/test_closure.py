@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from raw_nvrtc import RawResult, compile_raw
 
-from hatch_cuda_kernels.compiler.source.closure import VIRTUAL_ROOT, Closure, read_closure
+from hatch_cuda_kernels.compiler.source.closure import Closure, read_closure
 from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
