@@ -11,7 +11,9 @@ from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles, normalize
+from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
+from hatch_cuda_kernels.image import Image
 from hatch_cuda_kernels.options import NvrtcOptions, extra_refusal
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"]
 
+#: What a text is called in messages and logs.
+_MODULE: Final = "source"
 #: Where headers given as text are, as if on disk: before the include folders, and no file's neighbours.
 _GIVEN: Final = ".given"
 
@@ -51,12 +55,22 @@ class CompiledSource(NamedTuple):
 
         Raises KernelNotFoundError, ImageRefusedError where the driver cannot use the image, or DriverError.
         """
-        from hatch_cuda_kernels.runtime.loading import load_compiled  # needs a driver
-
         symbol = next((symbol for symbol in self.kernels if name in {symbol.name, symbol.lowered}), None)
         if symbol is None:
             raise KernelNotFoundError(name, "the compiled source", tuple(self.lowered_names))
-        return load_compiled(self, symbol)
+        from hatch_cuda_kernels.runtime.launch.kernel import load_kernel  # needs a driver
+
+        return load_kernel(self._loadable(), symbol, "stand-alone")
+
+    def _loadable(self) -> Image:
+        return Image(
+            module=_MODULE,
+            origin="cached" if self.cached else "jitted",
+            arch=self.arch,
+            kind=self.kind,
+            data=self.image,
+            sha256=sha256(self.image).hexdigest(),
+        )
 
 
 def compile_to_ptx(
@@ -147,7 +161,7 @@ def _job(
     refusals = [refusal for flag in options.extra if (refusal := extra_refusal(flag)) is not None]
     if refusals:
         raise InputError("; ".join(refusals))
-    recipe = Recipe(module="source", source="source.cu", options=options, names=tuple(names))
+    recipe = Recipe(module=_MODULE, source=f"{_MODULE}.cu", options=options, names=tuple(names))
     closure = _closure(recipe, source, headers or {}, root)
     return recipe.job(recipe.program(closure), parsed.real, (kind,))
 

@@ -5,7 +5,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from typing_extensions import Buffer
 
-from hatch_cuda_kernels.runtime.ladder.rungs import Policy
+from hatch_cuda_kernels.runtime.ladder.policy import Policy
 from hatch_cuda_kernels.runtime.launch.kernel import Dim, GlobalVariable, Kernel
 from hatch_cuda_kernels.runtime.store import Store
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from hatch_cuda_kernels import __version__
 from hatch_cuda_kernels.doctor.children import ask
 from hatch_cuda_kernels.errors import HatchCudaKernelsError
+from hatch_cuda_kernels.runtime.ladder.policy import JIT_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +30,7 @@ _VARIABLES: Final = (
     "HATCH_CUDA_KERNELS_CACHE_DIR",
     "HATCH_CUDA_KERNELS_CACHE_MAX_BYTES",
     "HATCH_CUDA_KERNELS_CACHE_TRUST",
-    "HATCH_CUDA_KERNELS_JIT",
+    JIT_VARIABLE,
     "HATCH_CUDA_KERNELS_PATH",
     "CONDA_PREFIX",
     "CUDA_CACHE_DISABLE",

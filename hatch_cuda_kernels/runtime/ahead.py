@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.runtime.ladder.rungs import Request
-    from hatch_cuda_kernels.runtime.store import Store
+    from hatch_cuda_kernels.runtime.ladder.request import Request
+    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
 
 __all__ = ["WarmUp", "background", "in_context", "tier_up", "warm_up"]
 
@@ -60,18 +60,22 @@ def in_context(work: Callable[[], T]) -> Future[T]:
 
 
 def warm_up(
-    store: Store, kernels: Sequence[str] | None, devices: Sequence[int] | None, *, progress: bool | Callable[..., None]
+    wanted: Sequence[tuple[str, str | None]],
+    devices: Sequence[int] | None,
+    is_loaded: Callable[..., bool],
+    get_kernel: Callable[..., Kernel],
+    *,
+    progress: bool | Callable[[int, int, str], None],
 ) -> WarmUp:
-    """Load kernels (default: all listed) on devices (default: the current one); see ``Store.warm_up``."""
-    wanted = store.listed_kernels() if kernels is None else [(name, None) for name in kernels]
+    """Load kernels, each with the module to name, on devices (default: the current one); see ``Store.warm_up``."""
     tell = _printer if progress is True else progress
     counts = dict.fromkeys(("prebuilt", "cached", "jitted", "already"), 0)
     start = time.perf_counter()
     steps = [(device, *found) for device in (devices if devices is not None else (None,)) for found in wanted]
     for done, (device, name, module) in enumerate(steps, start=1):
         with _device_current(device):
-            known = store.is_loaded(name, module=module)
-            kernel = store.get_kernel(name, module=module)
+            known = is_loaded(name, module=module)
+            kernel = get_kernel(name, module=module)
         counts["already" if known else kernel.image.origin] += 1
         if callable(tell):
             tell(done, len(steps), name)
@@ -80,7 +84,8 @@ def warm_up(
 
 def tier_up(request: Request) -> None:
     """Compile the exact CUBIN for the next process, in the background; a failure is logged and forgotten."""
-    from hatch_cuda_kernels.runtime.ladder.jit import cached_candidates, jit_candidates  # off the fast path
+    from hatch_cuda_kernels.runtime.ladder.jit import jit_candidates  # off the fast path
+    from hatch_cuda_kernels.runtime.ladder.recorded import cached_candidates
 
     if any(candidate.accepted for candidate in cached_candidates(request)):
         return

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
@@ -42,12 +42,12 @@ def _images(reader: StoreReader, index: ModuleIndex) -> Iterator[dict[str, Any]]
         yield data
 
 
-def extract_images(reader: StoreReader, folder: Path) -> list[Path]:
+def extract_images(reader: StoreReader, folder: str | Path) -> list[Path]:
     """Write every image into a folder under the name the index gives it, and return the files written.
 
     Raises StoreError for an image that cannot be read, InputError where the folder cannot be written.
     """
-    written = []
+    folder, written = Path(folder), []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for index in reader.modules():

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from hatch_cuda_kernels.errors import ArgumentError
-from hatch_cuda_kernels.runtime.launch import attributes, launch
+from hatch_cuda_kernels.runtime.launch import configs, launch
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
 
 
@@ -42,16 +42,17 @@ def driver(monkeypatch):
     """Put the imitated driver in the place of the bindings."""
     driver = Driver()
     monkeypatch.setattr(launch, "cuda", lambda: driver)
-    monkeypatch.setattr(attributes, "cuda", lambda: driver)
+    monkeypatch.setattr(configs, "cuda", lambda: driver)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     return driver
 
 
 def bind(params, *, check_context=lambda: None, fail=lambda _: None):
     """Return a launch function for a kernel of those parameters, on stream 5."""
-    kernel = SimpleNamespace(context_id=7, ordinal=0, handle=99)
-    make = launch.make_launch(kernel, Signature("k", params), check_context=check_context, fail=fail)
-    return make(launch.Configs((1, 1, 1), (32, 1, 1), shared_mem=0), 5)
+    make = launch.make_launch(
+        Signature("k", params), 99, context_id=7, ordinal=0, check_context=check_context, fail=fail
+    )
+    return make(configs.Configs((1, 1, 1), (32, 1, 1), shared_mem=0), 5)
 
 
 def test_arguments_reach_the_driver_as_laid_out(driver):
@@ -103,7 +104,7 @@ def test_a_refused_launch_is_reported_and_the_next_one_works(driver):
 
 def test_streams_without_end_do_not_pile_up(driver):
     """Configurations are kept for a bounded number of streams."""
-    configs = launch.Configs((1, 1, 1), (32, 1, 1), shared_mem=0)
+    shape = configs.Configs((1, 1, 1), (32, 1, 1), shared_mem=0)
     for stream in range(1000):
-        assert configs[stream].hStream == stream
-    assert len(configs) <= 64
+        assert shape[stream].hStream == stream
+    assert len(shape) <= 64

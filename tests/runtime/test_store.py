@@ -40,7 +40,7 @@ LADDER = [
 
 @pytest.mark.parametrize(("arch", "driver", "policy", "expected"), LADDER)
 def test_ladder(store, fresh_cache, arch, driver, policy, expected):
-    """Each imagined device gets the best image, and explain names the same one."""
+    """Each hypothetical device gets the best image, and explain names the same one."""
     explained = store.explain("saxpy", arch=arch, driver=driver, policy=policy).to_json()["chosen"]
     image = store.find_image("saxpy", arch=arch, driver=driver, policy=policy)
     assert found(image) == expected
@@ -85,7 +85,7 @@ def test_unknown_kernel_suggests_names(store):
 
 def test_a_virtual_architecture_is_no_device(store):
     """Asking for compute_90 says what to write."""
-    with pytest.raises(InputError, match="compute_90 is no device; write sm_90"):
+    with pytest.raises(InputError, match="compute_90 is not a device; write sm_90"):
         store.find_image("saxpy", arch="compute_90")
 
 

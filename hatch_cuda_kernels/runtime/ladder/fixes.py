@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels.runtime.ladder.policy import JIT_VARIABLE
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hatch_cuda_kernels.image import Candidate
-    from hatch_cuda_kernels.runtime.ladder.rungs import Request
+    from hatch_cuda_kernels.runtime.ladder.request import Request
 
 __all__ = ["suggest_fixes"]
 
@@ -18,7 +20,7 @@ def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[st
     reasons = [candidate.reason for candidate in considered]
     fixes = []
     if not request.jit:
-        fixes.append("allow compiling: unset HATCH_CUDA_KERNELS_JIT")
+        fixes.append(f"allow compiling: unset {JIT_VARIABLE}")
     elif request.policy == "prebuilt":
         fixes.append("allow compiling: policy='compatible'")
     elif any("is not installed" in reason for reason in reasons):

@@ -6,19 +6,18 @@ from functools import cached_property
 from operator import index
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.driver import check, cuda, current_context_id, current_device
 from hatch_cuda_kernels.errors import DriverError, KernelNotFoundError, LaunchError, StaleKernelError
-from hatch_cuda_kernels.runtime.context import current_context_id
+from hatch_cuda_kernels.runtime.launch.libraries import LIBRARIES
 from hatch_cuda_kernels.runtime.launch.streams import stream_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hatch_cuda_kernels.image import Image
-    from hatch_cuda_kernels.runtime.launch.launch import Configs
-    from hatch_cuda_kernels.runtime.libraries import LoadedKernel
+    from hatch_cuda_kernels.image import Image, Symbol
+    from hatch_cuda_kernels.runtime.launch.configs import Configs
 
-__all__ = ["GlobalVariable", "Kernel"]
+__all__ = ["Dim", "GlobalVariable", "Kernel", "load_kernel"]
 
 #: Dynamic shared memory that needs no opting in (CUDA C++ Programming Guide, "Shared memory" of each architecture).
 _FREE_SHARED: Final = 48 << 10
@@ -37,22 +36,32 @@ class GlobalVariable(NamedTuple):
     size: int
 
 
+def load_kernel(image: Image, symbol: Symbol, scope: str) -> Kernel:
+    """Return a kernel of an image, loaded for the current context; ``scope`` is as in ``Libraries.load``.
+
+    Raises ImageRefusedError when the driver cannot use the image, DriverError for any other failure.
+    """
+    context_id, device = current_context_id(), current_device()
+    library, handle = LIBRARIES.load(image, symbol.lowered, device.capability, scope)
+    return Kernel(image, symbol, library=library, handle=handle, context_id=context_id, ordinal=device.ordinal)
+
+
 class Kernel:
     """One kernel, loaded for one context. ``kernel[grid, block](*args)`` launches it."""
 
     def __init__(
-        self, name: str, params: Sequence[str], loaded: LoadedKernel, *, context_id: int, ordinal: int
+        self, image: Image, symbol: Symbol, *, library: Any, handle: Any, context_id: int, ordinal: int
     ) -> None:
-        self.name = name
-        self.lowered = loaded.lowered
-        self.params = tuple(params)
-        self.image: Image = loaded.image
-        self.handle = loaded.handle
+        self.name = symbol.name
+        self.lowered = symbol.lowered
+        self.params = symbol.params
+        self.image = image
+        self.handle = handle
         self.context_id = context_id
         self.ordinal = ordinal
         self.hits = 0
         """How often the store answered with this object after loading it."""
-        self._library = loaded.library
+        self._library = library
         self._shapes: dict[Any, Callable[..., None]] = {}
         self._configs: dict[Any, Configs] = {}
 
@@ -133,8 +142,14 @@ class Kernel:
         from hatch_cuda_kernels.runtime.launch.arguments import Signature  # a kernel is loaded before launched
         from hatch_cuda_kernels.runtime.launch.launch import make_launch
 
-        signature = Signature(self.name, self.params)
-        return make_launch(self, signature, check_context=self._check_context, fail=self._fail_launch)
+        return make_launch(
+            Signature(self.name, self.params),
+            self.handle,
+            context_id=self.context_id,
+            ordinal=self.ordinal,
+            check_context=self._check_context,
+            fail=self._fail_launch,
+        )
 
     def _shape(self, launch: Any) -> Callable[..., None]:  # what stands between the brackets
         if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
@@ -149,7 +164,7 @@ class Kernel:
         return function
 
     def _make_configs(self, grid: Dim, block: Dim, shared_mem: int, cluster: Dim | None, cooperative: bool) -> Configs:
-        from hatch_cuda_kernels.runtime.launch.launch import Configs  # a kernel is loaded before launched
+        from hatch_cuda_kernels.runtime.launch.configs import Configs  # a kernel is loaded before launched
 
         configs = Configs(
             self._dims(grid, "grid"),

@@ -1,15 +1,42 @@
-"""Launches with attributes: clusters and cooperative grids."""
+"""Launch configurations: grid, block, shared memory, stream, and the attributes of clusters and cooperative grids."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from hatch_cuda_kernels.driver import cuda
 
-__all__ = ["launch_config"]
+__all__ = ["Configs"]
+
+#: Streams whose configuration is remembered for one shape; programs that make streams without end start over.
+_MAX_STREAMS: Final = 64
 
 
-def launch_config(
+class Configs(dict[int, Any]):
+    """The driver's launch configurations of one shape, by stream; they never change, so threads share them."""
+
+    def __init__(
+        self,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        *,
+        shared_mem: int,
+        cluster: tuple[int, int, int] | None = None,
+        cooperative: bool = False,
+    ) -> None:
+        self._make = partial(
+            _launch_config, grid=grid, block=block, shared_mem=shared_mem, cluster=cluster, cooperative=cooperative
+        )
+
+    def __missing__(self, stream: int) -> Any:  # CUlaunchConfig
+        if len(self) >= _MAX_STREAMS:
+            self.clear()
+        config = self[stream] = self._make(stream=stream)
+        return config
+
+
+def _launch_config(
     *,
     grid: tuple[int, int, int],
     block: tuple[int, int, int],

@@ -1,0 +1,37 @@
+"""The policies, and the environment variable that forbids compiling at run time.
+
+``runtime.store`` imports this before the driver starts, so it imports nothing that takes time.
+"""
+
+from __future__ import annotations
+
+import os
+
+#: Spelt out, because importing typing takes longer than all of this; type checkers know the name.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Policy = Literal["compatible", "exact", "prebuilt"]
+
+__all__ = ["JIT_FORBIDDEN", "JIT_VARIABLE", "POLICIES", "checked_policy", "jit_allowed"]
+
+POLICIES: tuple[Policy, ...] = ("compatible", "exact", "prebuilt")
+JIT_VARIABLE = "HATCH_CUDA_KERNELS_JIT"
+#: The reason that messages give where ``jit_allowed`` is false.
+JIT_FORBIDDEN = f"{JIT_VARIABLE}=0 forbids compiling"
+
+
+def checked_policy(policy: str) -> Policy:
+    """Return the policy. Raises InputError for any other word."""
+    for known in POLICIES:
+        if policy == known:
+            return known
+    from hatch_cuda_kernels.errors import InputError  # which imports typing
+
+    raise InputError(f"unknown policy {policy!r}; it is one of {', '.join(POLICIES)}")
+
+
+def jit_allowed() -> bool:
+    """Return whether the environment allows compiling."""
+    return os.environ.get(JIT_VARIABLE, "1") != "0"
