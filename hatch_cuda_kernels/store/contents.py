@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.errors import InputError, StoreError
+from hatch_cuda_kernels.store.index import KERNELS_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +18,7 @@ __all__ = ["contents", "extract_images"]
 
 
 def contents(reader: StoreReader) -> dict[str, Any]:
-    """Return every module with its kernels, images, toolchain and source digest."""
+    """Return every module with its kernels, images, toolchain and source digest. Raises StoreError."""
     modules: dict[str, Any] = {
         index.module: {
             "kernels": {},
@@ -28,6 +29,9 @@ def contents(reader: StoreReader) -> dict[str, Any]:
         for index in reader.modules()
     }
     for line in reader.lines():
+        if line.module not in modules:
+            message = f"it lists {line.name} in the module {line.module!r}, which is not there"
+            raise StoreError(str(reader.folder / KERNELS_FILE), message)
         if not line.key.startswith("&"):
             modules[line.module]["kernels"][line.name] = {"lowered": line.lowered, "params": list(line.params)}
     return {"modules": modules}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import os
 import sys
 from collections import Counter
 from functools import cached_property
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import StoreError
+from hatch_cuda_kernels.shape import file_name
 from hatch_cuda_kernels.store.index import (
     DETAILS_FILE,
     INDEX_FILE,
@@ -21,7 +23,6 @@ from hatch_cuda_kernels.store.index import (
     ModuleDetails,
     ModuleIndex,
 )
-from hatch_cuda_kernels.store.pack import unpack_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,8 +46,11 @@ class KernelLine(NamedTuple):
 
     @classmethod
     def parse(cls, line: bytes) -> KernelLine:
-        """Read one line. Raises ValueError for another number of fields."""
+        """Read one line. Raises ValueError where it is damaged."""
         key, module, lowered, params, name = line.decode().split("\t")
+        if not file_name(module):
+            message = f"{module!r} is not a module"
+            raise ValueError(message)
         return cls(key, module, lowered, tuple(params.split(",")) if params else (), name)
 
 
@@ -99,7 +103,7 @@ class StoreReader:
 
     def find(self, key: str) -> list[KernelLine]:
         """Return every line of a normalised name: one a module that has it."""
-        prefix = f"{key}\t".encode()
+        prefix = f"{key}\t".encode(errors="replace")  # what has no encoding is in no store
         return list(self._lines_from(prefix, prefix))
 
     def find_template(self, template: str) -> list[str]:
@@ -120,7 +124,11 @@ class StoreReader:
         """Return a module's index, read once. Raises StoreError when it is missing or damaged."""
         known = self._modules.get(name)
         if known is None:
-            known = self._modules[name] = _read_json(self.folder / name / INDEX_FILE, ModuleIndex.from_json)
+            path = self.folder / name / INDEX_FILE
+            known = _read_json(path, ModuleIndex.from_json)
+            if known.module != name:
+                raise StoreError(str(path), f"it is of the module {known.module!r}, not of {name!r}")
+            self._modules[name] = known
         return known
 
     def details(self, name: str) -> ModuleDetails:
@@ -133,7 +141,7 @@ class StoreReader:
 
     def has_module(self, name: str) -> bool:
         """Return whether the store has a module of that name."""
-        return (self.folder / name / INDEX_FILE).is_file()
+        return file_name(name) and (self.folder / name / INDEX_FILE).is_file()
 
     def modules(self) -> list[ModuleIndex]:
         """Return every module's index, by name."""
@@ -178,9 +186,13 @@ class StoreReader:
         end = stored.skip + size
         block = self._ahead.pop((stored.file, stored.at), b"")
         if len(block) < end:
+            from hatch_cuda_kernels.store.pack import unpack_block  # many stores have no packs
+
             with (self.folder / stored.file).open("rb") as file:
                 file.seek(stored.at)
-                block = unpack_block(file.read(stored.size), end)
+                # A damaged size may ask for more bytes than there is memory.
+                packed = file.read(min(stored.size, os.fstat(file.fileno()).st_size))
+            block = unpack_block(packed, end)
         return block[stored.skip : end]
 
     def source_root(self, module: str) -> Path:
@@ -216,10 +228,10 @@ class StoreReader:
             at = end + 1
 
 
-def _read_json(path: Path, parse: Callable[[dict[str, Any]], T]) -> T:
+def _read_json(path: Path, parse: Callable[[Any], T]) -> T:
     try:
         return parse(json.loads(path.read_bytes()))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StoreError(str(path), f"cannot read the index: {error}") from error
 
 

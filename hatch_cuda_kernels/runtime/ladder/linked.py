@@ -74,10 +74,9 @@ def _link(request: Request, record: ImageRecord, arch: SmArch) -> Image:
 
 def _link_now(request: Request, record: ImageRecord, arch: SmArch, key: str) -> Entry:
     from hatch_cuda_kernels.compiler.nvjitlink import link, nvjitlink_version  # a large library
-    from hatch_cuda_kernels.options import NvrtcOptions
     from hatch_cuda_kernels.runtime.ladder.notices import compiling
 
-    options = NvrtcOptions.from_canonical(request.module.options)
+    options = request.source.recipe().options
     start = time.perf_counter()
     with compiling(request, arch, "nvJitLink"):
         done = link(request.read(record).data, record.kind, arch=arch, options=options, name=request.module.module)

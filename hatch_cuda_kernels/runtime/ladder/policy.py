@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     Policy = Literal["compatible", "exact", "prebuilt"]
 
-__all__ = ["JIT_FORBIDDEN", "JIT_VARIABLE", "POLICIES", "checked_policy", "jit_allowed"]
+__all__ = ["JIT_FORBIDDEN", "JIT_VARIABLE", "checked_policy", "jit_allowed"]
 
-POLICIES: tuple[Policy, ...] = ("compatible", "exact", "prebuilt")
+_POLICIES: tuple[Policy, ...] = ("compatible", "exact", "prebuilt")
 JIT_VARIABLE = "HATCH_CUDA_KERNELS_JIT"
 #: The reason that messages give where ``jit_allowed`` is false.
 JIT_FORBIDDEN = f"{JIT_VARIABLE}=0 forbids compiling"
@@ -24,12 +24,12 @@ JIT_FORBIDDEN = f"{JIT_VARIABLE}=0 forbids compiling"
 
 def checked_policy(policy: str) -> Policy:
     """Return the policy. Raises InputError for any other word."""
-    for known in POLICIES:
+    for known in _POLICIES:
         if policy == known:
             return known
     from hatch_cuda_kernels.errors import InputError  # which imports typing
 
-    raise InputError(f"unknown policy {policy!r}; it is one of {', '.join(POLICIES)}")
+    raise InputError(f"unknown policy {policy!r}; it is one of {', '.join(_POLICIES)}")
 
 
 def jit_allowed() -> bool:

@@ -11,13 +11,13 @@ import re
 import struct
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.errors import ArgumentError
+from hatch_cuda_kernels.errors import ArgumentError, LaunchError
 from hatch_cuda_kernels.runtime.launch.arrays import device_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["PLAIN_NUMBERS", "Signature", "Slot", "as_number", "describe_type", "preparer"]
+__all__ = ["PLAIN_NUMBERS", "Signature", "Slot", "preparer"]
 
 #: struct code, size, and the words for people, by PTX type.
 _SCALARS: Final[dict[str, tuple[str, int, str]]] = {
@@ -42,7 +42,8 @@ _POINTERS: Final = frozenset({"u64", "b64", "ptr"})
 _FLOATS: Final = frozenset({"f16", "f32", "f64"})
 #: Types that struct checks and converts by itself.
 PLAIN_NUMBERS: Final = frozenset({int, float, bool})
-_STRUCT: Final = re.compile(r"b8\[(\d+)\]:(\d+)")
+#: A kernel takes at most 32,764 bytes of parameters.
+_STRUCT: Final = re.compile(r"b8\[([0-9]{1,5})\]:([1-9][0-9]{0,3})")
 
 
 class Slot:
@@ -60,11 +61,18 @@ class Slot:
 
 
 class Signature:
-    """A kernel's parameters: how arguments are checked, converted and laid out in the parameter buffer."""
+    """A kernel's parameters: how arguments are checked, converted and laid out in the parameter buffer.
+
+    Raises LaunchError for a parameter type that this version does not know.
+    """
 
     def __init__(self, kernel: str, params: Sequence[str]) -> None:
         self.kernel = kernel
         self.params = tuple(params)
+        unknown = [param for param in self.params if param not in _SCALARS and not _STRUCT.fullmatch(param)]
+        if unknown:
+            message = f"{kernel} is recorded with parameters of unknown types: {', '.join(unknown)}"
+            raise LaunchError(f"{message}; reinstall its package, or upgrade hatch-cuda-kernels")
         self.layout = struct.Struct(_layout(self.params))
 
     @property
@@ -90,11 +98,11 @@ class Signature:
             return _convert(param, preparer(param)(arg), *_size_of(param)[:2])
         except (struct.error, AttributeError, TypeError, ValueError, OverflowError) as error:
             raise ArgumentError(
-                f"argument {index} of {self.kernel} must be a {describe_type(param)}, got {_describe(arg)}: {error}"
+                f"argument {index} of {self.kernel} must be a {_describe_type(param)}, got {_describe(arg)}: {error}"
             ) from error
 
 
-def describe_type(param: str) -> str:
+def _describe_type(param: str) -> str:
     """Return a parameter type in words: ``float (f32)``, ``struct of 16 bytes (b8[16]:8)``."""
     match = _STRUCT.fullmatch(param)
     words = f"struct of {match[1]} bytes" if match else _SCALARS[param][2]
@@ -125,10 +133,10 @@ def preparer(param: str) -> Callable[[Any], Any]:
     if _STRUCT.fullmatch(param):
         size = _size_of(param)[1]
         return lambda arg: _struct_bytes(arg, size)
-    return device_address if param in _POINTERS else as_number
+    return device_address if param in _POINTERS else _as_number
 
 
-def as_number(arg: Any) -> Any:  # any Python object may be passed
+def _as_number(arg: Any) -> Any:  # any Python object may be passed
     """Pass numbers of Python and numpy; refuse arrays, which struct would read by a hidden copy from the device."""
     if type(arg) in PLAIN_NUMBERS:
         return arg

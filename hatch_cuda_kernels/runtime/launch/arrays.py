@@ -12,7 +12,7 @@ from hatch_cuda_kernels.errors import DriverError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ADDRESS_READERS", "NotAnArrayError", "device_address"]
+__all__ = ["ADDRESS_READERS", "device_address"]
 
 #: DLPack device types whose memory a kernel can reach: CUDA, pinned host, managed (dlpack.h, DLDeviceType).
 _DLPACK_REACHABLE: Final = frozenset({2, 3, 13})
