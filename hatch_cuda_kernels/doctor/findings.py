@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from hatch_cuda_kernels import __version__
 from hatch_cuda_kernels.doctor.children import ask
 from hatch_cuda_kernels.errors import HatchCudaKernelsError
-from hatch_cuda_kernels.runtime.ladder.policy import JIT_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +29,7 @@ _VARIABLES: Final = (
     "HATCH_CUDA_KERNELS_CACHE_DIR",
     "HATCH_CUDA_KERNELS_CACHE_MAX_BYTES",
     "HATCH_CUDA_KERNELS_CACHE_TRUST",
-    JIT_VARIABLE,
+    "HATCH_CUDA_KERNELS_JIT",
     "HATCH_CUDA_KERNELS_PATH",
     "CONDA_PREFIX",
     "CUDA_CACHE_DISABLE",

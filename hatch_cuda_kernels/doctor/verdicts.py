@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Final, NamedTuple
-
-from hatch_cuda_kernels.runtime.ladder.policy import JIT_FORBIDDEN, JIT_VARIABLE, jit_allowed
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.doctor.findings import Finding
@@ -19,6 +18,7 @@ TASKS: Final = {
     "link": "finish PTX with nvJitLink",
     "record": "keep what is compiled",
 }
+_NO_JIT: Final = "HATCH_CUDA_KERNELS_JIT=0 forbids compiling"
 
 
 class Verdict(NamedTuple):
@@ -77,8 +77,8 @@ def _load(findings: dict[str, Finding]) -> Verdict:
 
 def _jit(findings: dict[str, Finding]) -> Verdict:
     nvrtc = findings["nvrtc"]
-    if not jit_allowed():
-        return Verdict(works=False, reason=JIT_FORBIDDEN, fix=f"unset {JIT_VARIABLE}")
+    if _forbidden():
+        return Verdict(works=False, reason=_NO_JIT, fix="unset HATCH_CUDA_KERNELS_JIT")
     if nvrtc.state != "ok":
         return _no(nvrtc)
     for device in findings["driver"].facts.get("devices", ()):
@@ -91,8 +91,8 @@ def _jit(findings: dict[str, Finding]) -> Verdict:
 
 def _link(findings: dict[str, Finding]) -> Verdict:
     nvjitlink = findings["nvjitlink"]
-    if not jit_allowed():
-        return Verdict(works=False, reason=JIT_FORBIDDEN, fix=f"unset {JIT_VARIABLE}")
+    if _forbidden():
+        return Verdict(works=False, reason=_NO_JIT, fix="unset HATCH_CUDA_KERNELS_JIT")
     if nvjitlink.state != "ok":
         return _no(nvjitlink)
     return Verdict(works=True, reason=f"nvJitLink {nvjitlink.facts['version']}, for PTX and LTO-IR up to its release")
@@ -101,3 +101,7 @@ def _link(findings: dict[str, Finding]) -> Verdict:
 def _record(findings: dict[str, Finding]) -> Verdict:
     cache = findings["cache"]
     return _no(cache) if cache.state != "ok" else Verdict(works=True, reason=f"in {cache.facts['path']}")
+
+
+def _forbidden() -> bool:
+    return os.environ.get("HATCH_CUDA_KERNELS_JIT", "1") == "0"

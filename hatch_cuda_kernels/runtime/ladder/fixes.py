@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.runtime.ladder.policy import JIT_VARIABLE
+from hatch_cuda_kernels.environment import JIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[st
     reasons = [candidate.reason for candidate in considered]
     fixes = []
     if not request.jit:
-        fixes.append(f"allow compiling: unset {JIT_VARIABLE}")
+        fixes.append(f"allow compiling: unset {JIT}")
     elif request.policy == "prebuilt":
         fixes.append("allow compiling: policy='compatible'")
     elif any("is not installed" in reason for reason in reasons):

@@ -9,7 +9,7 @@ import time
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.runtime.ladder.policy import JIT_VARIABLE
+from hatch_cuda_kernels.environment import JIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ def compiling(request: Request, arch: SmArch, compiler: str) -> Iterator[None]:
     seconds = time.perf_counter() - start
     level = logging.WARNING if seconds > _NOTICEABLE else logging.INFO
     ship = f"ship {arch}" if request.listed else "list the instance in kernels.yaml"
-    advice = f"to avoid it, {ship}, or set {JIT_VARIABLE}=0 to forbid it"
+    advice = f"to avoid it, {ship}, or set {JIT}=0 to forbid it"
     LOGGER.log(
         level, "compiled %s in %.2f s, recorded for the next process; %s; %s", what, seconds, _why(request), advice
     )

@@ -1,4 +1,4 @@
-"""The policies, and the environment variable that forbids compiling at run time.
+"""The policies, and whether compiling at run time is allowed at all.
 
 ``runtime.store`` imports this before the driver starts, so it imports nothing that takes time.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from hatch_cuda_kernels.environment import JIT
+
 #: Spelt out, because importing typing takes longer than all of this; type checkers know the name.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,12 +16,11 @@ if TYPE_CHECKING:
 
     Policy = Literal["compatible", "exact", "prebuilt"]
 
-__all__ = ["JIT_FORBIDDEN", "JIT_VARIABLE", "checked_policy", "jit_allowed"]
+__all__ = ["JIT_FORBIDDEN", "checked_policy", "jit_allowed"]
 
 _POLICIES: tuple[Policy, ...] = ("compatible", "exact", "prebuilt")
-JIT_VARIABLE = "HATCH_CUDA_KERNELS_JIT"
 #: The reason that messages give where ``jit_allowed`` is false.
-JIT_FORBIDDEN = f"{JIT_VARIABLE}=0 forbids compiling"
+JIT_FORBIDDEN = f"{JIT}=0 forbids compiling"
 
 
 def checked_policy(policy: str) -> Policy:
@@ -34,4 +35,4 @@ def checked_policy(policy: str) -> Policy:
 
 def jit_allowed() -> bool:
     """Return whether the environment allows compiling."""
-    return os.environ.get(JIT_VARIABLE, "1") != "0"
+    return os.environ.get(JIT, "1") != "0"
