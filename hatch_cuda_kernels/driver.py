@@ -101,9 +101,9 @@ def native_archs() -> tuple[SmArch, ...]:
 
 
 def current_context_id() -> int:
-    """Return the id of the current context, making device 0's primary context current where there is none.
+    """Return the id of the current context, making device 0's primary context current if there is none.
 
-    The driver never gives an id twice, so a context that was reset or destroyed is told from its successor. Raises
+    The driver never gives an id twice, so a context that was reset or destroyed is not taken for its successor. Raises
     DriverError without a driver or a device.
     """
     driver = cuda()

@@ -1,4 +1,4 @@
-"""Compile source text without a store: to PTX, to a CUBIN, now or in the background, and load what came out."""
+"""Compile source text without a store: to PTX, to a CUBIN, now or in the background, and load the result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["CompiledSource", "compile_async", "compile_to_cubin", "compile_to_pt
 
 #: What a text is called in messages and logs.
 _MODULE: Final = "source"
-#: Where headers given as text are, as if on disk: before the include folders, and no file's neighbours.
+#: The folder that headers given as text seem to be in: searched before the include folders, and next to no file.
 _GIVEN: Final = ".given"
 
 
@@ -53,7 +53,7 @@ class CompiledSource(NamedTuple):
     def get_kernel(self, name: str) -> Kernel:
         """Return a kernel loaded for the current context.
 
-        Raises KernelNotFoundError, ImageRefusedError where the driver cannot use the image, or DriverError.
+        Raises KernelNotFoundError, ImageRefusedError if the driver cannot use the image, or DriverError.
         """
         symbol = next((symbol for symbol in self.kernels if name in {symbol.name, symbol.lowered}), None)
         if symbol is None:
@@ -102,7 +102,7 @@ def compile_to_cubin(
     ``arch`` is ``sm_90`` or ``compute_90``, suffixes included; ``names`` are name expressions to instantiate;
     ``headers`` maps include names to text, which may include each other; ``root`` is a folder that the text's includes
     and ``options.include`` are relative to. Only headers given or found there, and the toolkit's, are seen.
-    With ``use_cache``, the image is taken from the disk cache, and recorded there.
+    With ``use_cache``, the image is taken from the disk cache, or recorded there.
     Raises CompileError with NVRTC's log, ToolchainError, or InputError for what the cache's key could not cover.
     """
     return _compile(_job(source, "cubin", arch, options, names, headers, root), use_cache=use_cache)
@@ -119,7 +119,11 @@ def compile_async(
     root: Path | str | None = None,
     use_cache: bool = True,
 ) -> Future[CompiledSource]:
-    """Start such a compile in the background and return its Future; NVRTC runs without the GIL."""
+    """Compile in the background: to a CUBIN as ``compile_to_cubin`` does, or to another ``kind``.
+
+    The Future raises what ``compile_to_cubin`` raises, except InputError, which is raised here. NVRTC runs without the
+    GIL.
+    """
     from hatch_cuda_kernels.runtime.ahead import background  # starts threads
 
     job = _job(source, kind, arch, options, names, headers, root)

@@ -1,4 +1,4 @@
-"""Work ahead of need: warm-up, compiles in the background, kernels for coroutines."""
+"""Work done in advance or in the background: warm-up, exact compiles, kernels for coroutines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class WarmUp(NamedTuple):
-    """What a warm-up did: kernels loaded by origin, those already loaded, and the seconds it took."""
+    """The result of a warm-up: kernels loaded, by origin; kernels that were loaded already; and the seconds it took."""
 
     prebuilt: int
     cached: int
@@ -40,7 +40,7 @@ _STARTED: Final[set[tuple[str, SmArch]]] = set()
 
 @cache
 def background() -> ThreadPoolExecutor:
-    """Return the threads that compile in the background; the interpreter waits for them at its end.
+    """Return the threads that compile in the background; the interpreter waits for them when it exits.
 
     NVRTC's front end runs one compile at a time in a process, so two threads are enough to overlap its other phases.
     """
@@ -48,7 +48,7 @@ def background() -> ThreadPoolExecutor:
 
 
 def in_context(work: Callable[[], T]) -> Future[T]:
-    """Run ``work`` in a background thread with the context that is current here."""
+    """Run ``work`` in a background thread, in the context that is current here. Raises DriverError without a driver."""
     driver = cuda()
     context = check("cuCtxGetCurrent", driver.cuCtxGetCurrent())
 
@@ -67,7 +67,7 @@ def warm_up(
     *,
     progress: bool | Callable[[int, int, str], None],
 ) -> WarmUp:
-    """Load kernels, each with the module to name, on devices (default: the current one); see ``Store.warm_up``."""
+    """Load kernels, each given with its module, on devices (default: the current one); see ``Store.warm_up``."""
     tell = _printer if progress is True else progress
     counts = dict.fromkeys(("prebuilt", "cached", "jitted", "already"), 0)
     start = time.perf_counter()
@@ -83,7 +83,7 @@ def warm_up(
 
 
 def tier_up(request: Request) -> None:
-    """Compile the exact CUBIN for the next process, in the background; a failure is logged and forgotten."""
+    """Compile the exact CUBIN for the next process, in the background; a failure is only logged."""
     from hatch_cuda_kernels.runtime.ladder.jit import jit_candidates  # off the fast path
     from hatch_cuda_kernels.runtime.ladder.recorded import cached_candidates
 

@@ -1,4 +1,4 @@
-"""Instances by template arguments: ``instantiate("gemm", T="half", M=128)`` renders a declared pattern."""
+"""Instances by template arguments: ``instantiate("gemm", T="half", M=128)`` fills in a pattern of the manifest."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ class InstanceCache:
 
 
 def _render(reader: StoreReader, template: str, arguments: dict[str, Any]) -> tuple[str, str]:
-    """Return the name expression of a declared pattern with these arguments, and its module.
+    """Return the name expression of a listed pattern with these arguments, and its module.
 
-    Raises KernelNotFoundError where no module declares a pattern of that template, InputError where the arguments are
-    not the pattern's placeholders.
+    Raises KernelNotFoundError if no module lists a pattern of that template, InputError if the arguments are not the
+    pattern's placeholders.
     """
     wanted = normalize_name(template)
     modules = reader.find_template(wanted)
@@ -88,4 +88,4 @@ def _render(reader: StoreReader, template: str, arguments: dict[str, Any]) -> tu
             return fill(pattern, arguments), module
     expected = " or ".join(pattern for pattern, _ in declared)
     given = ", ".join(arguments) or "none"
-    raise InputError(f"the arguments of {template} are those of {expected}; given: {given}")
+    raise InputError(f"{template} takes the arguments of {expected}, got {given}")

@@ -1,4 +1,4 @@
-"""From a request to a loaded kernel, once for each context however many threads ask."""
+"""From a request to a loaded kernel, once per context, however many threads ask."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def load(request: Request) -> Kernel:
 
 
 def load_from(request: Request, image: Image) -> Kernel:
-    """Return the request's kernel, loaded from an image. Raises ImageRefusedError where the driver refuses that."""
+    """Return the request's kernel, loaded from an image. Raises ImageRefusedError if the driver refuses it."""
     return load_kernel(image, request.symbol(image), request.source.scope)
 
 
@@ -50,13 +50,13 @@ class LoadedKernels:
         self._kernels: dict[Key, tuple[Kernel, float]] = {}
         self._locks: dict[Key, threading.Lock] = {}
         self._by_name: dict[int, dict[str, Kernel]] = {}
-        """What was asked for by name alone: by context id, then by name."""
+        """Kernels requested by name alone: by context id, then by name."""
 
     def __contains__(self, key: Key) -> bool:
         return key in self._kernels
 
     def get(self, key: Key, make: Callable[[], Kernel]) -> Kernel:
-        """Return a kernel, loaded by ``make`` where it is not yet. Raises what ``make`` raises."""
+        """Return a kernel, which ``make`` loads the first time. Raises what ``make`` raises."""
         with self._locks.setdefault(key, threading.Lock()):
             known = self._kernels.get(key)
             if known is not None:
@@ -71,7 +71,7 @@ class LoadedKernels:
         return kernel
 
     def lookup(self, get_kernel: Callable[..., Kernel]) -> Callable[..., Kernel]:
-        """Return a faster ``Store.get_kernel``: two dictionary accesses behind the driver's answer, else the given."""
+        """Return a faster ``Store.get_kernel``: dictionary accesses for a loaded kernel, ``get_kernel`` for others."""
         kernels, driver = self._by_name, cuda()
         # NULL stands for the current context (CUDA Driver API, cuCtxGetId).
         context_id, current = driver.cuCtxGetId, driver.CUcontext(0)
@@ -89,7 +89,7 @@ class LoadedKernels:
         return look_up
 
     def stats(self) -> tuple[KernelStats, ...]:
-        """Return how each kernel came to be loaded, and its hits."""
+        """Return where each kernel came from, how long it took to load, and its hits."""
         from hatch_cuda_kernels.runtime.stats import kernel_stats  # off the usual path
 
         return tuple(kernel_stats(kernel, seconds) for kernel, seconds in list(self._kernels.values()))

@@ -1,4 +1,4 @@
-"""What is done while the driver starts: importing what a load needs and may need, and reading the store."""
+"""Work done while the driver starts: importing what a load needs or may need, and reading the store."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["prepare"]
 
-#: What a load needs in any case.
+#: Modules that every load needs.
 _NEEDED: Final = (
     "cuda.bindings.driver",
     "hatch_cuda_kernels.runtime.loading",
     "hatch_cuda_kernels.runtime.launch.launch",
 )
-#: The rungs of the disk cache, which most processes do not reach; here their import costs no time.
+#: Modules of the disk cache's rungs, which most processes do not need; here their import takes no extra time.
 _POSSIBLE: Final = (
     "hatch_cuda_kernels.runtime.ladder.recorded",
     "hatch_cuda_kernels.runtime.ladder.linked",
@@ -32,7 +32,7 @@ _POSSIBLE: Final = (
 
 
 def prepare(reader: StoreReader, kernel: str) -> None:
-    """Use the time until the driver is there for imports and for reading the store. What fails here fails again."""
+    """Import modules and read the store until the driver has started. What fails here fails again later."""
     if not is_starting():
         return
     for name in _NEEDED:

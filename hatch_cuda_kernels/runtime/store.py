@@ -1,4 +1,4 @@
-"""A package's kernels: the one object users of the run side talk to.
+"""A package's kernels: the object that users of the run side work with.
 
 Everything else is imported inside the methods that need it: the driver starts first, and Python imports meanwhile.
 """
@@ -61,7 +61,7 @@ class Store:
 
     @cached_property
     def path(self) -> Path:
-        """The store's folder. Raises StoreError when there is none."""
+        """The store's folder. Raises StoreError if there is none."""
         from hatch_cuda_kernels.store.reader import find_store
 
         return find_store(self.package)
@@ -72,7 +72,7 @@ class Store:
         return tuple(dict.fromkeys(name for name, _ in self.listed_kernels()))
 
     def get_kernel(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> Kernel:
-        """Return a kernel, loaded for the current context (device 0's primary context where none is current).
+        """Return a kernel, loaded for the current context (device 0's primary context if none is current).
 
         ``name`` is as in the manifest, or any other instance of a template in it, which is then compiled and
         recorded. Raises KernelNotFoundError, NoImageError with every candidate's reason, CompileError, StoreError for a
@@ -100,9 +100,9 @@ class Store:
         return await wrap_future(in_context(partial(self.get_kernel, name, module=module, policy=policy)))
 
     def instantiate(self, template: str, **arguments: Any) -> Kernel:  # rendered as text
-        """Return the instance of a listed pattern at these template arguments, remembering recent ones.
+        """Return the instance of a listed pattern with these template arguments. Recent ones are remembered.
 
-        Raises InputError for arguments that are not the pattern's, and what ``get_kernel`` raises.
+        Raises InputError for arguments that the pattern does not have, and what ``get_kernel`` raises.
         """
         return self._instances.get(template, arguments)
 
@@ -131,7 +131,7 @@ class Store:
         policy: Policy | None = None,
         module: str | None = None,
     ) -> Image:
-        """Return the image the ladder gives for an architecture, without a GPU; compiles and records where it must.
+        """Return the image that the ladder gives for an architecture, without a GPU. It is compiled if necessary.
 
         ``arch`` (default: the current device) is real, such as ``sm_120``; ``driver`` is the CUDA version of a
         hypothetical driver (default: the device's, or with ``arch`` one that knows every PTX). Raises what
@@ -174,9 +174,9 @@ class Store:
         *,
         progress: bool | Callable[[int, int, str], None] = False,
     ) -> WarmUp:
-        """Load kernels (default: all listed) ahead of need, on devices by ordinal (default: the current context's).
+        """Load kernels (default: all listed) in advance, on devices by ordinal (default: the current context's).
 
-        ``progress`` True prints a line; a function is called with (done, total, kernel). Returns counts by origin and
+        ``progress`` True prints a line; a function is called with (done, total, kernel). Returns counts by origin, and
         seconds. Raises what ``get_kernel`` raises.
         """
         from hatch_cuda_kernels.runtime.ahead import warm_up
@@ -185,7 +185,7 @@ class Store:
         return warm_up(wanted, devices, self.is_loaded, self.get_kernel, progress=progress)
 
     def is_loaded(self, name: str, *, module: str | None = None) -> bool:
-        """Return whether ``get_kernel`` would answer from memory in the current context, under the store's policy."""
+        """Return whether the kernel is loaded for the current context, under the store's policy."""
         from hatch_cuda_kernels.driver import current_context_id
 
         return (name, module, self.policy, current_context_id()) in self._loaded
@@ -203,14 +203,14 @@ class Store:
     def extract_images(self, folder: str | Path) -> list[Path]:
         """Write every image into a folder, as ``saxpy.sm_90.cubin``, for tools such as cuobjdump; return the files.
 
-        Raises StoreError for an image that cannot be read, InputError where the folder cannot be written.
+        Raises StoreError for an image that cannot be read, InputError if the folder cannot be written.
         """
         from hatch_cuda_kernels.store.contents import extract_images
 
         return extract_images(self._reader, folder)
 
     def listed_kernels(self) -> list[tuple[str, str | None]]:
-        """Return every listed kernel with the module to name, which is None where no other module has the kernel."""
+        """Return every listed kernel with the module to name, which is None if no other module has the kernel."""
         return self._reader.kernels()
 
     @cached_property

@@ -49,7 +49,7 @@ def _images(reader: StoreReader, index: ModuleIndex) -> Iterator[dict[str, Any]]
 def extract_images(reader: StoreReader, folder: str | Path) -> list[Path]:
     """Write every image into a folder under the name the index gives it, and return the files written.
 
-    Raises StoreError for an image that cannot be read, InputError where the folder cannot be written.
+    Raises StoreError for an image that cannot be read, InputError if the folder cannot be written.
     """
     folder, written = Path(folder), []
     try:

@@ -46,7 +46,7 @@ class KernelLine(NamedTuple):
 
     @classmethod
     def parse(cls, line: bytes) -> KernelLine:
-        """Read one line. Raises ValueError where it is damaged."""
+        """Read one line. Raises ValueError if it is damaged."""
         key, module, lowered, params, name = line.decode().split("\t")
         if not file_name(module):
             message = f"{module!r} is not a module"
@@ -57,7 +57,7 @@ class KernelLine(NamedTuple):
 def find_store(package: str | Path) -> Path:
     """Return the store folder of an import package (given by name, not imported) or of a path.
 
-    Raises StoreError when the package or its store does not exist.
+    Raises StoreError if the package or its store does not exist.
     """
     if isinstance(package, Path) or "/" in package or "\\" in package:
         folder = Path(package)
@@ -76,7 +76,7 @@ def find_store(package: str | Path) -> Path:
 
 
 def _package_folders(package: str) -> list[Path]:
-    """Return where a package's files are; a package that is not imported yet stays so."""
+    """Return where a package's files are; without importing it."""
     module = sys.modules.get(package)
     locations = getattr(module, "__path__", None)
     if locations is None:
@@ -91,19 +91,19 @@ def _package_folders(package: str) -> list[Path]:
 
 
 class StoreReader:
-    """The files of one store. Nothing is opened before it is asked for, and no more than an answer needs."""
+    """The files of one store, each opened when it is needed. What is damaged raises StoreError."""
 
     def __init__(self, folder: Path, label: str = "") -> None:
         self.folder = folder
         self.label = label or str(folder)
-        """What messages call this store."""
+        """The name of the store in messages."""
         self._modules: dict[str, ModuleIndex] = {}
         self._ahead: dict[tuple[str, int], bytes] = {}
         self._last = "", b""
 
     def find(self, key: str) -> list[KernelLine]:
-        """Return every line of a normalised name: one a module that has it."""
-        prefix = f"{key}\t".encode(errors="replace")  # what has no encoding is in no store
+        """Return the lines of a normalised name: one for each module that has it."""
+        prefix = f"{key}\t".encode(errors="replace")  # no store has a name that cannot be encoded
         return list(self._lines_from(prefix, prefix))
 
     def find_template(self, template: str) -> list[str]:
@@ -115,7 +115,7 @@ class StoreReader:
         return [line for line in self._lines_from(b"", b"") if not line.key.startswith("<")]
 
     def kernels(self) -> list[tuple[str, str | None]]:
-        """Return every listed kernel with its module, which is None where no other module has the name."""
+        """Return every listed kernel with its module, which is None if no other module has the name."""
         lines = [line for line in self.lines() if not line.key.startswith("&")]
         count = Counter(line.key for line in lines)
         return [(line.name, line.module if count[line.key] > 1 else None) for line in lines]

@@ -187,7 +187,7 @@ def test_instances_by_arguments_are_remembered(build_patterns):
     store.instantiate("fill", T="float", N=16)
     info = store.instance_info()
     assert (info.capacity, info.size, info.hits, info.misses, info.evictions) == (2, 2, 1, 3, 1)
-    with pytest.raises(InputError, match=r"the arguments of fill are those of fill<\{T\}, \{N\}>; given: T"):
+    with pytest.raises(InputError, match=r"fill takes the arguments of fill<\{T\}, \{N\}>, got T"):
         store.instantiate("fill", T="int")
 
 

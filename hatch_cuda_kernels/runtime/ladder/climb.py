@@ -28,19 +28,19 @@ T = TypeVar("T")
 
 
 class Attempt(NamedTuple, Generic[T]):
-    """What came of one candidate: as it stands now, and what was made of its image."""
+    """The outcome of one candidate: the candidate with its final reason, and the result for its image."""
 
     candidate: Candidate
     taken: T | None = None
     failure: CompileError | None = None
     leave_rung: bool = False
-    """Whether the driver would refuse the other images of this rung, too."""
+    """Whether the driver would refuse the rung's other images as well."""
 
 
 def obtain(request: Request, take: Callable[[Image], T]) -> T:
-    """Return what ``take`` makes of the first image that it does not refuse with an ImageRefusedError.
+    """Return the result of ``take`` for the first image that it does not refuse by raising ImageRefusedError.
 
-    Raises NoImageError with every candidate's reason, or the CompileError of a compile that nothing else replaces.
+    Raises NoImageError with every candidate's reason, or the first CompileError if a compile failed.
     """
     attempts = list(climb(request, take))
     if attempts and attempts[-1].taken is not None:
@@ -50,7 +50,7 @@ def obtain(request: Request, take: Callable[[Image], T]) -> T:
 
 
 def climb(request: Request, take: Callable[[Image], T]) -> Iterator[Attempt[T]]:
-    """Try candidate after candidate; the last attempt is the one that was taken, if any was."""
+    """Try candidates in order. The climb ends with the one that is taken, if any is."""
     for rung in ladder(request):
         for candidate in rung(request):
             tried = attempt(candidate, take)
@@ -62,9 +62,9 @@ def climb(request: Request, take: Callable[[Image], T]) -> Iterator[Attempt[T]]:
 
 
 def attempt(candidate: Candidate, take: Callable[[Image], T]) -> Attempt[T]:
-    """Read or compile an accepted candidate and hand it to ``take``; what goes wrong becomes the reason to refuse it.
+    """Read or compile an accepted candidate and pass it to ``take``; an error becomes the reason to refuse it.
 
-    Raises what ``take`` raises besides ImageRefusedError.
+    Raises what ``take`` raises, except ImageRefusedError.
     """
     if not candidate.accepted or candidate.get is None:
         return Attempt(candidate)

@@ -1,4 +1,4 @@
-"""The ladder as an answer to read: every candidate with its reason, and the one chosen."""
+"""Explains the ladder's choice: every candidate with its reason, and the one chosen."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Explanation:
     chosen: Candidate | None
     candidates: tuple[Candidate, ...]
     fixes: tuple[str, ...]
-    """What would help, where nothing was chosen."""
+    """What would help, if nothing was chosen."""
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object of ``explain --json``."""

@@ -21,14 +21,14 @@ __all__ = ["jit_candidates"]
 
 def jit_candidates(request: Request) -> Iterator[Candidate]:
     """Yield the compile that would serve this device; ``get`` runs it."""
-    reason = request.compile_refusal or _compiler_refusal(request)
-    if reason is not None:
-        yield Candidate("jitted", request.arch, "cubin", accepted=False, reason=reason)
+    refusal = request.compile_refusal or _compiler_refusal(request)
+    if refusal is not None:
+        yield Candidate("jitted", request.arch, "cubin", accepted=False, reason=refusal)
         return
     from hatch_cuda_kernels.compiler.toolchain.known import current_toolchain  # off the cached path
 
-    praise = f"compiled from {request.module.source} by NVRTC {current_toolchain().nvrtc}"
-    yield Candidate("jitted", request.arch, "cubin", accepted=True, reason=praise, get=lambda: _jit(request))
+    reason = f"compiled from {request.module.source} by NVRTC {current_toolchain().nvrtc}"
+    yield Candidate("jitted", request.arch, "cubin", accepted=True, reason=reason, get=lambda: _jit(request))
 
 
 def _compiler_refusal(request: Request) -> str | None:
@@ -45,7 +45,7 @@ def _compiler_refusal(request: Request) -> str | None:
 
 
 def _jit(request: Request) -> Image:
-    """Compile to a CUBIN and record it, unless another process does just now. Raises CompileError with NVRTC's log."""
+    """Compile to a CUBIN and record it, unless another process is doing so. Raises CompileError with NVRTC's log."""
     from hatch_cuda_kernels.compiler.toolchain.known import current_toolchain
 
     key = request.source.key(request.arch, request.instance, current_toolchain())
@@ -56,7 +56,7 @@ def _jit(request: Request) -> Image:
 def _compile(request: Request) -> Entry:
     from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain  # only in the one that compiles
 
-    toolchain = load_toolchain()  # says what to install where it is missing
+    toolchain = load_toolchain()  # says what to install if it is missing
     from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
     from hatch_cuda_kernels.compiler.record import entry_of
     from hatch_cuda_kernels.runtime.ladder.notices import compiling

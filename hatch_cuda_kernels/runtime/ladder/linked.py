@@ -26,20 +26,20 @@ __all__ = ["linked_candidates"]
 
 
 def linked_candidates(request: Request) -> Iterator[Candidate]:
-    """Yield, for each prebuilt PTX or LTO-IR that suits the device, the CUBIN nvJitLink made of it, or would make."""
+    """Yield the CUBIN that nvJitLink made, or would make, of each prebuilt PTX or LTO-IR that suits the device."""
     for record, arch in _inputs(request):
         known = recorded(request, _key(request, record, arch))
         if known is not None:
             yield known
             continue
-        reason = _refusal(request, record)
-        praise = f"{record.arch} {record.kind} finished by nvJitLink"
+        refusal = _refusal(request, record)
+        reason = f"{record.arch} {record.kind} finished by nvJitLink"
         get = partial(_link, request, record, arch)
-        yield Candidate("jitted", arch, "cubin", reason is None, reason or praise, get)
+        yield Candidate("jitted", arch, "cubin", refusal is None, refusal or reason, get)
 
 
 def _inputs(request: Request) -> Iterator[tuple[ImageRecord, SmArch]]:
-    """Yield what nvJitLink could start from, LTO-IR first, and the architecture it would finish it for."""
+    """Yield each image that nvJitLink could start from, LTO-IR first, and the architecture of the result."""
     if not request.listed or request.source.stale:
         return
     records = [record for record in request.module.images if record.kind != "cubin"]
@@ -66,7 +66,7 @@ def _refusal(request: Request, record: ImageRecord) -> str | None:
 
 
 def _link(request: Request, record: ImageRecord, arch: SmArch) -> Image:
-    """Finish an image and record it, unless another process does just now. Raises CompileError; others may serve."""
+    """Finish an image and record it, unless another process is doing so. Raises CompileError."""
     key = _key(request, record, arch)
     entry, made = open_cache().get_or_make(key, lambda: _link_now(request, record, arch, key))
     return image_of(entry, "jitted" if made else "cached")
@@ -99,5 +99,5 @@ def _link_now(request: Request, record: ImageRecord, arch: SmArch, key: str) -> 
 
 
 def _key(request: Request, record: ImageRecord, arch: SmArch) -> str:
-    """Return the key of a finished image: input and target. nvJitLink's version is recorded, not keyed: any will do."""
+    """Return the key of a finished image. It covers input and target; nvJitLink's version is only recorded."""
     return link_key(image_sha256=record.sha256, arch=arch, options=request.module.options)

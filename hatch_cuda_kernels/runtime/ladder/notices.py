@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["LOGGER", "compiling"]
 
 LOGGER: Final = logging.getLogger("hatch_cuda_kernels")
-#: Seconds. Shorter compiles are logged as INFO, longer ones as WARNING, which shows where no logging is set up.
+#: Seconds. Shorter compiles are logged as INFO, longer ones as WARNING, which shows without any logging set up.
 _NOTICEABLE: Final = 1.0
 
 
@@ -42,7 +42,7 @@ def compiling(request: Request, arch: SmArch, compiler: str) -> Iterator[None]:
 
 
 def _nvtx_range(name: str) -> Any:  # a context manager
-    """Return an NVTX range where the application has imported nvtx, else a context that does nothing."""
+    """Return an NVTX range if the application has imported nvtx, else a context that does nothing."""
     nvtx = sys.modules.get("nvtx")
     return nullcontext() if nvtx is None else nvtx.annotate(f"hatch_cuda_kernels: {name}")
 
@@ -58,7 +58,7 @@ def _why(request: Request) -> str:
 
 @contextmanager
 def _progress(text: str) -> Iterator[None]:
-    """Show a line that counts seconds on a terminal, once the body has taken a second."""
+    """On a terminal, show a line that counts seconds once the body has taken one."""
     if not sys.stderr.isatty():
         yield
         return

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["JIT_FORBIDDEN", "checked_policy", "jit_allowed"]
 
 _POLICIES: tuple[Policy, ...] = ("compatible", "exact", "prebuilt")
-#: The reason that messages give where ``jit_allowed`` is false.
+#: The reason that messages give if ``jit_allowed`` is false.
 JIT_FORBIDDEN = f"{JIT}=0 forbids compiling"
 
 

@@ -19,7 +19,7 @@ __all__ = ["cached_candidates", "image_of", "recorded"]
 
 
 def cached_candidates(request: Request) -> Iterator[Candidate]:
-    """Yield the recorded compile of this source for this device, or the reason that there is none."""
+    """Yield the recorded compile of the source for this device, or the reason that there is none."""
     try:
         recalled = request.source.recalled_key(request.arch, request.instance)
         found = None if recalled is None else recorded(request, recalled)
@@ -30,14 +30,14 @@ def cached_candidates(request: Request) -> Iterator[Candidate]:
 
 
 def recorded(request: Request, *keys: str) -> Candidate | None:
-    """Return the candidate that is recorded under the first of these keys which has an entry, None without any."""
+    """Return the candidate recorded under the first of these keys that has an entry, or None."""
     entry = next((entry for key in keys if (entry := open_cache().get(key)) is not None), None)
     if entry is None:
         return None
     image = image_of(entry, "cached")
-    reason = request.refused(image.sha256)
-    praise = f"compiled on {entry.created} in {entry.seconds:.2f} s"
-    return Candidate("cached", entry.arch, "cubin", reason is None, reason or praise, lambda: image)
+    refusal = request.refused(image.sha256)
+    reason = f"compiled on {entry.created} in {entry.seconds:.2f} s"
+    return Candidate("cached", entry.arch, "cubin", refusal is None, refusal or reason, lambda: image)
 
 
 def image_of(entry: Entry, origin: Origin) -> Image:
@@ -55,7 +55,7 @@ def image_of(entry: Entry, origin: Origin) -> Image:
 
 
 def _search(request: Request) -> Candidate:
-    """Look for a compile by any toolchain that is installed here."""
+    """Return what a toolchain known here has compiled, or the reason that there is nothing."""
     from hatch_cuda_kernels.compiler.toolchain.known import known_toolchains  # where no key is remembered
 
     toolchains = known_toolchains()

@@ -36,10 +36,10 @@ class Request(NamedTuple):
     source: ModuleSource
     capability: ComputeCapability
     driver: tuple[int, int] | None
-    """Newest CUDA the driver supports; None limits nothing."""
+    """Newest CUDA the driver supports; None for a driver that knows every PTX."""
     policy: Policy
     tier_up: bool
-    """Whether a recorded exact image goes before a prebuilt one that merely runs."""
+    """Whether a recorded exact image comes before a prebuilt one that merely runs."""
     jit: bool
     """Whether the environment allows compiling."""
     refusal: Callable[[ComputeCapability, str], str | None]
@@ -52,7 +52,7 @@ class Request(NamedTuple):
 
     @property
     def instance(self) -> str | None:
-        """The kernel's name where no prebuilt image has it, None for one that the manifest lists."""
+        """The kernel's name if the manifest does not list it, else None."""
         return None if self.listed else self.kernel.name
 
     @property
@@ -67,7 +67,7 @@ class Request(NamedTuple):
         return self.refusal(self.capability, sha256)
 
     def is_exact(self, image: Image) -> bool:
-        """Return whether an image is machine code for this very compute capability."""
+        """Return whether an image is machine code for exactly this compute capability."""
         return image.kind == "cubin" and image.arch.capability == self.capability
 
     def read(self, record: ImageRecord) -> Image:
@@ -83,7 +83,7 @@ class Request(NamedTuple):
         )
 
     def symbol(self, image: Image) -> Symbol:
-        """Return the kernel as an image has it: what the compile recorded with it, else what the store lists.
+        """Return the kernel as it is in an image: as the compile recorded it, else as the store lists it.
 
         The two differ in an editable install, where a signature may have changed since the store was written.
         """
@@ -105,8 +105,8 @@ def make_request(
 ) -> Request:
     """Return the request for a kernel of a store: for ``arch``, or else for the current device and its driver.
 
-    Raises KernelNotFoundError, StoreError where the store cannot be read, InputError for an ``arch`` that is not a
-    device's, or DriverError without a device to ask about.
+    Raises KernelNotFoundError, StoreError if the store cannot be read, InputError for an ``arch`` that is not a
+    device's, or DriverError without a device.
     """
     kernel, listed = _find_kernel(reader, name, module)
     if arch is None:
@@ -132,7 +132,7 @@ def make_request(
 def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[KernelLine, KernelLine]:
     """Return a listed variable's line and that of a kernel which every image of its module has.
 
-    Raises KernelNotFoundError where either is missing, StoreError where the store cannot be read.
+    Raises KernelNotFoundError if either is missing, StoreError if the store cannot be read.
     """
     variable = _one(reader, reader.find(f"&{normalize_name(name)}"), name, module, what="variable")
     index = reader.module(variable.module)
@@ -150,7 +150,7 @@ def _find_kernel(reader: StoreReader, name: str, module: str | None) -> tuple[Ke
     """Return a kernel's line and whether the manifest lists it.
 
     An unlisted instance belongs to the module that lists others of its template. Raises KernelNotFoundError, or
-    StoreError where the store cannot be read.
+    StoreError if the store cannot be read.
     """
     key = normalize_name(name)
     lines = [] if key.startswith("&") else reader.find(key)
@@ -182,17 +182,17 @@ def _one(
         return fitting[0]
     modules = ", ".join(line.module for line in lines)
     if lines:
-        hint = f"name one of the modules that have it with module=: {modules}"
+        hint = f"pass module= with a module that has it: {modules}"
         raise KernelNotFoundError(name, reader.label, hint=hint, what=what)
     raise KernelNotFoundError(name, reader.label, *_suggestions(reader, name, what), what=what)
 
 
 def _suggestions(reader: StoreReader, name: str, what: str) -> tuple[list[str], str]:
-    """Return names that look alike, and a hint where the list of kernels may be out of date."""
+    """Return similar names, and a hint if the list of kernels may be out of date."""
     from difflib import get_close_matches  # only for the message
 
     everything = [line for line in reader.lines() if line.key.startswith("&") == (what == "variable")]
     alike = {line.name: line.name for line in everything} | {base_name(line.key): line.name for line in everything}
     near = list(dict.fromkeys(alike[match] for match in get_close_matches(name, alike)))
     editable = everything and reader.module(everything[0].module).editable is not None
-    return near, "an editable install knows the kernels of its last install" if editable else ""
+    return near, "an editable install lists the kernels of its last build" if editable else ""

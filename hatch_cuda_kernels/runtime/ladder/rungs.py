@@ -28,7 +28,7 @@ __all__ = ["ladder"]
 def ladder(request: Request) -> tuple[Rung, ...]:
     """Return the rungs of the request's policy, in order.
 
-    ``prebuilt`` keeps the rungs that compile: they say that compiling is off.
+    The rungs that compile are there under ``prebuilt``, too: they say why nothing is compiled.
     """
     if request.policy == "exact":
         return _EXACT
@@ -41,12 +41,12 @@ def prebuilt_cubins(request: Request) -> Iterator[Candidate]:
 
 
 def exact_cubins(request: Request) -> Iterator[Candidate]:
-    """Rung 1, kept to images made for this very compute capability."""
+    """Rung 1, only images made for exactly this compute capability."""
     yield from (c for c in _prebuilt(request, "cubin") if c.arch.capability == request.capability)
 
 
 def other_cubins(request: Request) -> Iterator[Candidate]:
-    """Rung 1, the images that ``exact_cubins`` leaves."""
+    """Rung 1, only images that ``exact_cubins`` leaves out."""
     yield from (c for c in _prebuilt(request, "cubin") if c.arch.capability != request.capability)
 
 
@@ -86,13 +86,13 @@ def _prebuilt(request: Request, kind: Kind) -> Iterator[Candidate]:
         return
     records = [record for record in request.module.images if record.kind == kind]
     for record in sorted(records, key=lambda record: record.arch.preference(request.capability)):
-        reason = _refusal(request, record)
-        praise = reason or _praise(request, record)
-        yield Candidate("prebuilt", record.arch, kind, reason is None, praise, partial(request.read, record))
+        refusal = _refusal(request, record)
+        reason = refusal or _acceptance(request, record)
+        yield Candidate("prebuilt", record.arch, kind, refusal is None, reason, partial(request.read, record))
 
 
 def _refusal(request: Request, record: ImageRecord) -> str | None:
-    """Return why a prebuilt image cannot serve, in the order a user would want to know."""
+    """Return why a prebuilt image cannot be used; of several reasons, the one that helps most."""
     return (
         record.arch.refusal(request.capability)
         or request.source.stale
@@ -107,7 +107,7 @@ def _lack(request: Request, record: ImageRecord) -> str | None:
     return f"the kernel is not in this image ({lowered})" if lowered in record.lacks else None
 
 
-def _praise(request: Request, record: ImageRecord) -> str:
+def _acceptance(request: Request, record: ImageRecord) -> str:
     if record.kind == "ptx":
         return f"PTX ISA {version_text(record.ptx_isa)}, assembled by the driver"
     # CUBINs of CUDA 13 are promised to load from R580 on, those of CUDA 12 from R525 on (minor version compatibility).

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PLAIN_NUMBERS", "Signature", "Slot", "preparer"]
 
-#: struct code, size, and the words for people, by PTX type.
+#: struct code, size and description, by PTX type.
 _SCALARS: Final[dict[str, tuple[str, int, str]]] = {
     "u8": ("B", 1, "8-bit integer or bool"),
     "s8": ("b", 1, "8-bit integer"),
@@ -47,7 +47,7 @@ _STRUCT: Final = re.compile(r"b8\[([0-9]{1,5})\]:([1-9][0-9]{0,3})")
 
 
 class Slot:
-    """A parameter buffer and the ``extra`` array that describes it to cuLaunchKernel, at addresses that stay."""
+    """A parameter buffer and the ``extra`` array that describes it to cuLaunchKernel, at fixed addresses."""
 
     __slots__ = ("_extra", "_size", "buffer", "extra")
 
@@ -129,7 +129,7 @@ def _size_of(param: str) -> tuple[str, int, int]:
 
 
 def preparer(param: str) -> Callable[[Any], Any]:
-    """Return the function that turns an argument for this parameter into what struct takes, or raises."""
+    """Return the function that turns an argument for this parameter into a value for struct, or raises."""
     if _STRUCT.fullmatch(param):
         size = _size_of(param)[1]
         return lambda arg: _struct_bytes(arg, size)
@@ -137,7 +137,7 @@ def preparer(param: str) -> Callable[[Any], Any]:
 
 
 def _as_number(arg: Any) -> Any:  # any Python object may be passed
-    """Pass numbers of Python and numpy; refuse arrays, which struct would read by a hidden copy from the device."""
+    """Return numbers of Python and numpy; refuse arrays, which struct would silently copy from the device."""
     if type(arg) in PLAIN_NUMBERS:
         return arg
     if hasattr(arg, "__array__") and getattr(arg, "shape", None) == () and type(arg).__module__ == "numpy":
@@ -148,7 +148,7 @@ def _as_number(arg: Any) -> Any:  # any Python object may be passed
 
 
 def _convert(param: str, value: Any, code: str, size: int) -> Any:
-    """Convert what struct would reject, or raise the reason. PTX does not say which integers are signed."""
+    """Convert a value that struct would reject, or raise. PTX does not say which integers are signed."""
     if param.startswith("u") and isinstance(value, int) and value < 0:
         if value < -(1 << (8 * size - 1)):
             raise ValueError(f"{value} is below the smallest {8 * size}-bit integer")

@@ -9,12 +9,12 @@ from hatch_cuda_kernels.driver import cuda
 
 __all__ = ["Configs"]
 
-#: Streams whose configuration is remembered for one shape; programs that make streams without end start over.
+#: Streams whose configuration is remembered for one shape; a program that keeps creating streams starts over.
 _MAX_STREAMS: Final = 64
 
 
 class Configs(dict[int, Any]):
-    """The driver's launch configurations of one shape, by stream; they never change, so threads share them."""
+    """The driver's launch configurations of one shape, by stream. They never change, so threads share them."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ def _launch_config(
     cluster: tuple[int, int, int] | None,
     cooperative: bool,
 ) -> Any:  # CUlaunchConfig
-    """Return the CUlaunchConfig of such a launch. Sizes in blocks, threads and bytes."""
+    """Return the CUlaunchConfig of a launch; sizes are in blocks, threads and bytes."""
     driver = cuda()
     config = driver.CUlaunchConfig()
     config.gridDimX, config.gridDimY, config.gridDimZ = grid

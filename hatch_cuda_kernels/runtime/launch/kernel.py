@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Dim", "GlobalVariable", "Kernel", "load_kernel"]
 
-#: Dynamic shared memory that needs no opting in (CUDA C++ Programming Guide, "Shared memory" of each architecture).
+#: Bytes of dynamic shared memory without opting in (CUDA C++ Programming Guide, "Shared memory" of each architecture).
 _FREE_SHARED: Final = 48 << 10
 _MAX_DYNAMIC: Final = "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"
-#: Shapes remembered by one kernel; programs that vary them without end start over.
+#: Shapes remembered by one kernel; a program that keeps changing them starts over.
 _MAX_SHAPES: Final = 256
 
 Dim = int | tuple[int, ...]
@@ -60,13 +60,16 @@ class Kernel:
         self.context_id = context_id
         self.ordinal = ordinal
         self.hits = 0
-        """How often the store answered with this object after loading it."""
+        """How often the store has returned this object again."""
         self._library = library
         self._shapes: dict[Any, Callable[..., None]] = {}
         self._configs: dict[Any, Configs] = {}
 
     def __getitem__(self, launch: tuple[Any, ...]) -> Callable[..., None]:
-        """Return the launch function for ``kernel[grid, block]``, optionally with shared memory bytes and a stream."""
+        """Return the launch function for ``kernel[grid, block]``, optionally with shared memory bytes and a stream.
+
+        Raises LaunchError for bad dimensions, TypeError for anything that is not a stream.
+        """
         try:
             return self._shapes[launch]
         except (KeyError, TypeError):  # TypeError: a list among the sizes, or a stream that cannot be hashed
@@ -86,12 +89,12 @@ class Kernel:
         cluster: Dim | None = None,
         cooperative: bool = False,
     ) -> None:
-        """Launch asynchronously on ``stream`` (default: the current stream of the framework the arrays come from).
+        """Launch asynchronously on ``stream`` (default: the current stream of the arrays' framework).
 
         ``grid`` counts blocks, ``block`` the threads of a block, ``cluster`` the blocks of a cluster; ``shared_mem`` is
         dynamic shared memory in bytes, which beyond 48 KiB is opted in to. Raises ArgumentError for arguments that do
         not fit the signature, LaunchError for bad dimensions, StaleKernelError when the context was destroyed or reset,
-        DriverError for what the driver refuses.
+        DriverError if the driver refuses the launch.
         """
         key = (grid, block, shared_mem, cluster, cooperative)
         try:
@@ -116,8 +119,8 @@ class Kernel:
         return GlobalVariable(name, int(address), int(size))
 
     def as_cuda_core(self) -> Any:  # cuda.core.Kernel
-        """Return a ``cuda.core`` Kernel of the same image, for ``cuda.core.launch``; imports cuda.core."""
-        from cuda.core import ObjectCode  # noqa: TID251 - half a second, only when asked for
+        """Return a ``cuda.core`` Kernel of the same image, for ``cuda.core.launch``. Raises ImportError without it."""
+        from cuda.core import ObjectCode  # noqa: TID251 - half a second, on request only
 
         make = ObjectCode.from_ptx if self.image.kind == "ptx" else ObjectCode.from_cubin
         return make(self.image.data, symbol_mapping={self.name: self.lowered.encode()}).get_kernel(self.name)
@@ -134,12 +137,12 @@ class Kernel:
             )
 
     def _fail_launch(self, status: Any) -> None:  # CUresult
-        """Raise the DriverError of a refused launch."""
+        """Raise the DriverError for a launch that the driver refused."""
         raise DriverError(f"launching {self.name}", int(status), status.name)
 
     @cached_property
     def _bind(self) -> Callable[[Configs, int | None], Callable[..., None]]:
-        from hatch_cuda_kernels.runtime.launch.arguments import Signature  # a kernel is loaded before launched
+        from hatch_cuda_kernels.runtime.launch.arguments import Signature  # not needed before the first launch
         from hatch_cuda_kernels.runtime.launch.launch import make_launch
 
         return make_launch(
@@ -151,7 +154,7 @@ class Kernel:
             fail=self._fail_launch,
         )
 
-    def _shape(self, launch: Any) -> Callable[..., None]:  # what stands between the brackets
+    def _shape(self, launch: Any) -> Callable[..., None]:  # the contents of the brackets
         if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
             message = "write kernel[grid, block], optionally with shared memory bytes and a stream"
             raise LaunchError(f"{self.name}: {message}")
@@ -159,12 +162,12 @@ class Kernel:
         stream = rest[1] if len(rest) == 2 else None
         configs = self._make_configs(grid, block, rest[0] if rest else 0, None, False)
         function = self._bind(configs, None if stream is None else stream_address(stream))
-        if stream is None or isinstance(stream, int):  # another stream may change its address, or die
+        if stream is None or isinstance(stream, int):  # the address of another may change
             _remember(self._shapes, launch, function)
         return function
 
     def _make_configs(self, grid: Dim, block: Dim, shared_mem: int, cluster: Dim | None, cooperative: bool) -> Configs:
-        from hatch_cuda_kernels.runtime.launch.configs import Configs  # a kernel is loaded before launched
+        from hatch_cuda_kernels.runtime.launch.configs import Configs  # not needed before the first launch
 
         configs = Configs(
             self._dims(grid, "grid"),
@@ -179,7 +182,7 @@ class Kernel:
 
     @cached_property
     def _free_shared(self) -> int:
-        """Dynamic shared memory in bytes that needs no opting in: what the kernel's static part leaves of 48 KiB."""
+        """Bytes of dynamic shared memory that need no opting in: 48 KiB less the kernel's static part."""
         return max(_FREE_SHARED - self._attribute("CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES"), 0)
 
     def _allow_shared(self, wanted: int) -> int:

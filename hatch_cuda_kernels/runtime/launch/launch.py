@@ -1,4 +1,4 @@
-"""The launch function of a kernel, generated for its signature: a launch is counted in tenths of microseconds.
+"""The launch function of a kernel, generated for its signature: every tenth of a microsecond counts.
 
 For ``(f32, ptr, u64)`` it reads as below. What struct rejects takes a slower path that converts or explains.
 
@@ -83,12 +83,11 @@ def make_launch(
     """Return ``bind(configs, stream)``, which gives the function that launches a kernel with its arguments.
 
     ``handle`` is the driver's kernel, loaded for a context on the device with that ordinal. None for a stream is the
-    caller's current one. The function raises ArgumentError, and what ``check_context`` (called
-    in another context) and ``fail`` raise. A buffer belongs to one launch at a time, because the bindings release the
-    GIL during the call.
+    caller's current one. The function raises ArgumentError, and what ``check_context`` (called in another context) and
+    ``fail`` raise. A buffer belongs to one launch at a time, because the bindings release the GIL during the call.
     """
     driver = cuda()
-    # A process that imports torch after this launch function was made takes the general path, which is right as well.
+    # A process that imports torch after this takes the general path, which gives the same result.
     torch: Any = sys.modules.get("torch")
     free: list[Slot] = []
     names: dict[str, Any] = {
@@ -122,7 +121,7 @@ def make_launch(
 
 
 def _source(signature: Signature) -> str:
-    """Fill the template in. Nothing of the kernel but its parameters' positions and types gets into the text."""
+    """Fill in the template. Only the positions and types of the parameters get into the text."""
     names = [f"a{index}" for index in range(len(signature.params))]
     pointers = signature.pointers
     others = f"current_stream(({_listed(names)}), ordinal)"

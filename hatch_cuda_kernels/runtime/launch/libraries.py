@@ -1,4 +1,4 @@
-"""The driver's libraries in this process: the images it took, and what it refused.
+"""The driver's libraries in this process: the images that it loaded, and those that it refused.
 
 An image counts as loaded only when its kernel handle was obtained: ``cuLibraryLoadData`` succeeds for images that
 cannot run, because loading is lazy; ``cuLibraryGetKernel`` then says 209 or 222 (seen on driver 580.159).
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["LIBRARIES"]
 
 _NOT_IN_IMAGE: Final = 500
-#: INVALID_IMAGE, NO_BINARY_FOR_GPU, NOT_FOUND: another image of the same kind may do.
+#: INVALID_IMAGE, NO_BINARY_FOR_GPU, NOT_FOUND: another image of the same kind may work.
 _NEXT_IMAGE: Final = frozenset({200, 209, _NOT_IN_IMAGE})
-#: INVALID_PTX, JIT_COMPILER_NOT_FOUND, UNSUPPORTED_PTX_VERSION, JIT_COMPILATION_DISABLED: no PTX will do.
+#: INVALID_PTX, JIT_COMPILER_NOT_FOUND, UNSUPPORTED_PTX_VERSION, JIT_COMPILATION_DISABLED: no PTX will work.
 _NEXT_RUNG: Final = frozenset({218, 221, 222, 223})
 
 
 class Libraries:
-    """Images as the driver's libraries, each loaded once; they serve every context. Thread-safe."""
+    """Images as libraries of the driver, each loaded once, for all contexts. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -37,9 +37,9 @@ class Libraries:
         return self._refused.get((capability, sha256))
 
     def load(self, image: Image, lowered: str, capability: tuple[int, int], scope: str) -> tuple[Any, Any]:
-        """Return the handles of an image's library and of the kernel of that lowered name in it.
+        """Return the handles of an image's library and of its kernel with that lowered name.
 
-        ``scope`` names whose image it is: equal images of two modules are two libraries, as each has its variables.
+        ``scope`` says whose image it is: equal images of two modules are two libraries, each with its own variables.
         Raises ImageRefusedError when the driver cannot use the image, DriverError for any other failure.
         """
         with self._lock:
