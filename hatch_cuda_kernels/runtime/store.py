@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import cached_property, partial
 
 from hatch_cuda_kernels.early import start_driver
-from hatch_cuda_kernels.runtime.ladder.policy import checked_policy
 
 #: Spelt out, because importing typing would delay the start of the driver; type checkers know the name.
 TYPE_CHECKING = False
@@ -39,8 +38,7 @@ def open_store(
     """Return the store of an import package, or of a folder. Reads nothing; a missing store raises at first use.
 
     With ``tier_up``, a kernel that got PTX or a CUBIN of a lower minor is compiled exactly in the background, for the
-    next process to find. ``instances`` is how many instances ``instantiate`` remembers. Raises InputError for another
-    policy than ``compatible``, ``exact`` or ``prebuilt``.
+    next process. ``instances`` is how many of them ``instantiate`` remembers. Raises InputError for an unknown policy.
     """
     return Store(package, policy=policy, tier_up=tier_up, instances=instances)
 
@@ -52,7 +50,11 @@ class Store:
         self, package: str | Path, *, policy: Policy = "compatible", tier_up: bool = False, instances: int = 64
     ) -> None:
         self.package = package
-        self.policy = checked_policy(policy)
+        self.policy = policy
+        if policy != "compatible":  # the default needs no check, and so no import
+            from hatch_cuda_kernels.runtime.ladder.policy import checked_policy
+
+            checked_policy(policy)
         self.tier_up = tier_up
         self._capacity = instances
 
@@ -176,8 +178,7 @@ class Store:
     ) -> WarmUp:
         """Load kernels (default: all listed) in advance, on devices by ordinal (default: the current context's).
 
-        ``progress`` True prints a line; a function is called with (done, total, kernel). Returns counts by origin, and
-        seconds. Raises what ``get_kernel`` raises.
+        ``progress`` True prints a line; a function gets (done, total, kernel). Raises what ``get_kernel`` raises.
         """
         from hatch_cuda_kernels.runtime.ahead import warm_up
 
@@ -243,7 +244,7 @@ class Store:
         from hatch_cuda_kernels.runtime.ladder.request import make_request
         from hatch_cuda_kernels.runtime.launch.libraries import LIBRARIES
 
-        policy = checked_policy(policy or self.policy)
+        policy = policy or self.policy
         return make_request(
             self._reader, name, module, arch, driver, policy=policy, tier_up=self.tier_up, refusal=LIBRARIES.refusal
         )

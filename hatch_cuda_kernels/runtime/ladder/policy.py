@@ -1,6 +1,6 @@
 """The policies, and whether compiling at run time is allowed at all.
 
-``runtime.store`` imports this before the driver starts, so it imports nothing that takes time.
+``open_store`` may import this before the driver starts, so it imports nothing that takes time.
 """
 
 from __future__ import annotations

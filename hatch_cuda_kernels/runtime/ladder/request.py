@@ -10,7 +10,7 @@ from hatch_cuda_kernels.driver import current_device
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.image import Image, Symbol
 from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
-from hatch_cuda_kernels.runtime.ladder.policy import JIT_FORBIDDEN, jit_allowed
+from hatch_cuda_kernels.runtime.ladder.policy import JIT_FORBIDDEN, checked_policy, jit_allowed
 from hatch_cuda_kernels.store.reader import KernelLine
 from hatch_cuda_kernels.store.source import ModuleSource
 
@@ -99,14 +99,14 @@ def make_request(
     arch: str | SmArch | None,
     driver: tuple[int, int] | None,
     *,
-    policy: Policy,
+    policy: str,
     tier_up: bool,
     refusal: Callable[[ComputeCapability, str], str | None],
 ) -> Request:
     """Return the request for a kernel of a store: for ``arch``, or else for the current device and its driver.
 
-    Raises KernelNotFoundError, StoreError if the store cannot be read, InputError for an ``arch`` that is not a
-    device's, or DriverError without a device.
+    Raises KernelNotFoundError, StoreError if the store cannot be read, InputError for an unknown policy or an ``arch``
+    that is not a device's, or DriverError without a device.
     """
     kernel, listed = _find_kernel(reader, name, module)
     if arch is None:
@@ -122,7 +122,7 @@ def make_request(
         source=ModuleSource(reader, kernel.module),
         capability=capability,
         driver=driver,
-        policy=policy,
+        policy=checked_policy(policy),
         tier_up=tier_up,
         jit=jit_allowed(),
         refusal=refusal,
