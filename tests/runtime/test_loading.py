@@ -10,7 +10,15 @@ import pytest
 from fake_driver import Result
 
 from hatch_cuda_kernels import compile_to_cubin, open_store
-from hatch_cuda_kernels.errors import DriverError, ImageRefusedError, InputError, NoImageError, StaleKernelError
+from hatch_cuda_kernels.errors import (
+    DriverError,
+    ImageRefusedError,
+    InputError,
+    KernelNotFoundError,
+    NoImageError,
+    StaleKernelError,
+)
+from hatch_cuda_kernels.runtime import prelude
 from hatch_cuda_kernels.runtime.ahead import background
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
 
@@ -41,6 +49,17 @@ def test_a_prebuilt_kernel_is_loaded_and_launched(store, driver):
     kernel[4, 256](2.5, 0x10, 0x20, 1000)
     buffer = Signature("saxpy", kernel.params).pack((2.5, 0x10, 0x20, 1000))
     assert driver.launches == [(0, b"saxpy", buffer)]
+
+
+@pytest.mark.parametrize("kernel", ["saxpy", "block_sum<float, 128>", "no_such_kernel"])
+def test_the_time_until_the_driver_starts_is_used(store, driver, monkeypatch, kernel):
+    """While the driver starts, what a load needs is imported and read; what is not there is left to the look-up."""
+    monkeypatch.setattr(prelude, "is_starting", lambda: True)
+    if kernel == "no_such_kernel":
+        with pytest.raises(KernelNotFoundError):
+            store.get_kernel(kernel)
+    else:
+        assert found(store.get_kernel(kernel)) == ("prebuilt", "sm_90", "cubin")
 
 
 def test_a_loaded_kernel_is_found_in_memory(store, driver):
