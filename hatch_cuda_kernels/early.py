@@ -33,7 +33,7 @@ def is_starting() -> bool:
 
 
 def join_driver() -> None:
-    """Wait for the driver where it was started here."""
+    """Wait for the driver if it was started here."""
     thread = _started[0] if _started else None
     if thread is not None:
         thread.join()

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from hatch_cuda_kernels.extra import optimizer_flags
+from hatch_cuda_kernels.shape import check_shape
 
 __all__ = ["CppStd", "NvrtcOptions"]
 
@@ -101,7 +102,8 @@ class NvrtcOptions:
 
     @classmethod
     def from_canonical(cls, data: dict[str, Any]) -> NvrtcOptions:
-        """Read what ``canonical`` wrote. Raises TypeError for a name and ValueError for a standard it does not know."""
+        """Read what ``canonical`` wrote. Raises TypeError for an unknown name, ValueError for a wrong value."""
+        check_shape(data, {f"{name}?": _SHAPES.get(name) or _shape(default) for name, default in _DEFAULTS.items()})
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
         }
@@ -119,6 +121,12 @@ class NvrtcOptions:
 
 
 _DEFAULTS: Final = {field.name: field.default for field in fields(NvrtcOptions)}
+#: In JSON data; other options have that of their default.
+_SHAPES: Final = {"std": frozenset(CppStd), "maxrregcount": int, "define": [[(str, None)]]}
+
+
+def _shape(default: object) -> object:
+    return [str] if isinstance(default, tuple) else bool
 
 
 def _plain(value: object) -> object:

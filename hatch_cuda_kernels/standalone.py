@@ -1,4 +1,4 @@
-"""Compile source text without a store: to PTX, to a CUBIN, now or in the background, and load what came out."""
+"""Compile source text without a store: to PTX, to a CUBIN, now or in the background, and load the result."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles, normalize
+from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.extra import extra_refusal
+from hatch_cuda_kernels.image import Image
 from hatch_cuda_kernels.options import NvrtcOptions
 
 if TYPE_CHECKING:
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"]
 
-#: Where headers given as text are, as if on disk: before the include folders, and no file's neighbours.
+#: What a text is called in messages and logs.
+_MODULE: Final = "source"
+#: The folder that headers given as text seem to be in: searched before the include folders, and next to no file.
 _GIVEN: Final = ".given"
 
 
@@ -50,14 +54,24 @@ class CompiledSource(NamedTuple):
     def get_kernel(self, name: str) -> Kernel:
         """Return a kernel loaded for the current context.
 
-        Raises KernelNotFoundError, ImageRefusedError where the driver cannot use the image, or DriverError.
+        Raises KernelNotFoundError, ImageRefusedError if the driver cannot use the image, or DriverError.
         """
-        from hatch_cuda_kernels.runtime.loading import load_compiled  # needs a driver
-
         symbol = next((symbol for symbol in self.kernels if name in {symbol.name, symbol.lowered}), None)
         if symbol is None:
             raise KernelNotFoundError(name, "the compiled source", tuple(self.lowered_names))
-        return load_compiled(self, symbol)
+        from hatch_cuda_kernels.runtime.launch.kernel import load_kernel  # needs a driver
+
+        return load_kernel(self._loadable(), symbol, "stand-alone")
+
+    def _loadable(self) -> Image:
+        return Image(
+            module=_MODULE,
+            origin="cached" if self.cached else "jitted",
+            arch=self.arch,
+            kind=self.kind,
+            data=self.image,
+            sha256=sha256(self.image).hexdigest(),
+        )
 
 
 def compile_to_ptx(
@@ -89,7 +103,7 @@ def compile_to_cubin(
     ``arch`` is ``sm_90`` or ``compute_90``, suffixes included; ``names`` are name expressions to instantiate;
     ``headers`` maps include names to text, which may include each other; ``root`` is a folder that the text's includes
     and ``options.include`` are relative to. Only headers given or found there, and the toolkit's, are seen.
-    With ``use_cache``, the image is taken from the disk cache, and recorded there.
+    With ``use_cache``, the image is taken from the disk cache, or recorded there.
     Raises CompileError with NVRTC's log, ToolchainError, or InputError for what the cache's key could not cover.
     """
     return _compile(_job(source, "cubin", arch, options, names, headers, root), use_cache=use_cache)
@@ -106,7 +120,11 @@ def compile_async(
     root: Path | str | None = None,
     use_cache: bool = True,
 ) -> Future[CompiledSource]:
-    """Start such a compile in the background and return its Future; NVRTC runs without the GIL."""
+    """Compile in the background: to a CUBIN as ``compile_to_cubin`` does, or to another ``kind``.
+
+    The Future raises what ``compile_to_cubin`` raises, except InputError, which is raised here. NVRTC runs without the
+    GIL.
+    """
     from hatch_cuda_kernels.runtime.ahead import background  # starts threads
 
     job = _job(source, kind, arch, options, names, headers, root)
@@ -149,7 +167,7 @@ def _job(
     refusals += options.conflicts()
     if refusals:
         raise InputError("; ".join(refusals))
-    recipe = Recipe(module="source", source="source.cu", options=options, names=tuple(names))
+    recipe = Recipe(module=_MODULE, source=f"{_MODULE}.cu", options=options, names=tuple(names))
     closure = _closure(recipe, source, headers or {}, root)
     return recipe.job(recipe.program(closure), parsed.real, (kind,))
 

@@ -3,8 +3,7 @@
 A store folder holds ``kernels.tsv`` (one sorted line a kernel, so that a look-up bisects it) and one folder a module
 with ``index.json``, ``details.json``, the images, and the source with its header closure under ``source/``.
 
-These are named tuples because a process that only loads a kernel pays for making the classes: a dataclass takes half a
-millisecond each.
+They are named tuples: a process that only loads a kernel pays for making the classes, half a millisecond a dataclass.
 """
 
 from __future__ import annotations
@@ -12,6 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.shape import check_shape, file_name, inner_path
+from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Kind
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = [
     "DETAILS_FILE",
     "INDEX_FILE",
-    "INDEX_SCHEMA",
     "KERNELS_FILE",
     "SOURCE_FOLDER",
     "STORE_FOLDER",
@@ -36,6 +36,38 @@ KERNELS_FILE: Final = "kernels.tsv"
 INDEX_FILE: Final = "index.json"
 DETAILS_FILE: Final = "details.json"
 SOURCE_FOLDER: Final = "source"
+
+#: No image and no pack is larger. Seeking and reading take no number without bound.
+_SIZE: Final = range(1 << 40)
+_IMAGE: Final = {
+    "file": file_name,
+    "kind": frozenset({"cubin", "ptx", "ltoir"}),
+    "arch": str,
+    "sha256": str,
+    "bytes": _SIZE,
+    "ptx_isa": str,
+    "registers": (int, None),
+    "spills": (int, None),
+    "lacks?": [str],
+    "renames?": bool,
+    "stored?": {"file": inner_path, "at": _SIZE, "size": _SIZE, "skip": _SIZE},
+}
+_INDEX: Final = {
+    "module": str,
+    "source": inner_path,
+    "source_sha256": str,
+    "files": {inner_path: str},
+    "outside": ([str], None),
+    "headers": [str],
+    "options": {str: (str, bool, int, None, [str], [[(str, None)]])},
+    "globals": [str],
+    "patterns": [{"pattern": str, "matrix": {str: [str]}}],
+    "toolchain": {str: str},
+    "images": [_IMAGE],
+    "front_end?": str,
+    "editable?": {"root": str, "manifest": str, "manifest_sha256": str},
+}
+_DETAILS: Final = {"names": [str], "resources": {str: {str: {str: int}}}, "lowered?": {str: {str: str}}}
 
 
 class Stored(NamedTuple):
@@ -91,7 +123,7 @@ class ImageRecord(NamedTuple):
             "arch": str(self.arch),
             "sha256": self.sha256,
             "bytes": self.bytes,
-            "ptx_isa": f"{self.ptx_isa[0]}.{self.ptx_isa[1]}",
+            "ptx_isa": version_text(self.ptx_isa),
             "registers": self.registers,
             "spills": self.spills,
         }
@@ -105,20 +137,19 @@ class ImageRecord(NamedTuple):
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ImageRecord:
-        """Read what ``to_json`` wrote. Raises KeyError or ValueError on other data."""
-        major, _, minor = data["ptx_isa"].partition(".")
+        """Read what ``to_json`` wrote and an index's shape holds. Raises ValueError for an unknown architecture."""
         return cls(
             file=data["file"],
             kind=data["kind"],
             arch=SmArch.parse(data["arch"]),
             sha256=data["sha256"],
             bytes=data["bytes"],
-            ptx_isa=(int(major), int(minor)),
+            ptx_isa=parse_version(data["ptx_isa"]),
             registers=data["registers"],
             spills=data["spills"],
             lacks=tuple(data.get("lacks", ())),
             renames=bool(data.get("renames", False)),
-            stored=Stored(**data["stored"]) if "stored" in data else None,
+            stored=Stored(*(data["stored"][name] for name in Stored._fields)) if "stored" in data else None,
         )
 
 
@@ -183,10 +214,12 @@ class ModuleIndex(NamedTuple):
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ModuleIndex:
-        """Read what ``to_json`` wrote. Raises KeyError, TypeError or ValueError on other data."""
+        """Read what ``to_json`` wrote. Raises ValueError on other data."""
+        check_shape(data, {"schema": int})
         if data["schema"] != INDEX_SCHEMA:
             message = f"index schema {data['schema']} is not {INDEX_SCHEMA}: written by another hatch-cuda-kernels"
             raise ValueError(message)
+        check_shape(data, _INDEX)
         return cls(
             module=data["module"],
             source=data["source"],
@@ -221,5 +254,6 @@ class ModuleDetails(NamedTuple):
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ModuleDetails:
-        """Read what ``to_json`` wrote. Raises KeyError or TypeError on other data."""
+        """Read what ``to_json`` wrote. Raises ValueError on other data."""
+        check_shape(data, _DETAILS)
         return cls(names=tuple(data["names"]), resources=data["resources"], lowered=data.get("lowered", {}))

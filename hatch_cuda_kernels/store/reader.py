@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import os
 import sys
 from collections import Counter
 from functools import cached_property
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import StoreError
+from hatch_cuda_kernels.shape import file_name
 from hatch_cuda_kernels.store.index import (
     DETAILS_FILE,
     INDEX_FILE,
@@ -21,7 +23,6 @@ from hatch_cuda_kernels.store.index import (
     ModuleDetails,
     ModuleIndex,
 )
-from hatch_cuda_kernels.store.pack import unpack_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,15 +46,18 @@ class KernelLine(NamedTuple):
 
     @classmethod
     def parse(cls, line: bytes) -> KernelLine:
-        """Read one line. Raises ValueError for another number of fields."""
+        """Read one line. Raises ValueError if it is damaged."""
         key, module, lowered, params, name = line.decode().split("\t")
+        if not file_name(module):
+            message = f"{module!r} is not a module"
+            raise ValueError(message)
         return cls(key, module, lowered, tuple(params.split(",")) if params else (), name)
 
 
 def find_store(package: str | Path) -> Path:
     """Return the store folder of an import package (given by name, not imported) or of a path.
 
-    Raises StoreError when the package or its store does not exist.
+    Raises StoreError if the package or its store does not exist.
     """
     if isinstance(package, Path) or "/" in package or "\\" in package:
         folder = Path(package)
@@ -72,7 +76,7 @@ def find_store(package: str | Path) -> Path:
 
 
 def _package_folders(package: str) -> list[Path]:
-    """Return where a package's files are; a package that is not imported yet stays so."""
+    """Return where a package's files are; without importing it."""
     module = sys.modules.get(package)
     locations = getattr(module, "__path__", None)
     if locations is None:
@@ -87,19 +91,19 @@ def _package_folders(package: str) -> list[Path]:
 
 
 class StoreReader:
-    """The files of one store. Nothing is opened before it is asked for, and no more than an answer needs."""
+    """The files of one store, each opened when it is needed. What is damaged raises StoreError."""
 
     def __init__(self, folder: Path, label: str = "") -> None:
         self.folder = folder
         self.label = label or str(folder)
-        """What messages call this store."""
+        """The name of the store in messages."""
         self._modules: dict[str, ModuleIndex] = {}
         self._ahead: dict[tuple[str, int], bytes] = {}
         self._last = "", b""
 
     def find(self, key: str) -> list[KernelLine]:
-        """Return every line of a normalised name: one a module that has it."""
-        prefix = f"{key}\t".encode()
+        """Return the lines of a normalised name: one for each module that has it."""
+        prefix = f"{key}\t".encode(errors="replace")  # no store has a name that cannot be encoded
         return list(self._lines_from(prefix, prefix))
 
     def find_template(self, template: str) -> list[str]:
@@ -111,7 +115,7 @@ class StoreReader:
         return [line for line in self._lines_from(b"", b"") if not line.key.startswith("<")]
 
     def kernels(self) -> list[tuple[str, str | None]]:
-        """Return every listed kernel with its module, which is None where no other module has the name."""
+        """Return every listed kernel with its module, which is None if no other module has the name."""
         lines = [line for line in self.lines() if not line.key.startswith("&")]
         count = Counter(line.key for line in lines)
         return [(line.name, line.module if count[line.key] > 1 else None) for line in lines]
@@ -120,7 +124,11 @@ class StoreReader:
         """Return a module's index, read once. Raises StoreError when it is missing or damaged."""
         known = self._modules.get(name)
         if known is None:
-            known = self._modules[name] = _read_json(self.folder / name / INDEX_FILE, ModuleIndex.from_json)
+            path = self.folder / name / INDEX_FILE
+            known = _read_json(path, ModuleIndex.from_json)
+            if known.module != name:
+                raise StoreError(str(path), f"it is of the module {known.module!r}, not of {name!r}")
+            self._modules[name] = known
         return known
 
     def details(self, name: str) -> ModuleDetails:
@@ -133,7 +141,7 @@ class StoreReader:
 
     def has_module(self, name: str) -> bool:
         """Return whether the store has a module of that name."""
-        return (self.folder / name / INDEX_FILE).is_file()
+        return file_name(name) and (self.folder / name / INDEX_FILE).is_file()
 
     def modules(self) -> list[ModuleIndex]:
         """Return every module's index, by name."""
@@ -178,9 +186,13 @@ class StoreReader:
         end = stored.skip + size
         block = self._ahead.pop((stored.file, stored.at), b"")
         if len(block) < end:
+            from hatch_cuda_kernels.store.pack import unpack_block  # many stores have no packs
+
             with (self.folder / stored.file).open("rb") as file:
                 file.seek(stored.at)
-                block = unpack_block(file.read(stored.size), end)
+                # A damaged size may ask for more bytes than there is memory.
+                packed = file.read(min(stored.size, os.fstat(file.fileno()).st_size))
+            block = unpack_block(packed, end)
         return block[stored.skip : end]
 
     def source_root(self, module: str) -> Path:
@@ -216,10 +228,10 @@ class StoreReader:
             at = end + 1
 
 
-def _read_json(path: Path, parse: Callable[[dict[str, Any]], T]) -> T:
+def _read_json(path: Path, parse: Callable[[Any], T]) -> T:
     try:
         return parse(json.loads(path.read_bytes()))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StoreError(str(path), f"cannot read the index: {error}") from error
 
 

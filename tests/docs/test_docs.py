@@ -440,10 +440,10 @@ def test_api_reference_names_every_value():
 def test_api_reference_names_the_fields_of_results():
     """What a store's methods return that is no public class is described with its fields."""
     from hatch_cuda_kernels.runtime.ahead import WarmUp
-    from hatch_cuda_kernels.runtime.instances import PlanInfo
+    from hatch_cuda_kernels.runtime.instances import InstanceInfo
     from hatch_cuda_kernels.runtime.stats import KernelStats
 
-    for method, result in {"warm_up": WarmUp, "plan_info": PlanInfo, "stats": KernelStats}.items():
+    for method, result in {"warm_up": WarmUp, "instance_info": InstanceInfo, "stats": KernelStats}.items():
         (told,) = (text for text in section(API, "## Store").split("\n\n") if f"`{method}`" in text)
         assert set(result._fields) <= set(coded(told)), method
 

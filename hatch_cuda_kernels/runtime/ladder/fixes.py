@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
+from hatch_cuda_kernels.environment import JIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hatch_cuda_kernels.image import Candidate
-    from hatch_cuda_kernels.runtime.ladder.rungs import Request
+    from hatch_cuda_kernels.runtime.ladder.request import Request
 
 __all__ = ["suggest_fixes"]
 
@@ -20,7 +21,7 @@ def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[st
     reasons = [candidate.reason for candidate in considered]
     fixes = []
     if not request.jit:
-        fixes.append("allow compiling: unset HATCH_CUDA_KERNELS_JIT")
+        fixes.append(f"allow compiling: unset {JIT}")
     elif request.policy == "prebuilt":
         fixes.append("allow compiling: policy='compatible'")
     elif any("is not installed" in reason for reason in reasons):
