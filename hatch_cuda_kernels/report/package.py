@@ -111,7 +111,9 @@ def _promises(store: Path) -> Promises:
 def _code(reader: StoreReader) -> dict[ImageId, Mapping[str, int]]:
     """Return the bytes of each kernel's instructions. Images that cannot be read are left to the verify command."""
     found: dict[ImageId, Mapping[str, int]] = {}
+    listed = {(line.module, line.key): line.lowered for line in reader.lines()}
     for index in reader.modules():
+        renamed = reader.details(index.module).lowered
         for record in index.images:
             if record.kind == "cubin":
                 try:
@@ -119,7 +121,8 @@ def _code(reader: StoreReader) -> dict[ImageId, Mapping[str, int]]:
                 except ValueError:
                     continue
                 key = ImageId(index.module, record.arch, record.kind)
-                found[key] = {lowered: kernel.code for lowered, kernel in cubin.kernels.items()}
+                back = {own: listed[index.module, name] for name, own in renamed.get(record.file, {}).items()}
+                found[key] = {back.get(lowered, lowered): kernel.code for lowered, kernel in cubin.kernels.items()}
     return found
 
 

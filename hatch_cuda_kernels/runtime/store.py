@@ -122,7 +122,9 @@ class Store:
 
         variable, kernel = find_variable(self._reader, name, module)
         loaded = self.get_kernel(kernel.name, module=variable.module, policy=policy)
-        return loaded.get_global(variable.lowered)
+        images = self._reader.module(variable.module).images
+        record = next((record for record in images if record.sha256 == loaded.image.sha256), None)
+        return loaded.get_global(variable.lowered if record is None else self._reader.lowered(variable, record))
 
     def find_image(
         self,

@@ -83,14 +83,13 @@ class BuiltModule:
     @cached_property
     def images(self) -> tuple[ImageRecord, ...]:
         """What the index says of each image."""
-        return tuple(_record(entry, self._listed, renames=bool(self._renamed(entry))) for entry in self.entries)
+        return tuple(_record(entry, self._listed, self._renamed(entry)) for entry in self.entries)
 
     @property
     def details(self) -> ModuleDetails:
         """What the index leaves to ``details.json``."""
         resources = {record.file: record.resources for record in self.images if record.kind == "cubin"}
-        pairs = zip(self.images, self.entries, strict=True)
-        lowered = {record.file: self._renamed(entry) for record, entry in pairs if record.renames}
+        lowered = {record.file: record.lowered for record in self.images if record.renames}
         return ModuleDetails(names=self.recipe.names, resources=resources, lowered=lowered)
 
     def _renamed(self, entry: Entry) -> dict[str, str]:
@@ -171,9 +170,10 @@ def _signature(symbol: Symbol) -> str:
     return f"{without_archs(symbol.lowered)}({types})"
 
 
-def _record(entry: Entry, listed: dict[str, str], *, renames: bool) -> ImageRecord:
+def _record(entry: Entry, listed: dict[str, str], renamed: dict[str, str]) -> ImageRecord:
     has = _by_key(entry.kernels)
     held = {symbol.lowered for symbol in entry.kernels}
+    back = {own: listed[key] for key, own in renamed.items() if key in listed}
     return ImageRecord(
         file=f"{entry.module}.{entry.arch}.{entry.kind}",
         kind=entry.kind,
@@ -181,7 +181,8 @@ def _record(entry: Entry, listed: dict[str, str], *, renames: bool) -> ImageReco
         sha256=entry.sha256,
         bytes=len(entry.image),
         ptx_isa=entry.ptx_isa,
-        resources=entry.resources if entry.kind == "cubin" else {},
+        resources={back.get(own, own): used for own, used in entry.resources.items() if entry.kind == "cubin"},
         lacks=tuple(sorted({lowered for key, lowered in listed.items() if key not in has} - held)),
-        renames=renames,
+        renames=bool(renamed),
+        lowered=renamed,
     ).with_summary()

@@ -38,11 +38,13 @@ def contents(reader: StoreReader) -> dict[str, Any]:
 
 
 def _images(reader: StoreReader, index: ModuleIndex) -> Iterator[dict[str, Any]]:
-    resources = reader.details(index.module).resources
+    details = reader.details(index.module)
     for image in index.images:
         data = image.to_json()
-        if image.file in resources:
-            data["resources"] = resources[image.file]
+        if image.file in details.resources:
+            data["resources"] = details.resources[image.file]
+        if image.renames:
+            data["lowered"] = details.lowered.get(image.file, {})
         yield data
 
 

@@ -103,6 +103,8 @@ class ImageRecord(NamedTuple):
     renames: bool = False
     """Whether kernels or variables have other lowered names here than in ``kernels.tsv``; ModuleDetails has them."""
     stored: Stored | None = None
+    lowered: dict[str, str] = {}  # noqa: RUF012 - never changed
+    """Of ModuleDetails, once they are read: lowered names that are not those of ``kernels.tsv``, by its key."""
     resources: dict[str, dict[str, int]] = {}  # noqa: RUF012 - never changed
     """Of ModuleDetails, once they are read; see ModuleIndex.with_details."""
 
@@ -187,7 +189,10 @@ class ModuleIndex(NamedTuple):
 
     def with_details(self, details: ModuleDetails) -> ModuleIndex:
         """Return the index with its names, and its images with their resources."""
-        images = (image._replace(resources=details.resources.get(image.file, {})) for image in self.images)
+        images = (
+            image._replace(resources=details.resources.get(image.file, {}), lowered=details.lowered.get(image.file, {}))
+            for image in self.images
+        )
         return self._replace(names=details.names, images=tuple(images))
 
     def to_json(self) -> dict[str, Any]:
@@ -243,7 +248,10 @@ class ModuleDetails(NamedTuple):
     names: tuple[str, ...]
     """Name expressions every image was compiled with."""
     resources: dict[str, dict[str, dict[str, int]]]
-    """Per image and lowered name: registers, shared, stack, spill_stores, spill_loads (bytes). Of CUBINs only."""
+    """Per image and lowered name of ``kernels.tsv``: registers, shared, stack, spill_stores, spill_loads (bytes).
+
+    Of CUBINs only.
+    """
     lowered: dict[str, dict[str, str]] = {}  # noqa: RUF012 - never changed
     """Per image that renames, by the key in ``kernels.tsv``: the lowered names that differ from those listed there."""
 

@@ -195,6 +195,11 @@ class StoreReader:
             block = unpack_block(packed, end)
         return block[stored.skip : end]
 
+    def lowered(self, line: KernelLine, record: ImageRecord) -> str:
+        """Return the lowered name of a kernel or variable in an image of its module. Raises StoreError."""
+        names = self.details(line.module).lowered.get(record.file, {}) if record.renames else {}
+        return names.get(line.key, line.lowered)
+
     def source_root(self, module: str) -> Path:
         """Return the folder that holds the shipped source and headers in project layout."""
         return self.folder / module / SOURCE_FOLDER

@@ -60,7 +60,9 @@ def check_assembly(subject: Subject) -> Outcome:
         known = {real.capability for real in known_archs(version)}
         unknown = [arch for arch in wanted if arch.capability not in known]
         problems += [_unknown(image, unknown, version)] if unknown else []
-        kernels = {symbol.lowered for symbol in subject.kernels(image.index.module)} - set(image.record.lacks)
+        lines = (line for line in subject.module_lines(image.index.module) if not line.key.startswith("&"))
+        has = (line for line in lines if line.lowered not in image.record.lacks)
+        kernels = {image.record.lowered.get(line.key, line.lowered) for line in has}
         jobs += [_Job(image, arch, frozenset(kernels)) for arch in wanted if arch not in unknown]
     with ThreadPoolExecutor(default_workers()) as executor:  # nvJitLink runs without the GIL
         problems += [problem for found in executor.map(_assemble, jobs) for problem in found]

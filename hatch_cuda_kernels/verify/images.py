@@ -60,13 +60,13 @@ def _kernel_problems(subject: Subject, image: StoredImage) -> Iterator[Problem]:
     contents = image.readable
     if contents is None:
         return
-    found, lines = entry_points(contents), subject.module_lines(image.index.module)
-    kernels = {line.lowered: line for line in lines if not line.key.startswith("&")}
+    found, lines, own = entry_points(contents), subject.module_lines(image.index.module), image.record.lowered
+    kernels = {own.get(line.key, line.lowered): line for line in lines if not line.key.startswith("&")}
     for lowered, line in kernels.items():
-        if lowered not in found and lowered not in image.record.lacks:
+        if lowered not in found and line.lowered not in image.record.lacks:
             fix = f"find out what removed it from the {image.record.arch} image, then build the wheel again"
             yield image.problem(f"the kernel {line.name!r} ({lowered}) is not in the image", fix)
-        elif lowered in found and lowered in image.record.lacks:
+        elif lowered in found and line.lowered in image.record.lacks:
             yield image.problem(f"the index says that the kernel {line.name!r} is not in the image, but it is")
         elif lowered in found and not _same(line.params, found[lowered]):
             declared = ", ".join(map(str, found[lowered]))
@@ -75,10 +75,11 @@ def _kernel_problems(subject: Subject, image: StoredImage) -> Iterator[Problem]:
     unlisted = (name for name in found if name not in kernels and not _is_another_chunks(name, subject, image))
     yield from (image.problem(f"the kernel {name} is not in kernels.tsv") for name in unlisted)
     for line in lines:
-        if line.key.startswith("&") and line.lowered not in contents.variables:
-            yield image.problem(f"the variable {line.name!r} ({line.lowered}) is not in the image")
+        lowered = own.get(line.key, line.lowered)
+        if line.key.startswith("&") and lowered not in contents.variables:
+            yield image.problem(f"the variable {line.name!r} ({lowered}) is not in the image")
     if isinstance(contents, Cubin):
-        yield from _resource_problems(image, contents)
+        yield from _resource_problems(image, contents, {lowered: line.lowered for lowered, line in kernels.items()})
 
 
 def _is_another_chunks(lowered: str, subject: Subject, image: StoredImage) -> bool:
@@ -87,9 +88,8 @@ def _is_another_chunks(lowered: str, subject: Subject, image: StoredImage) -> bo
     return first != image.index.module and any(line.lowered == lowered for line in subject.module_lines(first))
 
 
-def _resource_problems(image: StoredImage, cubin: Cubin) -> Iterator[Problem]:
-    recorded = {name: used.get("registers") for name, used in image.record.resources.items()}
-    if recorded != {name: kernel.registers for name, kernel in cubin.kernels.items()}:
+def _resource_problems(image: StoredImage, cubin: Cubin, listed: dict[str, str]) -> Iterator[Problem]:
+    if image.record.resources != {listed.get(name, name): used for name, used in cubin.resources.items()}:
         yield image.problem("the index lists other registers or kernels under 'resources' than the CUBIN has")
 
 

@@ -72,6 +72,8 @@ class Request(NamedTuple):
 
     def read(self, record: ImageRecord) -> Image:
         """Return a prebuilt image. Raises StoreError."""
+        kernel = self.kernel
+        own = Symbol(kernel.name, self.reader.lowered(kernel, record), kernel.params)
         return Image(
             module=self.kernel.module,
             origin="prebuilt",
@@ -80,6 +82,7 @@ class Request(NamedTuple):
             data=self.reader.read_image(self.kernel.module, record),
             sha256=record.sha256,
             path=self.reader.image_path(self.kernel.module, record),
+            kernels=(own,) if own.lowered != kernel.lowered else (),
         )
 
     def symbol(self, image: Image) -> Symbol:
