@@ -319,7 +319,7 @@ def test_environment_reference_names_every_variable():
 
 def test_environment_reference_names_only_variables_that_doctor_shows():
     """Whoever is sent to a variable of another program finds it in a bug report."""
-    listed = {name for row in rows(ENVIRONMENT, "## Variables of others") for name in coded(row[0])}
+    listed = {name for row in rows(ENVIRONMENT, "## Variables of other software") for name in coded(row[0])}
     assert listed <= set(environment.FOREIGN)
 
 
