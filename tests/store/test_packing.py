@@ -139,12 +139,12 @@ def test_modules_of_equal_images_store_them_once(build):
 def built(name, packing, *images):
     """Return a stand-in for a built module with images of these bytes."""
     entries = [entry_of(0, arch=SmArch(8, number))._replace(image=data) for number, data in enumerate(images)]
-    module = SimpleNamespace(name=name, packing=packing, where="kernels.yaml:1:1: modules.m")
     records = tuple(
         ImageRecord(f"{name}.{e.arch}.cubin", "cubin", e.arch, sha256(e.image).hexdigest(), len(e.image), (9, 0))
         for e in entries
     )
-    return SimpleNamespace(planned=SimpleNamespace(module=module), entries=entries, images=records)
+    where = "kernels.yaml:1:1: modules.m"
+    return SimpleNamespace(name=name, packing=packing, where=where, entries=entries, images=records)
 
 
 def read_back(folder, laid):
