@@ -513,8 +513,7 @@ def execute(script, folder):
     return done.stdout
 
 
-@pytest.mark.slow
-def test_tutorial_works_as_written(tmp_path):
+def test_tutorial_works_as_written(tmp_path, slow):
     """From an empty folder, every command and file of the tutorial gives what it says, the installing one included."""
     (tmp_path / "project").mkdir()
     printed = ""
@@ -534,9 +533,8 @@ def test_tutorial_works_as_written(tmp_path):
 HOW_TOS = sorted((DOCS / "howto").glob("*.md"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", HOW_TOS, ids=lambda page: page.stem)
-def test_how_to_runs(page, tmp_path):
+def test_how_to_runs(page, tmp_path, slow):
     """Every block that needs neither a device nor a network runs, and the commands print what is shown."""
     printed = {block: result["printed"] for block, result in run_page(page, tmp_path, gpu=False)}
     for above, below in pairwise(blocks_of(page)):

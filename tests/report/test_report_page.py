@@ -8,6 +8,7 @@ import sys
 import zipfile
 
 import pytest
+from waiting import HANG_SECONDS
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
@@ -49,6 +50,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+#: How long the browser may take for each step.
+MILLISECONDS = 1000 * HANG_SECONDS
 
 
 def make_wheel(folder, version, registers):
@@ -87,14 +90,14 @@ def pages(wheels, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def browser():
+def browser(slow):
     """Return a headless Chromium of this machine, or skip."""
     playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is on the PATH")
     with playwright.sync_playwright() as running:
-        started = running.chromium.launch(executable_path=path, args=FLAGS)
+        started = running.chromium.launch(executable_path=path, args=FLAGS, timeout=MILLISECONDS)
         yield started
         started.close()
 
@@ -106,6 +109,7 @@ def visit(browser):
 
     def open_page(path, *, width=1280, scheme="light"):
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        context.set_default_timeout(MILLISECONDS)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: said.append(message.text))
