@@ -133,7 +133,7 @@ open_store(Path(sys.argv[1])).find_image("sort_tiles<int, 128, 16>", arch="sm_75
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo terminals")
-def test_a_long_jit_shows_that_it_is_no_hang(example_store, fresh_cache):
+def test_a_long_jit_shows_that_it_is_no_hang(example_store, fresh_cache, slow):
     """On a terminal a line counts the seconds of a compile, and is gone after it; a log file gets no such line."""
     import pty
 

@@ -62,9 +62,9 @@ def test_readers_among_writers_and_evictors(path, run_mixed):
     """While two processes write above the cap and evict, two readers see no error, no warning and no wrong byte."""
     numbers = list(range(12))
     write = {"path": path, "max_bytes": 5 * SIZE}
-    reading = ("read", 20, {"path": path, "numbers": numbers})
+    reading = ("read", 10, {"path": path, "numbers": numbers})
     *_, first, second = run_mixed(
-        ("churn", 8, {**write, "numbers": numbers}), ("churn", 8, {**write, "numbers": numbers[::-1]}), reading, reading
+        ("churn", 5, {**write, "numbers": numbers}), ("churn", 5, {**write, "numbers": numbers[::-1]}), reading, reading
     )
     assert min(*first, *second) > 0  # both hits and misses
     assert not list(path.glob("v1/quarantine/*"))

@@ -75,7 +75,7 @@ def files(folder):
 
 
 @pytest.fixture(scope="module")
-def reference(tmp_path_factory, isolation):
+def reference(tmp_path_factory, isolation, slow):
     """Return a project and every file of its store as one thread makes it."""
     folder = tmp_path_factory.mktemp("reference")
     saxpy = 'extern "C" __global__ void saxpy(float* y, float a) { y[threadIdx.x] *= a; }'

@@ -173,7 +173,7 @@ def test_compile_errors_come_back_with_their_logs(cluster, make_project, tmp_pat
     assert "a.cu(1): error" in caught.value.problems[0]
 
 
-def test_a_job_that_kills_its_workers_is_named(light, tmp_path, fresh_cache, monkeypatch, request):
+def test_a_job_that_kills_its_workers_is_named(light, tmp_path, fresh_cache, monkeypatch, request, slow):
     """Dask gives a job up after some workers have died of it; the build says which job that was."""
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
     cluster = request.getfixturevalue("cluster")

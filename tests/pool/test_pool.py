@@ -31,6 +31,7 @@ extern "C" __global__ void endless(int* y) { *y = Tree<16, 0>::value; }
 
 #: What a user's script looks like that knows nothing of multiprocessing's rules.
 SCRIPT = """
+from pathlib import Path
 from hatch_cuda_kernels.pool import executors
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.manifest import load_manifest
@@ -214,7 +215,7 @@ def test_a_script_without_a_main_guard_builds(script):
 def test_workers_end_with_the_build(script, end):
     """Neither Ctrl-C nor a killed build leaves a compile running."""
     process = script(a=ENDLESS, b=ENDLESS.replace("endless", "other"))
-    wait_until(lambda: len(workers_of(process.pid)) == 2)
+    wait_until(lambda: process.poll() is not None or len(workers_of(process.pid)) == 2)
     workers = workers_of(process.pid)
     if end == signal.SIGINT:
         os.killpg(process.pid, end)  # as a terminal does: the workers get it too

@@ -39,7 +39,7 @@ def verify(capsys, package, *options):
     return status, {check["check"]: check["state"] for check in data["checks"]}, findings
 
 
-def test_the_example_passes_as_wheel_folder_and_package(wheel, capsys, tmp_path, monkeypatch):
+def test_the_example_passes_as_wheel_folder_and_package(wheel, capsys, tmp_path, monkeypatch, slow):
     """Every check runs on a wheel and on an installed package; a folder has no RECORD to check."""
     status, states, _ = verify(capsys, wheel)
     assert (status, {name for name, state in states.items() if state == "skipped"}) == (
@@ -88,7 +88,7 @@ def test_a_record_that_does_not_fit_is_found(wheel, capsys, tmp_path):
     ]
 
 
-def test_rebuild_gives_the_same_bytes_or_says_which_differ(wheel, capsys, tmp_path):
+def test_rebuild_gives_the_same_bytes_or_says_which_differ(wheel, capsys, tmp_path, slow):
     """The shipped sources give the shipped images; with an edited source, each image of its module differs."""
     status, states, _ = verify(capsys, wheel, "--rebuild", "--skip", "assembly")
     assert (status, states["rebuild"]) == (0, "ok")
@@ -161,7 +161,7 @@ def test_text_has_a_line_a_check_and_a_verdict(wheel, capsys, tmp_path):
     assert capsys.readouterr().out.splitlines()[-1] == f"{wheel}: ok"
 
 
-def test_the_how_to_shows_what_is_printed(wheel, capsys, tmp_path):
+def test_the_how_to_shows_what_is_printed(wheel, capsys, tmp_path, slow):
     """The output in the how-to is that of the example's wheel with a spill limit, numbers aside."""
     parts = Wheel(wheel)
     promise(parts, max_spill_bytes=dict.fromkeys(("filter", "radix_sort", "reduce", "saxpy", "softmax"), 0))
