@@ -114,7 +114,7 @@ def device():
 
 @pytest.fixture(scope="session")
 def slow():
-    """Mark the test ``slow``: it drives pip, mypy, Sphinx, a browser or Dask, makes environments, kills builds or compiles CUB often.
+    """Mark the test ``slow``: it drives pip, mypy, Sphinx, a browser or Dask, kills builds, or compiles CUB repeatedly.
 
     ``hatch run quick`` leaves it out, and CI runs it on one Python.
     """
