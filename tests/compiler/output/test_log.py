@@ -17,15 +17,15 @@ from hatch_cuda_kernels.compiler.output.log import (
 
 SOURCE = """
 extern "C" __global__ void spills(const float* in, float* out) {
-    float v[40];
+    float v[64];
 #pragma unroll
-    for (int i = 0; i < 40; ++i) v[i] = in[i * 256 + threadIdx.x];
+    for (int i = 0; i < 64; ++i) v[i] = in[i * 256 + threadIdx.x];
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 64; ++i) {
         float a = 0;
 #pragma unroll
-        for (int j = 0; j < 40; ++j) a += v[j] * v[(i * j + 7) % 40];
+        for (int j = 0; j < 64; ++j) a += v[j] * v[(i * j + 7) & 63];
         out[i * 256 + threadIdx.x] = a;
     }
 }
