@@ -131,6 +131,15 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: -slow[item.path])
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Keep a file's tests in one process, because they share what they make, and the files in their order."""
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
+
+
 def pytest_runtest_setup(item):
     """Skip what cannot run here; in one place, so that the summary has a line a reason in place of one a test."""
     for name, why_not in (("gpu", _no_gpu), ("cuda12", _no_cuda12)):
