@@ -60,7 +60,7 @@ def test_setuptools_ships_the_store_that_hatch_would(example, plugin_wheel, tmp_
     assert (image.origin, str(image.arch)) == ("prebuilt", "sm_80")
 
 
-def test_an_editable_install_by_setuptools_sees_edits(example, plugin_wheel, tmp_path):
+def test_an_editable_install_by_setuptools_sees_edits(example, plugin_wheel, fresh_cache, tmp_path):
     """The store lies in the source tree, out of git's sight, and an edited source is compiled instead."""
     uv = (sys.executable, "-m", "uv", "pip", "install", "--no-deps", "--target", tmp_path / "site")
     run(*uv, "--editable", example, UV_FIND_LINKS=str(plugin_wheel), PYTHONPATH="")
