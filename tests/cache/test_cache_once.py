@@ -11,6 +11,7 @@ import filelock
 import pytest
 from cache_entries import entry_of, folder_of, key_of, reopen
 from cache_processes import Worker, run_together
+from waiting import HANG_SECONDS, on_turn, wait_until
 
 from hatch_cuda_kernels.errors import CompileError
 
@@ -31,17 +32,32 @@ def log(tmp_path):
     return file
 
 
-def wait_for_line(log):
-    """Wait until the first compile has begun."""
-    deadline = time.monotonic() + 30
-    while not log.read_text():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+@pytest.fixture
+def waiting(tmp_path):
+    """Return a file that askers add a line to when they are about to wait for their turn."""
+    file = tmp_path / "waiting"
+    file.touch()
+    return file
 
 
-def test_of_many_processes_one_compiles(path, log):
+def wait_for_lines(file, count=1):
+    """Wait until a file has so many lines."""
+    wait_until(lambda: len(file.read_text().splitlines()) >= count)
+
+
+@pytest.fixture
+def hung(path, log):
+    """Return a process that compiles, and will not end by itself."""
+    holder = Worker("make", path=path, numbers=[0], log=log, seconds=2 * HANG_SECONDS).wait_ready().go()
+    wait_for_lines(log)
+    yield holder
+    holder.kill()
+
+
+def test_of_many_processes_one_compiles(path, log, waiting):
     """Eight processes ask for one key at once: one makes it, and all have its bytes."""
-    workers = [Worker("make", path=path, numbers=[0], log=log, seconds=0.3) for _ in range(8)]
+    asking = {"path": path, "numbers": [0], "log": log, "waiting": waiting, "processes": 8}
+    workers = [Worker("make", **asking) for _ in range(8)]
     made = run_together(*workers)
     assert log.read_text() == "0\n"
     assert sorted(answer["0"] for answer in made) == [False] * 7 + [True]
@@ -57,35 +73,37 @@ def test_of_many_keys_each_is_compiled_once(path, log):
 @pytest.mark.parametrize("place", ["on disk", "in memory"])
 def test_of_many_threads_one_compiles(path, place):
     """Eight threads ask at once, of one cache or of one that has no folder: one makes the image."""
-    cache, made = reopen(path if place == "on disk" else None), []
-    start = threading.Barrier(8)
+    cache, made, asking = reopen(path if place == "on disk" else None), [], []
+
+    def make():
+        made.append(wait_until(lambda: len(asking) == 8))
+        return entry_of(0)
 
     def ask():
-        start.wait()
-        return cache.get_or_make(key_of(0), lambda: made.append(time.sleep(0.1)) or entry_of(0))
+        return cache.get_or_make(key_of(0), make)
 
-    with ThreadPoolExecutor(8) as pool:
+    with on_turn(lambda: asking.append(None)), ThreadPoolExecutor(8) as pool:
         answers = [answer.result() for answer in [pool.submit(ask) for _ in range(8)]]
     assert len(made) == 1
     assert all(entry == entry_of(0) for entry, _ in answers)
     assert sorted(here for _, here in answers) == [False] * 7 + [True]
 
 
-def test_a_holder_that_is_killed_releases_the_others(path, log):
+def test_a_holder_that_is_killed_releases_the_others(path, log, waiting, hung):
     """The process that compiles is killed: one of those waiting compiles, the other uses that."""
-    holder = Worker("make", path=path, numbers=[0], log=log, seconds=60).wait_ready().go()
-    wait_for_line(log)
-    waiting = [Worker("make", path=path, numbers=[0], log=log, seconds=0.1).wait_ready().go() for _ in range(2)]
-    time.sleep(0.2)
+    asking = {"path": path, "numbers": [0], "log": log, "waiting": waiting}
+    workers = [Worker("make", **asking).wait_ready().go() for _ in range(2)]
+    wait_for_lines(waiting, 2)
     assert log.read_text() == "0\n"
-    holder.kill()
-    assert sorted(worker.result()["0"] for worker in waiting) == [False, True]
+    hung.kill()
+    assert sorted(worker.result()["0"] for worker in workers) == [False, True]
     assert log.read_text() == "0\n0\n"
 
 
-def test_a_failed_compile_fails_those_that_waited_for_it(path, log):
+def test_a_failed_compile_fails_those_that_waited_for_it(path, log, waiting):
     """Four processes wait for a compile that fails: all raise its error, log and all, and it ran once."""
-    assert run_together(*(Worker("fail", path=path, log=log, seconds=0.5) for _ in range(4))) == [ERROR] * 4
+    asking = {"path": path, "log": log, "waiting": waiting, "processes": 4}
+    assert run_together(*(Worker("fail", **asking) for _ in range(4))) == [ERROR] * 4
     assert log.read_text() == "tried\n"
 
 
@@ -98,19 +116,18 @@ def test_a_later_process_tries_again(path, log):
 @pytest.mark.parametrize("place", ["on disk", "in memory"])
 def test_a_failed_compile_fails_the_threads_that_waited(path, place):
     """Threads that wait for a compile that fails raise its error, each its own, and the next one tries again."""
-    cache, tried, start = reopen(path if place == "on disk" else None), [], threading.Barrier(4)
+    cache, tried, asking = reopen(path if place == "on disk" else None), [], []
 
     def fail():
-        tried.append(time.sleep(0.1))
+        tried.append(wait_until(lambda: len(asking) == 4))
         raise CompileError("m", "sm_90", "it failed", log="line 1")
 
     def ask():
-        start.wait()
         with pytest.raises(CompileError, match="line 1") as caught:
             cache.get_or_make(key_of(0), fail)
         return caught.value
 
-    with ThreadPoolExecutor(4) as pool:
+    with on_turn(lambda: asking.append(None)), ThreadPoolExecutor(4) as pool:
         errors = [answer.result() for answer in [pool.submit(ask) for _ in range(4)]]
     assert len(tried) == 1
     assert len(set(map(id, errors))) == 4
@@ -125,37 +142,34 @@ def test_other_errors_stay_where_they_happen(path):
     assert cache.get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
 
 
-def test_who_waits_too_long_compiles_alone(path, log):
+def test_who_waits_too_long_compiles_alone(path, hung):
     """A compile that hangs holds the others up for the timeout and no longer."""
-    holder = Worker("make", path=path, numbers=[0], log=log, seconds=60).wait_ready().go()
-    wait_for_line(log)
     start = time.monotonic()
     assert reopen(path, lock_seconds=0.3).get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
-    assert 0.3 <= time.monotonic() - start < 10
-    holder.kill()
+    assert time.monotonic() - start >= 0.3
+    assert hung.process.poll() is None
 
 
 def test_threads_wait_no_longer_than_the_timeout_either(path):
     """A thread that hangs in a compile holds another thread up for the timeout and no longer."""
     cache, begun, done = reopen(path, lock_seconds=0.2), threading.Event(), threading.Event()
     with ThreadPoolExecutor(1) as pool:
-        hanging = pool.submit(cache.get_or_make, key_of(0), lambda: begun.set() or (done.wait(30) and entry_of(0)))
+        hanging = pool.submit(cache.get_or_make, key_of(0), lambda: begun.set() or (done.wait() and entry_of(0)))
         begun.wait()
         assert cache.get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
         done.set()
         assert hanging.result()[0] == entry_of(0)
 
 
-def test_who_waits_takes_the_image_as_soon_as_it_is_there(path, log):
+def test_who_waits_takes_the_image_as_soon_as_it_is_there(path, hung):
     """An image that arrives by another way (an import, say) ends the wait for a compile that hangs."""
-    holder = Worker("make", path=path, numbers=[0], log=log, seconds=60).wait_ready().go()
-    wait_for_line(log)
-    with ThreadPoolExecutor(1) as pool:
+    asking = threading.Event()
+    with on_turn(asking.set), ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(reopen(path).get_or_make, key_of(0), lambda: pytest.fail("compiled"))
-        time.sleep(0.1)
+        asking.wait()
         reopen(path).put(entry_of(0))
-        assert waiting.result(30) == (entry_of(0), False)
-    holder.kill()
+        assert waiting.result() == (entry_of(0), False)
+    assert hung.process.poll() is None
 
 
 BROKEN_LOCKS = {

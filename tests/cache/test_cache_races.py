@@ -27,15 +27,17 @@ def path(tmp_path):
     return tmp_path / "cache"
 
 
-def run_until(stop, seconds, *workers):
-    """Start workers together, let them run, stop them by making a file, and return what each returned."""
-    for worker in workers:
-        worker.wait_ready()
-    for worker in workers:
-        worker.go()
-    time.sleep(seconds)
-    stop.touch()
-    return [worker.result() for worker in workers]
+@pytest.fixture
+def run_mixed(tmp_path):
+    """Return a function that runs workers (function, rounds, arguments) together until each has had its rounds."""
+    together = tmp_path / "together"
+    together.mkdir()
+
+    def run(*workers):
+        until = {"together": together, "processes": len(workers)}
+        return run_together(*(Worker(name, enough=enough, **until, **given) for name, enough, given in workers))
+
+    return run
 
 
 def test_writers_of_one_key(path):
@@ -56,16 +58,13 @@ def test_writers_of_many_keys_lose_none(path):
     assert cache.prune(1 << 20) == total_bytes(path)
 
 
-def test_readers_among_writers_and_evictors(path, tmp_path):
+def test_readers_among_writers_and_evictors(path, run_mixed):
     """While two processes write above the cap and evict, two readers see no error, no warning and no wrong byte."""
-    stop, numbers = tmp_path / "stop", list(range(12))
-    *_, first, second = run_until(
-        stop,
-        1.5,
-        Worker("churn", path=path, numbers=numbers, until=stop, max_bytes=5 * SIZE),
-        Worker("churn", path=path, numbers=numbers[::-1], until=stop, max_bytes=5 * SIZE),
-        Worker("read", path=path, numbers=numbers, until=stop),
-        Worker("read", path=path, numbers=numbers, until=stop),
+    numbers = list(range(12))
+    write = {"path": path, "max_bytes": 5 * SIZE}
+    reading = ("read", 10, {"path": path, "numbers": numbers})
+    *_, first, second = run_mixed(
+        ("churn", 5, {**write, "numbers": numbers}), ("churn", 5, {**write, "numbers": numbers[::-1]}), reading, reading
     )
     assert min(*first, *second) > 0  # both hits and misses
     assert not list(path.glob("v1/quarantine/*"))
@@ -73,34 +72,28 @@ def test_readers_among_writers_and_evictors(path, tmp_path):
     assert total_bytes(path) <= 5 * SIZE
 
 
-def test_writers_and_readers_among_those_who_empty_the_cache(path, tmp_path):
+def test_writers_and_readers_among_those_who_empty_the_cache(path, run_mixed):
     """Processes that prune and clear all the time cost misses, and no process an error or a warning."""
-    stop, numbers = tmp_path / "stop", list(range(8))
-    rounds, other, churned, found = run_until(
-        stop,
-        1.5,
-        Worker("prune", path=path, until=stop),
-        Worker("prune", path=path, until=stop),
-        Worker("churn", path=path, numbers=numbers, until=stop, max_bytes=1 << 20),
-        Worker("read", path=path, numbers=numbers, until=stop),
+    there = {"path": path, "numbers": list(range(8))}
+    run_mixed(
+        ("prune", 50, {"path": path}),
+        ("prune", 50, {"path": path}),
+        ("churn", 10, {**there, "max_bytes": 1 << 20}),
+        ("read", 30, there),
     )
-    assert min(rounds, other, churned, found[0] + found[1]) > 0
     assert not list(path.glob("v1/quarantine/*"))
     assert reopen(path).put(entry_of(0))
 
 
-def test_a_reader_of_an_entry_that_stays_never_misses(path, tmp_path):
+def test_a_reader_of_an_entry_that_stays_never_misses(path, run_mixed):
     """An entry that nobody evicts is a hit each time, however much is written around it."""
     reopen(path).put(entry_of(0))
-    stop = tmp_path / "stop"
-    _, found = run_until(
-        stop,
-        0.7,
-        Worker("churn", path=path, numbers=list(range(1, 40)), until=stop, max_bytes=1 << 20),
-        Worker("read", path=path, numbers=[0], until=stop),
+    _, (hits, misses) = run_mixed(
+        ("churn", 8, {"path": path, "numbers": list(range(1, 40)), "max_bytes": 1 << 20}),
+        ("read", 400, {"path": path, "numbers": [0]}),
     )
-    assert found[0] > 0
-    assert found[1] == 0
+    assert hits >= 400
+    assert misses == 0
 
 
 def test_an_entry_replaced_while_it_is_read(path, monkeypatch):

@@ -154,7 +154,7 @@ def compile_seeded(job):
     return compile_job(job).images
 
 
-def test_cub_images_are_the_same_in_every_process(make_job):
+def test_cub_images_are_the_same_in_every_process(make_job, slow):
     """Symbols of CUB's internal objects hold the process id, unless there is a seed: then other processes agree."""
     job = make_job(SORT, names=("sort<float>",))
     images = {}

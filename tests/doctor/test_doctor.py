@@ -43,7 +43,7 @@ def examine(capsys, *argv):
 
 
 @pytest.fixture
-def bare(tmp_path):
+def bare(tmp_path, slow):
     """Return the Python of an environment with what the package depends on, and neither NVRTC nor the build extra."""
     venv.create(tmp_path / "bare", with_pip=False, symlinks=True)
     site = next((tmp_path / "bare" / "lib").glob("python*/site-packages"))

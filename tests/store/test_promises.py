@@ -17,19 +17,19 @@ from hatch_cuda_kernels.store.promises.model import Promises, Supports, read_pro
 from hatch_cuda_kernels.store.promises.spills import find_spills
 from hatch_cuda_kernels.verify.assembly import targets
 
-#: 64 values that are all alive at once do not fit into 32 registers.
+#: 40 values that are all alive at once do not fit into 32 registers.
 SPILLING = """
 extern "C" __global__ void crowd(float* y) {
-    float a[64];
+    float a[40];
     #pragma unroll
-    for (int i = 0; i < 64; i++) a[i] = y[i * 32];
+    for (int i = 0; i < 40; i++) a[i] = y[i * 32];
     __syncthreads();
     #pragma unroll
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 40; i++)
         #pragma unroll
-        for (int j = 0; j < 64; j++) a[i] = a[i] * a[j] + 1.0f;
+        for (int j = 0; j < 40; j++) a[i] = a[i] * a[j] + 1.0f;
     #pragma unroll
-    for (int i = 0; i < 64; i++) y[i] = a[i];
+    for (int i = 0; i < 40; i++) y[i] = a[i];
 }
 """
 MANIFEST = """
