@@ -64,7 +64,7 @@ class Store:
     @cached_property
     def path(self) -> Path:
         """The store's folder. Raises StoreError if there is none."""
-        from hatch_cuda_kernels.store.reader import find_store
+        from hatch_cuda_kernels.store.find import find_store
 
         return find_store(self.package)
 
@@ -122,9 +122,7 @@ class Store:
 
         variable, kernel = find_variable(self._reader, name, module)
         loaded = self.get_kernel(kernel.name, module=variable.module, policy=policy)
-        images = self._reader.module(variable.module).images
-        record = next((record for record in images if record.sha256 == loaded.image.sha256), None)
-        return loaded.get_global(variable.lowered if record is None else self._reader.lowered(variable, record))
+        return loaded.get_global(self._reader.lowered(variable, loaded.image.sha256))
 
     def find_image(
         self,

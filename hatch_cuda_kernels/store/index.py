@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.shape import check_shape, file_name, inner_path
+from hatch_cuda_kernels.shape import check_shape
+from hatch_cuda_kernels.store.shapes import DETAILS, INDEX
 from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
@@ -36,38 +37,6 @@ KERNELS_FILE: Final = "kernels.tsv"
 INDEX_FILE: Final = "index.json"
 DETAILS_FILE: Final = "details.json"
 SOURCE_FOLDER: Final = "source"
-
-#: No image and no pack is larger. Seeking and reading take no number without bound.
-_SIZE: Final = range(1 << 40)
-_IMAGE: Final = {
-    "file": file_name,
-    "kind": frozenset({"cubin", "ptx", "ltoir"}),
-    "arch": str,
-    "sha256": str,
-    "bytes": _SIZE,
-    "ptx_isa": str,
-    "registers": (int, None),
-    "spills": (int, None),
-    "lacks?": [str],
-    "renames?": bool,
-    "stored?": {"file": inner_path, "at": _SIZE, "size": _SIZE, "skip": _SIZE},
-}
-_INDEX: Final = {
-    "module": str,
-    "source": inner_path,
-    "source_sha256": str,
-    "files": {inner_path: str},
-    "outside": ([str], None),
-    "headers": [str],
-    "options": {str: (str, bool, int, None, [str], [[(str, None)]])},
-    "globals": [str],
-    "patterns": [{"pattern": str, "matrix": {str: [str]}}],
-    "toolchain": {str: str},
-    "images": [_IMAGE],
-    "front_end?": str,
-    "editable?": {"root": str, "manifest": str, "manifest_sha256": str},
-}
-_DETAILS: Final = {"names": [str], "resources": {str: {str: {str: int}}}, "lowered?": {str: {str: str}}}
 
 
 class Stored(NamedTuple):
@@ -224,7 +193,7 @@ class ModuleIndex(NamedTuple):
         if data["schema"] != INDEX_SCHEMA:
             message = f"index schema {data['schema']} is not {INDEX_SCHEMA}: written by another hatch-cuda-kernels"
             raise ValueError(message)
-        check_shape(data, _INDEX)
+        check_shape(data, INDEX)
         return cls(
             module=data["module"],
             source=data["source"],
@@ -263,5 +232,5 @@ class ModuleDetails(NamedTuple):
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ModuleDetails:
         """Read what ``to_json`` wrote. Raises ValueError on other data."""
-        check_shape(data, _DETAILS)
+        check_shape(data, DETAILS)
         return cls(names=tuple(data["names"]), resources=data["resources"], lowered=data.get("lowered", {}))

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.errors import InputError, StoreError
+from hatch_cuda_kernels.store.find import find_store
 from hatch_cuda_kernels.store.index import KERNELS_FILE, STORE_FOLDER
-from hatch_cuda_kernels.store.reader import StoreReader, find_store
+from hatch_cuda_kernels.store.reader import StoreReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

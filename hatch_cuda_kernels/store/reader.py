@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import mmap
 import os
-import sys
 from collections import Counter
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
@@ -19,20 +17,20 @@ from hatch_cuda_kernels.store.index import (
     INDEX_FILE,
     KERNELS_FILE,
     SOURCE_FOLDER,
-    STORE_FOLDER,
     ModuleDetails,
     ModuleIndex,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
     from typing import Any, TypeVar
 
     from hatch_cuda_kernels.store.index import ImageRecord, Stored
 
     T = TypeVar("T")
 
-__all__ = ["KernelLine", "StoreReader", "find_store"]
+__all__ = ["KernelLine", "StoreReader"]
 
 
 class KernelLine(NamedTuple):
@@ -52,42 +50,6 @@ class KernelLine(NamedTuple):
             message = f"{module!r} is not a module"
             raise ValueError(message)
         return cls(key, module, lowered, tuple(params.split(",")) if params else (), name)
-
-
-def find_store(package: str | Path) -> Path:
-    """Return the store folder of an import package (given by name, not imported) or of a path.
-
-    Raises StoreError if the package or its store does not exist.
-    """
-    if isinstance(package, Path) or "/" in package or "\\" in package:
-        folder = Path(package)
-        candidates = [folder, folder / STORE_FOLDER]
-    else:
-        candidates = [folder / STORE_FOLDER for folder in _package_folders(package)]
-    for folder in candidates:
-        if (folder / KERNELS_FILE).is_file():
-            return folder
-    if not candidates:
-        raise StoreError(str(package), "no import package of that name; pass a Path for a folder")
-    where = ", ".join(str(folder) for folder in candidates)
-    source = any((folder.parent / "__init__.py").is_file() for folder in candidates)
-    hint = "; a source tree has none until it is installed: pip install -e ." if source else ""
-    raise StoreError(str(package), f"no kernel store here (looked for {KERNELS_FILE} in {where}){hint}")
-
-
-def _package_folders(package: str) -> list[Path]:
-    """Return where a package's files are; without importing it."""
-    module = sys.modules.get(package)
-    locations = getattr(module, "__path__", None)
-    if locations is None:
-        from importlib.util import find_spec  # most callers are the package itself
-
-        try:
-            spec = find_spec(package)
-        except (ImportError, ValueError):
-            return []
-        locations = spec.submodule_search_locations if spec is not None else None
-    return [Path(location) for location in locations or ()]
 
 
 class StoreReader:
@@ -195,10 +157,11 @@ class StoreReader:
             block = unpack_block(packed, end)
         return block[stored.skip : end]
 
-    def lowered(self, line: KernelLine, record: ImageRecord) -> str:
-        """Return the lowered name of a kernel or variable in an image of its module. Raises StoreError."""
-        names = self.details(line.module).lowered.get(record.file, {}) if record.renames else {}
-        return names.get(line.key, line.lowered)
+    def lowered(self, line: KernelLine, image: str) -> str:
+        """Return the lowered name of a kernel or variable in the image of this digest. Raises StoreError."""
+        records = (record for record in self.module(line.module).images if record.sha256 == image and record.renames)
+        names = (self.details(line.module).lowered.get(record.file, {}) for record in records)
+        return next(names, {}).get(line.key, line.lowered)
 
     def source_root(self, module: str) -> Path:
         """Return the folder that holds the shipped source and headers in project layout."""

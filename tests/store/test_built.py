@@ -166,7 +166,7 @@ def test_a_kernel_has_one_name_though_each_image_has_its_own_lowered_name(rename
     for record in reader.module("m").images:
         image = store.find_image(name, arch=str(record.arch.real), policy="prebuilt")
         assert image.arch.real == record.arch.real
-        lowered = reader.lowered(line, record)
+        lowered = reader.lowered(line, record.sha256)
         data = reader.read_image("m", record)
         held = read_cubin(data).kernels if record.kind == "cubin" else read_ptx(data.decode()).entries
         assert lowered in held

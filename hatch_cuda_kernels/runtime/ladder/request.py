@@ -73,7 +73,7 @@ class Request(NamedTuple):
     def read(self, record: ImageRecord) -> Image:
         """Return a prebuilt image. Raises StoreError."""
         kernel = self.kernel
-        own = Symbol(kernel.name, self.reader.lowered(kernel, record), kernel.params)
+        own = Symbol(kernel.name, self.reader.lowered(kernel, record.sha256), kernel.params)
         return Image(
             module=self.kernel.module,
             origin="prebuilt",
