@@ -21,7 +21,7 @@ _MISSING: Final = object()
 
 
 def check_shape(data: object, shape: Any) -> None:
-    """Raise ValueError, naming the place, where the data does not have the shape."""
+    """Raise ValueError, naming the place, if the data does not have the shape."""
     place = _misfit(data, shape)
     if place is not None:
         message = f"{place.lstrip('.') or 'the file'} is missing or damaged"
