@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import textwrap
 from collections import Counter
 from functools import cache
@@ -24,6 +25,12 @@ extern "C" __global__ void saxpy(float* y, const float* x, unsigned int n, float
     if (i < n) y[i] = a * x[i] + y[i];
 }
 """
+
+
+def pytest_configure():
+    """Let the tests' processes take Ctrl-C: what a shell starts in its background ignores it, children included."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -75,13 +75,14 @@ def put(path, numbers, **settings):
 
 
 def rounds(together, processes, enough):
-    """Yield the numbers of rounds until each of so many processes has had enough of its own."""
+    """Yield the numbers of rounds until each of so many processes has had enough; who has goes on at leisure."""
     together, number = Path(together), 0
     while len(list(together.iterdir())) < processes:
         yield number
         number += 1
-        if number == enough:
+        if number >= enough:
             (together / str(os.getpid())).touch()
+            time.sleep(0.05)
 
 
 def churn(path, numbers, max_bytes, **until):
