@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["Notes", "file_state", "unchanged"]
+__all__ = ["Notes", "file_state", "is_older", "unchanged"]
 
 #: How many notes of one name are kept. A machine needs few, but each build in a throw-away environment leaves some.
 _MOST: Final = 64
@@ -76,6 +76,15 @@ def file_state(path: str | Path) -> str:
     except (OSError, ValueError):
         return ""
     return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
+
+
+def is_older(path: Path, than: Path) -> bool:
+    """Return whether a file was last written, and last changed in any way, no later than another one."""
+    try:
+        found, other = path.stat(), than.stat()
+    except OSError:
+        return False
+    return found.st_mtime_ns <= other.st_mtime_ns and found.st_ctime_ns <= other.st_ctime_ns
 
 
 def unchanged(states: Mapping[str, str]) -> bool:

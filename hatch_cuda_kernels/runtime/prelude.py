@@ -1,4 +1,4 @@
-"""Work done while the driver starts: importing what a load needs or may need, and reading the store."""
+"""Work done while the driver starts: importing what a load needs or may need, reading the store, checking headers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.early import is_starting
 from hatch_cuda_kernels.errors import StoreError
 from hatch_cuda_kernels.names import normalize_name
+from hatch_cuda_kernels.store.source import ModuleSource
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.store.reader import StoreReader
@@ -42,3 +43,6 @@ def prepare(reader: StoreReader, kernel: str) -> None:
     for name in _POSSIBLE:
         if is_starting():
             import_module(name)
+    with suppress(StoreError, OSError, ValueError):
+        for line in reader.find(normalize_name(kernel))[:1]:
+            ModuleSource(reader, line.module).look_ahead(is_starting)

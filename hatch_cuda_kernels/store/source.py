@@ -15,6 +15,7 @@ from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.store.index import INDEX_FILE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from hatch_cuda_kernels.compiler.job import CompileJob
@@ -122,6 +123,13 @@ class ModuleSource:
 
         part = recall_key_part(self._index.outside, lto=self._lto) if self._as_shipped else None
         return None if part is None else self._key(arch, instance, part)
+
+    def look_ahead(self, go_on: Callable[[], bool]) -> None:
+        """Look at what ``recalled_key`` depends on, while ``go_on`` says so; soon afterwards, that need not be done."""
+        from hatch_cuda_kernels.compiler.toolchain.key_parts import recall_key_part  # off the prebuilt path
+
+        if self._index.editable is None:
+            recall_key_part(self._index.outside, lto=self._lto, go_on=go_on)
 
     def remember_key(self) -> None:
         """Make ``recalled_key`` answer from the next process on."""

@@ -13,7 +13,7 @@ import struct
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cache.notes import file_state
+from hatch_cuda_kernels.cache.notes import file_state, is_older
 from hatch_cuda_kernels.compiler.toolchain.contents import contents_at, digest_of_all, record_digest
 from hatch_cuda_kernels.compiler.toolchain.packages import exactly, extra, pinned, pip_install
 from hatch_cuda_kernels.compiler.toolchain.wheels import (
@@ -59,18 +59,24 @@ def library_files(stem: str) -> tuple[Path, ...]:
 def altered_library(stem: str) -> str:
     """Return a digest of the files of a library that are not as their wheel lists them.
 
-    Empty if all of them are, or if no wheel brings the library. A library has 100 MB, so it is hashed once, and again
-    only when its state has changed.
+    Empty if all of them are, or if no wheel brings the library. A library has 100 MB, so it is hashed only if it was
+    written or changed after the list, which an installer writes last, and then once for each state.
     """
     files, wheel, site = library_files(stem), library_wheel(stem), None
     if files:
         site = site_of(files[-1])
     if site is None:
         return ""
-    contents = contents_at(str(files[-1].parent), _digest)
-    digests = {file.relative_to(site).as_posix(): contents.of(str(file), file_state(file))[0] for file in files}
-    contents.save()
     listed = listed_files([wheel] if wheel is not None else [])
+    named = {file.relative_to(site).as_posix(): file for file in files}
+    later = {
+        name: file
+        for name, file in named.items()
+        if wheel is None or name not in listed or not is_older(file, wheel.record)
+    }
+    contents = contents_at(str(files[-1].parent), _digest)
+    digests = {name: contents.of(str(file), file_state(file))[0] for name, file in later.items()}
+    contents.save()
     return digest_of_all((name, digest) for name, digest in digests.items() if listed.get(name) != digest)
 
 

@@ -6,12 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.cache.notes import file_state
-from hatch_cuda_kernels.compiler.toolchain import remembered
+from hatch_cuda_kernels.compiler.toolchain import key_parts, remembered
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.key_parts import keep_key_part, recall_key_part
 from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain, remember_key_part
@@ -101,6 +102,39 @@ def test_what_decides_is_watched(fresh_cache, tmp_path, monkeypatch, change):
     assert recall_key_part(("a.h",), lto=False) == ({"nvrtc": "13.0.88"} if change == "nothing" else None)
     others = [(("a.h",), True), (("b.h",), False), (None, False)]
     assert [recall_key_part(outside, lto=lto) for outside, lto in others] == [None, None, None]
+
+
+def test_many_kernels_look_at_the_files_once(fresh_cache, tmp_path, monkeypatch):
+    """A look takes time for each file, so the next one waits ten times that long; then a change is seen."""
+    headers = [tmp_path / f"{number}.h" for number in range(200)]
+    for header in headers:
+        header.write_text("1")
+    keep(("a.h",), *headers)
+    looks = []
+
+    def look(path):
+        looks.append(path)
+        time.sleep(0.001)
+        return file_state(path)
+
+    monkeypatch.setattr(key_parts, "file_state", look)
+    start = time.monotonic()
+    assert recall_key_part(("a.h",), lto=False) == {"nvrtc": "13.0.88"}
+    took = time.monotonic() - start
+    assert recall_key_part(("a.h",), lto=False) == {"nvrtc": "13.0.88"}
+    assert looks.count(str(headers[0])) == 1
+    headers[-1].write_text("12")
+    time.sleep(11 * took)
+    assert recall_key_part(("a.h",), lto=False) is None
+
+
+def test_a_look_ahead_ends_when_the_driver_is_there(fresh_cache, tmp_path):
+    """A look that was cut short answers nothing, and the next one looks at everything."""
+    header = tmp_path / "header.h"
+    header.write_text("1")
+    keep(("a.h",), header)
+    assert recall_key_part(("a.h",), lto=False, go_on=lambda: False) is None
+    assert recall_key_part(("a.h",), lto=False) == {"nvrtc": "13.0.88"}
 
 
 def test_answers_are_bounded(fresh_cache):
