@@ -30,6 +30,15 @@ _POSSIBLE: Final = (
     "hatch_cuda_kernels.compiler.job",
     "platformdirs",
 )
+#: Modules of a compile, which fewer processes need.
+_RARE: Final = (
+    "hatch_cuda_kernels.runtime.ladder.jit",
+    "hatch_cuda_kernels.compiler.toolchain.remembered",
+    "hatch_cuda_kernels.compiler.nvrtc",
+    "hatch_cuda_kernels.compiler.record",
+    "hatch_cuda_kernels.cache.once",
+    "cuda.bindings.nvrtc",
+)
 
 
 def prepare(reader: StoreReader, kernel: str) -> None:
@@ -46,3 +55,7 @@ def prepare(reader: StoreReader, kernel: str) -> None:
     with suppress(StoreError, OSError, ValueError):
         for line in reader.find(normalize_name(kernel))[:1]:
             ModuleSource(reader, line.module).look_ahead(is_starting)
+    with suppress(ImportError):
+        for name in _RARE:
+            if is_starting():
+                import_module(name)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-__all__ = ["keep_key_part", "recall_key_part"]
+__all__ = ["keep_key_part", "recall_key_part", "searched_environment"]
 
 _NOTES: Final = Notes("key-part")
 
@@ -31,6 +31,8 @@ class _Answer(NamedTuple):
     """When to look at the files again, on the monotonic clock."""
 
 
+#: What decides which libraries and which headers a process finds, besides the wheels on its path.
+_ENVIRONMENT: Final = ("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH")
 #: So many files are looked at each time.
 _FEW: Final = 100
 #: Looking at more of them may take this part of a process's time.
@@ -67,6 +69,11 @@ def recall_key_part(
     return part
 
 
+def searched_environment() -> list[str]:
+    """Return the variables that say where else libraries and headers are looked for, with their values."""
+    return [f"{name}={os.environ.get(name, '')}" for name in _ENVIRONMENT]
+
+
 def keep_key_part(
     outside: tuple[str, ...] | None, *, lto: bool, part: Mapping[str, str], states: Mapping[str, str]
 ) -> None:
@@ -78,4 +85,4 @@ def keep_key_part(
 
 
 def _question(outside: tuple[str, ...] | None, *, lto: bool) -> str:
-    return json.dumps([outside, lto, sys.path])
+    return json.dumps([outside, lto, sys.path, *searched_environment()])

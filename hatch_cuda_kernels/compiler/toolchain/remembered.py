@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
 import sys
 from pathlib import Path
 from typing import Any, Final
 
 from hatch_cuda_kernels.cache.notes import Notes, file_state, unchanged
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, find_toolchain
-from hatch_cuda_kernels.compiler.toolchain.key_parts import keep_key_part
+from hatch_cuda_kernels.compiler.toolchain.key_parts import keep_key_part, searched_environment
 from hatch_cuda_kernels.compiler.toolchain.libraries import library_files
 from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders
@@ -19,8 +18,6 @@ from hatch_cuda_kernels.errors import ToolchainError
 __all__ = ["current_toolchain", "known_toolchains", "remember_key_part"]
 
 _NOTES: Final = Notes("toolchain")
-#: What decides which NVRTC and which headers a process finds, besides the wheels on its path.
-_ENVIRONMENT: Final = ("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH")
 
 
 def known_toolchains() -> tuple[Toolchain, ...]:
@@ -54,18 +51,19 @@ def current_toolchain() -> Toolchain:
 
 
 def remember_key_part(outside: tuple[str, ...] | None, *, lto: bool) -> None:
-    """Let ``recall_key_part`` answer for these headers from now on, if everything they need comes from wheels.
+    """Let ``recall_key_part`` answer for these headers from now on, if the libraries come from wheels.
 
     Besides the files themselves, the answer depends on the folders in which others could appear ahead of them.
     """
     nvrtc, nvjitlink = library_files("nvrtc"), library_files("nvJitLink") if lto else ()
-    if (lto and not nvjitlink) or not _all_from_wheels():
+    if not nvrtc or (lto and not nvjitlink):
         return
     try:
         toolchain = current_toolchain()
     except ToolchainError:  # the image was recorded by another one than is here
         return
-    found = [*nvrtc, *nvjitlink, *map(Path, toolchain.include_dirs), *_evidence(toolchain)]
+    headers = [] if outside is None else [*map(Path, toolchain.include_dirs), *_evidence(toolchain)]
+    found = [*nvrtc, *nvjitlink, *headers]
     # The folders from a library or header up to the site folder: a wheel that comes or goes changes one of them.
     site = next(parent.parent for parent in nvrtc[0].parents if parent.name == "nvidia")
     above = [parent for path in found for parent in path.parents if parent.is_relative_to(site)]
@@ -81,8 +79,8 @@ def _found_files() -> str:
     """Return text that changes when another NVRTC, another nvJitLink or other headers would be found."""
     found = (*library_files("nvrtc"), *library_files("nvJitLink"), *itertools.chain(*_markers()))
     lines = [*map(str, find_header_folders()), *(f"{path} {file_state(path)}" for path in found)]
-    if not _all_from_wheels():
-        lines += ["system", sys.prefix, *(f"{name}={os.environ.get(name, '')}" for name in _ENVIRONMENT)]
+    if not library_files("nvrtc") or not all(_markers()):
+        lines += ["system", sys.prefix, *searched_environment()]
     return "\n".join(lines)
 
 
@@ -91,10 +89,6 @@ def _markers() -> list[list[Path]]:
     folders = find_header_folders()
     found = [[folder / part.marker for folder in folders] for part in PARTS.values()]
     return [[marker for marker in markers if marker.is_file()] for markers in found]
-
-
-def _all_from_wheels() -> bool:
-    return bool(library_files("nvrtc")) and all(_markers())
 
 
 def _states(toolchain: Toolchain) -> dict[str, str]:
