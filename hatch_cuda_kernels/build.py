@@ -24,6 +24,7 @@ from hatch_cuda_kernels.store.promises.spills import find_spills
 from hatch_cuda_kernels.store.promises.supports import find_gaps
 from hatch_cuda_kernels.store.writer import check_replaceable, clear_leftovers, write_store
 from hatch_cuda_kernels.stubs.stub_file import write_stubs
+from hatch_cuda_kernels.terminal import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +120,12 @@ def _editable(manifest: Manifest, out: Path) -> dict[str, str]:
 
 def _logged(modules: tuple[BuiltModule, ...]) -> list[str]:
     """Return each module's compiler warnings, once where every architecture says the same."""
-    logs = (f"module {built.name!r}: {entry.log}" for built in modules for entry in built.entries if entry.log)
+    logs = (
+        f"module {built.name!r}: {printable(entry.log, lines=True)}"
+        for built in modules
+        for entry in built.entries
+        if entry.log
+    )
     return list(dict.fromkeys(logs))
 
 

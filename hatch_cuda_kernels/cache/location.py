@@ -19,6 +19,8 @@ CACHE_DIR_VARIABLE: Final = "HATCH_CUDA_KERNELS_CACHE_DIR"
 MAX_BYTES_VARIABLE: Final = "HATCH_CUDA_KERNELS_CACHE_MAX_BYTES"
 SITES_VARIABLE: Final = "HATCH_CUDA_KERNELS_PATH"
 _DEFAULT_MAX_BYTES: Final = 1 << 30
+_MOST_DIGITS: Final = 18
+_MOST_SHOWN: Final = 40
 
 
 def default_cache_path() -> Path | None:
@@ -40,12 +42,17 @@ def site_paths() -> tuple[Path, ...]:
 
 
 def max_cache_bytes() -> int:
-    """Return the cap in bytes. Raises InputError when the variable is not a positive number."""
+    """Return the cap in bytes. Raises InputError when the variable is not a positive number of a sensible length."""
     stated = os.environ.get(MAX_BYTES_VARIABLE)
     if not stated:
         return _DEFAULT_MAX_BYTES
-    if not stated.isdecimal() or int(stated) == 0:
-        raise InputError(f"{MAX_BYTES_VARIABLE}={stated!r} is not a positive number of bytes")
+    # A length is enough: int() refuses thousands of digits.
+    if len(stated) > _MOST_DIGITS or not (stated.isascii() and stated.isdecimal()) or int(stated) == 0:
+        shown = repr(stated if len(stated) <= _MOST_SHOWN else f"{stated[:_MOST_SHOWN]}...")
+        raise InputError(
+            f"{MAX_BYTES_VARIABLE}={shown} is not a positive number of bytes; write one of at most {_MOST_DIGITS} "
+            f"digits, such as {_DEFAULT_MAX_BYTES} for 1 GiB"
+        )
     return int(stated)
 
 

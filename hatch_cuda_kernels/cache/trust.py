@@ -1,38 +1,126 @@
-"""Whose code would be run: a cache folder must be this user's own, or root's, and writable by nobody else."""
+"""Whose code would be run: nothing is taken from, or written to, a place where another user could have put something.
+
+``check`` asks who owns a folder or file and who else may write to it; asked of an open descriptor, the answer holds for
+what is read from it. ``check_way`` asks who could put another folder in the place of the whole cache.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
-__all__ = ["TRUST_VARIABLE", "distrust"]
+__all__ = ["TRUST_VARIABLE", "DistrustedError", "check", "check_way", "distrust", "trusted_owners"]
 
 TRUST_VARIABLE: Final = "HATCH_CUDA_KERNELS_CACHE_TRUST"
+_OVERRULE: Final = f"set {TRUST_VARIABLE}=1 to use it all the same"
 _ROOT: Final = 0
+_MOST_LINKS: Final = 40
+#: Ways that nobody else can change, which are looked at once. One that somebody can change may be mended meanwhile.
+_SAFE_WAYS: Final[set[tuple[str, bool, frozenset[int]]]] = set()
 
 
-def distrust(path: Path, *, shared: bool = False) -> str | None:
-    """Return why the images below a folder must not be loaded, or None when they may; a missing folder may be made.
+class DistrustedError(PermissionError):
+    """Another user could have put this here, or could change it. The message says how, and what to do about it."""
 
-    Root may do anything already, so its folders (of a container image, say) are as good as one's own. A ``shared``
-    (read-only, stated) folder may belong to anybody, but not be writable by others. Always None on Windows, where the
-    profile folder's access list does this, and with HATCH_CUDA_KERNELS_CACHE_TRUST=1.
+
+def trusted_owners(shared: os.stat_result | None = None) -> frozenset[int] | None:
+    """Return whose files may be used: this user's, root's and, in a shared folder, those of its owner.
+
+    Root may do anything already. None stands for everybody: with HATCH_CUDA_KERNELS_CACHE_TRUST=1, and on Windows,
+    where the access list of the profile folder protects what is in it.
     """
     if os.environ.get(TRUST_VARIABLE) == "1" or not hasattr(os, "geteuid"):
         return None
+    own = os.geteuid()
+    return frozenset((_ROOT, own, own if shared is None else shared.st_uid))
+
+
+def check(found: os.stat_result, path: str, owners: Collection[int] | None) -> None:
+    """Raise DistrustedError unless one of the owners has this file or folder, and nobody else may write to it.
+
+    The sticky bit does not help: it keeps others from removing files, not from adding them. Where an access control
+    list lets somebody else write, the group's bits say so.
+    """
+    if owners is None:
+        return
+    if found.st_uid not in owners:
+        raise DistrustedError(f"{path} belongs to another user (uid {found.st_uid}); {_OVERRULE}")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        mode = f"{stat.S_IMODE(found.st_mode):o}"
+        raise DistrustedError(f"{path} can be written by other users (mode {mode}); chmod go-w it, or {_OVERRULE}")
+
+
+def check_way(path: str, *, shared: bool) -> bool:
+    """Return False for a folder that is not there yet; check that no other user can put another one in its place.
+
+    Somebody could if a name on the way to it, links included, stood in a folder that everybody may write to, unless
+    that folder has the sticky bit and the name belongs to this user or root. (A ``shared`` folder may belong to
+    anybody.) The owner and the group of a parent are trusted with it. Raises DistrustedError, and OSError for a way
+    that cannot be followed.
+    """
+    owners = trusted_owners()
+    if owners is None or (path, shared, owners) in _SAFE_WAYS:
+        return True
     try:
-        found = path.stat()
+        _follow(os.path.join(os.getcwd(), path), None if shared else owners)  # noqa: PTH109, PTH118 - not for Path
+    except FileNotFoundError:
+        return False
+    _SAFE_WAYS.add((path, shared, owners))
+    return True
+
+
+def distrust(path: Path, *, shared: bool = False) -> str | None:
+    """Return why a folder must not be used, or None when it may; a missing one may be made.
+
+    A ``shared`` (read-only, stated) folder may belong to anybody. This is for messages: what is read or written is
+    checked when it is opened, see ``files.open_folder``.
+    """
+    try:
+        if check_way(str(path), shared=shared):
+            found = path.stat()
+            check(found, str(path), trusted_owners(found if shared else None))
+    except DistrustedError as error:
+        return str(error)
     except OSError:
         return None
-    overrule = f"set {TRUST_VARIABLE}=1 to use it all the same"
-    if not shared and found.st_uid not in {_ROOT, os.geteuid()}:
-        return f"{path} belongs to another user (uid {found.st_uid}); {overrule}"
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return (
-            f"{path} can be written by other users (mode {stat.S_IMODE(found.st_mode):o}); chmod go-w it, or {overrule}"
-        )
     return None
+
+
+def _follow(path: str, owners: Collection[int] | None) -> None:
+    """Go to an absolute path name by name, as the system does, and check each folder in which one is looked up."""
+    here, names, links = "/", path.split("/")[::-1], 0
+    while names:
+        name = names.pop()
+        if name == "..":
+            here = os.path.dirname(here)  # noqa: PTH120 - no link is left in it
+        if name in {"", ".", ".."}:
+            continue
+        step = os.path.join(here, name)  # noqa: PTH118
+        found = _look_up(here, step, owners)
+        if not stat.S_ISLNK(found.st_mode):
+            here = step
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        target = os.readlink(step)  # noqa: PTH115
+        here = "/" if target.startswith("/") else here
+        names += target.split("/")[::-1]
+
+
+def _look_up(folder: str, step: str, owners: Collection[int] | None) -> os.stat_result:
+    """Return the state of a name in a folder. Raises DistrustedError where anybody could have put it there."""
+    mode = os.lstat(folder).st_mode
+    everybody = mode & stat.S_IWOTH
+    if everybody and not mode & stat.S_ISVTX:
+        raise DistrustedError(f"everybody can write to {folder}, and so replace {step}; chmod o-w it, or {_OVERRULE}")
+    found = os.lstat(step)
+    if everybody and owners is not None and found.st_uid not in owners:
+        raise DistrustedError(f"{step} belongs to another user (uid {found.st_uid}); {_OVERRULE}")
+    return found

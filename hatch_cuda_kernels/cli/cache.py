@@ -9,6 +9,7 @@ from typing import Any
 
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.table import counted, text_table
+from hatch_cuda_kernels.terminal import printable
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
@@ -113,5 +114,5 @@ def _show(args: argparse.Namespace, data: dict[str, Any], text: str) -> int:
     if args.json:
         print_json(data)
     else:
-        print(text)
+        print(printable(text, lines=True))
     return 0

@@ -1,0 +1,93 @@
+"""What changes a folder: new files and folders, renames and removals, each by bare names in an open ``Folder``.
+
+A file or folder is always made anew, private to its owner; nothing is written into one that was there before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels.cache.files import BINARY, NO_FOLLOW, patiently
+from hatch_cuda_kernels.cache.trust import check_way
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hatch_cuda_kernels.cache.files import Folder
+
+__all__ = ["made", "make_folder", "move", "remove", "replace", "unique_name", "write"]
+
+
+def make_folder(path: Path) -> None:
+    """Make a cache's folder that only its owner may enter, whatever the umask, and missing parents alike.
+
+    Raises DistrustedError where another user could put something else in its place, and OSError.
+    """
+    check_way(str(path), shared=False)
+    _make_with_parents(path)
+
+
+def made(folder: Folder, name: str) -> Folder:
+    """Open a folder, after making it if need be. Raises OSError, as ``Folder.folder`` does."""
+    with contextlib.suppress(FileNotFoundError):
+        return folder.folder(name)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder.at(name), 0o700, dir_fd=folder.descriptor)
+    return folder.folder(name)
+
+
+def write(folder: Folder, name: str, data: bytes) -> None:
+    """Write a file that was not there. Raises OSError, FileExistsError for anything of that name."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW | BINARY
+    descriptor = os.open(folder.at(name), flags, 0o600, dir_fd=folder.descriptor)
+    with open(descriptor, "wb") as file:  # noqa: PTH123 - from a descriptor
+        file.write(data)
+
+
+def replace(folder: Folder, name: str, data: bytes, staging: Folder) -> None:
+    """Write a file whose name may be taken: in the folder ``staging``, and renamed over it. Raises OSError."""
+    staged = unique_name(name)
+    try:
+        write(staging, staged, data)
+        move(staging, staged, folder, name, over=True)
+    except OSError:
+        remove(staging, staged)
+        raise
+
+
+def move(source: Folder, name: str, target: Folder, new: str, *, over: bool = False) -> None:
+    """Rename to a place where nothing is, or ``over`` a file. Raises OSError."""
+    rename = os.replace if over else os.rename  # the same but on Windows
+    patiently(
+        lambda: rename(source.at(name), target.at(new), src_dir_fd=source.descriptor, dst_dir_fd=target.descriptor)
+    )
+
+
+def remove(folder: Folder, name: str) -> None:
+    """Remove a file, a symbolic link or a folder with all that is in it, as far as possible; raises nothing."""
+    with contextlib.suppress(OSError):
+        if not stat.S_ISDIR(folder.status(name).st_mode):
+            os.unlink(folder.at(name), dir_fd=folder.descriptor)
+            return
+        import shutil  # only removals need it
+
+        shutil.rmtree(folder.at(name), ignore_errors=True, dir_fd=folder.descriptor)
+
+
+def unique_name(stem: str) -> str:
+    """Return a name that nobody can foresee, and that no other process, on this host or another, takes."""
+    return f"{stem}.{os.getpid()}.{os.urandom(6).hex()}"
+
+
+def _make_with_parents(path: Path) -> None:
+    try:
+        path.mkdir(mode=0o700)
+    except FileNotFoundError:
+        _make_with_parents(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
