@@ -32,6 +32,8 @@ _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 _MODE: Final = stat.S_IFREG | 0o600
 _UNIX: Final = 3
 _ENCRYPTED: Final = 1
+#: Characters of what was found in a bundle, in a message.
+_MOST_SHOWN: Final = 150
 #: Of the bundle's name, so that there is room for more.
 _LONGEST_NAME: Final = 100
 #: What zipfile raises for bytes that are not as it wrote them.
@@ -107,7 +109,7 @@ def _read(archive: zipfile.ZipFile, path: Path, room: int) -> list[Entry]:
         match = _MEMBER.fullmatch(info.filename)
         room -= info.file_size
         if match is None or not _is_plain(info) or room < 0 or match[2] in members.get(match[1], {}):
-            raise InputError(f"{path}: {info.filename!r} does not belong into a bundle; nothing was taken")
+            raise InputError(f"{path}: {info.filename[:_MOST_SHOWN]!r} does not belong in a bundle; nothing was taken")
         members.setdefault(match[1], {})[match[2]] = info
     return [_read_entry(archive, key, files, path) for key, files in sorted(members.items())]
 
@@ -121,7 +123,8 @@ def _read_entry(archive: zipfile.ZipFile, key: str, files: dict[str, zipfile.Zip
     try:
         return _entry(key, {name: archive.read(info) for name, info in files.items()})
     except _BROKEN as error:
-        raise InputError(f"{path}: entry {key[:12]} is damaged ({error}); nothing was taken") from error
+        why = str(error)[:_MOST_SHOWN]  # zipfile repeats what it found, however long
+        raise InputError(f"{path}: entry {key[:12]} is damaged ({why}); nothing was taken") from error
 
 
 def _entry(key: str, files: dict[str, bytes]) -> Entry:

@@ -1,18 +1,17 @@
 """The cache: memory, then read-only site folders, then this user's own folder.
 
-``get`` never raises for what it finds on disk, ``put`` never for what the disk does: damage is a miss, a place that
-cannot be used leaves the memory of this process. Each trouble is told once.
+``get`` never raises for what it finds on disk, and ``put`` never for what the disk does: damage is a miss, and without
+a usable place images live in the memory of this process. Each kind of trouble is reported once.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cache.entry import BadEntryError
-from hatch_cuda_kernels.cache.folder import QUARANTINE, EntryFolder
+from hatch_cuda_kernels.cache.folder import EntryFolder
 from hatch_cuda_kernels.cache.memory import Memory
 from hatch_cuda_kernels.cache.trust import DistrustedError
 from hatch_cuda_kernels.errors import CompileError
@@ -149,12 +148,9 @@ class DiskCache:
         own = self._own()
         if own is None:
             return 0
-        from hatch_cuda_kernels.cache.publishing import evict  # a hit needs none of it
-        from hatch_cuda_kernels.cache.writing import remove
+        from hatch_cuda_kernels.cache.publishing import evict_all  # a hit needs none of it
 
-        count = sum(evict(own, stored) for stored in own.stored())
-        with contextlib.suppress(OSError), own.open() as root:
-            remove(root, QUARANTINE)
+        count = evict_all(own)
         self.prune(self.max_bytes)
         own.tidy()
         return count
@@ -163,7 +159,7 @@ class DiskCache:
         """Count entries and bytes of the user's own folder."""
         own = self._own()
         sizes = [stored.bytes for stored in own.stored()] if own is not None else []
-        return CacheInfo(str(self.path or ""), len(sizes), sum(sizes), self.max_bytes, _writable(own))
+        return CacheInfo(str(self.path or ""), len(sizes), sum(sizes), self.max_bytes, bool(own and own.is_writable()))
 
     def _own(self) -> EntryFolder | None:
         """Return the user's folder unless it is distrusted. Asked at each use: it may have been made since the last."""
@@ -173,7 +169,7 @@ class DiskCache:
             with self._user.open():
                 return self._user
         except DistrustedError as error:
-            self._tell_distrust(self._user, error)
+            self._tell_error(self._user, error)
             return None
         except OSError:  # not there yet, say; what is done with it will tell
             return self._user
@@ -183,10 +179,8 @@ class DiskCache:
             return folder.read(key, use=use)
         except BadEntryError as error:
             self._set_aside(folder, key, error)
-        except DistrustedError as error:
-            self._tell_distrust(folder, error)
         except OSError as error:  # too many open files, say: the entry itself may be good
-            self._tell("disk", f"cannot read from the kernel cache {folder.path} ({error})")
+            self._tell_error(folder, error, f"cannot read from the kernel cache {folder.path} ({error})")
         return None
 
     def _set_aside(self, folder: EntryFolder, key: str, error: BadEntryError) -> None:
@@ -214,11 +208,9 @@ class DiskCache:
                 self._sweep(own)
             if publish(own, entry.key, files):
                 self._bounds(own).added(entry.key, size)
-        except DistrustedError as error:  # somebody else made it just before
-            self._tell_distrust(own, error)
-            return False
         except OSError as error:
-            self._tell("disk", f"cannot write to the kernel cache {self.path} ({error}); images live in memory only")
+            failed = f"cannot write to the kernel cache {own.path} ({error}); images live in memory only"
+            self._tell_error(own, error, failed)
             return False
         return True
 
@@ -244,8 +236,11 @@ class DiskCache:
                 self._turns = Once(self._user, timeout=self._lock_seconds)
             return self._turns
 
-    def _tell_distrust(self, folder: EntryFolder, error: DistrustedError) -> None:
-        self._tell(f"distrust of {folder.path}", f"the kernel cache is not used: {error}")
+    def _tell_error(self, folder: EntryFolder, error: OSError, message: str = "") -> None:
+        if isinstance(error, DistrustedError):
+            self._tell(f"distrust of {folder.path}", f"the kernel cache is not used: {error}")
+        else:
+            self._tell("disk", message)
 
     def _tell(self, trouble: str, message: str) -> None:
         with self._lock:
@@ -253,10 +248,3 @@ class DiskCache:
             self._told.add(trouble)
         if not told:
             warn_user(message.replace("\n", " "))
-
-
-def _writable(own: EntryFolder | None) -> bool:
-    if own is None:
-        return False
-    existing = next((path for path in (own.path, *own.path.parents) if path.exists()), own.path)
-    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)

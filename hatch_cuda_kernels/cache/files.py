@@ -60,16 +60,15 @@ class Folder:
     """
 
     def __init__(self, path: str, descriptor: int | None, owners: Collection[int] | None) -> None:
-        """Take over a descriptor, and close it if its folder is not to be trusted; without one, names are joined."""
+        """Take over a descriptor, or None where names are joined to the path. Raises OSError, and then closes it."""
         self.path = path
         self.descriptor = descriptor
         self._owners = owners
-        if descriptor is not None:
-            try:
-                check(os.fstat(descriptor), path, owners)
-            except OSError:
-                os.close(descriptor)
-                raise
+        try:
+            check(os.fstat(descriptor) if descriptor is not None else Path(path).stat(), path, owners)
+        except OSError:
+            self.__exit__()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -169,12 +168,13 @@ def open_folder(path: Path, *, shared: bool = False) -> Folder:
     text = str(path)
     if not check_way(text, shared=shared):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text)
-    if BY_DESCRIPTOR:
-        descriptor = os.open(text, _ENTER)
-        return Folder(text, descriptor, trusted_owners(os.fstat(descriptor) if shared else None))
-    if not stat.S_ISDIR(path.stat().st_mode):
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), text)
-    return Folder(text, None, None)
+    if not BY_DESCRIPTOR:
+        found = path.stat()
+        if not stat.S_ISDIR(found.st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), text)
+        return Folder(text, None, trusted_owners(found if shared else None))
+    descriptor = os.open(text, _ENTER)
+    return Folder(text, descriptor, trusted_owners(os.fstat(descriptor) if shared else None))
 
 
 def open_unchecked(path: Path) -> Folder:

@@ -99,7 +99,8 @@ class EntryFolder:
             for name in root.names():
                 if len(name) == _PREFIX_DIGITS:
                     with contextlib.suppress(OSError), root.folder(name) as prefix:
-                        found += filter(None, [_stored(prefix, key) for key in prefix.names()])
+                        keys = [key for key in prefix.names() if prefix_of(key) == name]  # not a stranger's
+                        found += filter(None, [_stored(prefix, key) for key in keys])
         return found
 
     def tidy(self) -> None:
@@ -113,6 +114,11 @@ class EntryFolder:
                 if len(name) == _PREFIX_DIGITS:
                     with contextlib.suppress(OSError):  # it is not empty
                         os.rmdir(root.at(name), dir_fd=root.descriptor)
+
+    def is_writable(self) -> bool:
+        """Return whether this process may write to the folder, or make it."""
+        existing = next((path for path in (self.path, *self.path.parents) if path.exists()), self.path)
+        return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
 
     def image_path(self, entry: Entry) -> Path:
         """Return where an entry's image is, if it is here."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache.files import Folder
     from hatch_cuda_kernels.cache.folder import EntryFolder, StoredEntry
 
-__all__ = ["evict", "publish", "quarantine"]
+__all__ = ["evict", "evict_all", "publish", "quarantine"]
 
 
 def publish(entries: EntryFolder, key: str, files: dict[str, bytes]) -> bool:
@@ -43,6 +43,14 @@ def evict(entries: EntryFolder, stored: StoredEntry) -> bool:
         return True
     except OSError:
         return False
+
+
+def evict_all(entries: EntryFolder) -> int:
+    """Remove all entries, and those that were set aside; return how many are gone. Raises nothing."""
+    count = sum(evict(entries, stored) for stored in entries.stored())
+    with contextlib.suppress(OSError), entries.open() as root:
+        remove(root, QUARANTINE)
+    return count
 
 
 def quarantine(entries: EntryFolder, key: str) -> bool:

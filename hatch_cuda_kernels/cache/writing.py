@@ -27,7 +27,15 @@ def make_folder(path: Path) -> None:
     Raises DistrustedError where another user could put something else in its place, and OSError.
     """
     check_way(str(path), shared=False)
-    _make_with_parents(path)
+    try:
+        path.mkdir(mode=0o700)
+    except FileNotFoundError:
+        make_folder(path.parent)
+        check_way(str(path), shared=False)  # somebody else may have made the parent just before
+        path.mkdir(mode=0o700, exist_ok=True)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
 
 
 def made(folder: Folder, name: str) -> Folder:
@@ -80,14 +88,3 @@ def remove(folder: Folder, name: str) -> None:
 def unique_name(stem: str) -> str:
     """Return a name that nobody can foresee, and that no other process, on this host or another, takes."""
     return f"{stem}.{os.getpid()}.{os.urandom(6).hex()}"
-
-
-def _make_with_parents(path: Path) -> None:
-    try:
-        path.mkdir(mode=0o700)
-    except FileNotFoundError:
-        _make_with_parents(path.parent)
-        path.mkdir(mode=0o700, exist_ok=True)
-    except FileExistsError:
-        if not path.is_dir():
-            raise

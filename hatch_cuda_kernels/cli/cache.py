@@ -11,6 +11,9 @@ from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.table import counted, text_table
 from hatch_cuda_kernels.terminal import printable
 
+#: More bytes than any disk has; int() refuses thousands of digits.
+_MOST_DIGITS = 18
+
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command and its actions."""
@@ -99,8 +102,8 @@ def run_import(args: argparse.Namespace) -> int:
 
 def _bytes(text: str) -> int:
     """Return a number of bytes. A negative one is refused: it would empty the cache."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes")
+    if len(text) > _MOST_DIGITS or not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text[:_MOST_DIGITS]!r} is not a number of bytes")
     return int(text)
 
 

@@ -99,8 +99,7 @@ def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion
             print(f"not promoted: {printable(problem)}", file=sys.stderr)
         if misses and not promotion.changes and not promotion.refused:
             print(f"{_manifest(args)} lists all of it; build the package again", file=sys.stderr)
-        patch = _diff(args, promotion)
-        print(printable(patch, lines=True) if sys.stdout.isatty() else patch, end="")
+        print(_diff(args, promotion), end="")
         if args.apply and promotion.changes:
             print(f"written to {_manifest(args)}", file=sys.stderr)
     if args.bundle is not None:

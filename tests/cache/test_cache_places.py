@@ -185,7 +185,7 @@ def test_too_many_open_files_is_no_damage(path, monkeypatch):
     """An entry that cannot be read just now is a miss with a warning, and is there again later."""
     reopen(path).put(entry_of(0))
 
-    def full(*_):
+    def full(*_, **__):
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     cache = reopen(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import struct
 import tempfile
@@ -173,6 +174,78 @@ def test_a_folder_exchanged_all_the_time(ground, victims):
         assert rounds > 5
     assert any("own" in found for found, _, _ in answers)
     assert everything(evil) == before
+
+
+def open_and_close(path, until):
+    """Let everybody write to the folders of a cache now and then, as a user may who does not know better."""
+    rounds = 0
+    while time.time() < until:
+        for mode in (0o777, 0o700):
+            for folder in (path, path / "v1", *path.glob("v1/*"), *path.glob("v1/??/*")):
+                try:
+                    if folder.is_dir() and not folder.is_symlink():
+                        folder.chmod(mode)
+                except OSError:  # just renamed
+                    continue
+            time.sleep(0.002)
+        rounds += 1
+    return rounds
+
+
+def vandalise(path, evil, precious, until):
+    """Put whatever there is in the place of whatever there is, wherever that can be done; return how often it was."""
+    chance, done = random.Random(1), 0
+    while time.time() < until:
+        places = [
+            path / "v1",
+            *path.glob("v1/*"),
+            *path.glob("v1/locks/*"),
+            *path.glob("v1/??/*"),
+            *path.glob("v1/??/*/*"),
+        ]
+        place = chance.choice(places)
+        try:
+            kind = chance.randrange(6)
+            if kind < 5:
+                place.rename(place.with_name(f"aside{done}"))
+            if kind == 0:
+                place.symlink_to(precious)
+            elif kind == 1:
+                os.mkfifo(place)
+            elif kind == 2:
+                shutil.copytree(folder_of(evil, 0), place)
+            elif kind == 3:
+                shutil.copytree(evil / "v1", place)
+            elif kind == 4:
+                place.symlink_to(precious / "file")
+            else:
+                shutil.copytree(folder_of(evil, 0), folder_of(path, 0))
+            done += 1
+        except OSError:  # it is closed just now
+            continue
+    return done
+
+
+def test_a_folder_that_is_open_to_all_now_and_then(ground):
+    """Whatever is put into it, nothing of that is loaded, nobody waits, and nothing else of the user's is written."""
+    path, evil, precious, bundle = (ground / name for name in ("cache", "evil", "precious", "bundle"))
+    as_user(ATTACKER, plant, evil)
+    precious.mkdir()
+    (precious / "file").write_text("precious")
+    for found in (precious, precious / "file"):
+        os.chown(found, VICTIM, VICTIM)
+    as_user(VICTIM, lambda: reopen(path).put(entry_of(0, log="own")))
+    export_bundle(reopen(None), bundle)
+    before = everything(precious)
+    until = time.time() + SECONDS
+    opening = start_as(0, open_and_close, path, until)
+    doing = start_as(ATTACKER, vandalise, path, evil, precious, until)
+    found, _, rounds = as_user(VICTIM, live, path, bundle, until)
+    assert set(found) <= {"None", "own"}
+    assert rounds > 5
+    assert opening() > 5
+    assert doing() > 5
+    assert everything(precious) == before
 
 
 def access_list(*entries, mask):
