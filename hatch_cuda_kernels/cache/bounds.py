@@ -25,7 +25,7 @@ _LOCK_SECONDS: Final = 2.0
 _MOST_TEXT: Final = 1000
 #: Above the cap, room is made down to this share of it, so that not every write has to.
 _KEEP: Final = 0.9
-#: A total that is off (a crash between a write and its count, a folder removed by hand) is off for no longer.
+#: A wrong total (a crash between a write and its count, a folder removed by hand) is corrected after this time.
 _RECOUNT_SECONDS: Final = 24 * 3600.0
 #: As exact as uses are recorded. A use later than that from now was recorded before the clock was set back.
 _FUTURE_SECONDS: Final = 3600.0
@@ -34,8 +34,8 @@ _FUTURE_SECONDS: Final = 3600.0
 class Bounds:
     """The cap of one folder.
 
-    A write adds its size to a total in a file, so that nothing is listed below the cap; the total is counted anew once
-    a day, and whenever room is made. Without its lock, which only keeps it exact, all goes on. Nothing here raises.
+    A write adds its size to a total in a file, so that nothing is listed below the cap. The total is counted anew once
+    a day, and whenever room is made. Its lock only keeps it exact: without one, everything goes on. Nothing raises.
     """
 
     def __init__(self, entries: EntryFolder, max_bytes: int) -> None:
@@ -43,7 +43,7 @@ class Bounds:
         self._max_bytes = max_bytes
 
     def added(self, key: str, size: int) -> None:
-        """Account for an entry that was published just now, and keep it when the cap asks for room."""
+        """Count an entry that was just published, and keep it if the cap requires others to go."""
         with contextlib.suppress(OSError), self._entries.open() as root, held(root, _LOCK, _LOCK_SECONDS):
             total, counted = _read_total(root)
             total += size

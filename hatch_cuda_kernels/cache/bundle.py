@@ -41,9 +41,9 @@ _BROKEN: Final = (BadEntryError, EOFError, KeyError, OSError, RuntimeError, Valu
 
 
 def export_bundle(cache: DiskCache, path: Path, keys: Container[str] | None = None) -> int:
-    """Write the readable entries of the user's cache into a bundle, all or those of some keys; return how many.
+    """Write the readable entries of the user's cache into a bundle, all of them or those of some keys; return how many.
 
-    Raises InputError.
+    Raises InputError if the bundle cannot be written.
     """
     count = 0
     staged = path.parent / unique_name(f".{path.name[:_LONGEST_NAME]}")
@@ -94,7 +94,7 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 
 def _open(path: Path) -> BinaryIO:
-    """Open a regular file; a pipe, which might never have anything to read, is none. Raises OSError."""
+    """Open a regular file. Raises OSError, also for a pipe, which might never have anything to read."""
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()

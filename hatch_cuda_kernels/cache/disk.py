@@ -79,10 +79,10 @@ class DiskCache:
         return None
 
     def put(self, entry: Entry) -> bool:
-        """Keep an entry and return whether it is on the disk, or else in the memory of this process only.
+        """Keep an entry and return whether it is on disk; otherwise it is in the memory of this process only.
 
-        Where another process wrote the same key first, its folder stays: equal keys, equal images. An entry larger than
-        the cap is not written.
+        If another process wrote the same key first, its folder stays: equal keys have equal images. An entry larger
+        than the cap is not written.
         """
         on_disk = False
         try:
@@ -92,10 +92,10 @@ class DiskCache:
         return on_disk
 
     def get_or_make(self, key: str, make: Callable[[], Entry]) -> tuple[Entry, bool]:
-        """Return the entry of a key, made by ``make`` if need be, and whether it was made here.
+        """Return the entry of a key, made by ``make`` if there is none, and whether it was made here.
 
-        Of all threads and processes that ask for one key at a time, one makes it. What ``make`` raises is raised; a
-        CompileError is raised in those that waited for it too, without compiling again.
+        Of all threads and processes that ask for one key at the same time, one makes it. Raises what ``make`` raises; a
+        CompileError is also raised in those that waited for it, without compiling again.
         """
         entry = self.get(key)
         if entry is not None:
@@ -118,7 +118,7 @@ class DiskCache:
             return entry, True
 
     def path_of(self, entry: Entry) -> Path | None:
-        """Return an entry's image file, None when it lives in memory only."""
+        """Return an entry's image file, or None if it is in memory only."""
         return next((folder.image_path(entry) for folder in self._folders if folder.holds(entry.key)), None)
 
     def entries(self) -> Iterator[tuple[Entry, int, float]]:
@@ -140,9 +140,9 @@ class DiskCache:
         return self._bounds(own).shrink(max_bytes)
 
     def clear(self) -> int:
-        """Remove every entry of the user's own folder, and what it remembers besides; return how many entries that was.
+        """Remove every entry of the user's own folder, and what else it remembers; return how many entries there were.
 
-        What another process is writing, or uses just now, stays, and so do locks, which somebody may hold.
+        What another process is just writing or using stays, and so do locks, which another process may hold.
         """
         self._memory.clear()
         own = self._own()

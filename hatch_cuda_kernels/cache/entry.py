@@ -121,23 +121,24 @@ class Entry(NamedTuple):
 
 
 def description_digest(data: dict[str, Any]) -> str:
-    """Return the digest of a description but for its ``check``: a flipped bit in a lowered name is damage, too."""
+    """Return the digest of a description without its ``check``: a flipped bit in a lowered name is damage, too."""
     rest = {name: value for name, value in data.items() if name != "check"}
     return sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def parse_description(text: bytes, key: str) -> dict[str, Any] | None:
-    """Return what ``entry.json`` says of a key, every field of its type; None where it is of another schema.
+    """Return what ``entry.json`` says of a key, with every field checked, or None if it is of another schema.
 
-    Raises BadEntryError for anything else than what a version with this schema may have written. Its message has
-    nothing of the text.
+    Raises BadEntryError for anything that no version with this schema has written. Its message repeats nothing of the
+    text.
     """
     try:
         data = json.loads(text)
-        if not isinstance(data, dict) or data.get("check") != description_digest(data):
-            raise BadEntryError("entry.json is not as it was written")
+        check = description_digest(data) if isinstance(data, dict) else None
     except (ValueError, RecursionError) as error:
         raise BadEntryError(f"entry.json is damaged: {error}") from error
+    if not isinstance(data, dict) or data.get("check") != check:
+        raise BadEntryError("entry.json is not as it was written")
     if data.get("schema") != ENTRY_SCHEMA:
         return None
     if data.get("key") != key:

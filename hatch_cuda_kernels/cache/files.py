@@ -1,9 +1,9 @@
-"""Folders as the cache needs them: held open, checked for whose they are, and never left through a symbolic link.
+"""Folders as the cache needs them: opened once, checked for their owners, and never left through a symbolic link.
 
-A folder is opened once and what is in it is reached by name from there, so that whoever renames something meanwhile
-changes nothing. Where the system cannot do that (Windows), the same methods join paths. On Windows another process (a
-virus scanner, too) that has a file open makes renames and reads fail for a moment with a sharing violation, and paths
-beyond 260 characters need a prefix (Microsoft: "Naming Files, Paths, and Namespaces").
+What is in an open folder is reached from there by name, so renaming a folder meanwhile changes nothing. Where the
+system cannot do that (Windows), the same methods join paths. On Windows, renames and reads fail for a moment with a
+sharing violation while another process, such as a virus scanner, has a file open, and paths beyond 260 characters need
+a prefix (Microsoft: "Naming Files, Paths, and Namespaces").
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ __all__ = [
 IS_WINDOWS = sys.platform == "win32"
 BY_DESCRIPTOR = {os.open, os.stat, os.mkdir, os.rename, os.unlink, os.utime} <= os.supports_dir_fd
 NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
-#: A pipe in a file's place must not hold anybody up.
+#: Opening a pipe in place of a file must not block.
 NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)
 BINARY: Final = getattr(os, "O_BINARY", 0)
 _LIST: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
-#: A folder that may be entered will do; it need not be one that may be listed.
+#: It is enough that a folder may be entered; it need not be readable.
 _ENTER: Final = _LIST | getattr(os, "O_PATH", 0)
 _ATTEMPTS: Final = 8
 _FIRST_PAUSE: Final = 0.005
@@ -53,14 +53,14 @@ T = TypeVar("T")
 
 
 class Folder:
-    """An open folder, to be used in ``with``. Methods take the bare names of what is in it, and raise OSError.
+    """An open folder, to be used in a ``with`` statement. Methods take the bare names of what is in it.
 
-    That is DistrustedError for what another user could have put there or could change, for symbolic links, and for
-    what is neither a file nor a folder.
+    They raise OSError: DistrustedError for what another user could have put there or could change, for symbolic links,
+    and for what is neither a file nor a folder.
     """
 
     def __init__(self, path: str, descriptor: int | None, owners: Collection[int] | None) -> None:
-        """Take over a descriptor, or None where names are joined to the path. Raises OSError, and then closes it."""
+        """Take over a descriptor, or None to join names to the path. Raises OSError, after closing it."""
         self.path = path
         self.descriptor = descriptor
         self._owners = owners
@@ -91,7 +91,7 @@ class Folder:
         return Folder(self._path(name), descriptor, self._owners)
 
     def at(self, name: str) -> str:
-        """Return what a function of ``os`` takes for a name here, together with ``descriptor`` as its ``dir_fd``."""
+        """Return what functions of ``os`` take for a name, together with ``descriptor`` as their ``dir_fd``."""
         return name if self.descriptor is not None else self._path(name)
 
     def names(self) -> list[str]:
@@ -105,7 +105,7 @@ class Folder:
             os.close(descriptor)
 
     def status(self, name: str) -> os.stat_result:
-        """Return the state of a name, a symbolic link's own."""
+        """Return the state of what has this name; for a symbolic link, of the link."""
         return os.stat(self.at(name), dir_fd=self.descriptor, follow_symlinks=False)
 
     def has(self, name: str) -> bool:
@@ -117,7 +117,7 @@ class Folder:
         return True
 
     def read(self, name: str, most: int) -> bytes:
-        """Return a file's bytes; of a file with more than ``most``, one more than that."""
+        """Return a file's bytes, but at most one more than ``most``, so that callers see that there are more."""
         descriptor = self.open(name, os.O_RDONLY)
         try:
             size = min(os.fstat(descriptor).st_size, most + 1)
@@ -129,8 +129,8 @@ class Folder:
         return data
 
     def touch(self, name: str) -> None:
-        """Record that it changes now."""
-        os.utime(self.at(name), dir_fd=self.descriptor, follow_symlinks=IS_WINDOWS)  # which knows no other way
+        """Set the modification time to now."""
+        os.utime(self.at(name), dir_fd=self.descriptor, follow_symlinks=IS_WINDOWS)  # Windows cannot but follow
 
     def open(self, name: str, flags: int) -> int:
         """Return the descriptor of a regular file that only its trusted owners may write to."""
@@ -151,7 +151,7 @@ class Folder:
         return descriptor
 
     def _refuse_link(self, name: str, error: OSError) -> None:
-        """Raise DistrustedError instead of what a system says of a symbolic link that it was not to follow."""
+        """Raise DistrustedError instead of the error that systems give for a symbolic link they must not follow."""
         if error.errno in {errno.ELOOP, errno.ENOTDIR, errno.EMLINK} and stat.S_ISLNK(self.status(name).st_mode):
             raise DistrustedError(f"{self._path(name)} is a symbolic link") from error
 
@@ -160,10 +160,10 @@ class Folder:
 
 
 def open_folder(path: Path, *, shared: bool = False) -> Folder:
-    """Open a cache's folder, where symbolic links may lead to it.
+    """Open a cache's folder. Symbolic links may lead to it.
 
-    Raises DistrustedError where another user could have put something into it, or another folder in its place, and
-    OSError. A ``shared`` folder may belong to anybody, and what is in it to the same user.
+    Raises DistrustedError if another user could have put something into it, or another folder in its place, and
+    OSError. A ``shared`` folder may belong to anybody, and everything in it to the same user.
     """
     text = str(path)
     if not check_way(text, shared=shared):
@@ -178,13 +178,13 @@ def open_folder(path: Path, *, shared: bool = False) -> Folder:
 
 
 def open_unchecked(path: Path) -> Folder:
-    """Open a folder without asking whose it is, but not through a symbolic link in its place. Raises OSError."""
+    """Open a folder, whoever owns it, but not through a symbolic link in its place. Raises OSError."""
     text = str(path)
     return Folder(text, os.open(text, _ENTER | NO_FOLLOW) if BY_DESCRIPTOR else None, None)
 
 
 def long_path(path: Path) -> Path:
-    """Return a cache's folder so that what is in it is not beyond Windows' limit of 260 characters: with a prefix."""
+    """Return a cache's folder with the prefix that lifts Windows' limit of 260 characters, if paths in it need that."""
     text = str(path)
     if not IS_WINDOWS or len(text) <= _LONGEST_PLAIN or text.startswith(_PREFIX):
         return path
@@ -192,7 +192,7 @@ def long_path(path: Path) -> Path:
 
 
 def list_folder(path: str | Path) -> list[os.DirEntry[str]]:
-    """Return what is in a folder; nothing where it is gone, no folder, or not for us to read."""
+    """Return what is in a folder; nothing if it is gone, not a folder, or not readable."""
     try:
         with os.scandir(path) as found:
             return list(found)
@@ -201,7 +201,7 @@ def list_folder(path: str | Path) -> list[os.DirEntry[str]]:
 
 
 def patiently(action: Callable[[], T]) -> T:
-    """Do it; on Windows, again for a little over half a second while somebody else has the file open."""
+    """Run an action; on Windows, retry it for a little over half a second while another process has the file open."""
     pause = _FIRST_PAUSE
     for _ in range(_ATTEMPTS - 1 if IS_WINDOWS else 0):
         try:

@@ -1,4 +1,4 @@
-"""One folder of entries on disk, as a reader has it; ``publishing`` has what changes it.
+"""One folder of entries on disk, as readers see it; what changes it is in ``publishing``.
 
 Layout: ``v1/KK/KEY/`` with ``entry.json`` and the raw image; ``v1/tmp`` for what is being written or removed;
 ``v1/quarantine`` for what was found damaged. Nothing here decides about size or locks.
@@ -50,7 +50,7 @@ class StoredEntry(NamedTuple):
 class EntryFolder:
     """The entries below one folder. Methods raise OSError for what the disk does; the cache decides what that means.
 
-    That is DistrustedError where another user could have put something there. A ``read_only`` folder (a site's) is
+    That includes DistrustedError, if another user could have put something there. A ``read_only`` folder (a site's) is
     never written to, not even to record a use or to set damage aside.
     """
 
@@ -61,7 +61,7 @@ class EntryFolder:
         self.root = self.path / f"v{ENTRY_SCHEMA}"
 
     def open(self, *, make: bool = False) -> Folder:
-        """Open the folder that everything of this schema is in; ``make`` it where it is missing."""
+        """Open the folder that holds everything of this schema; ``make`` it if it is missing."""
         if make:
             return self._make()
         with open_folder(self.path, shared=self.read_only) as top:
@@ -92,14 +92,14 @@ class EntryFolder:
     def stored(self) -> list[StoredEntry]:
         """Return every entry with its size and last use, in no order; raises nothing.
 
-        What has no description, or cannot be looked into, was never used.
+        One without a description, or that cannot be opened, counts as never used.
         """
         found: list[StoredEntry] = []
         with contextlib.suppress(OSError), self.open() as root:
             for name in root.names():
                 if len(name) == _PREFIX_DIGITS:
                     with contextlib.suppress(OSError), root.folder(name) as prefix:
-                        keys = [key for key in prefix.names() if prefix_of(key) == name]  # not a stranger's
+                        keys = [key for key in prefix.names() if prefix_of(key) == name]  # the rest is not ours
                         found += filter(None, [_stored(prefix, key) for key in keys])
         return found
 
@@ -138,7 +138,10 @@ def prefix_of(key: str) -> str:
 
 
 def read_entry(place: Folder, name: str, key: str, *, use: bool = False) -> Entry | None:
-    """Return the entry of a key from a folder of whichever name, as ``EntryFolder.read`` does."""
+    """Return the entry of a key from a folder of any name, or None if it is of another schema.
+
+    Raises BadEntryError for a damaged one, also for one that another user could have written, and OSError.
+    """
     try:
         with place.folder(name) as folder:
             data = parse_description(folder.read(ENTRY_FILE, _MOST_TEXT), key)
@@ -151,14 +154,14 @@ def read_entry(place: Folder, name: str, key: str, *, use: bool = False) -> Entr
 
 
 def has_entry(prefix: Folder, key: str) -> bool:
-    """Return whether there is an entry of this key, or part of one that has a description; raises nothing."""
+    """Return whether there is an entry of this key, or a part of one with a description; raises nothing."""
     with contextlib.suppress(OSError), prefix.folder(key) as folder:
         return folder.has(ENTRY_FILE)
     return False
 
 
 def last_use(prefix: Folder, key: str) -> float:
-    """Return when an entry was last used, in seconds since 1970; 0 where that is not known. Raises nothing."""
+    """Return when an entry was last used, in seconds since 1970, or 0 if that is not known; raises nothing."""
     with contextlib.suppress(OSError), prefix.folder(key) as folder:
         return folder.status(ENTRY_FILE).st_mtime
     return 0.0

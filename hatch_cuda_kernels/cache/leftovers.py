@@ -1,6 +1,6 @@
-"""What writers that died left behind, and what was set aside: counted, and removed when it is old. Nothing here raises.
+"""What killed writers left behind, and what was set aside: counted, and removed when it is old. Nothing here raises.
 
-Functions take the open folder of a schema, which has the folders for both.
+Functions take the open folder of a schema, which holds both.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["leftover_bytes", "sweep"]
 
-#: Temporaries older than this were left by a process that died; younger ones may be in use.
+#: Temporaries older than this were left by a process that was killed; younger ones may be in use.
 _STALE_SECONDS: Final = 3600.0
 _QUARANTINE_SECONDS: Final = 24 * 3600.0
-#: The last few damaged entries are enough to find out what happened.
+#: The last few damaged entries are enough to find out what happened to them.
 _MOST_QUARANTINED: Final = 8
 
 

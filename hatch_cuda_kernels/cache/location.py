@@ -24,9 +24,9 @@ _MOST_SHOWN: Final = 40
 
 
 def default_cache_path() -> Path | None:
-    """Return the folder ``HATCH_CUDA_KERNELS_CACHE_DIR`` names, else the platform's user cache folder.
+    """Return the folder that ``HATCH_CUDA_KERNELS_CACHE_DIR`` names, otherwise the platform's user cache folder.
 
-    None, with a warning once a process, for a user without a home folder.
+    Returns None, with one warning in each process, for a user without a home folder.
     """
     stated = os.environ.get(CACHE_DIR_VARIABLE)
     path = os.path.expanduser(stated) if stated else _user_cache_path()  # noqa: PTH111 - expanduser() would raise
@@ -42,11 +42,11 @@ def site_paths() -> tuple[Path, ...]:
 
 
 def max_cache_bytes() -> int:
-    """Return the cap in bytes. Raises InputError when the variable is not a positive number of a sensible length."""
+    """Return the cap in bytes. Raises InputError if the variable is not a positive number of at most 18 digits."""
     stated = os.environ.get(MAX_BYTES_VARIABLE)
     if not stated:
         return _DEFAULT_MAX_BYTES
-    # A length is enough: int() refuses thousands of digits.
+    # The length comes first: int() refuses thousands of digits.
     if len(stated) > _MOST_DIGITS or not (stated.isascii() and stated.isdecimal()) or int(stated) == 0:
         shown = repr(stated if len(stated) <= _MOST_SHOWN else f"{stated[:_MOST_SHOWN]}...")
         raise InputError(
@@ -57,7 +57,10 @@ def max_cache_bytes() -> int:
 
 
 def open_cache() -> DiskCache:
-    """Return this process's cache for the environment as it is now; equal settings share one object."""
+    """Return this process's cache for the environment as it is now; equal settings share one object.
+
+    Raises InputError, as ``max_cache_bytes`` does.
+    """
     trust = os.environ.get(TRUST_VARIABLE, "")
     return _cache_at(default_cache_path(), max_cache_bytes(), site_paths(), trust)
 

@@ -27,14 +27,15 @@ _LONGEST_PAUSE: Final = 0.1
 
 @contextlib.contextmanager
 def held(folder: Folder, name: str, timeout: float, until: Callable[[], bool] = bool) -> Iterator[bool]:
-    """Hold a lock for the body and yield True; or yield False and go on without.
+    """Hold a lock during the body and yield True, or yield False and go on without it.
 
-    That is after ``timeout`` seconds, as soon as ``until`` says that there is nothing left to wait for, and where the
-    folder or its file system cannot lock (some NFS). The folder need not stay open. Raises nothing of its own.
+    It goes on without the lock after ``timeout`` seconds, as soon as ``until`` returns True because there is nothing
+    left to wait for, and if the folder or its file system cannot lock (some NFS). The folder need not stay open. Raises
+    nothing itself.
     """
     taken = False
     with contextlib.ExitStack() as stack:
-        # RuntimeError is filelock's for a wait that it believes to be without an end.
+        # RuntimeError is filelock's error for a wait that it believes will never end.
         with contextlib.suppress(OSError, NotImplementedError, RuntimeError):
             take = (_by_filelock if fcntl is None else _by_flock)(folder, name, stack)
             deadline, pause = time.monotonic() + timeout, _FIRST_PAUSE
@@ -45,7 +46,7 @@ def held(folder: Folder, name: str, timeout: float, until: Callable[[], bool] = 
 
 
 def _by_flock(folder: Folder, name: str, stack: contextlib.ExitStack) -> Callable[[], bool]:
-    """Return what tries to take a lock, which is released by the stack."""
+    """Return a function that tries to take a lock; the stack releases it."""
     descriptor = folder.open(name, os.O_RDWR | os.O_CREAT)
     stack.callback(_release, descriptor)
 
@@ -61,7 +62,7 @@ def _by_flock(folder: Folder, name: str, stack: contextlib.ExitStack) -> Callabl
 
 def _release(descriptor: int) -> None:
     with contextlib.suppress(OSError):
-        fcntl.flock(descriptor, fcntl.LOCK_UN)  # a process that was forked meanwhile has the descriptor, too
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # a process forked meanwhile has the descriptor as well
     with contextlib.suppress(OSError):
         os.close(descriptor)
 
@@ -69,7 +70,7 @@ def _release(descriptor: int) -> None:
 def _by_filelock(folder: Folder, name: str, stack: contextlib.ExitStack) -> Callable[[], bool]:
     from filelock import FileLock  # only Windows needs it
 
-    # No soft lock: one that a dead process left would hold up every other for the whole timeout.
+    # No soft lock: one left by a killed process would make every other one wait for the whole timeout.
     lock = FileLock(folder.at(name), mode=0o600, thread_local=False, fallback_to_soft=False)
     stack.callback(_release_filelock, lock)
 

@@ -1,4 +1,4 @@
-"""One compile for each key, across threads and processes: who comes second uses the first one's result or error."""
+"""One compile for each key, across threads and processes: whoever comes second uses the first one's result or error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOCKS: Final = "locks"
 _FAILED: Final = ".failed"
 _TEXTS: Final = ("module", "arch", "message", "log")
 _LISTS: Final = ("flags", "bad_names")
-#: A longer log is cut short by nobody, but is no reason to fill the memory.
+#: A longer error is damage, which must not fill the memory.
 _MOST_TEXT: Final = 64 << 20
 
 
@@ -49,10 +49,9 @@ class Once:
 
     @contextlib.contextmanager
     def turn(self, key: str, ready: Callable[[], bool]) -> Iterator[None]:
-        """Run the body while no other turn of the key runs, or once ``ready``.
+        """Run the body while no other turn of the key runs, or once ``ready`` returns True.
 
-        After the timeout, and where nothing can be locked, the body runs all the same: two compiles are better than
-        none.
+        After the timeout, and where nothing can be locked, the body runs anyway: two compiles are better than none.
         """
         thread = self._threads.setdefault(key, threading.Lock())
         deadline = time.monotonic() + self._timeout
@@ -97,7 +96,7 @@ class Once:
 
     @contextlib.contextmanager
     def _open(self, *, make: bool = False) -> Iterator[Folder]:
-        """Open the folder of locks, and of errors. Raises OSError, also where there is no folder for anything."""
+        """Open the folder of locks and errors. Raises OSError, also if this cache has no folder at all."""
         if self._entries is None:
             raise FileNotFoundError
         with self._entries.open(make=make) as root, (made if make else Folder.folder)(root, _LOCKS) as locks:

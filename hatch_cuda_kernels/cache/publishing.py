@@ -1,4 +1,4 @@
-"""What changes a folder of entries: publishing, removing and setting aside, in one step each, so that readers go on."""
+"""What changes a folder of entries. Publishing, removing and setting aside take one step each, as readers see it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["evict", "evict_all", "publish", "quarantine"]
 
 
 def publish(entries: EntryFolder, key: str, files: dict[str, bytes]) -> bool:
-    """Write an entry's files beside its place and rename them there; False where the key had been published.
+    """Write an entry's files beside its place and rename them there; return False if the key had been published.
 
-    A reader sees the whole entry or none. What else is in its place, such as half a folder, is set aside. Raises
+    A reader sees the whole entry or none. Anything else in its place, such as half a folder, is set aside. Raises
     OSError.
     """
     with contextlib.suppress(FileNotFoundError):
@@ -30,8 +30,8 @@ def publish(entries: EntryFolder, key: str, files: dict[str, bytes]) -> bool:
 def evict(entries: EntryFolder, stored: StoredEntry) -> bool:
     """Remove an entry and return whether it is gone; one that was used or replaced since it was listed stays.
 
-    It disappears from its place in one step, so that a reader finds it whole or not at all. On Windows one that is in
-    use stays, too. Raises nothing.
+    It disappears from its place in one step, so a reader finds it whole or not at all. On Windows, one that is in use
+    stays as well. Raises nothing.
     """
     key = stored.key
     try:
@@ -46,7 +46,10 @@ def evict(entries: EntryFolder, stored: StoredEntry) -> bool:
 
 
 def evict_all(entries: EntryFolder) -> int:
-    """Remove all entries, and those that were set aside; return how many are gone. Raises nothing."""
+    """Remove all entries, including those that were set aside; return how many of the others are gone.
+
+    Raises nothing.
+    """
     count = sum(evict(entries, stored) for stored in entries.stored())
     with contextlib.suppress(OSError), entries.open() as root:
         remove(root, QUARANTINE)
@@ -54,9 +57,9 @@ def evict_all(entries: EntryFolder) -> int:
 
 
 def quarantine(entries: EntryFolder, key: str) -> bool:
-    """Set a damaged entry aside, for whoever wants to know what happened to it; False where it is not damaged.
+    """Set a damaged entry aside, for whoever wants to know what happened to it; return False if it is not damaged.
 
-    Another process that found the same may have replaced it since it was read. Raises OSError where it cannot be moved.
+    Another process that found the same may have replaced it since it was read. Raises OSError if it cannot be moved.
     """
     with entries.open() as root, root.folder(prefix_of(key)) as prefix, made(root, QUARANTINE) as aside:
         try:

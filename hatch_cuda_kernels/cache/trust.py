@@ -1,7 +1,7 @@
-"""Whose code would be run: nothing is taken from, or written to, a place where another user could have put something.
+"""Whose code would be run: nothing is read from, or written to, a place where another user could have put something.
 
-``check`` asks who owns a folder or file and who else may write to it; asked of an open descriptor, the answer holds for
-what is read from it. ``check_way`` asks who could put another folder in the place of the whole cache.
+``check`` says who owns a folder or file, and who else may write to it. It takes the state of an open descriptor, so the
+answer holds for what is read through it. ``check_way`` says who could put another folder in place of the whole cache.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TRUST_VARIABLE: Final = "HATCH_CUDA_KERNELS_CACHE_TRUST"
 _OVERRULE: Final = f"set {TRUST_VARIABLE}=1 to use it all the same"
 _ROOT: Final = 0
 _MOST_LINKS: Final = 40
-#: Ways that nobody else can change, which are looked at once. One that somebody can change may be mended meanwhile.
+#: Ways that nobody else can change. They are checked once; the others each time, because they may have been corrected.
 _SAFE_WAYS: Final[set[tuple[str, bool, frozenset[int]]]] = set()
 
 
@@ -53,16 +53,17 @@ def check(found: os.stat_result, path: str, owners: Collection[int] | None) -> N
         raise DistrustedError(f"{path} belongs to another user (uid {found.st_uid}); {_OVERRULE}")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         mode = f"{stat.S_IMODE(found.st_mode):o}"
-        raise DistrustedError(f"{path} can be written by other users (mode {mode}); chmod go-w it, or {_OVERRULE}")
+        fix = f"chmod go-w it if you trust what is in it, or {_OVERRULE}"
+        raise DistrustedError(f"{path} can be written by other users (mode {mode}); {fix}")
 
 
 def check_way(path: str, *, shared: bool) -> bool:
-    """Return False for a folder that is not there yet; check that no other user can put another one in its place.
+    """Check that no other user can put another folder in this one's place; return False if it does not exist yet.
 
-    Somebody could if a name on the way to it, links included, stood in a folder that everybody may write to, unless
-    that folder has the sticky bit and the name belongs to this user or root. (A ``shared`` folder may belong to
-    anybody.) The owner and the group of a parent are trusted with it. Raises DistrustedError, and OSError for a way
-    that cannot be followed.
+    Others can if a name on the way to it, symbolic links included, is in a folder that everybody may write to, unless
+    that folder has the sticky bit and the name belongs to this user or to root. (A ``shared`` folder may belong to
+    anybody.) The owner and the group of each parent are trusted. Raises DistrustedError, and OSError for a way that
+    cannot be followed.
     """
     owners = trusted_owners()
     if owners is None or (path, shared, owners) in _SAFE_WAYS:
@@ -76,10 +77,10 @@ def check_way(path: str, *, shared: bool) -> bool:
 
 
 def distrust(path: Path, *, shared: bool = False) -> str | None:
-    """Return why a folder must not be used, or None when it may; a missing one may be made.
+    """Return why a folder must not be used, or None if it may be; a missing one may be made.
 
-    A ``shared`` (read-only, stated) folder may belong to anybody. This is for messages: what is read or written is
-    checked when it is opened, see ``files.open_folder``.
+    A ``shared`` (read-only, stated) folder may belong to anybody. This is for messages only: between this answer and a
+    use of the folder it may be exchanged. ``files.open_folder`` checks what it opens.
     """
     try:
         if check_way(str(path), shared=shared):
@@ -93,7 +94,7 @@ def distrust(path: Path, *, shared: bool = False) -> str | None:
 
 
 def _follow(path: str, owners: Collection[int] | None) -> None:
-    """Go to an absolute path name by name, as the system does, and check each folder in which one is looked up."""
+    """Follow an absolute path name by name, as the system does, and check each folder in which a name is looked up."""
     here, names, links = "/", path.split("/")[::-1], 0
     while names:
         name = names.pop()

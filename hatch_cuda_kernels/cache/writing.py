@@ -1,6 +1,6 @@
-"""What changes a folder: new files and folders, renames and removals, each by bare names in an open ``Folder``.
+"""What changes a folder: new files and folders, renames and removals, by bare names in an open ``Folder``.
 
-A file or folder is always made anew, private to its owner; nothing is written into one that was there before.
+Files are always created anew, private to their owner; nothing is written into a file that was there before.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["made", "make_folder", "move", "remove", "replace", "unique_name", "w
 
 
 def make_folder(path: Path) -> None:
-    """Make a cache's folder that only its owner may enter, whatever the umask, and missing parents alike.
+    """Make a cache's folder, and missing parents, so that only its owner may enter them, whatever the umask.
 
-    Raises DistrustedError where another user could put something else in its place, and OSError.
+    Raises DistrustedError if another user could put something else in its place, and OSError.
     """
     check_way(str(path), shared=False)
     try:
@@ -39,7 +39,7 @@ def make_folder(path: Path) -> None:
 
 
 def made(folder: Folder, name: str) -> Folder:
-    """Open a folder, after making it if need be. Raises OSError, as ``Folder.folder`` does."""
+    """Open a folder in another, after making it if it is missing. Raises OSError, as ``Folder.folder`` does."""
     with contextlib.suppress(FileNotFoundError):
         return folder.folder(name)
     with contextlib.suppress(FileExistsError):
@@ -48,7 +48,7 @@ def made(folder: Folder, name: str) -> Folder:
 
 
 def write(folder: Folder, name: str, data: bytes) -> None:
-    """Write a file that was not there. Raises OSError, FileExistsError for anything of that name."""
+    """Write a new file. Raises FileExistsError if there is anything of that name, and OSError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW | BINARY
     descriptor = os.open(folder.at(name), flags, 0o600, dir_fd=folder.descriptor)
     with open(descriptor, "wb") as file:  # noqa: PTH123 - from a descriptor
@@ -56,7 +56,7 @@ def write(folder: Folder, name: str, data: bytes) -> None:
 
 
 def replace(folder: Folder, name: str, data: bytes, staging: Folder) -> None:
-    """Write a file whose name may be taken: in the folder ``staging``, and renamed over it. Raises OSError."""
+    """Write a file that may exist: in the folder ``staging``, and renamed over the other. Raises OSError."""
     staged = unique_name(name)
     try:
         write(staging, staged, data)
@@ -68,7 +68,7 @@ def replace(folder: Folder, name: str, data: bytes, staging: Folder) -> None:
 
 def move(source: Folder, name: str, target: Folder, new: str, *, over: bool = False) -> None:
     """Rename to a place where nothing is, or ``over`` a file. Raises OSError."""
-    rename = os.replace if over else os.rename  # the same but on Windows
+    rename = os.replace if over else os.rename  # they differ on Windows only
     patiently(
         lambda: rename(source.at(name), target.at(new), src_dir_fd=source.descriptor, dst_dir_fd=target.descriptor)
     )
@@ -86,5 +86,5 @@ def remove(folder: Folder, name: str) -> None:
 
 
 def unique_name(stem: str) -> str:
-    """Return a name that nobody can foresee, and that no other process, on this host or another, takes."""
+    """Return a name that nobody can predict, and that no other process uses, on this host or another."""
     return f"{stem}.{os.getpid()}.{os.urandom(6).hex()}"
