@@ -95,7 +95,7 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 def _open(path: Path) -> BinaryIO:
     """Open a regular file. Raises OSError, also for a pipe, which might never have anything to read."""
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT))  # noqa: SIM115
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT))  # noqa: SIM115 - the caller closes it
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError("not a regular file")

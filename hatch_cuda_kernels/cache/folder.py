@@ -60,12 +60,22 @@ class EntryFolder:
         # Another schema gets another folder beside this one: versions that share a cache do not meet.
         self.root = self.path / f"v{ENTRY_SCHEMA}"
 
-    def open(self, *, make: bool = False) -> Folder:
-        """Open the folder that holds everything of this schema; ``make`` it if it is missing."""
+    def open_top(self, *, make: bool = False) -> Folder:
+        """Open the cache's folder; ``make`` it if it is missing."""
         if make:
-            return self._make()
-        with open_folder(self.path, shared=self.read_only) as top:
-            return top.folder(self.root.name)
+            from hatch_cuda_kernels.cache.writing import make_folder  # a hit needs none of it
+
+            make_folder(self.path)
+        return open_folder(self.path, shared=self.read_only)
+
+    def open(self, *, make: bool = False) -> Folder:
+        """Open the folder in it that holds everything of this schema; ``make`` both if they are missing."""
+        with self.open_top(make=make) as top:
+            if not make:
+                return top.folder(self.root.name)
+            from hatch_cuda_kernels.cache.writing import made  # a hit needs none of it
+
+            return made(top, self.root.name)
 
     def read(self, key: str, *, use: bool = True) -> Entry | None:
         """Return the entry of a key after checking its digests; None where there is none, or of another schema.
@@ -123,13 +133,6 @@ class EntryFolder:
     def image_path(self, entry: Entry) -> Path:
         """Return where an entry's image is, if it is here."""
         return self.root / prefix_of(entry.key) / entry.key / entry.file
-
-    def _make(self) -> Folder:
-        from hatch_cuda_kernels.cache.writing import made, make_folder  # a hit needs none of it
-
-        make_folder(self.path)
-        with open_folder(self.path) as top:
-            return made(top, self.root.name)
 
 
 def prefix_of(key: str) -> str:

@@ -66,13 +66,14 @@ def check_way(path: str, *, shared: bool) -> bool:
     cannot be followed.
     """
     owners = trusted_owners()
-    if owners is None or (path, shared, owners) in _SAFE_WAYS:
+    way = path if path.startswith("/") else os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - not yet a Path
+    if owners is None or (way, shared, owners) in _SAFE_WAYS:
         return True
     try:
-        _follow(os.path.join(os.getcwd(), path), None if shared else owners)  # noqa: PTH109, PTH118 - not for Path
+        _follow(way, None if shared else owners)
     except FileNotFoundError:
         return False
-    _SAFE_WAYS.add((path, shared, owners))
+    _SAFE_WAYS.add((way, shared, owners))
     return True
 
 
@@ -102,7 +103,7 @@ def _follow(path: str, owners: Collection[int] | None) -> None:
             here = os.path.dirname(here)  # noqa: PTH120 - no link is left in it
         if name in {"", ".", ".."}:
             continue
-        step = os.path.join(here, name)  # noqa: PTH118
+        step = os.path.join(here, name)  # noqa: PTH118 - Path would be slower, for the first hit
         found = _look_up(here, step, owners)
         if not stat.S_ISLNK(found.st_mode):
             here = step
@@ -110,7 +111,7 @@ def _follow(path: str, owners: Collection[int] | None) -> None:
         links += 1
         if links > _MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-        target = os.readlink(step)  # noqa: PTH115
+        target = os.readlink(step)  # noqa: PTH115 - as above
         here = "/" if target.startswith("/") else here
         names += target.split("/")[::-1]
 

@@ -9,9 +9,11 @@ import traceback
 
 import pytest
 
-# A process that has become another user may not be able to read where Python and this package lie.
-from hatch_cuda_kernels import terminal  # noqa: F401
-from hatch_cuda_kernels.cache import bounds, bundle, leftovers, locks, once, publishing, writing  # noqa: F401
+from hatch_cuda_kernels import terminal
+from hatch_cuda_kernels.cache import bounds, bundle, leftovers, locks, once, publishing, writing
+
+#: A process that has become another user may not be able to read where this package lies.
+IMPORTED = (bounds, bundle, leftovers, locks, once, publishing, terminal, writing)
 
 VICTIM, ATTACKER = 23456, 34567
 
