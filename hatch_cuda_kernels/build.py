@@ -21,6 +21,7 @@ from hatch_cuda_kernels.store.index import STORE_FOLDER
 from hatch_cuda_kernels.store.promises.built import check_built
 from hatch_cuda_kernels.store.writer import prepare_place, write_store
 from hatch_cuda_kernels.stubs.stub_file import write_stubs
+from hatch_cuda_kernels.terminal import printable
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -84,7 +85,12 @@ def _editable(manifest: Manifest, out: Path) -> dict[str, str]:
 
 def _logged(modules: tuple[BuiltModule, ...]) -> list[str]:
     """Return each module's compiler warnings, once if every architecture gives the same ones."""
-    logs = (f"module {built.name!r}: {entry.log}" for built in modules for entry in built.entries if entry.log)
+    logs = (
+        f"module {built.name!r}: {printable(entry.log, lines=True)}"
+        for built in modules
+        for entry in built.entries
+        if entry.log
+    )
     return list(dict.fromkeys(logs))
 
 

@@ -16,12 +16,14 @@ from hatch_cuda_kernels.warn import warn_user
 __all__ = ["default_cache_path", "max_cache_bytes", "open_cache", "site_paths"]
 
 _DEFAULT_MAX_BYTES: Final = 1 << 30
+_MOST_DIGITS: Final = 18
+_MOST_SHOWN: Final = 40
 
 
 def default_cache_path() -> Path | None:
-    """Return the folder ``HATCH_CUDA_KERNELS_CACHE_DIR`` names, else the platform's user cache folder.
+    """Return the folder that ``HATCH_CUDA_KERNELS_CACHE_DIR`` names, otherwise the platform's user cache folder.
 
-    None, with a warning once a process, for a user without a home folder.
+    Returns None, with one warning in each process, for a user without a home folder.
     """
     stated = os.environ.get(environment.CACHE_DIR)
     path = os.path.expanduser(stated) if stated else _user_cache_path()  # noqa: PTH111 - expanduser() would raise
@@ -37,17 +39,25 @@ def site_paths() -> tuple[Path, ...]:
 
 
 def max_cache_bytes() -> int:
-    """Return the cap in bytes. Raises InputError when the variable is not a positive number."""
+    """Return the cap in bytes. Raises InputError if the variable is not a positive number of at most 18 digits."""
     stated = os.environ.get(environment.CACHE_MAX_BYTES)
     if not stated:
         return _DEFAULT_MAX_BYTES
-    if not stated.isdecimal() or int(stated) == 0:
-        raise InputError(f"{environment.CACHE_MAX_BYTES}={stated!r} is not a positive number of bytes")
+    # The length comes first: int() refuses thousands of digits.
+    if len(stated) > _MOST_DIGITS or not (stated.isascii() and stated.isdecimal()) or int(stated) == 0:
+        shown = repr(stated if len(stated) <= _MOST_SHOWN else f"{stated[:_MOST_SHOWN]}...")
+        raise InputError(
+            f"{environment.CACHE_MAX_BYTES}={shown} is not a positive number of bytes; "
+            f"write one of at most {_MOST_DIGITS} digits, such as {_DEFAULT_MAX_BYTES} for 1 GiB"
+        )
     return int(stated)
 
 
 def open_cache() -> DiskCache:
-    """Return this process's cache for the environment as it is now; equal settings share one object."""
+    """Return this process's cache for the environment as it is now; equal settings share one object.
+
+    Raises InputError, as ``max_cache_bytes`` does.
+    """
     trust = os.environ.get(environment.CACHE_TRUST, "")
     return _cache_at(default_cache_path(), max_cache_bytes(), site_paths(), trust)
 

@@ -10,10 +10,9 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cache.files import list_folder, make_folder, read_file, replace_file
-from hatch_cuda_kernels.cache.folder import EntryFolder
+from hatch_cuda_kernels.cache.files import Folder
+from hatch_cuda_kernels.cache.folder import NOTES, EntryFolder
 from hatch_cuda_kernels.cache.location import default_cache_path
-from hatch_cuda_kernels.cache.trust import distrust
 from hatch_cuda_kernels.digest import sha256
 
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ __all__ = ["Notes", "file_state", "is_older", "unchanged"]
 
 #: How many notes of one name are kept. A machine needs few, but each build in a throw-away environment leaves some.
 _MOST: Final = 64
+#: A longer note is damage, which must not fill the memory.
+_MOST_BYTES: Final = 16 << 20
 
 
 class Notes:
@@ -34,36 +35,30 @@ class Notes:
 
     def read(self, subject: str) -> dict[str, Any]:
         """Return the note about a subject; an empty one if it is missing or damaged, or the folder is not trusted."""
-        folder = _folder()
-        return {} if folder is None else _read(folder.notes / self._file(subject))
+        with contextlib.suppress(OSError), _opened() as notes:
+            return _read(notes, self._file(subject))
+        return {}
 
-    def read_all(self) -> Iterator[dict[str, Any]]:
-        """Yield every note of this name, in no particular order."""
-        folder = _folder()
-        if folder is not None:
-            yield from map(_read, self._files(folder.notes))
+    def read_all(self) -> list[dict[str, Any]]:
+        """Return every note of this name, in no particular order."""
+        with contextlib.suppress(OSError), _opened() as notes:
+            return [_read(notes, file) for file in self._files(notes)]
+        return []
 
     def write(self, subject: str, note: Mapping[str, Any]) -> None:
         """Write the note about a subject, replacing an older one; do nothing if the folder is not trusted."""
-        folder = _folder()
-        if folder is None:
-            return
-        with contextlib.suppress(OSError):
-            make_folder(folder.notes)
-            if _folder() is None:  # another user has made it just now
-                return
-            replace_file(folder.notes / self._file(subject), json.dumps(note).encode(), folder.staging)
-            self._drop_oldest(folder.notes)
+        from hatch_cuda_kernels.cache.writing import remove, replace  # a process that finds its notes needs none of it
+
+        with contextlib.suppress(OSError), _opened(make=True) as notes:
+            replace(notes, self._file(subject), json.dumps(note).encode(), notes)
+            for file in sorted(self._files(notes), key=lambda file: notes.status(file).st_mtime_ns)[:-_MOST]:
+                remove(notes, file)
 
     def _file(self, subject: str) -> str:
         return f"{self._name}-{sha256(subject.encode(errors='surrogateescape')).hexdigest()[:32]}.json"
 
-    def _files(self, notes: Path) -> list[Path]:
-        return [notes / found.name for found in list_folder(notes) if found.name.startswith(f"{self._name}-")]
-
-    def _drop_oldest(self, notes: Path) -> None:
-        for file in sorted(self._files(notes), key=lambda file: file.lstat().st_mtime_ns)[:-_MOST]:
-            file.unlink()
+    def _files(self, notes: Folder) -> list[str]:
+        return [name for name in notes.names() if name.startswith(f"{self._name}-")]
 
 
 def file_state(path: str | Path) -> str:
@@ -92,19 +87,25 @@ def unchanged(states: Mapping[str, str]) -> bool:
     return all(file_state(path) == state for path, state in states.items())
 
 
-def _folder() -> EntryFolder | None:
-    """Return the user's cache folder; None if there is none, or if another user may write to it."""
+@contextlib.contextmanager
+def _opened(*, make: bool = False) -> Iterator[Folder]:
+    """Open the folder of notes. Raises OSError, also for one that another user may write to, or if there is none."""
     path = default_cache_path()
     if path is None:
-        return None
-    folder = EntryFolder(path)
-    trusted = all(distrust(place) is None for place in (folder.path, folder.root, folder.notes))
-    return folder if trusted else None
+        raise FileNotFoundError
+    with EntryFolder(path).open_top(make=make) as top, (_made if make else Folder.folder)(top, NOTES) as notes:
+        yield notes
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _made(top: Folder, name: str) -> Folder:
+    from hatch_cuda_kernels.cache.writing import made  # as above
+
+    return made(top, name)
+
+
+def _read(notes: Folder, file: str) -> dict[str, Any]:
     try:
-        data = json.loads(read_file(path))
+        data = json.loads(notes.read(file, _MOST_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels import __version__
 from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError
+from hatch_cuda_kernels.terminal import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,10 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(args.run(args))
     except InputError as error:
-        print(error, file=sys.stderr)
+        print(printable(str(error), lines=True), file=sys.stderr)
         return 2
     except HatchCudaKernelsError as error:
-        print(error, file=sys.stderr)
+        print(printable(str(error), lines=True), file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
         name = _EXTRAS.get((error.name or "").partition(".")[0])

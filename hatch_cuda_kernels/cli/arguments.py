@@ -8,11 +8,14 @@ from hatch_cuda_kernels.versions import parse_version
 
 __all__ = ["byte_count", "cuda_version"]
 
+#: More bytes than any disk has; int() refuses thousands of digits.
+_MOST_DIGITS = 18
+
 
 def byte_count(text: str) -> int:
     """Return a number of bytes. Raises ArgumentTypeError for anything else, negative numbers included."""
-    if not text.isdecimal():
-        raise ArgumentTypeError(f"{text!r} is not a number of bytes")
+    if len(text) > _MOST_DIGITS or not text.isdecimal():
+        raise ArgumentTypeError(f"{text[:_MOST_DIGITS]!r} is not a number of bytes")
     return int(text)
 
 

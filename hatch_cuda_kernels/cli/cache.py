@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.cli.arguments import byte_count
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.table import counted, text_table
+from hatch_cuda_kernels.terminal import printable
+
+#: More bytes than any disk has; int() refuses thousands of digits.
+_MOST_DIGITS = 18
 
 if TYPE_CHECKING:
     import argparse
@@ -111,5 +115,5 @@ def _show(args: argparse.Namespace, data: dict[str, Any], text: str) -> int:
     if args.json:
         print_json(data)
     else:
-        print(text)
+        print(printable(text, lines=True))
     return 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.table import counted
+from hatch_cuda_kernels.terminal import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -89,12 +90,13 @@ def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion
     """Print the patch alone on standard output, so that it can be piped, and the rest on standard error."""
     for miss in misses:
         reason = "not prebuilt for it" if miss.listed else "not listed"
-        print(f"{miss.module}: {miss.kernel} on {miss.arch}: {reason}, compiled {miss.created}", file=sys.stderr)
+        line = f"{miss.module}: {miss.kernel} on {miss.arch}: {reason}, compiled {miss.created}"
+        print(printable(line), file=sys.stderr)
     if not misses:
         print(f"nothing was compiled here for {args.package} beyond what it has prebuilt", file=sys.stderr)
     if promotion is not None:
         for problem in promotion.refused:
-            print(f"not promoted: {problem}", file=sys.stderr)
+            print(f"not promoted: {printable(problem)}", file=sys.stderr)
         if misses and not promotion.changes and not promotion.refused:
             print(f"{_manifest(args)} lists all of it already; build the package again", file=sys.stderr)
         print(_diff(args, promotion), end="")

@@ -10,6 +10,7 @@ from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.cache.files import open_unchecked
 from hatch_cuda_kernels.cache.locks import held
 
 if TYPE_CHECKING:
@@ -37,7 +38,11 @@ def sweep(parent: Path, prefix: str, *, rescue: Callable[[Path], None] = lambda 
     for folder in parent.glob(f"{escape(prefix)}*"):
         if not _is_ours(folder) or not (folder / _LOCK).is_file():
             continue
-        with held(folder / _LOCK, 0.0) as dead:
+        try:
+            opened = open_unchecked(folder)
+        except OSError:  # removed meanwhile
+            continue
+        with opened, held(opened, _LOCK, 0.0) as dead:
             if dead:
                 rescue(folder)
                 shutil.rmtree(folder, ignore_errors=True)
@@ -49,7 +54,8 @@ def _claim(parent: Path, prefix: str, stack: ExitStack) -> Path:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        stack.enter_context(held(folder / _LOCK, _LOCK_SECONDS))
+        with open_unchecked(folder) as opened:
+            stack.enter_context(held(opened, _LOCK, _LOCK_SECONDS))
         if folder.is_dir():  # else another process took it for a dead one's, before it was locked
             return folder
 

@@ -13,6 +13,8 @@ from cache_entries import entry_of, folder_of, key_of, reopen
 from cache_processes import Worker, run_together
 from waiting import HANG_SECONDS, on_turn, wait_until
 
+from hatch_cuda_kernels.cache import locks
+from hatch_cuda_kernels.cache.files import open_folder
 from hatch_cuda_kernels.errors import CompileError
 
 ERROR = ["m", "sm_90", "it failed", "line 1\nline 2", ["-O3"], ["k<int>"]]
@@ -181,26 +183,61 @@ BROKEN_LOCKS = {
 }
 
 
-@pytest.mark.parametrize("error", BROKEN_LOCKS.values(), ids=BROKEN_LOCKS.keys())
-def test_without_locks_all_goes_on(path, monkeypatch, error):
+CASES = [(of, name) for of in ("system", "filelock") for name in list(BROKEN_LOCKS)[: 3 if of == "system" else 5]]
+
+
+@pytest.mark.parametrize(("locks_of", "trouble"), CASES)
+def test_without_locks_all_goes_on(path, monkeypatch, locks_of, trouble):
     """Where locking fails, an image is made and kept all the same."""
+    asked = []
 
-    def acquire(*_, **__):
-        raise error
+    def fail(*_, **__):
+        asked.append(None)
+        raise BROKEN_LOCKS[trouble]
 
-    monkeypatch.setattr(filelock.FileLock, "acquire", acquire)
+    if locks_of == "filelock":
+        monkeypatch.setattr(locks, "fcntl", None)
+        monkeypatch.setattr(filelock.FileLock, "acquire", fail)
+    else:
+        monkeypatch.setattr(locks.fcntl, "flock", fail)
     assert reopen(path).get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
     assert reopen(path).get(key_of(0)) == entry_of(0)
+    assert asked
 
 
-def test_a_lock_that_cannot_be_released_loses_nothing(path, monkeypatch):
+@pytest.mark.parametrize("locks_of", ["system", "filelock"])
+def test_a_lock_that_cannot_be_released_loses_nothing(path, monkeypatch, locks_of):
     """An error from the unlock, as some network file systems give, does not reach who asked for an image."""
-    release = filelock.FileLock.release
+    flock, release, failed = locks.fcntl.flock, filelock.FileLock.release, []
 
     def fail(self, *arguments, **settings):
         release(self, *arguments, **settings)
-        raise OSError(errno.EIO, "flock")
+        raise OSError(errno.EIO, failed.append("flock"))
 
-    monkeypatch.setattr(filelock.FileLock, "release", fail)
+    def fail_to_unlock(descriptor, operation):
+        flock(descriptor, operation)
+        if operation == locks.fcntl.LOCK_UN:
+            raise OSError(errno.EIO, failed.append("flock"))
+
+    if locks_of == "filelock":
+        monkeypatch.setattr(filelock.FileLock, "release", fail)
+        monkeypatch.setattr(locks, "fcntl", None)
+    else:
+        monkeypatch.setattr(locks.fcntl, "flock", fail_to_unlock)
     assert reopen(path).get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
     assert folder_of(path, 0).is_dir()
+    assert failed
+
+
+def test_locks_of_filelock_keep_others_waiting(path, monkeypatch):
+    """On Windows, threads and processes wait for each other by filelock's means."""
+    monkeypatch.setattr(locks, "fcntl", None)
+    reopen(path).put(entry_of(0))
+    with (
+        open_folder(path) as folder,
+        locks.held(folder, "a.lock", 0.0) as first,
+        locks.held(folder, "a.lock", 0.1) as two,
+    ):
+        assert (first, two) == (True, False)
+    with open_folder(path) as folder, locks.held(folder, "a.lock", 0.0) as again:
+        assert again

@@ -16,7 +16,9 @@ import pytest
 from cache_entries import disk_bytes, entry_of, folder_of, key_of, reopen, total_bytes
 from cache_processes import Worker, run_together
 
-from hatch_cuda_kernels.cache import folder as folder_module
+from hatch_cuda_kernels.cache import bounds, publishing
+from hatch_cuda_kernels.cache.files import Folder
+from hatch_cuda_kernels.cache.folder import EntryFolder
 
 SIZE = disk_bytes(entry_of(0))
 
@@ -99,16 +101,16 @@ def test_a_reader_of_an_entry_that_stays_never_misses(path, run_mixed):
 def test_an_entry_replaced_while_it_is_read(path, monkeypatch):
     """An entry that is evicted and written anew between the reads of its two files is read right, and not set aside."""
     reopen(path).put(entry_of(0))
-    real = folder_module.read_file
+    real = Folder.read
 
-    def replaced(file):
-        monkeypatch.setattr(folder_module, "read_file", real)
-        data = real(file)
+    def replaced(self, name, most):
+        monkeypatch.setattr(Folder, "read", real)
+        data = real(self, name, most)
         reopen(path).prune(0)
         reopen(path).put(entry_of(0, size=900))
         return data
 
-    monkeypatch.setattr(folder_module, "read_file", replaced)
+    monkeypatch.setattr(Folder, "read", replaced)
     assert reopen(path).get(key_of(0)) == entry_of(0, size=900)
     assert not list(path.glob("v1/quarantine/*"))
 
@@ -116,14 +118,14 @@ def test_an_entry_replaced_while_it_is_read(path, monkeypatch):
 def test_an_entry_evicted_while_it_is_read(path, monkeypatch):
     """An entry that is gone before its image is read is a miss, without a warning."""
     reopen(path).put(entry_of(0))
-    real = folder_module.read_file
+    real = Folder.read
 
-    def evicted(file):
-        data = real(file)
+    def evicted(self, name, most):
+        data = real(self, name, most)
         reopen(path).prune(0)
         return data
 
-    monkeypatch.setattr(folder_module, "read_file", evicted)
+    monkeypatch.setattr(Folder, "read", evicted)
     assert reopen(path).get(key_of(0)) is None
 
 
@@ -131,7 +133,7 @@ def test_a_clear_spares_what_was_replaced(path, monkeypatch):
     """An entry that another process writes anew between the listing and the removal is not removed."""
     reopen(path).put(entry_of(0))
     reopen(path).put(entry_of(1))
-    listed = folder_module.EntryFolder.stored
+    listed = EntryFolder.stored
 
     def replaced_after(self):
         found = list(listed(self))
@@ -141,7 +143,7 @@ def test_a_clear_spares_what_was_replaced(path, monkeypatch):
         reopen(path).put(entry_of(0))
         return iter(found)
 
-    monkeypatch.setattr(folder_module.EntryFolder, "stored", replaced_after)
+    monkeypatch.setattr(EntryFolder, "stored", replaced_after)
     reopen(path).clear()
     assert reopen(path).get(key_of(0)) == entry_of(0)
     assert not folder_of(path, 1).exists()
@@ -149,14 +151,14 @@ def test_a_clear_spares_what_was_replaced(path, monkeypatch):
 
 def test_a_clear_in_the_middle_of_a_write(path, monkeypatch):
     """A cache that is cleared while an image is written has that image afterwards."""
-    real = folder_module.rename
+    real = publishing.move
 
-    def cleared_before(source, target):
+    def cleared_before(*arguments):
         monkeypatch.undo()
         reopen(path).clear()
-        real(source, target)
+        real(*arguments)
 
-    monkeypatch.setattr(folder_module, "rename", cleared_before)
+    monkeypatch.setattr(publishing, "move", cleared_before)
     assert reopen(path).put(entry_of(0))
     assert reopen(path).get(key_of(0)) == entry_of(0)
 
@@ -183,14 +185,14 @@ def test_evictors_without_a_lock_do_not_evict_twice(path, monkeypatch):
     """What another evictor removed since the listing counts as room made."""
     for number in range(20):
         reopen(path).put(entry_of(number))
-    remove, others = folder_module.EntryFolder.remove, []
+    evict, others = bounds.evict, []
 
-    def after_another(self, stored):
+    def after_another(entries, stored):
         if not others:
             others.append(None)
-            remove(self, stored)
-        return remove(self, stored)
+            evict(entries, stored)
+        return evict(entries, stored)
 
-    monkeypatch.setattr(folder_module.EntryFolder, "remove", after_another)
+    monkeypatch.setattr(bounds, "evict", after_another)
     assert reopen(path).prune(10 * SIZE) == 10 * SIZE
     assert reopen(path).info().entries == 10
