@@ -209,8 +209,9 @@ def test_the_old_store_comes_back(project, reference, tmp_path, start):
 
 
 def test_other_folders_of_that_name_stay(tmp_path):
-    """A folder without a lock, a file, and a link are nobody's unfinished store."""
+    """A folder of files without a lock, a file, and a link are nobody's unfinished store."""
     (tmp_path / ".out.theirs").mkdir()
+    (tmp_path / ".out.theirs" / "mine").touch()
     (tmp_path / ".out.file").touch()
     (tmp_path / ".out.link").symlink_to(tmp_path / ".out.theirs")
     with workspace(tmp_path, ".out."):
