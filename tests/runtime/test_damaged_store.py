@@ -37,12 +37,12 @@ def use(folder, out):
             lambda store: store.listed_kernels(),
             lambda store: store.contents(),
             lambda store: store.extract_images(out),
-            lambda store: store.get_global("d_filter", policy="prebuilt"),
+            lambda store: store.get_global("d_filter"),
             lambda store: store.instantiate("block_sum", T="float", BLOCK=128),
         )
     )
     for group in uses:
-        store = open_store(folder)
+        store = open_store(folder, policy="prebuilt")
         for work in group:
             with suppress(*EXPECTED):
                 work(store)
@@ -51,17 +51,17 @@ def use(folder, out):
 def find(kernel):
     """Return the ways to look a kernel up."""
     return (
-        lambda store: store.find_image(kernel, arch="sm_90", policy="prebuilt"),
-        lambda store: str(store.explain(kernel, arch="sm_86", driver=(12, 4))),
+        lambda store: store.find_image(kernel, arch="sm_90"),
+        lambda store: str(store.explain(kernel, arch="sm_86", driver=(12, 4), policy="compatible")),
         lambda store: store.explain(kernel, arch="sm_100", policy="exact").to_json(),
-        lambda store: store.get_kernel(kernel, policy="prebuilt")[1, 32],
+        lambda store: store.get_kernel(kernel)[1, 32],
     )
 
 
 def test_no_damage_raises_anything_else(copy, driver, fresh_cache, tmp_path):
     """Files that are cut, garbled or of wrong types give errors that say so, never one of Python's own."""
     files = sorted(path for path in copy.rglob("*") if path.is_file() and "source" not in path.parts)
-    for seed in range(120):
+    for seed in range(60):
         rng = random.Random(seed)
         path = rng.choice(files)
         before = path.read_bytes()
