@@ -33,9 +33,10 @@ STRING: Final = rf'"(?:[^"\\\n]++|\\.|{_LAST})*+"?+'
 CHARACTER: Final = rf"'(?:[^'\\\n]++|\\.|{_LAST})*+'?+"
 NUMBER: Final = rf"\.?+[0-9](?:[eEpP][+-]|'\w|[\w.]|{_LAST})*+"
 SPACE: Final = rf"(?:[ \t\v\f\r]++|/\*(?:[^*]++|\*(?!/)|{_LAST})*+\*/|{_LAST})*+"
-_REST_OF_LINE: Final = re.compile(
-    rf"(?:[^\n\w/\"'.]++|{NUMBER}|\w++|\.|{COMMENT}|/|{STRING}|{CHARACTER}|{_LAST})*+", re.ASCII
-)
+_REST: Final = rf"(?:[^\n\w/\"'.]++|{{}}\w++|\.|{COMMENT}|/|{STRING}|{CHARACTER}|{_LAST})*+"
+_REST_OF_LINE: Final = re.compile(_REST.format(f"{NUMBER}|"), re.ASCII)
+#: The same where ``#if`` skips: there, a quote in a number starts a literal.
+_REST_OF_SKIPPED_LINE: Final = re.compile(_REST.format(""), re.ASCII)
 _NEXT: Final = re.compile(rf"(?:[^\"'/]++|/(?![/*])|{_LAST})*+(?:(?P<comment>{COMMENT})|(?P<quote>[\"'])|\Z)")
 SPLICE: Final = re.compile(r"\\\r*\n")
 
@@ -58,6 +59,8 @@ class Joined:
         self.text: Final = SPLICE.sub("", original) if cuts else original
         self._starts: Final = [start for start, _ in cuts]
         self._removed: Final = [0, *accumulate(end - start for start, end in cuts)]
+        self.settled = 0
+        """The end of the last line in which it does not matter whether a quote in a number starts a literal."""
         self._joints: Final = [start - gone for start, gone in zip(self._starts, self._removed, strict=False)]
 
     def place(self, position: int) -> int:
@@ -120,16 +123,35 @@ def _end_of_literal(source: Joined, quote: int, floor: int) -> int | None:
         return None
     before = [token.span() for token in _TOKEN.finditer(text, start, quote)]
     if before and text[quote] == "'" and (number := _NUMBER.match(text, before[-1][0])) and number.end() > quote:
-        return number.end()
+        return number.end() if _is_settled(source, quote, number.end()) else None
     if before and text[quote] == '"' and text[slice(*before[-1])] in _RAW_PREFIXES:
-        opening = _RAW.match(source.original, source.place(quote))
-        if opening is not None:
-            end = source.original.find(f'){opening[1]}"', opening.end())
-            return len(text) if end < 0 else source.position(end + len(opening[1]) + 2)
-        if _RAW.match(text, quote):  # the delimiter goes over two lines
+        if before[-1][0] == start > 0 and text[start - 1] in "\"'":  # to some, the prefix is the suffix of that literal
             return None
+        return _end_of_raw_string(source, quote)
     literal = _LITERAL.match(text, quote)
     return literal.end() if literal else None
+
+
+def _is_settled(source: Joined, quote: int, number_end: int) -> bool:
+    """Return whether a line goes on alike if the quotes in its numbers start literals, from the first of them on."""
+    if quote >= source.settled:
+        skipped = _REST_OF_SKIPPED_LINE.match(source.text, quote)
+        end = end_of_line(source.text, number_end)
+        rest = source.text[quote:end]
+        paired = all(number.count("'") % 2 == 0 for number in _NUMBER.findall(f"0{rest}"))
+        if skipped and skipped.end() == end and (paired or 'R"' not in rest):
+            source.settled = end
+    return quote < source.settled
+
+
+def _end_of_raw_string(source: Joined, quote: int) -> int | None:
+    """Return where a raw string ends, in which a backslash joins no lines; None where its delimiter has two."""
+    opening = _RAW.match(source.original, source.place(quote))
+    if opening is not None:
+        end = source.original.find(f'){opening[1]}"', opening.end())
+        return len(source.text) if end < 0 else source.position(end + len(opening[1]) + 2)
+    literal = _LITERAL.match(source.text, quote)
+    return None if literal is None or _RAW.match(source.text, quote) else literal.end()
 
 
 def end_of_line(text: str, start: int) -> int:
