@@ -10,7 +10,8 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.record import entry_of
-from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles, normalize
+from hatch_cuda_kernels.compiler.source.project import Project
+from hatch_cuda_kernels.compiler.source.project_files import normalize
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.extra import extra_refusal
@@ -184,4 +185,4 @@ def _closure(recipe: Recipe, source: str, headers: Mapping[str, str], root: Path
     with TemporaryDirectory(prefix="hatch-cuda-kernels-") as nothing:
         folder = Path(root or nothing)
         include = [*([_GIVEN] if given else []), *folders]
-        return recipe.read(folder, text=source, include=include, project=ProjectFiles(folder, given))
+        return recipe.read(folder, text=source, include=include, project=Project(folder, given))

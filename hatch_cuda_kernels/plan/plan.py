@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
+from hatch_cuda_kernels.compiler.source.project import Project
 from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.plan.front_end import image_kind, lay_out_jobs
@@ -99,7 +99,7 @@ def job_images(job: Job) -> list[ImageId]:
 def read_sources(manifest: Manifest) -> dict[str, Closure]:
     """Return each module's source with its header closure. Raises ManifestError with all problems."""
     closures, problems = {}, []
-    project = ProjectFiles(manifest.root)
+    project = Project(manifest.root)
     for module in manifest.modules:
         try:
             closures[module.name] = module.recipe.read(manifest.root, project=project)

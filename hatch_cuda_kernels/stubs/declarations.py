@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.source.directives import LITERALS
+from hatch_cuda_kernels.compiler.source.lexer import blank_literals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,9 +24,7 @@ class Parameter(NamedTuple):
     name: str
 
 
-_LITERAL: Final = re.compile("|".join(LITERALS))
-#: A whole directive, with its continuation lines.
-_DIRECTIVE: Final = re.compile(r"^[ \t]*#(?:[^\n\\]|\\(?:\r\n|[\s\S]))*", re.MULTILINE)
+_DIRECTIVE: Final = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 _TOKEN: Final = re.compile(r"\w+|::|\.\.\.|[^\w\s]")
 _KERNEL: Final = "__global__"
 #: Words before or after a kernel's name that take arguments of their own.
@@ -47,7 +45,7 @@ _TYPE_WORDS: Final = frozenset(
 
 def find_declarations(text: str) -> dict[str, list[tuple[Parameter, ...]]]:
     """Return the parameter lists of every ``__global__`` function of a text, by its name without namespaces."""
-    code = _DIRECTIVE.sub(" ", _LITERAL.sub(_blank, text))
+    code = _DIRECTIVE.sub(" ", blank_literals(text))
     tokens = _TOKEN.findall(code)
     found: dict[str, list[tuple[Parameter, ...]]] = {}
     for at, token in enumerate(tokens):
@@ -55,10 +53,6 @@ def find_declarations(text: str) -> dict[str, list[tuple[Parameter, ...]]]:
         if declared is not None:
             found.setdefault(declared[0], []).append(declared[1])
     return found
-
-
-def _blank(literal: re.Match[str]) -> str:
-    return "0" if literal[0][0] in "\"'" else " "
 
 
 def _declaration(tokens: Sequence[str], at: int) -> tuple[str, tuple[Parameter, ...]] | None:

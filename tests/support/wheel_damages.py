@@ -80,6 +80,11 @@ def hide_registers(wheel):
     claim(wheel, registers=8)
 
 
+def edit_spills(wheel):
+    """Let the index claim spills that the image has not."""
+    claim(wheel, spill_loads=4)
+
+
 def let_it_spill(wheel):
     """Let the index say that a kernel spills."""
     claim(wheel, spill_stores=8, spill_loads=4)
@@ -297,6 +302,7 @@ DAMAGES = {
         edit_params, [], "kernels", f"saxpy/{SM_90}", r"takes \(4, 8, 8, 8\), but kernels.tsv says \(f64, .*\)", "build"
     ),
     "registers edited": (hide_registers, [], "kernels", f"saxpy/{SM_90}", "the index lists other registers", "build"),
+    "spills edited": (edit_spills, [], "kernels", f"saxpy/{SM_90}", "the index lists other registers", "build"),
     "stray file": (
         add_a_file, [], "files", "saxpy/", r"^no index lists the file saxpy/saxpy\.sm_75\.cubin$", "remove it"
     ),
