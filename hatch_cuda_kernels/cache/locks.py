@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 try:
@@ -71,7 +72,7 @@ def _by_filelock(folder: Folder, name: str, stack: contextlib.ExitStack) -> Call
     from filelock import FileLock  # only Windows needs it
 
     # No soft lock: one left by a killed process would make every other one wait for the whole timeout.
-    lock = FileLock(os.path.join(folder.path, name), mode=0o600, thread_local=False, fallback_to_soft=False)
+    lock = FileLock(Path(folder.path, name), mode=0o600, thread_local=False, fallback_to_soft=False)
     stack.callback(_release_filelock, lock)
 
     def take() -> bool:
