@@ -19,7 +19,6 @@ __all__ = [
     "device_count",
     "driver_version",
     "native_archs",
-    "no_device_reason",
 ]
 
 
@@ -54,14 +53,6 @@ def check(call: str, result: tuple[Any, ...]) -> Any:  # whatever the call retur
     if len(result) == 1:
         return None
     return result[1] if len(result) == 2 else result[1:]
-
-
-def no_device_reason() -> str | None:
-    """Return why no CUDA device can be used here, or None when one can."""
-    try:
-        return None if device_count() else "the driver reports no device"
-    except DriverError as error:
-        return str(error)
 
 
 def device_count() -> int:

@@ -10,11 +10,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
+from devices import no_device_reason
 from front_ends import EXAMPLE, REPOSITORY, build_wheel, copy_project
 from shared import make_once, shared_folder
 
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
-from hatch_cuda_kernels.driver import no_device_reason
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -77,7 +77,7 @@ class Folder:
             os.close(self.descriptor)
 
     def folder(self, name: str) -> Folder:
-        """Open a folder."""
+        """Open a folder. Raises OSError, DistrustedError for a symbolic link."""
         descriptor = None
         try:
             if self.descriptor is not None:
@@ -132,7 +132,7 @@ class Folder:
         os.utime(self.at(name), dir_fd=self.descriptor, follow_symlinks=IS_WINDOWS)  # Windows cannot but follow
 
     def open(self, name: str, flags: int) -> int:
-        """Return the descriptor of a regular file that only its trusted owners may write to."""
+        """Return the descriptor of a regular file. Raises OSError, DistrustedError for one that others may write to."""
         flags |= NO_FOLLOW | NO_WAIT | BINARY
         try:
             descriptor = patiently(lambda: os.open(self.at(name), flags, 0o600, dir_fd=self.descriptor))

@@ -13,7 +13,7 @@ from hatch_cuda_kernels.cache.disk import DiskCache
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.warn import warn_user
 
-__all__ = ["default_cache_path", "max_cache_bytes", "open_cache", "site_paths"]
+__all__ = ["default_cache_path", "open_cache", "site_paths"]
 
 _DEFAULT_MAX_BYTES: Final = 1 << 30
 _MOST_DIGITS: Final = 18
@@ -38,7 +38,7 @@ def site_paths() -> tuple[Path, ...]:
     return tuple(Path(part).absolute() for part in os.environ.get(environment.PATH, "").split(os.pathsep) if part)
 
 
-def max_cache_bytes() -> int:
+def _max_cache_bytes() -> int:
     """Return the cap in bytes. Raises InputError if the variable is not a positive number of at most 18 digits."""
     stated = os.environ.get(environment.CACHE_MAX_BYTES)
     if not stated:
@@ -56,10 +56,10 @@ def max_cache_bytes() -> int:
 def open_cache() -> DiskCache:
     """Return this process's cache for the environment as it is now; equal settings share one object.
 
-    Raises InputError, as ``max_cache_bytes`` does.
+    Raises InputError, as ``_max_cache_bytes`` does.
     """
     trust = os.environ.get(environment.CACHE_TRUST, "")
-    return _cache_at(default_cache_path(), max_cache_bytes(), site_paths(), trust)
+    return _cache_at(default_cache_path(), _max_cache_bytes(), site_paths(), trust)
 
 
 @cache

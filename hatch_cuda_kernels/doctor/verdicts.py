@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import environment
 from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.runtime.ladder.policy import JIT_FORBIDDEN
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.doctor.finding import Finding
@@ -21,7 +22,7 @@ TASKS: Final = {
     "link": "finish PTX with nvJitLink",
     "record": "keep what is compiled",
 }
-_NO_JIT: Final = Problem(f"{environment.JIT}=0 forbids compiling", f"unset {environment.JIT}")
+_NO_JIT: Final = Problem(JIT_FORBIDDEN, f"unset {environment.JIT}")
 
 
 class Verdict(NamedTuple):

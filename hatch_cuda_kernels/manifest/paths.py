@@ -34,7 +34,7 @@ def _relative(written: str) -> str:
 def _kind_of(spot: Spot, path: str) -> str | None:
     """Return what a path is, None if it does not exist. Raises RefusedError if a link leads out of the project."""
     kind = spot.reading.files.kind("" if path == "." else path)
-    if kind == "away":
+    if kind == "outside":
         raise RefusedError(f"{path!r} leaves the project through a symbolic link; copy the file into it")
     return kind
 

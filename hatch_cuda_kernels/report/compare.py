@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.report.figures import Cell
     from hatch_cuda_kernels.report.package import Package
 
-__all__ = ["WHEEL_LIMIT", "Change", "Comparison", "compare"]
+__all__ = ["Change", "Comparison", "compare"]
 
 #: The whole wheel, or folder.
-WHEEL_LIMIT: Final = Limit(1024, 0.10)
+_WHEEL_LIMIT: Final = Limit(1024, 0.10)
 #: Compile times are left out: they vary from run to run, whatever is in the wheel.
 _LISTED: Final = tuple(measure for measure in MEASURES if measure.limit is not None)
 #: The order of changes: added and removed, the total, then from a kernel's spills to its image's size.
@@ -86,7 +86,7 @@ def compare(old: Package, new: Package) -> Comparison:
 
 def _total(old: Package, new: Package) -> Iterator[Change]:
     if old.bytes != new.bytes:
-        worse = WHEEL_LIMIT.passed(old.bytes, new.bytes)
+        worse = _WHEEL_LIMIT.passed(old.bytes, new.bytes)
         yield Change(state="changed", measure="total", old=old.bytes, new=new.bytes, regression=worse)
 
 

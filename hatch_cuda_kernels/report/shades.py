@@ -16,7 +16,6 @@ __all__ = [
     "CHANGE_SWATCHES",
     "NEW",
     "NOT_RECORDED",
-    "SHADES",
     "Swatch",
     "change_shade",
     "legend",
@@ -24,7 +23,7 @@ __all__ = [
     "thresholds",
 ]
 
-SHADES: Final = 7
+_SHADES: Final = 7
 #: Values further apart than this are shaded by their logarithm.
 _LOG_FROM: Final = 20
 
@@ -45,7 +44,7 @@ def thresholds(values: Sequence[float]) -> tuple[float, ...]:
     if not positive:
         return ()
     low, high = min(positive), max(positive)
-    count = min(SHADES - 1, len(set(positive)))
+    count = min(_SHADES - 1, len(set(positive)))
     parts = [step / count for step in range(1, count)]
     if high / low > _LOG_FROM:
         between = [exp(log(low) + part * log(high / low)) for part in parts]
@@ -57,13 +56,13 @@ def thresholds(values: Sequence[float]) -> tuple[float, ...]:
 def shade_of(value: float, steps: Sequence[float]) -> int:
     """Return the shade of a value, 0 for zero; few steps are spread over all shades."""
     passed = sum(value >= step * (1 - 1e-9) for step in steps)
-    return round(passed * (SHADES - 1) / len(steps)) if steps else 0
+    return round(passed * (_SHADES - 1) / len(steps)) if steps else 0
 
 
 def legend(measure: Measure, steps: Sequence[float], values: Sequence[float]) -> tuple[Swatch, ...]:
     """Return the range of values of each shade in use."""
     swatches = [Swatch("heat-0", "0")] if 0 in values else []
-    for shade in range(1, SHADES):
+    for shade in range(1, _SHADES):
         inside = [value for value in values if value > 0 and shade_of(value, steps) == shade]
         if inside:
             ends = short(measure, min(inside)), short(measure, max(inside))

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store.built import BuiltModule
     from hatch_cuda_kernels.store.index import ImageRecord
 
-__all__ = ["WORTH_PACKING", "LaidOut", "lay_out"]
+__all__ = ["LaidOut", "lay_out"]
 
 #: ``packing: auto`` packs a module whose images have this many bytes; a smaller one would save less than some 10 KB.
-WORTH_PACKING: Final = 32 << 10
+_WORTH_PACKING: Final = 32 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def _store(built: BuiltModule, images: list[_New], *, may_pack: bool) -> tuple[d
 
 def _is_packed(packing: str, images: Sequence[_New]) -> bool:
     if packing == "auto":
-        return len(images) > 1 and sum(len(image.data) for image in images) >= WORTH_PACKING
+        return len(images) > 1 and sum(len(image.data) for image in images) >= _WORTH_PACKING
     return packing == "solid" and bool(images)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.problem import Problem
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
-__all__ = ["check_architectures", "check_kernels", "entry_points"]
+__all__ = ["check_architectures", "check_kernels"]
 
 _STRUCT: Final = re.compile(r"b8\[(\d+)\]:\d+")
 _SCALAR: Final = re.compile(r"[a-z]+(\d+)")
@@ -60,7 +60,7 @@ def _kernel_problems(subject: Subject, image: StoredImage) -> Iterator[Problem]:
     contents = image.readable
     if contents is None:
         return
-    found, lines, own = entry_points(contents), subject.module_lines(image.index.module), image.record.lowered
+    found, lines, own = _entry_points(contents), subject.module_lines(image.index.module), image.record.lowered
     kernels = {own.get(line.key, line.lowered): line for line in lines if not line.key.startswith("&")}
     for lowered, line in kernels.items():
         if lowered not in found and line.lowered not in image.record.lacks:
@@ -93,7 +93,7 @@ def _resource_problems(image: StoredImage, cubin: Cubin, listed: dict[str, str])
         yield image.problem("the index lists other registers or kernels under 'resources' than the CUBIN has")
 
 
-def entry_points(contents: Cubin | Ptx) -> dict[str, Sequence[str | int]]:
+def _entry_points(contents: Cubin | Ptx) -> dict[str, Sequence[str | int]]:
     """Return each kernel's parameters by lowered name: types for PTX, sizes in bytes for a CUBIN."""
     if isinstance(contents, Ptx):
         return dict(contents.entries)

@@ -11,6 +11,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from devices import no_device_reason
 
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.cli.doctor import _ASKED
@@ -18,7 +19,6 @@ from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_library
 from hatch_cuda_kernels.doctor import Finding, judge
 from hatch_cuda_kernels.doctor.verdicts import TASKS
-from hatch_cuda_kernels.driver import no_device_reason
 from hatch_cuda_kernels.problem import Problem
 
 REPOSITORY = Path(__file__).parents[2]
@@ -101,7 +101,7 @@ def test_without_a_device_only_loading_does_not_work(capsys):
 
 @pytest.mark.skipif(no_device_reason() is None, reason="needs a machine without a device")
 def test_images_without_a_device(capsys, example_store):
-    """Where there is no device to choose for, the command that takes an imagined one is named."""
+    """Where there is no device to choose for, the command that takes a hypothetical one is named."""
     status, data = examine(capsys, "--package", example_store)
     assert (status, data["package"]["images"]) == (1, [])
     assert data["package"]["fix"].startswith("hatch-cuda-kernels explain KERNEL --package")

@@ -80,7 +80,7 @@ def _prepare(text, number):
 
 
 def _run(command, folder, headers):
-    """Return the headers that were read, the files they opened, and what they asked for in vain."""
+    """Return the headers that were read, the files they opened, and what they asked for but did not find."""
     Path(folder, "main.cpp").write_text("".join(f'#include "{header}"\n' for header in headers))
     run = subprocess.run([*command, "main.cpp"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder)
     log = run.stderr.decode(errors="replace")

@@ -123,7 +123,7 @@ class _Reader:
         found = normalize("", path)
         if found is None:
             self.problems.append(f"{path}: the source must be inside the project, given relative to it")
-        elif found not in self.given and self.project.files.kind(found) not in {"file", "away"}:
+        elif found not in self.given and self.project.files.kind(found) not in {"file", "outside"}:
             self.problems.append(f"{path}: no such source file in {self.project.files.root}")
         self._waiting.append(found or path)
         return found or path
@@ -136,7 +136,7 @@ class _Reader:
         """Return an include folder's path; None, with a problem noted, when it is not a folder of the project."""
         found = normalize("", path)
         kind = None if found is None else self.project.files.kind(found)
-        if found is None or kind == "away":
+        if found is None or kind == "outside":
             self.problems.append(f"{path}: an include folder must be inside the project, given relative to it")
         elif kind != "folder":
             self.problems.append(f"{path}: no such include folder in {self.project.files.root}")

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ProjectFiles", "normalize"]
 
-_Kind = Literal["file", "folder", "away"]
-_AWAY: Final = "away"
+_Kind = Literal["file", "folder", "outside"]
+_OUTSIDE: Final = "outside"
 #: What no include spells: the names of files that are not UTF-8, and what would end a directive.
 _UNSPELLABLE: Final = re.compile(r'[\x00-\x1f\x7f"<>\ud800-\udfff]')
 
@@ -36,8 +36,8 @@ class ProjectFiles:
     """A project's folders, listed once each. Paths are relative and posix.
 
     It shows the project as it was when a folder was first asked for, so it serves one plan, not a process. Listing
-    instead of probing makes names case-exact on every system. A symbolic link out of the project is ``away``, and so is
-    all below it. Names that no include could spell are left out. ``given`` texts, by path, are files as well.
+    instead of probing makes names case-exact on every system. A symbolic link out of the project is ``outside``,
+    and so is all below it. Names that no include could spell are left out. ``given`` texts, by path, are files as well.
     """
 
     def __init__(self, root: Path, given: Mapping[str, str] | None = None) -> None:
@@ -59,14 +59,14 @@ class ProjectFiles:
         """Return the names in a folder with what they are; empty when it is not a folder."""
         found = self._listed.get(folder)
         if found is None:
-            found = self._listed[folder] = self._scan(folder) if self.kind(folder) in ("folder", _AWAY) else {}
+            found = self._listed[folder] = self._scan(folder) if self.kind(folder) in ("folder", _OUTSIDE) else {}
         return found
 
     def read(self, path: str) -> bytes:
         """Return what is in a file. Raises InputError where it cannot be read, or is not the project's."""
         if path in self._texts:
             return self._texts[path].encode()
-        if self.kind(path) == _AWAY:
+        if self.kind(path) == _OUTSIDE:
             raise InputError(f"{path}: a symbolic link leads out of the project; copy the file into it")
         try:
             return (self.root / path).read_bytes()
@@ -74,14 +74,16 @@ class ProjectFiles:
             raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
     def _scan(self, folder: str) -> dict[str, _Kind]:
-        away = self.kind(folder) == _AWAY
+        outside = self.kind(folder) == _OUTSIDE
         found: dict[str, _Kind] = {}
         try:
             with os.scandir(self.root / folder) as listing:
                 for entry in listing:
                     kind: _Kind | None = "file" if entry.is_file() else "folder" if entry.is_dir() else None
                     if kind is not None and not _UNSPELLABLE.search(entry.name):
-                        found[entry.name] = _AWAY if away or (entry.is_symlink() and self._leaves(entry)) else kind
+                        found[entry.name] = (
+                            _OUTSIDE if outside or (entry.is_symlink() and self._leaves(entry)) else kind
+                        )
         except FileNotFoundError:
             pass  # a folder of given files only, or one that was removed just now
         except NotADirectoryError:

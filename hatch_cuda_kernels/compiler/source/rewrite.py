@@ -69,7 +69,7 @@ class Rewriter:
         """Return the first project file a spelling names, taken from these folders."""
         for folder in folders:
             path = normalize(folder, spelling)
-            if path is not None and self.files.kind(path) in {"file", "away"}:
+            if path is not None and self.files.kind(path) in {"file", "outside"}:
                 return path
         return None
 

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["PROMISES_FILE", "PROMISES_SCHEMA", "Promises", "Supports", "read_promises"]
+__all__ = ["PROMISES_FILE", "Promises", "Supports", "read_promises"]
 
 #: Beside ``kernels.tsv``, unless the manifest promises nothing.
 PROMISES_FILE: Final = "promises.json"
-PROMISES_SCHEMA: Final = 1
+_PROMISES_SCHEMA: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Promises:
     def text(self) -> str:
         """Return the whole text of ``promises.json``; empty if nothing is promised."""
         data = self.to_json()
-        return f"{json.dumps({'schema': PROMISES_SCHEMA, **data}, indent=1, sort_keys=True)}\n" if data else ""
+        return f"{json.dumps({'schema': _PROMISES_SCHEMA, **data}, indent=1, sort_keys=True)}\n" if data else ""
 
 
 def _supports(data: dict[str, Any]) -> Supports:
@@ -81,7 +81,7 @@ def read_promises(store: Path) -> Promises:
     try:
         data = json.loads((store / PROMISES_FILE).read_bytes())
         schema = data["schema"]
-        if schema == PROMISES_SCHEMA:
+        if schema == _PROMISES_SCHEMA:
             found = Promises.from_json(data)
             return found if {"schema": schema, **found.to_json()} == data else _refuse()
     except FileNotFoundError:
@@ -89,7 +89,7 @@ def read_promises(store: Path) -> Promises:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         message = f"cannot be read ({type(error).__name__}: {error})"
         raise ValueError(message) from error
-    message = f"schema {schema} is not {PROMISES_SCHEMA}: written by another version of hatch-cuda-kernels"
+    message = f"schema {schema} is not {_PROMISES_SCHEMA}: written by another version of hatch-cuda-kernels"
     raise ValueError(message)
 
 
