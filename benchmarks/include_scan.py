@@ -138,7 +138,7 @@ def compare_closures(
             run = subprocess.run(command, check=False, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             opened = list(opened_from(folder, name, run.stderr.decode(errors="replace")))
             counts["opened"] += len(opened)
-            missing |= {opens: by for by, opens in opened if not has(folder, closure, by, opens)}
+            missing |= missed(folder, closure, opened)
         for opens, by in missing.items():
             yield name, f"closure: {by} opens {opens}"
 
@@ -163,13 +163,23 @@ def opened_from(folder: Path, name: str, log: str) -> Iterator[tuple[str, str]]:
             way.append(path)
 
 
-def has(folder: Path, closure: Closure, by: str, opens: str) -> bool:
-    """Return whether a closure knows of a header: a project's file, or a name of another, or one that macros make."""
+def missed(folder: Path, closure: Closure, opened: list[tuple[str, str]]) -> dict[str, str]:
+    """Return the headers that a closure does not know of, with what opens them.
+
+    It knows project files, names of others, and where macros make a name. What those others open is theirs, also where
+    the checkout is a toolkit.
+    """
     files = {os.path.realpath(folder / path) for path, _ in closure.files}
-    if opens in files:
-        return True
     computed = {os.path.realpath(folder / place.rpartition(":")[0]) for place in closure.computed}
-    return by in computed or any(f"/{name}" in opens for name in closure.outside)
+    found, others = {}, set()
+    for by, opens in opened:
+        if opens in files:
+            continue
+        if by in others | computed or any(opens.endswith(f"/{name}") for name in closure.outside):
+            others.add(opens)
+        else:
+            found[opens] = by
+    return found
 
 
 if __name__ == "__main__":
