@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 __all__ = [
@@ -18,9 +19,14 @@ __all__ = [
 #: What precedes a project file's path in the name that NVRTC sees. No disk has such a folder.
 VIRTUAL_ROOT: Final = "/hatch-cuda-kernels/"
 
-_LITERAL: Final = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
-_SPACED: Final = re.compile(r"\s+")
-_LOOSE: Final = re.compile(r" ?([^\w ]) ?")
+#: C++ tokens: the longest that fits, literals and numbers whole. Digraphs count, as ``<`` before ``::`` does.
+_TOKENS: Final = (
+    r"""(?:u8|[uUL])?R"([^(\s]{0,16})\([\s\S]*?\)\1"\w*|(?:u8|[uUL])?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\w*"""
+    r"|\.?[0-9](?:[eEpP][+-]|'\w|[\w.])*|\w+|<=>|->\*|\.\.\.|<<=|>>=|<:(?!:(?![:>]))|:>|<%|%>|%:|->|\.\*|\+\+|--|<<|>>|&&"
+    r"|\|\||::|\#\#|/\*|//|[-+*/%^&|=<>!]=|\S"
+)
+_OPENING: Final = frozenset("([{")
+_CLOSING: Final = frozenset(")]}")
 _BRACKETS: Final = {"<": ">", "(": ")"}
 _COMPONENT: Final = re.compile(r"L?([1-9][0-9]{0,3})(?=[A-Za-z_])")
 #: A namespace of CUB or Thrust that names what it is compiled for, such as ``CUB_300001_SM_900``, after its length.
@@ -30,18 +36,42 @@ _ANONYMOUS: Final = "_GLOBAL__N_"
 
 
 def normalize_name(text: str) -> str:
-    """Return a name expression's spelling for look-ups, with spaces only where words would run together.
+    """Return a name expression's spelling for look-ups, with spaces only where tokens would run together.
 
-    Literals stay as they are, and so does everything a compiler would have to evaluate (``2+2`` is not ``4``).
+    Two spellings become equal only if a compiler reads the same tokens in both: ``5 - -1`` is not ``5 --1``, and what
+    would have to be evaluated stays (``2+2`` is not ``4``). ``>>`` counts as two where it closes template arguments.
     """
-    parts = _LITERAL.split(text)
-    parts[::2] = [_LOOSE.sub(r"\1", _SPACED.sub(" ", part)) for part in parts[::2]]
-    return "".join(parts).strip()
+    if text.isidentifier():
+        return text
+    pieces = [""]
+    depth = 0
+    for part in _parts(text):
+        closes_two = part == pieces[-1] == ">" and depth == 0
+        pieces += [" ", part] if _run_together(pieces[-1], part) and not closes_two else [part]
+        depth += (part in _OPENING) - (part in _CLOSING)
+    return "".join(pieces)
+
+
+def _parts(text: str) -> list[str]:
+    """Return the tokens of a name expression; a shift in no parentheses is two closing brackets (C++11)."""
+    found: list[str] = []
+    depth = 0
+    for match in re.finditer(_TOKENS, text):
+        found += (">", ">") if match[0] == ">>" and depth == 0 else (match[0],)
+        depth += (match[0] in _OPENING) - (match[0] in _CLOSING)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _run_together(first: str, second: str) -> bool:
+    """Return whether two tokens are others without a space between them."""
+    joined = [match[0] for match in re.finditer(_TOKENS, first + second)]
+    return (first != "" and joined != [first, second]) or first == second == "."  # of which three are a token
 
 
 def base_name(text: str) -> str:
     """Return a name expression's qualified name: no template arguments, no cast, no ``&``, no leading ``::``."""
-    name = normalize_name(_LITERAL.sub("0", text))
+    name = normalize_name(" ".join("0" if "'" in part or '"' in part else part for part in _parts(text)))
     kept: list[str] = []
     closing: list[str] = []
     for character in name:

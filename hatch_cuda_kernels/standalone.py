@@ -16,6 +16,7 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.extra import extra_refusal
 from hatch_cuda_kernels.image import Image
+from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions
 
 if TYPE_CHECKING:
@@ -57,12 +58,17 @@ class CompiledSource(NamedTuple):
 
         Raises KernelNotFoundError, ImageRefusedError if the driver cannot use the image, or DriverError.
         """
-        symbol = next((symbol for symbol in self.kernels if name in {symbol.name, symbol.lowered}), None)
-        if symbol is None:
-            raise KernelNotFoundError(name, "the compiled source", tuple(self.lowered_names))
+        symbol = self._symbol(name)
         from hatch_cuda_kernels.runtime.launch.kernel import load_kernel  # needs a driver
 
         return load_kernel(self._loadable(), symbol, "stand-alone")
+
+    def _symbol(self, name: str) -> Symbol:
+        wanted = {name, normalize_name(name)}
+        for symbol in self.kernels:
+            if wanted & {normalize_name(symbol.name), symbol.lowered}:
+                return symbol
+        raise KernelNotFoundError(name, "the compiled source", tuple(self.lowered_names))
 
     def _loadable(self) -> Image:
         return Image(
@@ -147,7 +153,18 @@ def _compile(job: CompileJob, *, use_cache: bool) -> CompiledSource:
         entry, made = open_cache().get_or_make(job.key(kind, current_toolchain()), compile_now)
     else:
         entry = compile_now()
-    return CompiledSource(entry.image, kind, entry.arch, entry.kernels, entry.log, cached=not made)
+    return CompiledSource(entry.image, kind, entry.arch, _spelled(entry.kernels, job.names), entry.log, cached=not made)
+
+
+def _spelled(kernels: Sequence[Symbol], names: Sequence[str]) -> tuple[Symbol, ...]:
+    """Return kernels under the names that were asked for; an entry has those of whoever recorded it."""
+    known = {normalize_name(symbol.name): symbol for symbol in kernels}
+    asked = {name: known.get(normalize_name(name)) for name in names}
+    others = known.keys() - set(map(normalize_name, names))
+    return (
+        *(symbol._replace(name=name) for name, symbol in asked.items() if symbol is not None),
+        *(symbol for name, symbol in known.items() if name in others),
+    )
 
 
 def _job(

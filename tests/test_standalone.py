@@ -39,6 +39,27 @@ def test_the_cache_is_used_and_can_be_left_out(fresh_cache):
     assert first.image == again.image == fresh.image
 
 
+def test_names_are_told_as_they_were_asked_for(fresh_cache):
+    """An image that was recorded under one spelling of a name answers to each that is asked for, and to any other."""
+    first = compile_to_cubin(TEMPLATE, arch="sm_80", names=["twice< int >"])
+    again = compile_to_cubin(TEMPLATE, arch="sm_80", names=["twice<int>"])
+    both = compile_to_cubin(TEMPLATE, arch="sm_80", names=["twice<int>", "twice <int>"])
+    lowered = "_Z5twiceIiEvPT_"
+    assert again.cached
+    assert first.lowered_names == {"twice< int >": lowered}
+    assert again.lowered_names == {"twice<int>": lowered}
+    assert both.lowered_names == {"twice<int>": lowered, "twice <int>": lowered}
+    assert again._symbol("twice < int >").lowered == lowered
+
+
+def test_what_a_cold_compile_refuses_a_warm_cache_refuses_too(fresh_cache):
+    """Tokens that are not the same are not the same name, however alike they look."""
+    source = "template <int N> __global__ void k(int* y) { *y = N; }"
+    compile_to_cubin(source, arch="sm_80", names=["k<5 - -1>"])
+    with pytest.raises(CompileError):
+        compile_to_cubin(source, arch="sm_80", names=["k<5 --1>"])
+
+
 def test_headers_as_text_and_below_a_root(write, tmp_path, fresh_cache):
     """Headers come as text or from a project folder; an edit of either is another compile."""
     source = '#include "given.h"\n#include "found.h"\nextern "C" __global__ void k(int* y) { *y = GIVEN + FOUND; }'
