@@ -16,8 +16,8 @@ __all__ = [
     "without_archs",
 ]
 
-#: What precedes a project file's path in the name that NVRTC sees. No disk has such a folder.
-VIRTUAL_ROOT: Final = "/hatch-cuda-kernels/"
+#: What precedes a project file's path in the name that NVRTC sees. No disk has such a folder: a device has no files.
+VIRTUAL_ROOT: Final = "/dev/null/hatch-cuda-kernels/"
 
 #: C++ tokens: the longest that fits, literals and numbers whole. Digraphs count, as ``<`` before ``::`` does.
 _TOKENS: Final = (

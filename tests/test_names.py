@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from raw_nvrtc import compile_raw
 
-from hatch_cuda_kernels.names import base_name, normalize_name, plain_name
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, normalize_name, plain_name
 
 
 @pytest.mark.parametrize(
@@ -122,3 +123,9 @@ def test_plain_functions_of_a_real_compile_are_read():
 def test_other_symbols_have_no_plain_name(lowered):
     """Variables, members, locals and broken names are not guessed at."""
     assert plain_name(lowered) is None
+
+
+def test_nobody_can_make_the_virtual_root():
+    """A file below it would be one that NVRTC finds and nobody hashes; not even the superuser can put one there."""
+    with pytest.raises(NotADirectoryError):
+        Path(VIRTUAL_ROOT).mkdir(parents=True)
