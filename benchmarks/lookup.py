@@ -89,12 +89,20 @@ def copy_modules(template: Path, out: Path, count: int) -> list[tuple[str, str]]
         module, name = f"m{number}", f"f{number}<0>"
         (out / module).mkdir()
         for file, data in files.items():
-            text = data.replace(b'"m/images.xz"', f'"{module}/images.xz"'.encode()) if file == "index.json" else data
-            (out / module / file).write_bytes(text)
+            (out / module / file).write_bytes(renamed(data, module) if file == "index.json" else data)
         lines += [f"{name}\t{module}\t_Z1fILi0EEvPi\tptr\t{name}", f"<f{number}\t{module}\t\t\tf{number}"]
         kernels.append((name, module))
     write_lines(out, lines)
     return kernels
+
+
+def renamed(index: bytes, module: str) -> bytes:
+    data = json.loads(index)
+    data["module"] = module
+    for image in data["images"]:
+        if "stored" in image:
+            image["stored"]["file"] = f"{module}/images.xz"
+    return json.dumps(data).encode()
 
 
 def copy_instances(template: Path, out: Path, count: int) -> list[tuple[str, str]]:

@@ -9,7 +9,16 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-__all__ = ["ComputeCapability", "SmArch", "cuda_release_for_arch", "known_archs", "ptx_isa_of_driver"]
+from hatch_cuda_kernels.versions import version_text
+
+__all__ = [
+    "ComputeCapability",
+    "SmArch",
+    "cuda_release_for_arch",
+    "isa_refusal",
+    "known_archs",
+    "ptx_isa_of_driver",
+]
 
 _PATTERN: Final = re.compile(r"(sm|compute)_([1-9][0-9]*)([0-9])([af]?)")
 
@@ -186,3 +195,14 @@ def ptx_isa_of_driver(driver: tuple[int, int]) -> tuple[int, int] | None:
         case 13:
             return 9, minor
     return (6, 0) if major < 11 else None
+
+
+def isa_refusal(isa: tuple[int, int], release: tuple[int, int] | None, reader: str) -> str | None:
+    """Return why a driver or nvJitLink of a CUDA release cannot read PTX of an ISA, or None when it can.
+
+    ``reader`` is what to call it; a release of None limits nothing.
+    """
+    known = None if release is None else ptx_isa_of_driver(release)
+    if known is None or isa <= known:
+        return None
+    return f"written as PTX ISA {version_text(isa)}, {reader} knows up to {version_text(known)}"

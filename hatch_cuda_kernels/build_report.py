@@ -1,4 +1,4 @@
-"""What a build made, and how it is shown: one line an image, and the totals."""
+"""What a build made, and how it is shown: one line for each image, and the totals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BuildReport:
 
 
 def render_report(report: BuildReport) -> str:
-    """Return the table of a build as text: one line an image, and the totals."""
+    """Return the table of a build as text: one line for each image, and the totals."""
     entries = [entry for built in report.modules for entry in built.entries]
     headings = ("module", "arch", "kind", "bytes", "registers", "spills", "ms")
     rows = [(*_describe(entry), _took(entry, report)) for entry in entries]

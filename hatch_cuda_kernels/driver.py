@@ -1,28 +1,38 @@
-"""The CUDA driver through ``cuda.bindings.driver``: the few calls both sides need, with errors as exceptions."""
+"""The CUDA driver through ``cuda.bindings.driver``: its devices and contexts, with errors as exceptions."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch
 from hatch_cuda_kernels.early import join_driver
 from hatch_cuda_kernels.errors import DriverError
 
 __all__ = [
+    "Device",
     "check",
     "compute_capability",
     "cuda",
+    "current_context_id",
+    "current_device",
     "device_count",
     "driver_version",
     "native_archs",
-    "no_device_reason",
 ]
+
+
+class Device(NamedTuple):
+    """A device as the ladder sees it, with the newest CUDA that its driver supports."""
+
+    ordinal: int
+    capability: ComputeCapability
+    driver: tuple[int, int]
 
 
 @cache
 def cuda() -> Any:  # a module
-    """Import the bindings and initialise the driver, once. Raises DriverError when there is none, or no device."""
+    """Import the bindings and initialise the driver, once. Raises DriverError without a driver or a device."""
     from cuda.bindings import driver  # nothing before the first use of a device loads it
 
     join_driver()
@@ -45,27 +55,19 @@ def check(call: str, result: tuple[Any, ...]) -> Any:  # whatever the call retur
     return result[1] if len(result) == 2 else result[1:]
 
 
-def no_device_reason() -> str | None:
-    """Return why no CUDA device can be used here, or None when one can."""
-    try:
-        return None if device_count() else "the driver reports no device"
-    except DriverError as error:
-        return str(error)
-
-
 def device_count() -> int:
     """Return how many devices the driver shows. Raises DriverError without a driver."""
     return int(check("cuDeviceGetCount", cuda().cuDeviceGetCount()))
 
 
 def driver_version() -> tuple[int, int]:
-    """Return the newest CUDA the driver supports, such as ``(13, 0)``."""
+    """Return the newest CUDA the driver supports, such as ``(13, 0)``. Raises DriverError without a driver."""
     version = int(check("cuDriverGetVersion", cuda().cuDriverGetVersion()))
     return version // 1000, version % 1000 // 10
 
 
 def compute_capability(ordinal: int) -> ComputeCapability:
-    """Return the compute capability of a device."""
+    """Return the compute capability of a device. Raises DriverError without a driver or such a device."""
     driver = cuda()
     device = check("cuDeviceGet", driver.cuDeviceGet(ordinal))
     attribute = driver.CUdevice_attribute
@@ -87,3 +89,29 @@ def native_archs() -> tuple[SmArch, ...]:
     except DriverError:
         return ()
     return tuple(sorted(found))
+
+
+def current_context_id() -> int:
+    """Return the id of the current context, making device 0's primary context current if there is none.
+
+    The driver never gives an id twice, so a context that was reset or destroyed is not taken for its successor. Raises
+    DriverError without a driver or a device.
+    """
+    driver = cuda()
+    status, context = driver.cuCtxGetCurrent()
+    if int(status) != 0 or int(context) == 0:
+        device = check("cuDeviceGet", driver.cuDeviceGet(0))
+        context = check("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(device))
+        check("cuCtxSetCurrent", driver.cuCtxSetCurrent(context))
+    return int(check("cuCtxGetId", driver.cuCtxGetId(context)))
+
+
+def current_device() -> Device:
+    """Return the device of the current context, after making one current as ``current_context_id`` does."""
+    current_context_id()
+    return _device(int(check("cuCtxGetDevice", cuda().cuCtxGetDevice())))
+
+
+@cache
+def _device(ordinal: int) -> Device:
+    return Device(ordinal, compute_capability(ordinal), driver_version())

@@ -16,8 +16,8 @@ _started: list[threading.Thread | None] = []
 def start_driver() -> None:
     """Begin initialising the driver and device 0's primary context in a thread; the first call of a process only.
 
-    Nothing is done where the application has initialised the driver (its context is the one to use), where there is no
-    driver, or on Windows. What fails here fails again, with its error, where the driver is used.
+    Does nothing if the application has initialised the driver (its context is the one to use), without a driver, or on
+    Windows. What fails here fails again, with its error, when the driver is used.
     """
     if _started:
         return
@@ -33,7 +33,7 @@ def is_starting() -> bool:
 
 
 def join_driver() -> None:
-    """Wait for the driver where it was started here."""
+    """Wait for the driver if it was started here."""
     thread = _started[0] if _started else None
     if thread is not None:
         thread.join()

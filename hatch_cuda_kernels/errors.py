@@ -24,6 +24,7 @@ __all__ = [
     "StaleKernelError",
     "StoreError",
     "ToolchainError",
+    "reason_of",
 ]
 
 
@@ -203,3 +204,8 @@ class ArgumentError(LaunchError, TypeError):
 
 class StaleKernelError(LaunchError):
     """The kernel's context was destroyed or reset; fetch a fresh kernel from the store."""
+
+
+def reason_of(error: HatchCudaKernelsError) -> str:
+    """Return what is wrong, without a compiler's log and without the fix."""
+    return error.message if isinstance(error, CompileError | ToolchainError) else str(error)

@@ -1,34 +1,77 @@
-"""Spellings of kernels: name expressions as people write them, and the lowered names of plain functions."""
+"""Spellings: name expressions as people write them, lowered names of plain functions, virtual names of sources."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
-__all__ = ["base_name", "chunk_name", "listed_module", "normalize_name", "plain_name"]
+__all__ = [
+    "VIRTUAL_ROOT",
+    "base_name",
+    "chunk_name",
+    "listed_module",
+    "normalize_name",
+    "plain_name",
+    "without_archs",
+]
 
-_LITERAL: Final = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
-_SPACED: Final = re.compile(r"\s+")
-_LOOSE: Final = re.compile(r" ?([^\w ]) ?")
+#: What precedes a project file's path in the name that NVRTC sees. No disk has such a folder: a device has no files.
+VIRTUAL_ROOT: Final = "/dev/null/hatch-cuda-kernels/"
+
+#: C++ tokens: the longest that fits, literals and numbers whole. Digraphs count, as ``<`` before ``::`` does.
+_TOKENS: Final = (
+    r"""(?:u8|[uUL])?R"([^(\s]{0,16})\([\s\S]*?\)\1"\w*|(?:u8|[uUL])?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\w*"""
+    r"|\.?[0-9](?:[eEpP][+-]|'\w|[\w.])*|\w+|<=>|->\*|\.\.\.|<<=|>>=|<:(?!:(?![:>]))|:>|<%|%>|%:|->|\.\*|\+\+|--|<<|>>|&&"
+    r"|\|\||::|\#\#|/\*|//|[-+*/%^&|=<>!]=|\S"
+)
+_OPENING: Final = frozenset("([{")
+_CLOSING: Final = frozenset(")]}")
 _BRACKETS: Final = {"<": ">", "(": ")"}
 _COMPONENT: Final = re.compile(r"L?([1-9][0-9]{0,3})(?=[A-Za-z_])")
+#: A namespace of CUB or Thrust that names what it is compiled for, such as ``CUB_300001_SM_900``, after its length.
+_ARCHS: Final = re.compile(r"[1-9][0-9]?(?=([A-Z]+_[0-9]+_SM_[0-9_]+(?:NS)?))")
 #: The Itanium C++ ABI's mark of an anonymous namespace. Name expressions do not spell one.
 _ANONYMOUS: Final = "_GLOBAL__N_"
 
 
 def normalize_name(text: str) -> str:
-    """Return a name expression's spelling for look-ups, with spaces only where words would run together.
+    """Return a name expression's spelling for look-ups, with spaces only where tokens would run together.
 
-    Literals stay as they are, and so does everything a compiler would have to evaluate (``2+2`` is not ``4``).
+    Two spellings become equal only if a compiler reads the same tokens in both: ``5 - -1`` is not ``5 --1``, and what
+    would have to be evaluated stays (``2+2`` is not ``4``). ``>>`` counts as two where it closes template arguments.
     """
-    parts = _LITERAL.split(text)
-    parts[::2] = [_LOOSE.sub(r"\1", _SPACED.sub(" ", part)) for part in parts[::2]]
-    return "".join(parts).strip()
+    if text.isidentifier():
+        return text
+    pieces = [""]
+    depth = 0
+    for part in _parts(text):
+        closes_two = part == pieces[-1] == ">" and depth == 0
+        pieces += [" ", part] if _run_together(pieces[-1], part) and not closes_two else [part]
+        depth += (part in _OPENING) - (part in _CLOSING)
+    return "".join(pieces)
+
+
+def _parts(text: str) -> list[str]:
+    """Return the tokens of a name expression; a shift in no parentheses is two closing brackets (C++11)."""
+    found: list[str] = []
+    depth = 0
+    for match in re.finditer(_TOKENS, text):
+        found += (">", ">") if match[0] == ">>" and depth == 0 else (match[0],)
+        depth += (match[0] in _OPENING) - (match[0] in _CLOSING)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _run_together(first: str, second: str) -> bool:
+    """Return whether two tokens are others without a space between them."""
+    joined = [match[0] for match in re.finditer(_TOKENS, first + second)]
+    return (first != "" and joined != [first, second]) or first == second == "."  # of which three are a token
 
 
 def base_name(text: str) -> str:
     """Return a name expression's qualified name: no template arguments, no cast, no ``&``, no leading ``::``."""
-    name = normalize_name(_LITERAL.sub("0", text))
+    name = normalize_name(" ".join("0" if "'" in part or '"' in part else part for part in _parts(text)))
     kept: list[str] = []
     closing: list[str] = []
     for character in name:
@@ -46,7 +89,7 @@ def base_name(text: str) -> str:
 
 
 def plain_name(lowered: str) -> str | None:
-    """Return the qualified name of a function that is no template, None for any other lowered name.
+    """Return the qualified name of a function that is not a template, None for any other lowered name.
 
     Rules: Itanium C++ ABI, "Mangling". Anonymous namespaces are left out, as name expressions leave them out.
     """
@@ -69,6 +112,21 @@ def plain_name(lowered: str) -> str | None:
     if not names or not parameters or parameters[0] in "IB":
         return None
     return "::".join(name for name in names if not name.startswith(_ANONYMOUS)) or None
+
+
+def without_archs(lowered: str) -> str:
+    """Return a lowered name as it is for every architecture.
+
+    CCCL's inline namespaces name the architectures of a compile, so that objects of different ones may be linked.
+    """
+    pieces, done = [], 0
+    for found in _ARCHS.finditer(lowered):
+        length = int(found[0])
+        name = found[1][:length]
+        if found.start() >= done and len(name) == length and name.rstrip("NS_0123456789").endswith("_SM"):
+            pieces += [lowered[done : found.start()], "*"]
+            done = found.end() + length
+    return "".join((*pieces, lowered[done:]))
 
 
 def chunk_name(module: str, number: int) -> str:

@@ -6,7 +6,10 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, Final
 
-__all__ = ["CppStd", "NvrtcOptions", "extra_refusal"]
+from hatch_cuda_kernels.extra import optimizer_flags
+from hatch_cuda_kernels.shape import check_shape
+
+__all__ = ["CppStd", "NvrtcOptions"]
 
 
 class CppStd(StrEnum):
@@ -83,15 +86,24 @@ class NvrtcOptions:
             if value != _DEFAULTS[name]
         }
 
-    @property
-    def assembler(self) -> tuple[str, ...]:
-        """What ``extra`` hands on to ptxas, for a compile that another program finishes."""
-        pairs = (flag.replace("=", " ", 1).split(maxsplit=1) for flag in self.extra)
-        return tuple(pair[1] for pair in pairs if len(pair) == 2 and pair[0] in {"-Xptxas", "--ptxas-options"})
+    def conflicts(self, *, front_end: str = "per-arch") -> list[str]:
+        """Return what of the options would not reach every image, by the way the images are made."""
+        found = []
+        lto = self.lto or front_end == "lto"
+        route = "lto: true" if self.lto else f"front_end: {front_end}"
+        if self.debug and (lto or front_end != "per-arch"):
+            found.append(f"debug: true asks for unoptimized code, and {route} optimizes; leave one of them out")
+        if lto:
+            found += [
+                f"extra: {flag} acts while NVRTC optimizes, and with {route} nvJitLink does that; leave one of them out"
+                for flag in optimizer_flags(self.extra)
+            ]
+        return found
 
     @classmethod
     def from_canonical(cls, data: dict[str, Any]) -> NvrtcOptions:
-        """Read what ``canonical`` wrote. Raises TypeError for a name and ValueError for a standard it does not know."""
+        """Read what ``canonical`` wrote. Raises TypeError for an unknown name, ValueError for a wrong value."""
+        check_shape(data, {f"{name}?": _SHAPES.get(name) or _shape(default) for name, default in _DEFAULTS.items()})
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
         }
@@ -109,39 +121,15 @@ class NvrtcOptions:
 
 
 _DEFAULTS: Final = {field.name: field.default for field in fields(NvrtcOptions)}
+#: In JSON data; other options have that of their default.
+_SHAPES: Final = {"std": frozenset(CppStd), "maxrregcount": int, "define": [[(str, None)]]}
+
+
+def _shape(default: object) -> object:
+    return [str] if isinstance(default, tuple) else bool
 
 
 def _plain(value: object) -> object:
     if isinstance(value, CppStd):
         return value.value
     return list(value) if isinstance(value, tuple) else value
-
-
-#: Measured: NVRTC used a precompiled header whose project header had changed since, without a word.
-_STALE_PCH: Final = "a precompiled header may be of headers that have changed since; share the front end instead"
-#: Flags the build sets itself, or that would let something into a compile that the key does not cover.
-_REFUSED_EXTRA: Final = (
-    (("-arch", "--gpu-architecture"), "list architectures under 'arches'"),
-    (("-I", "--include-path"), "list header folders under 'include'"),
-    (("-D", "--define-macro", "-U", "--undefine-macro"), "list macros under 'define'"),
-    (("-include", "--pre-include"), "list headers under 'pre_include'"),
-    (("-dlto", "--dlink-time-opt"), "write 'lto: true'"),
-    (("-std", "--std"), "write 'std: c++17'"),
-    (("-use_fast_math", "--use_fast_math"), "write 'use_fast_math: true'"),
-    (("-maxrregcount", "--maxrregcount"), "write 'maxrregcount: N'"),
-    (("--pch", "-pch", "--create-pch", "-create-pch", "--use-pch", "-use-pch"), _STALE_PCH),
-    (("--frandom-seed", "-frandom-seed", "-no-cache", "--no-cache"), "the build sets it, for reproducible images"),
-    (("-time", "--time", "--fdevice-time-trace", "-fdevice-time-trace"), "it writes files or varying output"),
-)
-
-
-def extra_refusal(flag: str) -> str | None:
-    """Return why a pass-through flag is refused, or None when it may pass."""
-    if not flag.startswith("-"):
-        return f"{flag!r} is not a flag; write one flag an item, with its value after '='"
-    for names, advice in _REFUSED_EXTRA:
-        for name in names:
-            glued = name in {"-I", "-D", "-U"} and flag.startswith(name)
-            if glued or flag == name or flag.startswith((f"{name}=", f"{name} ")):
-                return f"{name} cannot be passed through: {advice}"
-    return None

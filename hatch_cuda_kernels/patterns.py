@@ -30,7 +30,7 @@ def fill(pattern: str, values: Mapping[str, object]) -> str:
 
 
 def match(pattern: str, name: str) -> dict[str, str] | None:
-    """Return the values that make a pattern the given name expression, spaces aside; None where none do."""
+    """Return the values with which a pattern gives a name expression, spaces aside; None if there are none."""
     marked = fill(pattern, {placeholder: f"{_MARK}{placeholder}{_MARK}" for placeholder in placeholders(pattern)})
     return _match(_MARKED.split(normalize_name(marked)), normalize_name(name), {})
 

@@ -1,4 +1,4 @@
-"""Compile source text without a store: to PTX, to a CUBIN, now or in the background, and load what came out."""
+"""Compile source text without a store: to PTX, to a CUBIN, now or in the background, and load the result."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.record import entry_of
-from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles, normalize
+from hatch_cuda_kernels.compiler.source.project import Project
+from hatch_cuda_kernels.compiler.source.project_files import normalize
+from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
-from hatch_cuda_kernels.options import NvrtcOptions, extra_refusal
+from hatch_cuda_kernels.extra import extra_refusal
+from hatch_cuda_kernels.image import Image
+from hatch_cuda_kernels.names import normalize_name
+from hatch_cuda_kernels.options import NvrtcOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"]
 
-#: Where headers given as text are, as if on disk: before the include folders, and no file's neighbours.
+#: What a text is called in messages and logs.
+_MODULE: Final = "source"
+#: The folder that headers given as text seem to be in: searched before the include folders, and next to no file.
 _GIVEN: Final = ".given"
 
 
@@ -49,14 +56,29 @@ class CompiledSource(NamedTuple):
     def get_kernel(self, name: str) -> Kernel:
         """Return a kernel loaded for the current context.
 
-        Raises KernelNotFoundError, ImageRefusedError where the driver cannot use the image, or DriverError.
+        Raises KernelNotFoundError, ImageRefusedError if the driver cannot use the image, or DriverError.
         """
-        from hatch_cuda_kernels.runtime.loading import load_compiled  # needs a driver
+        symbol = self._symbol(name)
+        from hatch_cuda_kernels.runtime.launch.kernel import load_kernel  # needs a driver
 
-        symbol = next((symbol for symbol in self.kernels if name in {symbol.name, symbol.lowered}), None)
-        if symbol is None:
-            raise KernelNotFoundError(name, "the compiled source", tuple(self.lowered_names))
-        return load_compiled(self, symbol)
+        return load_kernel(self._loadable(), symbol, "stand-alone")
+
+    def _symbol(self, name: str) -> Symbol:
+        wanted = {name, normalize_name(name)}
+        for symbol in self.kernels:
+            if wanted & {normalize_name(symbol.name), symbol.lowered}:
+                return symbol
+        raise KernelNotFoundError(name, "the compiled source", tuple(self.lowered_names))
+
+    def _loadable(self) -> Image:
+        return Image(
+            module=_MODULE,
+            origin="cached" if self.cached else "jitted",
+            arch=self.arch,
+            kind=self.kind,
+            data=self.image,
+            sha256=sha256(self.image).hexdigest(),
+        )
 
 
 def compile_to_ptx(
@@ -88,7 +110,7 @@ def compile_to_cubin(
     ``arch`` is ``sm_90`` or ``compute_90``, suffixes included; ``names`` are name expressions to instantiate;
     ``headers`` maps include names to text, which may include each other; ``root`` is a folder that the text's includes
     and ``options.include`` are relative to. Only headers given or found there, and the toolkit's, are seen.
-    With ``use_cache``, the image is taken from the disk cache, and recorded there.
+    With ``use_cache``, the image is taken from the disk cache, or recorded there.
     Raises CompileError with NVRTC's log, ToolchainError, or InputError for what the cache's key could not cover.
     """
     return _compile(_job(source, "cubin", arch, options, names, headers, root), use_cache=use_cache)
@@ -105,7 +127,11 @@ def compile_async(
     root: Path | str | None = None,
     use_cache: bool = True,
 ) -> Future[CompiledSource]:
-    """Start such a compile in the background and return its Future; NVRTC runs without the GIL."""
+    """Compile in the background: to a CUBIN as ``compile_to_cubin`` does, or to another ``kind``.
+
+    The Future raises what ``compile_to_cubin`` raises, except InputError, which is raised here. NVRTC runs without the
+    GIL.
+    """
     from hatch_cuda_kernels.runtime.ahead import background  # starts threads
 
     job = _job(source, kind, arch, options, names, headers, root)
@@ -122,12 +148,23 @@ def _compile(job: CompileJob, *, use_cache: bool) -> CompiledSource:
 
     made = True
     if use_cache:
-        from hatch_cuda_kernels.compiler.toolchain.known import current_toolchain  # only for the key
+        from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain  # only for the key
 
         entry, made = open_cache().get_or_make(job.key(kind, current_toolchain()), compile_now)
     else:
         entry = compile_now()
-    return CompiledSource(entry.image, kind, entry.arch, entry.kernels, entry.log, cached=not made)
+    return CompiledSource(entry.image, kind, entry.arch, _spelled(entry.kernels, job.names), entry.log, cached=not made)
+
+
+def _spelled(kernels: Sequence[Symbol], names: Sequence[str]) -> tuple[Symbol, ...]:
+    """Return kernels under the names that were asked for; an entry has those of whoever recorded it."""
+    known = {normalize_name(symbol.name): symbol for symbol in kernels}
+    asked = {name: known.get(normalize_name(name)) for name in names}
+    others = known.keys() - set(map(normalize_name, names))
+    return (
+        *(symbol._replace(name=name) for name, symbol in asked.items() if symbol is not None),
+        *(symbol for name, symbol in known.items() if name in others),
+    )
 
 
 def _job(
@@ -145,9 +182,10 @@ def _job(
         raise InputError(str(error)) from error
     options = options or NvrtcOptions()
     refusals = [refusal for flag in options.extra if (refusal := extra_refusal(flag)) is not None]
+    refusals += options.conflicts()
     if refusals:
         raise InputError("; ".join(refusals))
-    recipe = Recipe(module="source", source="source.cu", options=options, names=tuple(names))
+    recipe = Recipe(module=_MODULE, source=f"{_MODULE}.cu", options=options, names=tuple(names))
     closure = _closure(recipe, source, headers or {}, root)
     return recipe.job(recipe.program(closure), parsed.real, (kind,))
 
@@ -164,4 +202,4 @@ def _closure(recipe: Recipe, source: str, headers: Mapping[str, str], root: Path
     with TemporaryDirectory(prefix="hatch-cuda-kernels-") as nothing:
         folder = Path(root or nothing)
         include = [*([_GIVEN] if given else []), *folders]
-        return recipe.read(folder, text=source, include=include, project=ProjectFiles(folder, given))
+        return recipe.read(folder, text=source, include=include, project=Project(folder, given))

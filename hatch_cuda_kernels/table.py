@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels.terminal import printable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -16,8 +18,11 @@ def counted(number: int, noun: str) -> str:
 
 
 def text_table(headings: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = ()) -> str:
-    """Return aligned columns under their headings; the columns named in ``right`` are right-aligned."""
-    cells = [list(headings), *([str(cell) for cell in row] for row in rows)]
+    """Return aligned columns under their headings; the columns named in ``right`` are right-aligned.
+
+    Cells may hold text from elsewhere: what a terminal would not show as it is, is escaped.
+    """
+    cells = [list(headings), *([printable(str(cell)) for cell in row] for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(headings))]
     lines = []
     for row in cells:

@@ -5,7 +5,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from typing_extensions import Buffer
 
-from hatch_cuda_kernels.runtime.ladder.rungs import Policy
+from hatch_cuda_kernels.runtime.ladder.policy import Policy
 from hatch_cuda_kernels.runtime.launch.kernel import Dim, GlobalVariable, Kernel
 from hatch_cuda_kernels.runtime.store import Store
 
@@ -35,7 +35,7 @@ class _Record(Protocol):
 #: What a parameter of a struct's type takes: its bytes.
 Struct: TypeAlias = Buffer | _Record
 
-#: What stands between the brackets of ``kernel[grid, block, shared_mem, stream]``.
+#: The contents of the brackets in ``kernel[grid, block, shared_mem, stream]``.
 Shape: TypeAlias = tuple[Dim, Dim] | tuple[Dim, Dim, int] | tuple[Dim, Dim, int, Any]
 
 _Launch_co = TypeVar("_Launch_co", bound=Callable[..., None], covariant=True)

@@ -1,4 +1,4 @@
-"""Warnings that point at the user's line, whichever depth of this package they come from."""
+"""Warnings that point at the user's line, however deep in this package they arise."""
 
 from __future__ import annotations
 
@@ -13,9 +13,14 @@ _PACKAGE: Final = str(Path(__file__).parent)
 
 
 def warn_user(message: str) -> None:
-    """Warn at the innermost caller outside this package. Python shows an equal warning of one line once."""
+    """Warn at the innermost caller outside this package. Python shows an equal warning of one line once.
+
+    The message may hold text from elsewhere: what a terminal would not show as it is, is escaped.
+    """
+    from hatch_cuda_kernels.terminal import printable  # most processes warn of nothing
+
     level = 1
     frame = sys._getframe()  # noqa: SLF001 - what warnings itself uses; skip_file_prefixes needs Python 3.12
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, RuntimeWarning, stacklevel=level)
+    warnings.warn(printable(message, lines=True), RuntimeWarning, stacklevel=level)

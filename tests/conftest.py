@@ -1,17 +1,20 @@
-"""Fixtures: an isolated cache, small projects, and the example project's store built once."""
+"""Fixtures: an isolated cache, small projects, and what a run makes once; marks that follow from the fixtures used."""
 
 from __future__ import annotations
 
 import os
+import signal
 import textwrap
+from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
-from front_ends import EXAMPLE, REPOSITORY, build_wheel
+from devices import no_device_reason
+from front_ends import EXAMPLE, REPOSITORY, build_wheel, copy_project
+from shared import make_once, shared_folder
 
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
-from hatch_cuda_kernels.driver import no_device_reason
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,14 +27,21 @@ extern "C" __global__ void saxpy(float* y, const float* x, unsigned int n, float
 """
 
 
+def pytest_configure():
+    """Let the tests' processes take Ctrl-C: what a shell starts in its background ignores it, children included."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def isolation(tmp_path_factory):
     """Give the whole run a cache folder of its own and an environment without the package's variables."""
-    saved = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("HATCH_CUDA_KERNELS_")}
-    os.environ["HATCH_CUDA_KERNELS_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
-    yield
-    del os.environ["HATCH_CUDA_KERNELS_CACHE_DIR"]
-    os.environ.update(saved)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("HATCH_CUDA_KERNELS_")]:
+            patch.delenv(name)
+        patch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(shared_folder(tmp_path_factory) / "cache"))
+        patch.setenv("MYPY_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "mypy"))
+        yield
 
 
 @pytest.fixture
@@ -78,20 +88,30 @@ def example_store(tmp_path_factory, isolation):
     from hatch_cuda_kernels.build import build_store
     from hatch_cuda_kernels.manifest import parse_manifest
 
-    out = tmp_path_factory.mktemp("example") / "_kernels"
     text = (EXAMPLE / "kernels.yaml").read_text()
     if bindings_major() == 12:
         text = text.replace('cuda: "13.0"', 'cuda: "12.9"')
-    build_store(parse_manifest(text, root=EXAMPLE), out)
-    return out
+
+    def make(folder):
+        build_store(parse_manifest(text, root=EXAMPLE), folder / "_kernels")
+
+    return make_once(tmp_path_factory, "example_store", make) / "_kernels"
 
 
 @pytest.fixture(scope="session")
-def plugin_wheel(tmp_path_factory):
+def example_wheel(tmp_path_factory, isolation):
+    """Return the example project's wheel, built with what is installed here."""
+
+    def make(folder):
+        build_wheel(copy_project(folder / "example_project"), folder)
+
+    return make_once(tmp_path_factory, "example_wheel", make) / "example_project-0.1.0-py3-none-any.whl"
+
+
+@pytest.fixture(scope="session")
+def plugin_wheel(tmp_path_factory, slow):
     """Return the folder with this package's own wheel, as an index of packages offers it."""
-    out = tmp_path_factory.mktemp("plugin")
-    build_wheel(REPOSITORY, out)
-    return out
+    return make_once(tmp_path_factory, "plugin_wheel", lambda folder: build_wheel(REPOSITORY, folder))
 
 
 @pytest.fixture(scope="session")
@@ -99,11 +119,32 @@ def device():
     """Mark the test ``gpu``: it is skipped, with the driver's reason, where there is no CUDA device."""
 
 
+@pytest.fixture(scope="session")
+def slow():
+    """Mark the test ``slow``: it drives pip, mypy, Sphinx, a browser or Dask, kills builds, or compiles CUB repeatedly.
+
+    ``hatch run quick`` leaves it out, and CI runs it on one Python.
+    """
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects by these marks
 def pytest_collection_modifyitems(items):
-    """Mark tests by the fixtures they use."""
+    """Mark tests by the fixtures they use, and begin with the files that have slow ones."""
     for item in items:
-        if "device" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.gpu)
+        for fixture, mark in (("device", "gpu"), ("slow", "slow")):
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(mark)
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Keep a file's tests in one process, because they share what they make, and the files in their order."""
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
 
 
 def pytest_runtest_setup(item):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+
+import hatch_cuda_kernels
 
 HEAVY = ("yaml", "hatchling", "numpy", "cuda.bindings", "cuda.core", "platformdirs", "rich")
 
@@ -26,6 +29,27 @@ def test_opening_a_store_loads_neither_cuda_nor_yaml():
     assert not [name for name in HEAVY if name in modules]
 
 
+def test_opening_a_store_is_light():
+    """The driver starts before Python imports typing, which takes longer than everything that is needed until then."""
+    code = "import sys; sys.path[:0] = sys.argv[1:]; from hatch_cuda_kernels import open_store; open_store('x')"
+    script = f"{code}; print([name for name in ('typing', 're', 'json', 'pathlib') if name in sys.modules])"
+    root = Path(hatch_cuda_kernels.__file__).parents[1]
+    # Without site: an editable install's finder may have imported anything.
+    command = [sys.executable, "-S", "-c", script, str(root)]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_the_hit_path_loads_no_rung_that_compiles(example_store):
+    """Finding a prebuilt image imports nothing of the compiler, the disk cache, and the rungs that use them."""
+    seen = loaded_after(
+        "from pathlib import Path; from hatch_cuda_kernels import open_store;"
+        f"open_store(Path({str(example_store)!r})).find_image('saxpy', arch='sm_90')"
+    ).split()
+    rungs = ("runtime.ladder.recorded", "runtime.ladder.linked", "runtime.ladder.jit", "runtime.ladder.notices")
+    unwanted = tuple(f"hatch_cuda_kernels.{name}" for name in (*rungs, "compiler", "cache", "runtime.launch.kernel"))
+    assert not [name for name in seen if name.startswith(unwanted)]
+
+
 def test_the_hit_path_loads_no_nvrtc(example_store):
     """Finding a prebuilt image loads neither NVRTC nor its bindings."""
     seen = loaded_after(
@@ -38,8 +62,6 @@ def test_the_hit_path_loads_no_nvrtc(example_store):
 
 def test_every_public_name_resolves():
     """Each name of ``__all__`` exists, and a wrong one is an AttributeError."""
-    import hatch_cuda_kernels
-
     assert all(getattr(hatch_cuda_kernels, name) is not None for name in hatch_cuda_kernels.__all__)
     assert set(hatch_cuda_kernels.__all__) <= set(dir(hatch_cuda_kernels))
     assert not hasattr(hatch_cuda_kernels, "no_such_name")

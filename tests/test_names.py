@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from raw_nvrtc import compile_raw
 
-from hatch_cuda_kernels.names import base_name, normalize_name, plain_name
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, normalize_name, plain_name
 
 
 @pytest.mark.parametrize(
@@ -18,7 +19,11 @@ from hatch_cuda_kernels.names import base_name, normalize_name, plain_name
         ("block_sum<unsigned   int,\n\t256>", "block_sum<unsigned int,256>"),
         ("ns :: k < const float * , v<int> >", "ns::k<const float*,v<int>>"),
         ("k<' ', 1'000>", "k<' ',1'000>"),
+        ("k<1'000 , 2'000>", "k<1'000,2'000>"),
         ('k< "a  b" >', 'k<"a  b">'),
+        ('k<R"x( )" )x", 1>', 'k<R"x( )" )x",1>'),
+        ("k<v<v<int> > >", "k<v<v<int>>>"),
+        ("k< ::ns::T, - 1>", "k<::ns::T,-1>"),
         ("& d_filter", "&d_filter"),
     ],
 )
@@ -34,6 +39,42 @@ def test_nvrtc_takes_the_normal_form_for_the_same_kernel():
     for text in ("k < unsigned  int , 3 - 1 >", "k< ns :: V< const int * > , ' ' >", "k<float*, (1 > 0) >"):
         lowered = compile_raw(source, expressions=(text, normalize_name(text))).lowered
         assert len(set(lowered.values())) == 1
+
+
+APART = [
+    ("k<5 - -1>", "k<5 --1>"),
+    ("k<5 + +1>", "k<5 ++1>"),
+    ("k<1 & &x>", "k<1 &&x>"),
+    ("k<1 < 2>", "k<1 <2>", "same"),
+    ("k<(9 >> 1)>", "k<(9 > > 1)>"),
+    ("k<1 << 2>", "k<1 < < 2>"),
+    ("k<x ? a : :: b>", "k<x ? a ::: b>"),
+    ("k<1 e1>", "k<1e1>"),
+    ("k<1e +1>", "k<1e+1>"),
+    ("k<L 'a'>", "k<L'a'>"),
+    ("k<'a' _x>", "k<'a'_x>"),
+    ("k<a - > b>", "k<a -> b>"),
+    ("k<1 / *p>", "k<1 /*p>"),
+    ("k< :T>", "k<:T>"),
+    ("k<. ..>", "k<...>"),
+]
+
+
+@pytest.mark.parametrize("spellings", APART, ids=lambda spellings: spellings[0])
+def test_other_tokens_are_another_name(spellings):
+    """What a compiler reads as other tokens has another normal form: one may compile where the other does not."""
+    first, second, *same = spellings
+    assert (normalize_name(first) == normalize_name(second)) == bool(same)
+    for text in (first, second):
+        assert normalize_name(normalize_name(text)) == normalize_name(text)
+
+
+@pytest.mark.parametrize(("first", "second"), [("k<5 - -1>", "k<5 --1>"), ("k<(9 >> 1)>", "k<(9 > > 1)>")])
+def test_nvrtc_tells_them_apart(first, second):
+    """The compiler takes the first spelling and refuses the other, so the images must not be one."""
+    source = "template <int N> __global__ void k() {}"
+    assert compile_raw(source, expressions=(normalize_name(first),)).lowered
+    assert not compile_raw(source, expressions=(normalize_name(second),)).ok
 
 
 @pytest.mark.parametrize(
@@ -82,3 +123,9 @@ def test_plain_functions_of_a_real_compile_are_read():
 def test_other_symbols_have_no_plain_name(lowered):
     """Variables, members, locals and broken names are not guessed at."""
     assert plain_name(lowered) is None
+
+
+def test_nobody_can_make_the_virtual_root():
+    """A file below it would be one that NVRTC finds and nobody hashes; not even the superuser can put one there."""
+    with pytest.raises(NotADirectoryError):
+        Path(VIRTUAL_ROOT).mkdir(parents=True)

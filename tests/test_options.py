@@ -2,9 +2,7 @@
 
 from dataclasses import fields
 
-import pytest
-
-from hatch_cuda_kernels.options import CppStd, NvrtcOptions, extra_refusal
+from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 
 
 def test_flags_are_nvrtcs_spelling_in_canonical_order():
@@ -61,30 +59,6 @@ def test_define_order_is_kept_and_override_merges_by_name():
     changed = base.override(define=(("C", "3"), ("A", "9")), include=("other",))
     assert changed.define == (("A", "9"), ("B", "2"), ("C", "3"))
     assert changed.include == ("other",)
-
-
-@pytest.mark.parametrize(
-    "flag",
-    [
-        "-arch=sm_90",
-        "--gpu-architecture=sm_90",
-        "-I/usr/include",
-        "-DX=1",
-        "--pch",
-        "--frandom-seed=1",
-        "-dlto",
-        "x.cu",
-    ],
-)
-def test_flags_that_the_key_does_not_cover_are_refused(flag):
-    """A pass-through flag cannot let something unseen into a compile; the refusal says what to write instead."""
-    assert extra_refusal(flag)
-
-
-@pytest.mark.parametrize("flag", ["--restrict", "-w", "--diag-suppress=177", "--extra-device-vectorization"])
-def test_other_flags_pass(flag):
-    """Flags of NVRTC that have no option of their own pass."""
-    assert extra_refusal(flag) is None
 
 
 def test_every_option_changes_flags_or_headers():

@@ -6,19 +6,22 @@ caches give equal bundles.
 
 from __future__ import annotations
 
-import json
+import contextlib
+import os
 import re
 import stat
 import zipfile
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cache.entry import ENTRY_FILE, ENTRY_SCHEMA, BadEntryError, Entry, check_description
-from hatch_cuda_kernels.cache.files import remove_tree, unique_name
+from hatch_cuda_kernels.cache.entry import ENTRY_FILE, ENTRY_SCHEMA, BadEntryError, Entry, parse_description
+from hatch_cuda_kernels.cache.files import NO_WAIT
+from hatch_cuda_kernels.cache.writing import unique_name
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Container
     from pathlib import Path
+    from typing import BinaryIO
 
     from hatch_cuda_kernels.cache.disk import DiskCache
 
@@ -29,17 +32,21 @@ _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 _MODE: Final = stat.S_IFREG | 0o600
 _UNIX: Final = 3
 _ENCRYPTED: Final = 1
-#: What zipfile and json raise for bytes that are not as they wrote them.
+#: Characters of what was found in a bundle, in a message.
+_MOST_SHOWN: Final = 150
+#: Of the bundle's name, so that there is room for more.
+_LONGEST_NAME: Final = 100
+#: What zipfile raises for bytes that are not as it wrote them.
 _BROKEN: Final = (BadEntryError, EOFError, KeyError, OSError, RuntimeError, ValueError, zipfile.BadZipFile)
 
 
 def export_bundle(cache: DiskCache, path: Path, keys: Container[str] | None = None) -> int:
-    """Write the readable entries of the user's cache into a bundle, all or those of some keys; return how many.
+    """Write the readable entries of the user's cache into a bundle, all of them or those of some keys; return how many.
 
-    Raises InputError.
+    Raises InputError if the bundle cannot be written.
     """
     count = 0
-    staged = path.with_name(unique_name(f".{path.name}"))
+    staged = path.parent / unique_name(f".{path.name[:_LONGEST_NAME]}")
     try:
         with zipfile.ZipFile(staged, "x") as archive:
             for entry, _, _ in cache.entries():
@@ -52,7 +59,8 @@ def export_bundle(cache: DiskCache, path: Path, keys: Container[str] | None = No
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
     finally:
-        remove_tree(staged)
+        with contextlib.suppress(OSError):  # as a rule it has been renamed
+            staged.unlink()
     return count
 
 
@@ -63,11 +71,12 @@ def import_bundle(cache: DiskCache, path: Path) -> int:
     InputError, also where the cache cannot keep them all.
     """
     try:
-        archive = zipfile.ZipFile(path)
+        with _open(path) as file, zipfile.ZipFile(file) as archive:
+            entries = _read(archive, path, os.fstat(file.fileno()).st_size)
+    except InputError:
+        raise
     except _BROKEN as error:
         raise InputError(f"{path}: not a bundle: {error}") from error
-    with archive:
-        entries = _read(archive, path)
     size = sum(len(data) for entry in entries for data in entry.files().values())
     if size > cache.max_bytes:
         raise InputError(f"{path}: its {size:,} bytes are more than the cache may hold ({cache.max_bytes:,})")
@@ -84,15 +93,23 @@ def _member(name: str) -> zipfile.ZipInfo:
     return member
 
 
-def _read(archive: zipfile.ZipFile, path: Path) -> list[Entry]:
-    # Members are not compressed, so they cannot claim more than the file has, unless they overlap.
-    room = path.stat().st_size
+def _open(path: Path) -> BinaryIO:
+    """Open a regular file. Raises OSError, also for a pipe, which might never have anything to read."""
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT))  # noqa: SIM115 - the caller closes it
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError("not a regular file")
+    return file
+
+
+def _read(archive: zipfile.ZipFile, path: Path, room: int) -> list[Entry]:
+    """Return what is in a bundle. Members are not compressed, so they can only claim the ``room`` that its file has."""
     members: dict[str, dict[str, zipfile.ZipInfo]] = {}
     for info in archive.infolist():
         match = _MEMBER.fullmatch(info.filename)
         room -= info.file_size
         if match is None or not _is_plain(info) or room < 0 or match[2] in members.get(match[1], {}):
-            raise InputError(f"{path}: {info.filename!r} does not belong into a bundle; nothing was taken")
+            raise InputError(f"{path}: {info.filename[:_MOST_SHOWN]!r} does not belong in a bundle; nothing was taken")
         members.setdefault(match[1], {})[match[2]] = info
     return [_read_entry(archive, key, files, path) for key, files in sorted(members.items())]
 
@@ -106,14 +123,14 @@ def _read_entry(archive: zipfile.ZipFile, key: str, files: dict[str, zipfile.Zip
     try:
         return _entry(key, {name: archive.read(info) for name, info in files.items()})
     except _BROKEN as error:
-        raise InputError(f"{path}: entry {key[:12]} is damaged ({error}); nothing was taken") from error
+        why = str(error)[:_MOST_SHOWN]  # zipfile repeats what it found, however long
+        raise InputError(f"{path}: entry {key[:12]} is damaged ({why}); nothing was taken") from error
 
 
 def _entry(key: str, files: dict[str, bytes]) -> Entry:
-    data = json.loads(files[ENTRY_FILE])
-    check_description(data, key)
-    if data["schema"] != ENTRY_SCHEMA:
-        raise BadEntryError(f"it has schema {data['schema']}; this version reads {ENTRY_SCHEMA}")
+    data = parse_description(files[ENTRY_FILE], key)
+    if data is None:
+        raise BadEntryError(f"it is of another schema than {ENTRY_SCHEMA}")
     if files.keys() != {ENTRY_FILE, data["file"]}:
         raise BadEntryError("not one image and its description")
     return Entry.from_json(data, files[data["file"]])

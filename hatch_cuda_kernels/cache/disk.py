@@ -1,20 +1,19 @@
 """The cache: memory, then read-only site folders, then this user's own folder.
 
-``get`` never raises for what it finds on disk, ``put`` never for what the disk does: damage is a miss, a place that
-cannot be used leaves the memory of this process. Each trouble is told once.
+``get`` never raises for what it finds on disk, and ``put`` never for what the disk does: damage is a miss, and without
+a usable place images live in the memory of this process. Each kind of trouble is reported once.
 """
 
 from __future__ import annotations
 
-import os
+import contextlib
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cache.entry import BadEntryError
-from hatch_cuda_kernels.cache.files import make_folder, remove_tree
 from hatch_cuda_kernels.cache.folder import EntryFolder
 from hatch_cuda_kernels.cache.memory import Memory
-from hatch_cuda_kernels.cache.trust import distrust
+from hatch_cuda_kernels.cache.trust import DistrustedError
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.warn import warn_user
 
@@ -57,8 +56,9 @@ class DiskCache:
     ) -> None:
         self.path = path
         self.max_bytes = max_bytes
-        self._sites = [EntryFolder(site, read_only=True) for site in sites]
         self._user = EntryFolder(path) if path is not None else None
+        self._folders = [EntryFolder(site, read_only=True) for site in sites]
+        self._folders += [self._user] if self._user is not None else []
         self._memory = Memory(_MEMORY_BYTES)
         self._lock_seconds = lock_seconds
         self._lock = Lock()
@@ -71,7 +71,7 @@ class DiskCache:
         entry = self._memory.get(key)
         if entry is not None:
             return entry
-        for folder in self._folders():
+        for folder in self._folders:
             entry = self._read(folder, key)
             if entry is not None:
                 self._memory.keep(entry, on_disk=True)
@@ -79,10 +79,10 @@ class DiskCache:
         return None
 
     def put(self, entry: Entry) -> bool:
-        """Keep an entry and return whether it is on the disk, or else in the memory of this process only.
+        """Keep an entry and return whether it is on disk; otherwise it is in the memory of this process only.
 
-        Where another process wrote the same key first, its folder stays: equal keys, equal images. An entry larger than
-        the cap is not written.
+        If another process wrote the same key first, its folder stays: equal keys have equal images. An entry larger
+        than the cap is not written.
         """
         on_disk = False
         try:
@@ -92,17 +92,17 @@ class DiskCache:
         return on_disk
 
     def get_or_make(self, key: str, make: Callable[[], Entry]) -> tuple[Entry, bool]:
-        """Return the entry of a key, made by ``make`` if need be, and whether it was made here.
+        """Return the entry of a key, made by ``make`` if there is none, and whether it was made here.
 
-        Of all threads and processes that ask for one key at a time, one makes it. What ``make`` raises is raised; a
-        CompileError is raised in those that waited for it too, without compiling again.
+        Of all threads and processes that ask for one key at the same time, one makes it. Raises what ``make`` raises; a
+        CompileError is also raised in those that waited for it, without compiling again.
         """
         entry = self.get(key)
         if entry is not None:
             return entry, False
         once = self._once()
         before = once.failure(key)
-        with once.turn(key, lambda: any(folder.holds(key) for folder in self._folders())):
+        with once.turn(key, lambda: any(folder.holds(key) for folder in self._folders)):
             entry = self.get(key)
             if entry is not None:
                 return entry, False
@@ -118,9 +118,8 @@ class DiskCache:
             return entry, True
 
     def path_of(self, entry: Entry) -> Path | None:
-        """Return an entry's image file, None when it lives in memory only."""
-        paths = (folder.image_path(entry) for folder in self._folders())
-        return next((path for path in paths if path.is_file()), None)
+        """Return an entry's image file, or None if it is in memory only."""
+        return next((folder.image_path(entry) for folder in self._folders if folder.holds(entry.key)), None)
 
     def entries(self) -> Iterator[tuple[Entry, int, float]]:
         """Yield the readable entries of the user's own folder with bytes on disk and last use (seconds since 1970)."""
@@ -141,35 +140,38 @@ class DiskCache:
         return self._bounds(own).shrink(max_bytes)
 
     def clear(self) -> int:
-        """Remove every entry of the user's own folder, and what it remembers besides; return how many entries that was.
+        """Remove every entry of the user's own folder, and what else it remembers; return how many entries there were.
 
-        What another process is writing, or uses just now, stays, and so do locks, which somebody may hold.
+        What another process is just writing or using stays, and so do locks, which another process may hold.
         """
         self._memory.clear()
         own = self._own()
         if own is None:
             return 0
-        count = sum(map(own.remove, list(own.stored())))
-        remove_tree(own.quarantined)
+        from hatch_cuda_kernels.cache.publishing import evict_all  # a hit needs none of it
+
+        count = evict_all(own)
         self.prune(self.max_bytes)
-        own.tidy()
         return count
 
     def info(self) -> CacheInfo:
         """Count entries and bytes of the user's own folder."""
         own = self._own()
         sizes = [stored.bytes for stored in own.stored()] if own is not None else []
-        return CacheInfo(str(self.path or ""), len(sizes), sum(sizes), self.max_bytes, _writable(own))
+        return CacheInfo(str(self.path or ""), len(sizes), sum(sizes), self.max_bytes, bool(own and own.is_writable()))
 
     def _own(self) -> EntryFolder | None:
-        """Return the user's folder while it can be trusted. Asked at each use: it may have been made since the last."""
-        user = self._user
-        return user if user is not None and self._trusted(user.path) and self._trusted(user.root) else None
-
-    def _folders(self) -> list[EntryFolder]:
-        own = self._own()
-        sites = [site for site in self._sites if self._trusted(site.path, shared=True)]
-        return sites if own is None else [*sites, own]
+        """Return the user's folder unless it is distrusted. Asked at each use: it may have been made since the last."""
+        if self._user is None:
+            return None
+        try:
+            with self._user.open():
+                return self._user
+        except DistrustedError as error:
+            self._tell_error(self._user, error)
+            return None
+        except OSError:  # not there yet, say; what is done with it will tell
+            return self._user
 
     def _read(self, folder: EntryFolder, key: str, *, use: bool = True) -> Entry | None:
         try:
@@ -177,34 +179,37 @@ class DiskCache:
         except BadEntryError as error:
             self._set_aside(folder, key, error)
         except OSError as error:  # too many open files, say: the entry itself may be good
-            self._tell("disk", f"cannot read from the kernel cache {folder.path} ({error})")
+            self._tell_error(folder, error, f"cannot read from the kernel cache {folder.path} ({error})")
         return None
 
     def _set_aside(self, folder: EntryFolder, key: str, error: BadEntryError) -> None:
-        if folder.read_only:
-            self._tell("damage", f"an entry of the kernel cache {folder.path} is damaged and not used ({key}: {error})")
-        elif folder.quarantine(key):
-            self._sweep(folder)
-            self._tell("damage", f"a damaged entry of the kernel cache was set aside ({folder.path}, {key}: {error})")
+        from hatch_cuda_kernels.cache.publishing import quarantine  # a hit needs none of it
+
+        done = "not used"
+        with contextlib.suppress(OSError):  # it cannot be moved
+            if not folder.read_only:
+                if not quarantine(folder, key):
+                    return
+                done = "was set aside"
+                self._sweep(folder)
+        self._tell("damage", f"an entry of the kernel cache {folder.path} is damaged and {done} ({key}: {error})")
 
     def _publish(self, entry: Entry) -> bool:
+        from hatch_cuda_kernels.cache.publishing import publish  # a hit needs none of it
+
         own = self._own()
-        if own is None:
-            return False
         files = entry.files()
         size = sum(map(len, files.values()))
-        if size > self.max_bytes:
+        if own is None or size > self.max_bytes:
             return False
         try:
-            make_folder(own.path)
-            if self._own() is None:  # somebody else made it just before
-                return False
             if not self._swept:
                 self._sweep(own)
-            if own.publish(entry.key, files):
+            if publish(own, entry.key, files):
                 self._bounds(own).added(entry.key, size)
         except OSError as error:
-            self._tell("disk", f"cannot write to the kernel cache {self.path} ({error}); images live in memory only")
+            failed = f"cannot write to the kernel cache {own.path} ({error}); images live in memory only"
+            self._tell_error(own, error, failed)
             return False
         return True
 
@@ -213,14 +218,9 @@ class DiskCache:
         from hatch_cuda_kernels.cache.leftovers import sweep  # a hit needs none of it
 
         self._swept = True
-        sweep(folder)
+        with contextlib.suppress(OSError), folder.open() as root:
+            sweep(root)
         self._once().sweep()
-
-    def _trusted(self, path: Path, *, shared: bool = False) -> bool:
-        reason = distrust(path, shared=shared)
-        if reason is not None:
-            self._tell(str(path), f"the kernel cache is not used: {reason}")
-        return reason is None
 
     def _bounds(self, folder: EntryFolder) -> Bounds:
         from hatch_cuda_kernels.cache.bounds import Bounds  # a hit needs no lock
@@ -230,22 +230,20 @@ class DiskCache:
     def _once(self) -> Once:
         from hatch_cuda_kernels.cache.once import Once  # a hit needs no lock
 
-        own = self._own()
         with self._lock:
             if self._turns is None:
-                self._turns = Once(own.root if own is not None else None, timeout=self._lock_seconds)
+                self._turns = Once(self._user, timeout=self._lock_seconds)
             return self._turns
+
+    def _tell_error(self, folder: EntryFolder, error: OSError, message: str = "") -> None:
+        if isinstance(error, DistrustedError):
+            self._tell(f"distrust of {folder.path}", f"the kernel cache is not used: {error}")
+        else:
+            self._tell("disk", message)
 
     def _tell(self, trouble: str, message: str) -> None:
         with self._lock:
             told = trouble in self._told
             self._told.add(trouble)
         if not told:
-            warn_user(message)
-
-
-def _writable(own: EntryFolder | None) -> bool:
-    if own is None:
-        return False
-    existing = next((path for path in (own.path, *own.path.parents) if path.exists()), own.path)
-    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+            warn_user(message.replace("\n", " "))

@@ -11,28 +11,21 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.image import Symbol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hatch_cuda_kernels.image import Kind
 
-__all__ = ["ENTRY_FILE", "ENTRY_SCHEMA", "BadEntryError", "Entry", "check_description", "description_digest"]
+__all__ = ["ENTRY_FILE", "ENTRY_SCHEMA", "BadEntryError", "Entry", "description_digest", "parse_description"]
 
 #: Raised when older readers would misread an entry. Every schema has a folder of its own, ``v1``.
 ENTRY_SCHEMA: Final = 1
 ENTRY_FILE: Final = "entry.json"
 _KINDS: Final = ("cubin", "ptx", "ltoir")
-_TYPES: Final[dict[str, type | tuple[type, ...]]] = {
-    "module": str,
-    "arch": str,
-    "sha256": str,
-    "bytes": int,
-    "kernels": list,
-    "globals": list,
-    "resources": dict,
-    "ptx_isa": list,
-    "toolchain": dict,
-    "log": str,
-    "created": str,
-    "seconds": (int, float),
-}
+_LONGEST_ARCH: Final = 16
+_MOST_BYTES: Final = 1 << 62
+_MOST_SECONDS: Final = 1e9
+_MOST_ISA: Final = 1000
+_NO_DIGITS: Final = str.maketrans("123456789", "000000000")
 
 
 class BadEntryError(ValueError):
@@ -106,46 +99,112 @@ class Entry(NamedTuple):
 
     @classmethod
     def from_json(cls, data: dict[str, Any], image: bytes) -> Entry:
-        """Return what ``to_json`` described, and check the image against it. Raises BadEntryError."""
-        try:
-            if sha256(image).hexdigest() != data["sha256"]:
-                raise BadEntryError("the image does not match its digest")
-            return cls(
-                key=data["key"],
-                module=data["module"],
-                kind=data["kind"],
-                arch=SmArch.parse(data["arch"]),
-                image=image,
-                kernels=tuple(Symbol(name, lowered, tuple(params)) for name, lowered, params in data["kernels"]),
-                globals=tuple(Symbol(name, lowered) for name, lowered in data["globals"]),
-                resources=data["resources"],
-                ptx_isa=(data["ptx_isa"][0], data["ptx_isa"][1]),
-                toolchain=data["toolchain"],
-                log=data["log"],
-                created=data["created"],
-                seconds=data["seconds"],
-                wanted=str(data.get("wanted", "")),
-            )
-        except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
-            raise BadEntryError(str(error) or type(error).__name__) from error
+        """Return the entry of a description that was parsed. Raises BadEntryError unless this is the image it names."""
+        if len(image) != data["bytes"] or sha256(image).hexdigest() != data["sha256"]:
+            raise BadEntryError("the image does not match its digest")
+        return cls(
+            key=data["key"],
+            module=data["module"],
+            kind=data["kind"],
+            arch=SmArch.parse(data["arch"]),
+            image=image,
+            kernels=tuple(Symbol(name, lowered, tuple(params)) for name, lowered, params in data["kernels"]),
+            globals=tuple(Symbol(name, lowered) for name, lowered in data["globals"]),
+            resources=data["resources"],
+            ptx_isa=(data["ptx_isa"][0], data["ptx_isa"][1]),
+            toolchain=data["toolchain"],
+            log=data["log"],
+            created=data["created"],
+            seconds=data["seconds"],
+            wanted=data.get("wanted", ""),
+        )
 
 
 def description_digest(data: dict[str, Any]) -> str:
-    """Return the digest of a description but for its ``check``: a flipped bit in a lowered name is damage, too."""
+    """Return the digest of a description without its ``check``: a flipped bit in a lowered name is damage, too."""
     rest = {name: value for name, value in data.items() if name != "check"}
     return sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def check_description(data: Any, key: str) -> None:  # whatever JSON gave
-    """Raise BadEntryError unless this is the description of a key as it was written, or one of another schema."""
-    if not isinstance(data, dict) or data.get("check") != description_digest(data):
-        raise BadEntryError("not as it was written")
+def parse_description(text: bytes, key: str) -> dict[str, Any] | None:
+    """Return what ``entry.json`` says of a key, with every field checked, or None if it is of another schema.
+
+    Raises BadEntryError for anything that no version with this schema has written. Its message repeats nothing of the
+    text.
+    """
+    try:
+        data = json.loads(text)
+        check = description_digest(data) if isinstance(data, dict) else None
+    except (ValueError, RecursionError) as error:
+        raise BadEntryError(f"entry.json is damaged: {error}") from error
+    if not isinstance(data, dict) or data.get("check") != check:
+        raise BadEntryError("entry.json is not as it was written")
     if data.get("schema") != ENTRY_SCHEMA:
-        return
+        return None
     if data.get("key") != key:
-        raise BadEntryError("it names another key")
+        raise BadEntryError("entry.json names another key")
     if data.get("kind") not in _KINDS or data.get("file") != f"image.{data['kind']}":
-        raise BadEntryError(f"unknown kind {data.get('kind')!r}")
-    for name, kind in _TYPES.items():
-        if not isinstance(data.get(name), kind):
-            raise BadEntryError(f"{name} is missing, or of another type")
+        raise BadEntryError(f"kind and file in entry.json are not one of {', '.join(_KINDS)}")
+    bad = [name for name, is_right in _FIELDS.items() if not is_right(data.get(name))]
+    if bad or not isinstance(data.get("wanted", ""), str):
+        raise BadEntryError(f"{(bad or ['wanted'])[0]} in entry.json is missing, or of another type")
+    return data
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: Any, below: float = _MOST_BYTES) -> bool:
+    return type(value) is int and 0 <= value < below
+
+
+def _is_seconds(value: Any) -> bool:
+    return (type(value) is float and 0 <= value < _MOST_SECONDS) or _is_count(value, _MOST_SECONDS)
+
+
+def _is_arch(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and len(value) <= _LONGEST_ARCH and bool(SmArch.parse(value))
+    except ValueError:
+        return False
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, str) and value.translate(_NO_DIGITS) == "0000-00-00T00:00:00+00:00"
+
+
+def _is_list(value: Any, is_item: Callable[[Any], bool]) -> bool:
+    return isinstance(value, list) and all(map(is_item, value))
+
+
+def _is_table(value: Any, is_item: Callable[[Any], bool]) -> bool:
+    return isinstance(value, dict) and all(map(is_item, value.values()))
+
+
+def _is_kernel(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 3 and _is_global(value[:2]) and _is_list(value[2], _is_text)
+
+
+def _is_global(value: Any) -> bool:
+    return _is_list(value, _is_text) and len(value) == 2
+
+
+def _is_isa(value: Any) -> bool:
+    return _is_list(value, lambda part: _is_count(part, _MOST_ISA)) and len(value) == 2
+
+
+_FIELDS: Final[dict[str, Callable[[Any], bool]]] = {
+    "module": _is_text,
+    "arch": _is_arch,
+    "sha256": _is_text,
+    "bytes": _is_count,
+    "kernels": lambda value: _is_list(value, _is_kernel),
+    "globals": lambda value: _is_list(value, _is_global),
+    "resources": lambda value: _is_table(value, lambda row: _is_table(row, _is_count)),
+    "ptx_isa": _is_isa,
+    "toolchain": lambda value: _is_table(value, _is_text),
+    "log": _is_text,
+    "created": _is_time,
+    "seconds": _is_seconds,
+}

@@ -1,49 +1,53 @@
-"""One folder of entries on disk: reading, publishing and removing them, whole or not at all.
+"""One folder of entries on disk, as readers see it; what changes it is in ``publishing``.
 
 Layout: ``v1/KK/KEY/`` with ``entry.json`` and the raw image; ``v1/tmp`` for what is being written or removed;
-``v1/quarantine`` for what was found damaged. Nothing here decides about trust, size or locks.
+``v1/quarantine`` for what was found damaged; ``notes`` for what was learnt of this machine. Nothing here decides about
+size or locks.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import re
-import stat
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.cache.entry import ENTRY_FILE, ENTRY_SCHEMA, BadEntryError, Entry, check_description
-from hatch_cuda_kernels.cache.files import (
-    list_folder,
-    long_path,
-    make_folder,
-    read_file,
-    remove_tree,
-    rename,
-    unique_name,
-    write_file,
-)
+from hatch_cuda_kernels.cache.entry import ENTRY_FILE, ENTRY_SCHEMA, BadEntryError, Entry, parse_description
+from hatch_cuda_kernels.cache.files import long_path, open_folder
+from hatch_cuda_kernels.cache.trust import DistrustedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["EntryFolder", "Stored"]
+    from hatch_cuda_kernels.cache.files import Folder
 
+__all__ = [
+    "NOTES",
+    "QUARANTINE",
+    "STAGING",
+    "EntryFolder",
+    "StoredEntry",
+    "has_entry",
+    "last_use",
+    "prefix_of",
+    "read_entry",
+]
+
+#: Folders beside those of the entries.
+STAGING: Final = "tmp"
+QUARANTINE: Final = "quarantine"
+#: The folder of notes, beside those of all schemas.
+NOTES: Final = "notes"
 #: A hit renews an entry's record of use at most this often, so that hits do not write.
 _USED_SECONDS: Final = 3600.0
 #: An entry may be removed and replaced under a reader, which then has parts of two; not every time.
 _READS: Final = 3
 _PREFIX_DIGITS: Final = 2
-#: Files beside the entries, and their temporaries: what ``toolchains`` and ``recall`` have learnt of this machine.
-_MEMORIES: Final = re.compile(
-    r"(recall|toolchains|toolkit_headers)\.json|(recall\.json|toolchains|toolkit_headers)\.\d+"
-)
+#: No module's names take more: a longer description is damage, which must not fill the memory.
+_MOST_TEXT: Final = 64 << 20
 
 
-class Stored(NamedTuple):
+class StoredEntry(NamedTuple):
     """An entry as it lies on disk, unread: its key, size in bytes, and when it was last used (seconds since 1970)."""
 
     key: str
@@ -54,7 +58,8 @@ class Stored(NamedTuple):
 class EntryFolder:
     """The entries below one folder. Methods raise OSError for what the disk does; the cache decides what that means.
 
-    A ``read_only`` one (a site's) is never written to, not even to record a use or to set damage aside.
+    That includes DistrustedError, if another user could have put something there. A ``read_only`` folder (a site's) is
+    never written to, not even to record a use or to set damage aside.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
@@ -62,173 +67,126 @@ class EntryFolder:
         self.read_only = read_only
         # Another schema gets another folder beside this one: versions that share a cache do not meet.
         self.root = self.path / f"v{ENTRY_SCHEMA}"
-        self.staging = self.root / "tmp"
-        self.quarantined = self.root / "quarantine"
+
+    def open_top(self, *, make: bool = False) -> Folder:
+        """Open the cache's folder; ``make`` it if it is missing."""
+        if make:
+            from hatch_cuda_kernels.cache.writing import make_folder  # a hit needs none of it
+
+            make_folder(self.path)
+        return open_folder(self.path, shared=self.read_only)
+
+    def open(self, *, make: bool = False) -> Folder:
+        """Open the folder in it that holds everything of this schema; ``make`` both if they are missing."""
+        with self.open_top(make=make) as top:
+            if not make:
+                return top.folder(self.root.name)
+            from hatch_cuda_kernels.cache.writing import made  # a hit needs none of it
+
+            return made(top, self.root.name)
 
     def read(self, key: str, *, use: bool = True) -> Entry | None:
         """Return the entry of a key after checking its digests; None where there is none, or of another schema.
 
         Raises BadEntryError for a damaged one. ``use`` records that the entry was wanted.
         """
-        folder = self._folder(key)
         for attempt in range(1, _READS + 1):
             try:
-                entry = _read(folder, key)
+                with self.open() as root, root.folder(prefix_of(key)) as prefix:
+                    return read_entry(prefix, key, key, use=use and not self.read_only)
             except (FileNotFoundError, NotADirectoryError):
                 return None
             except BadEntryError:
                 if attempt == _READS:
                     raise
-            else:
-                if entry is not None and use and not self.read_only:
-                    _renew(folder)
-                return entry
         return None
 
     def holds(self, key: str) -> bool:
-        """Return whether an entry of this key is there, unread."""
-        return (self._folder(key) / ENTRY_FILE).exists()
+        """Return whether an entry of this key is there, unread; raises nothing."""
+        with contextlib.suppress(OSError), self.open() as root, root.folder(prefix_of(key)) as prefix:
+            return has_entry(prefix, key)
+        return False
 
-    def publish(self, key: str, files: dict[str, bytes]) -> bool:
-        """Write an entry's files beside its place and rename them there; False where the key had been published.
+    def stored(self) -> list[StoredEntry]:
+        """Return every entry with its size and last use, in no order; raises nothing.
 
-        A reader sees the whole entry or none. What else is in its place, such as half a folder, is set aside.
+        One without a description, or that cannot be opened, counts as never used.
         """
-        with contextlib.suppress(FileNotFoundError):
-            return self._publish(key, files)
-        return self._publish(key, files)  # somebody removed a folder on the way
+        found: list[StoredEntry] = []
+        with contextlib.suppress(OSError), self.open() as root:
+            for name in root.names():
+                if len(name) == _PREFIX_DIGITS:
+                    with contextlib.suppress(OSError), root.folder(name) as prefix:
+                        keys = [key for key in prefix.names() if prefix_of(key) == name]  # the rest is not ours
+                        found += filter(None, [_stored(prefix, key) for key in keys])
+        return found
 
-    def remove(self, stored: Stored) -> bool:
-        """Remove an entry and return whether it is gone; one that was used or replaced since it was listed stays.
-
-        It disappears from its place in one step, so that a reader finds it whole or not at all. On Windows one that is
-        in use stays, too.
-        """
-        folder = self._folder(stored.key)
-        moved = self._move_away(folder, self.staging) if _last_use(folder) == stored.used else None
-        if moved is not None:
-            remove_tree(moved)
-        return not os.path.lexists(folder)
-
-    def quarantine(self, key: str) -> bool:
-        """Set a damaged entry aside, for whoever wants to know what happened to it; False where it is not damaged.
-
-        Another process that found the same may have replaced it since it was read.
-        """
-        folder = self._folder(key)
-        moved = self._move_away(folder, self.quarantined)
-        if moved is None:
-            return os.path.lexists(folder)
-        with contextlib.suppress(BadEntryError, OSError):
-            _read(moved, key)
-            rename(moved, folder)
-            return False
-        return True
-
-    def stored(self) -> Iterator[Stored]:
-        """Yield every entry with its size and last use, in no order. What has no description was never used."""
-        for prefix in list_folder(self.root):
-            for found in list_folder(prefix.path) if len(prefix.name) == _PREFIX_DIGITS else ():
-                if found.is_dir(follow_symlinks=False):
-                    yield Stored(found.name, _size(found.path), _last_use(found.path))
-
-    def tidy(self) -> None:
-        """Remove empty folders of entries, and what was learnt of this machine: it is found anew when it is needed."""
-        for found in list_folder(self.path):
-            if _MEMORIES.fullmatch(found.name):
-                with contextlib.suppress(OSError):
-                    (self.path / found.name).unlink()
-        for prefix in list_folder(self.root):
-            if len(prefix.name) == _PREFIX_DIGITS:
-                with contextlib.suppress(OSError):  # it is not empty
-                    (self.root / prefix.name).rmdir()
+    def is_writable(self) -> bool:
+        """Return whether this process may write to the folder, or make it."""
+        existing = next((path for path in (self.path, *self.path.parents) if path.exists()), self.path)
+        return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
 
     def image_path(self, entry: Entry) -> Path:
         """Return where an entry's image is, if it is here."""
-        return self._folder(entry.key) / entry.file
-
-    def _folder(self, key: str) -> Path:
-        return self.root / key[:_PREFIX_DIGITS] / key
-
-    def _publish(self, key: str, files: dict[str, bytes]) -> bool:
-        if self.holds(key):
-            return False
-        final, staged = self._folder(key), self.staging / unique_name(key[:16])
-        make_folder(staged)
-        placed = False
-        try:
-            for name, data in files.items():
-                write_file(staged / name, data)
-            make_folder(final.parent)
-            placed = self._place(staged, final)
-        finally:
-            if not placed:
-                remove_tree(staged)
-        return placed
-
-    def _place(self, staged: Path, final: Path) -> bool:
-        """Rename a finished entry to its place, False where another is there by now."""
-        for last in (False, True):
-            try:
-                rename(staged, final)
-            except OSError:
-                if self.holds(final.name):
-                    return False
-                if last or not os.path.lexists(final):
-                    raise
-                self._move_away(final, self.quarantined)
-            else:
-                break
-        return True
-
-    @staticmethod
-    def _move_away(folder: Path, place: Path) -> Path | None:
-        """Rename a folder to another place, and return where it is; None where that cannot be done."""
-        target = place / unique_name(folder.name[:16])
-        try:
-            make_folder(place)
-            rename(folder, target)
-            os.utime(target, follow_symlinks=False)  # its age counts from now
-        except OSError:
-            return target if os.path.lexists(target) else None
-        return target
+        return self.root / prefix_of(entry.key) / entry.key / entry.file
 
 
-def _read(folder: Path, key: str) -> Entry | None:
-    if stat.S_ISLNK(folder.lstat().st_mode):
-        raise BadEntryError("the entry is a symbolic link")
-    text = read_file(folder / ENTRY_FILE)
+def prefix_of(key: str) -> str:
+    """Return the name of the folder that an entry's own folder is in."""
+    return key[:_PREFIX_DIGITS]
+
+
+def read_entry(place: Folder, name: str, key: str, *, use: bool = False) -> Entry | None:
+    """Return the entry of a key from a folder of any name, or None if it is of another schema.
+
+    Raises BadEntryError for a damaged one, also for one that another user could have written, and OSError.
+    """
     try:
-        data = json.loads(text)
-        check_description(data, key)
-    except (ValueError, RecursionError) as error:
-        raise BadEntryError(f"entry.json is damaged: {error}") from error
-    if data["schema"] != ENTRY_SCHEMA:
-        return None
+        with place.folder(name) as folder:
+            data = parse_description(folder.read(ENTRY_FILE, _MOST_TEXT), key)
+            entry = Entry.from_json(data, _read_image(folder, data)) if data is not None else None
+            if entry is not None and use:
+                _renew(folder)
+    except DistrustedError as error:
+        raise BadEntryError(str(error)) from error
+    return entry
+
+
+def has_entry(prefix: Folder, key: str) -> bool:
+    """Return whether there is an entry of this key, or a part of one with a description; raises nothing."""
+    with contextlib.suppress(OSError), prefix.folder(key) as folder:
+        return folder.has(ENTRY_FILE)
+    return False
+
+
+def last_use(prefix: Folder, key: str) -> float:
+    """Return when an entry was last used, in seconds since 1970, or 0 if that is not known; raises nothing."""
+    with contextlib.suppress(OSError), prefix.folder(key) as folder:
+        return folder.status(ENTRY_FILE).st_mtime
+    return 0.0
+
+
+def _read_image(folder: Folder, data: dict[str, Any]) -> bytes:
     try:
-        image = read_file(folder / data["file"])
+        return folder.read(data["file"], data["bytes"])
     except FileNotFoundError as error:
         raise BadEntryError("the image is missing") from error
-    return Entry.from_json(data, image)
 
 
-def _renew(folder: Path) -> None:
+def _renew(folder: Folder) -> None:
     """Record a use as the description's modification time, which nothing else changes; never atime, which lies."""
     with contextlib.suppress(OSError):  # a read-only file system keeps no record
-        if abs(time.time() - _last_use(folder)) > _USED_SECONDS:
-            os.utime(folder / ENTRY_FILE)
+        if abs(time.time() - folder.status(ENTRY_FILE).st_mtime) > _USED_SECONDS:
+            folder.touch(ENTRY_FILE)
 
 
-def _last_use(folder: Path | str) -> float:
+def _stored(prefix: Folder, key: str) -> StoredEntry | None:
     try:
-        return os.lstat(os.path.join(folder, ENTRY_FILE)).st_mtime  # noqa: PTH118 - thousands of times in a listing
+        with prefix.folder(key) as folder:
+            files = {name: folder.status(name) for name in folder.names()}
+    except (FileNotFoundError, NotADirectoryError):  # removed meanwhile, or no entry
+        return None
     except OSError:
-        return 0.0
-
-
-def _size(folder: str) -> int:
-    size = 0
-    for found in list_folder(folder):
-        with contextlib.suppress(OSError):  # removed meanwhile
-            size += found.stat(follow_symlinks=False).st_size
-    return size
+        return StoredEntry(key, 0, 0.0)
+    used = files[ENTRY_FILE].st_mtime if ENTRY_FILE in files else 0.0
+    return StoredEntry(key, sum(found.st_size for found in files.values()), used)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 try:
@@ -14,9 +15,10 @@ except ImportError:  # Windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from filelock import BaseFileLock
+
+    from hatch_cuda_kernels.cache.files import Folder
 
 __all__ = ["held"]
 
@@ -25,66 +27,62 @@ _LONGEST_PAUSE: Final = 0.1
 
 
 @contextlib.contextmanager
-def held(path: Path, timeout: float, until: Callable[[], bool] = bool) -> Iterator[bool]:
-    """Hold a lock for the body and yield True; or yield False and go on without.
+def held(folder: Folder, name: str, timeout: float, until: Callable[[], bool] = bool) -> Iterator[bool]:
+    """Hold a lock during the body and yield True, or yield False and go on without it.
 
-    That is after ``timeout`` seconds, as soon as ``until`` says that there is nothing left to wait for, and where the
-    folder or its file system cannot lock (some NFS).
+    It goes on without the lock after ``timeout`` seconds, as soon as ``until`` returns True because there is nothing
+    left to wait for, and if the folder or its file system cannot lock (some NFS). The folder need not stay open. Raises
+    nothing itself.
     """
-    lock = None
-    deadline = time.monotonic() + timeout
-    # RuntimeError is filelock's for a wait that it believes to be without an end.
-    with contextlib.suppress(OSError, NotImplementedError, RuntimeError):
-        if _wait(lambda: not _is_held(path) or until(), deadline) and not until():
-            from filelock import FileLock  # a hit needs no lock, and who waits needs none yet
-
-            # No soft lock: one that a dead process left would hold up every other for the whole timeout.
-            lock = FileLock(path, mode=0o600, thread_local=False, fallback_to_soft=False)
-            _wait(lambda: _take(lock) or until(), deadline)
-    try:
-        yield lock is not None and lock.is_locked
-    finally:
-        if lock is not None:
-            with contextlib.suppress(OSError, NotImplementedError, RuntimeError):
-                lock.release()
+    taken = False
+    with contextlib.ExitStack() as stack:
+        # RuntimeError is filelock's error for a wait that it believes will never end.
+        with contextlib.suppress(OSError, NotImplementedError, RuntimeError):
+            take = (_by_filelock if fcntl is None else _by_flock)(folder, name, stack)
+            deadline, pause = time.monotonic() + timeout, _FIRST_PAUSE
+            while not (taken := take()) and not until() and time.monotonic() < deadline:
+                time.sleep(pause)
+                pause = min(pause * 1.5, _LONGEST_PAUSE)
+        yield taken
 
 
-def _wait(true: Callable[[], bool], deadline: float) -> bool:
-    """Wait until something is true, and return whether it became so before the deadline."""
-    pause = _FIRST_PAUSE
-    while not true():
-        if time.monotonic() >= deadline:
+def _by_flock(folder: Folder, name: str, stack: contextlib.ExitStack) -> Callable[[], bool]:
+    """Return a function that tries to take a lock; the stack releases it."""
+    descriptor = folder.open(name, os.O_RDWR | os.O_CREAT)
+    stack.callback(_release, descriptor)
+
+    def take() -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
             return False
-        time.sleep(pause)
-        pause = min(pause * 1.5, _LONGEST_PAUSE)
-    return True
-
-
-def _take(lock: BaseFileLock) -> bool:
-    with contextlib.suppress(TimeoutError):
-        lock.acquire(blocking=False)
         return True
-    return False
+
+    return take
 
 
-def _is_held(path: Path) -> bool:
-    """Return whether another process has the lock just now; False where that cannot be told without filelock.
-
-    Of many processes that miss one kernel all but one come here, and importing filelock takes longer than all else.
-    It locks with ``flock`` wherever there is one.
-    """
-    if fcntl is None:
-        return False
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    finally:
+def _release(descriptor: int) -> None:
+    with contextlib.suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # a process forked meanwhile has the descriptor as well
+    with contextlib.suppress(OSError):
         os.close(descriptor)
-    return False
+
+
+def _by_filelock(folder: Folder, name: str, stack: contextlib.ExitStack) -> Callable[[], bool]:
+    from filelock import FileLock  # only Windows needs it
+
+    # No soft lock: one left by a killed process would make every other one wait for the whole timeout.
+    lock = FileLock(Path(folder.path, name), mode=0o600, thread_local=False, fallback_to_soft=False)
+    stack.callback(_release_filelock, lock)
+
+    def take() -> bool:
+        with contextlib.suppress(TimeoutError):
+            lock.acquire(blocking=False)
+        return lock.is_locked
+
+    return take
+
+
+def _release_filelock(lock: BaseFileLock) -> None:
+    with contextlib.suppress(OSError, NotImplementedError, RuntimeError):
+        lock.release()

@@ -13,7 +13,7 @@ __all__ = ["Memory"]
 
 
 class Memory:
-    """Entries by key. Those that the disk has too are forgotten, least recently used first, beyond ``max_bytes``."""
+    """Entries by key. Beyond ``max_bytes``, those that are also on disk are forgotten, least recently used first."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes

@@ -1,4 +1,4 @@
-"""One compile for each key, across threads and processes: who comes second uses the first one's result or error."""
+"""One compile for each key, across threads and processes: whoever comes second uses the first one's result or error."""
 
 from __future__ import annotations
 
@@ -9,20 +9,26 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.cache.entry import BadEntryError
-from hatch_cuda_kernels.cache.files import make_folder, read_file, replace_file, unique_name
+from hatch_cuda_kernels.cache.files import Folder
 from hatch_cuda_kernels.cache.locks import held
+from hatch_cuda_kernels.cache.writing import made, remove, replace, unique_name
 from hatch_cuda_kernels.errors import CompileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
+
+    from hatch_cuda_kernels.cache.folder import EntryFolder
 
 __all__ = ["Failure", "Once"]
 
 #: Lock files are shared by keys that begin alike, so that there is a bounded number of them, none ever removed.
 _STRIPE_DIGITS: Final = 3
-_FIELDS: Final = ("module", "arch", "message", "log", "flags", "bad_names")
+_LOCKS: Final = "locks"
+_FAILED: Final = ".failed"
+_TEXTS: Final = ("module", "arch", "message", "log")
+_LISTS: Final = ("flags", "bad_names")
+#: A longer error is damage, which must not fill the memory.
+_MOST_TEXT: Final = 64 << 20
 
 
 class Failure(NamedTuple):
@@ -33,31 +39,28 @@ class Failure(NamedTuple):
 
 
 class Once:
-    """Turns by key, between the threads of this process and, below a folder, between processes."""
+    """Turns by key, between the threads of this process and, in a folder of entries, between processes."""
 
-    def __init__(self, root: Path | None, *, timeout: float) -> None:
-        self._locks = root / "locks" if root is not None else None
+    def __init__(self, entries: EntryFolder | None, *, timeout: float) -> None:
+        self._entries = entries
         self._timeout = timeout
         self._threads: dict[str, threading.Lock] = {}
         self._failures: dict[str, CompileError] = {}
 
     @contextlib.contextmanager
     def turn(self, key: str, ready: Callable[[], bool]) -> Iterator[None]:
-        """Run the body while no other turn of the key runs, or once ``ready``.
+        """Run the body while no other turn of the key runs, or once ``ready`` returns True.
 
-        After the timeout, and where nothing can be locked, the body runs all the same: two compiles are better than
-        none.
+        After the timeout, and where nothing can be locked, the body runs anyway: two compiles are better than none.
         """
         thread = self._threads.setdefault(key, threading.Lock())
         deadline = time.monotonic() + self._timeout
         ours = thread.acquire(timeout=self._timeout)
         try:
             with contextlib.ExitStack() as stack:
-                if self._locks is not None:
-                    with contextlib.suppress(OSError):
-                        make_folder(self._locks)
-                        path = self._locks / f"{key[:_STRIPE_DIGITS]}.lock"
-                        stack.enter_context(held(path, deadline - time.monotonic(), ready))
+                with contextlib.suppress(OSError), self._open(make=True) as locks:
+                    left = deadline - time.monotonic()
+                    stack.enter_context(held(locks, f"{key[:_STRIPE_DIGITS]}.lock", left, ready))
                 yield
         finally:
             if ours:
@@ -66,9 +69,8 @@ class Once:
     def failure(self, key: str) -> Failure:
         """Return the last failure of a key; another one later means that a compile failed meanwhile."""
         left = b""
-        if self._locks is not None:
-            with contextlib.suppress(OSError, BadEntryError):
-                left = read_file(_failed(self._locks, key))
+        with contextlib.suppress(OSError), self._open() as locks:
+            left = locks.read(f"{key}{_FAILED}", _MOST_TEXT)
         return Failure(self._failures.get(key), left)
 
     def error_since(self, before: Failure, key: str) -> CompileError | None:
@@ -79,30 +81,37 @@ class Once:
         return _read_error(now.left) if now.left != before.left else None
 
     def failed(self, key: str, error: CompileError) -> None:
-        """Leave the error for those who are waiting for the same key."""
+        """Leave the error for those who are waiting for the same key; raises nothing."""
         self._failures[key] = copy.copy(error)  # without the traceback, and all that it holds
-        if self._locks is None:
-            return
-        data: dict[str, Any] = {name: getattr(error, name) for name in _FIELDS} | {"id": unique_name("")}
-        with contextlib.suppress(OSError):
-            replace_file(_failed(self._locks, key), json.dumps(data).encode(), self._locks.parent / "tmp")
+        data: dict[str, Any] = {name: getattr(error, name) for name in _TEXTS + _LISTS} | {"id": unique_name("")}
+        with contextlib.suppress(OSError), self._open() as locks:
+            replace(locks, f"{key}{_FAILED}", json.dumps(data).encode(), locks)
 
     def sweep(self) -> None:
-        """Remove errors that nobody can be waiting for any more."""
-        for path in self._locks.glob("*.failed") if self._locks is not None else ():
-            with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > self._timeout:
-                    path.unlink()
+        """Remove errors that nobody can be waiting for any more; raises nothing."""
+        with contextlib.suppress(OSError), self._open() as locks:
+            for name in locks.names():
+                if _FAILED in name and time.time() - locks.status(name).st_mtime > self._timeout:
+                    remove(locks, name)
 
-
-def _failed(locks: Path, key: str) -> Path:
-    return locks / f"{key}.failed"
+    @contextlib.contextmanager
+    def _open(self, *, make: bool = False) -> Iterator[Folder]:
+        """Open the folder of locks and errors. Raises OSError, also if this cache has no folder at all."""
+        if self._entries is None:
+            raise FileNotFoundError
+        with self._entries.open(make=make) as root, (made if make else Folder.folder)(root, _LOCKS) as locks:
+            yield locks
 
 
 def _read_error(data: bytes) -> CompileError | None:
+    """Return the error that a file describes; None for anything else than this version writes."""
     try:
         found = json.loads(data)
-        module, arch, message, log, flags, bad_names = (found[name] for name in _FIELDS)
-        return CompileError(module, arch, message, log=log, flags=flags, bad_names=bad_names)
+        module, arch, message, log = (found[name] for name in _TEXTS)
+        flags, bad_names = (found[name] for name in _LISTS)
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
+    lists = isinstance(flags, list) and isinstance(bad_names, list)
+    if not lists or not all(isinstance(text, str) for text in (module, arch, message, log, *flags, *bad_names)):
+        return None
+    return CompileError(module, arch, message, log=log, flags=flags, bad_names=bad_names)

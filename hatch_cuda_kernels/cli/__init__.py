@@ -1,4 +1,4 @@
-"""The command line: one command a file, each imported only when it runs.
+"""The command line: each command in a file of its own, whose imports wait until it runs.
 
 Exit status 0: done. 1: the answer is no, or something failed. 2: the input cannot be used.
 """
@@ -11,14 +11,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels import __version__
+from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError
+from hatch_cuda_kernels.terminal import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["main"]
 
-#: Command and its module, in the order the help lists them.
+#: Commands and their modules, in the order of the help.
 _COMMANDS = {
     "init": "init",
     "check": "check",
@@ -33,7 +35,7 @@ _COMMANDS = {
     "schema": "schema",
 }
 
-#: What a command may lack, and the extra that brings it.
+#: Packages that a command may lack, and the extra that installs them.
 _EXTRAS = {
     **dict.fromkeys(("hatchling", "packaging", "rich", "tomlkit", "yaml"), "build"),
     **dict.fromkeys(("jinja2", "markupsafe", "vl_convert"), "report"),
@@ -46,19 +48,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(args.run(args))
     except InputError as error:
-        print(error, file=sys.stderr)
+        print(printable(str(error), lines=True), file=sys.stderr)
         return 2
     except HatchCudaKernelsError as error:
-        print(error, file=sys.stderr)
+        print(printable(str(error), lines=True), file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
-        extra = _EXTRAS.get((error.name or "").partition(".")[0])
-        if extra is None:
+        name = _EXTRAS.get((error.name or "").partition(".")[0])
+        if name is None:
             raise
-        print(f'{error.name} is missing: python3 -m pip install "hatch-cuda-kernels[{extra}]"', file=sys.stderr)
+        print(f"{error.name} is missing: {pip_install(extra(name))}", file=sys.stderr)
         return 1
     except BrokenPipeError:
-        sys.stderr.close()  # the reader has gone; Python would complain again at exit
+        sys.stderr.close()  # the reader is gone; Python would report it again at exit
         return 1
     except KeyboardInterrupt:
         return 130
@@ -66,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="hatch-cuda-kernels", description="Build, look into and explain stores of CUDA kernels."
+        prog="hatch-cuda-kernels", description="Build, inspect and explain stores of CUDA kernels."
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(metavar="command", required=True)

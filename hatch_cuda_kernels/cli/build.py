@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.environment import EXECUTOR
 from hatch_cuda_kernels.store.index import STORE_FOLDER
 
 if TYPE_CHECKING:
@@ -19,12 +20,17 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     parser = commands.add_parser(name, help="compile into a folder")
     parser.add_argument("manifest", nargs="?", default="kernels.yaml", metavar="MANIFEST")
     parser.add_argument("--out", type=Path, metavar="DIR", help=f"store folder (default: {STORE_FOLDER} here)")
-    parser.add_argument("--jobs", type=_positive, metavar="N", help="most compiles at a time here (default: all cores)")
+    parser.add_argument(
+        "--jobs",
+        type=_positive,
+        metavar="N",
+        help="parallel compiles on this machine (default: all cores)",
+    )
     parser.add_argument(
         "--executor",
         type=_executor,
         metavar="process|dask:ADDRESS",
-        help="where compiles run (default: HATCH_CUDA_KERNELS_EXECUTOR, else process)",
+        help=f"where to compile (default: {EXECUTOR}, else process)",
     )
     add_json(parser)
     parser.set_defaults(run=run)

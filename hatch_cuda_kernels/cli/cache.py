@@ -1,31 +1,40 @@
-"""``cache``: the disk cache of this user."""
+"""``cache``: this user's disk cache."""
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from hatch_cuda_kernels.cli.arguments import byte_count
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.table import counted, text_table
+from hatch_cuda_kernels.terminal import printable
+
+#: More bytes than any disk has; int() refuses thousands of digits.
+_MOST_DIGITS = 18
+
+if TYPE_CHECKING:
+    import argparse
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command and its actions."""
-    parser = commands.add_parser(name, help="look at, trim, carry or empty the disk cache")
+    parser = commands.add_parser(name, help="show, trim, export, import or empty the disk cache")
     actions = parser.add_subparsers(metavar="action", required=True)
     for action, run, text in (
         ("info", run_info, "where it is and how much it holds"),
         ("ls", run_ls, "what it holds, entry by entry"),
         ("prune", run_prune, "remove the least recently used entries and stale leftovers"),
-        ("clear", run_clear, "remove every entry, and what is remembered of toolchains"),
+        ("clear", run_clear, "remove every entry and what is remembered about toolchains"),
         ("export", run_export, "write entries into a bundle for another machine or an image layer"),
-        ("import", run_import, "take the entries of a bundle"),
+        ("import", run_import, "read the entries of a bundle into the cache"),
     ):
         sub = actions.add_parser(action, help=text)
         if action == "prune":
-            sub.add_argument("--max-bytes", type=_bytes, metavar="N", help="keep at most N bytes (default: the cap)")
+            sub.add_argument(
+                "--max-bytes", type=byte_count, metavar="N", help="bytes to keep at most (default: the cap)"
+            )
         if action in {"export", "import"}:
             sub.add_argument("bundle", type=Path, metavar="BUNDLE")
         add_json(sub)
@@ -41,7 +50,7 @@ def run_info(args: argparse.Namespace) -> int:
 
 
 def run_ls(args: argparse.Namespace) -> int:
-    """Print every entry: what it is, by which toolchain, how large, and when it was last used."""
+    """Print every entry: what it is, which toolchain compiled it, its size, and when it was last used."""
     rows = [
         {
             "key": entry.key,
@@ -61,14 +70,14 @@ def run_ls(args: argparse.Namespace) -> int:
 
 
 def run_prune(args: argparse.Namespace) -> int:
-    """Remove what was not used for longest, down to the cap or the size given."""
+    """Remove the least recently used entries, down to the cap or the size given."""
     cache = _cache()
     left = cache.prune(cache.max_bytes if args.max_bytes is None else args.max_bytes)
     return _show(args, {"path": str(cache.path), "bytes": left}, f"{left:,} bytes are left in {cache.path}")
 
 
 def run_clear(args: argparse.Namespace) -> int:
-    """Remove every entry, and what is remembered besides."""
+    """Remove every entry, and what is remembered about toolchains."""
     cache = _cache()
     removed = cache.clear()
     return _show(
@@ -87,20 +96,13 @@ def run_export(args: argparse.Namespace) -> int:
 
 
 def run_import(args: argparse.Namespace) -> int:
-    """Take the entries of a bundle whose digests are right."""
+    """Read the entries of a bundle into the cache, those whose digests are right."""
     from hatch_cuda_kernels.cache.bundle import import_bundle  # zipfile takes a while
 
     count = import_bundle(_cache(), args.bundle)
     return _show(
         args, {"bundle": str(args.bundle), "entries": count}, f"took {counted(count, 'image')} from {args.bundle}"
     )
-
-
-def _bytes(text: str) -> int:
-    """Return a number of bytes. A negative one is refused: it would empty the cache."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes")
-    return int(text)
 
 
 def _cache() -> Any:  # DiskCache, imported where a command runs
@@ -113,5 +115,5 @@ def _show(args: argparse.Namespace, data: dict[str, Any], text: str) -> int:
     if args.json:
         print_json(data)
     else:
-        print(text)
+        print(printable(text, lines=True))
     return 0

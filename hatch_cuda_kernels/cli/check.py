@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.plan.plan import PlannedModule
 
-#: A stub's states in words.
+#: The states of a stub, in words.
 _STUBS: Final = {
     "fresh": "up to date",
-    "stale": "out of date: build, and commit it",
-    "unknown": "not checked: that takes all images, so build first",
+    "stale": "out of date: build, then commit it",
+    "unknown": "not checked: build first, because the check needs all images",
 }
 
 
@@ -35,7 +35,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the plan: every image, and whether the disk cache holds it. Status 1 where NVRTC or the stub is wrong."""
+    """Print the plan: every image, and whether the disk cache holds it. Status 1 if NVRTC or the stub is wrong."""
     from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
     from hatch_cuda_kernels.plan.notes import arch_warnings, describe
     from hatch_cuda_kernels.plan.plan import make_plan
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _toolchain() -> Toolchain | None:
-    """Return the toolchain found here; None, with a warning, where no NVRTC is installed."""
+    """Return the toolchain found here; None, with a warning, if NVRTC is not installed."""
     from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain  # loads NVRTC
 
     try:
@@ -90,30 +90,28 @@ def _toolchain() -> Toolchain | None:
 def _fresh(plan: tuple[PlannedModule, ...], toolchain: Toolchain | None) -> dict[ImageId, Entry]:
     """Return the planned images that the disk cache holds."""
     from hatch_cuda_kernels.cache import open_cache
-    from hatch_cuda_kernels.pool.compilation import find_fresh, planned_keys
+    from hatch_cuda_kernels.pool.compilation import find_fresh
 
-    keys = {} if toolchain is None else planned_keys(plan, toolchain)
-    entries = find_fresh(keys, open_cache()) if keys else {}
-    return {image: entries[key] for image, key in keys.items() if key in entries}
+    return {} if toolchain is None else find_fresh(plan, toolchain, open_cache())
 
 
 def _stubs(
     manifest: Manifest, plan: tuple[PlannedModule, ...], toolchain: Toolchain | None, fresh: dict[ImageId, Entry]
 ) -> dict[str, str] | None:
-    """Return the stub's path and state, None where the manifest has none. Only images tell what it should say."""
+    """Return the stub's path and state, None if the manifest has no stub. Its contents follow from the images."""
     from hatch_cuda_kernels.stubs.stub_file import stubs_state
 
     if manifest.stubs is None:
         return None
     state = "unknown"
     if toolchain is not None and all(image in fresh for planned in plan for image in planned.images):
-        modules = [planned.built([fresh[image] for image in planned.images], toolchain) for planned in plan]
+        modules = [planned.built(fresh, toolchain) for planned in plan]
         state = stubs_state(manifest, modules)
     return {"path": manifest.stubs, "state": state}
 
 
 def _can_build(manifest: Manifest) -> bool:
-    """Return whether the NVRTC found is of the release stated and knows the architectures; say so where it is not."""
+    """Return whether the NVRTC found is of the stated release and knows the architectures; print it if not."""
     from hatch_cuda_kernels.plan.release import check_release
 
     try:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.table import text_table
 
 if TYPE_CHECKING:
@@ -13,34 +14,36 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.doctor import Finding, Verdict
 
-#: Named here too, so that ``--help`` needs none of the rest.
+#: ``doctor.verdicts.TASKS`` again, so that ``--help`` does not import that.
 _ASKED = ("build", "load", "jit", "link", "record")
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
-    parser = commands.add_parser(name, help="say what is installed here, and what would work")
+    parser = commands.add_parser(name, help="show what is installed here, and what would work")
     parser.add_argument(
-        "--for", action="append", choices=_ASKED, default=[], dest="asked", help="what has to work (repeatable)"
+        "--for", action="append", choices=_ASKED, default=[], dest="asked", help="a task that has to work; repeatable"
     )
-    parser.add_argument("--package", metavar="PACKAGE", help="say which image its modules get on the devices here")
+    parser.add_argument(
+        "--package", metavar="PACKAGE", help="show which image each of its modules gets on the devices here"
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the report; 1 when what was asked for does not work, or else when something here is broken."""
+    """Print the report; the status is 1 if a task asked for does not work, or else if anything is broken."""
     from hatch_cuda_kernels.doctor import examine, judge  # one command needs it, others do not
-    from hatch_cuda_kernels.doctor.findings import environment
+    from hatch_cuda_kernels.doctor.examine import set_variables
 
-    findings, variables = examine(), environment()
+    findings, variables = examine(), set_variables()
     verdicts = judge(findings)
     images = _images(args.package, findings) if args.package is not None else None
     if args.json:
         data: dict[str, Any] = {name: finding.to_json() for name, finding in findings.items()}
         data["environment"] = variables
-        data["verdicts"] = {name: verdict._asdict() for name, verdict in verdicts.items()}
-        print_json(data if images is None else {**data, "package": images})
+        data["verdicts"] = {name: verdict.to_json() for name, verdict in verdicts.items()}
+        print_json(data if images is None else {**data, "package": _images_json(images)})
     else:
         _show(findings, variables, verdicts)
         if images is not None:
@@ -55,22 +58,26 @@ def _is_well(asked: list[str], findings: dict[str, Finding], verdicts: dict[str,
     return not broken and (verdicts["build"].works or verdicts["load"].works)
 
 
-def _images(package: str, findings: dict[str, Finding]) -> dict[str, Any]:
-    """Return which image each module of a package gets on each sort of device here, or why that cannot be said."""
+def _images(package: str, findings: dict[str, Finding]) -> Finding:
+    """Return which image each module of a package gets on each kind of device here, or why that cannot be told."""
     from hatch_cuda_kernels.doctor.children import ask
 
     driver = findings["driver"].facts
     capabilities = list(dict.fromkeys(device["capability"] for device in driver.get("devices", ())))
     question = {"package": package, "capabilities": capabilities, "driver": driver.get("cuda", "0.0")}
     (found,) = ask(("images", json.dumps(question)))
-    if not found.get("problem") and not capabilities:
-        fix = f"hatch-cuda-kernels explain KERNEL --package {package} --arch sm_90"
-        return {"images": [], "problem": "there is no device here to choose images for", "fix": fix}
-    return {"images": found.get("images", []), "problem": found.get("problem", ""), "fix": found.get("fix", "")}
+    if found.problem is not None or capabilities:
+        return found
+    fix = f"hatch-cuda-kernels explain KERNEL --package {package} --arch sm_90"
+    return found._replace(problem=Problem("there is no device here to choose images for", fix))
 
 
-def _serves(images: dict[str, Any]) -> bool:
-    return not images["problem"] and all(image["origin"] for image in images["images"])
+def _images_json(images: Finding) -> dict[str, Any]:
+    return {"images": [], **{name: value for name, value in images.to_json().items() if name != "state"}}
+
+
+def _serves(images: Finding) -> bool:
+    return images.problem is None and all(image["origin"] for image in images.facts["images"])
 
 
 def _show(findings: dict[str, Finding], variables: dict[str, str], verdicts: dict[str, Verdict]) -> None:
@@ -87,9 +94,9 @@ def _show(findings: dict[str, Finding], variables: dict[str, str], verdicts: dic
 
 
 def _line(finding: Finding) -> str:
-    """Return a finding on one line: what is the matter, else the facts that have a value."""
-    if finding.problem:
-        return finding.problem
+    """Return a finding on one line: its problem, or else the facts that have a value."""
+    if finding.problem is not None:
+        return finding.problem.message
     return ", ".join(filter(None, (_text(name, value) for name, value in finding.facts.items())))
 
 
@@ -105,15 +112,15 @@ def _text(name: str, value: Any) -> str:  # whatever JSON holds
     return f"{name} {value:,}" if isinstance(value, int) and not isinstance(value, bool) else f"{name} {value}"
 
 
-def _show_images(package: str, images: dict[str, Any]) -> None:
+def _show_images(package: str, images: Finding) -> None:
     print(f"\n{package}:")
     rows = [
         (image["module"], image["device"], image["origin"] or "none", image["arch"] or "", image["reason"])
-        for image in images["images"]
+        for image in images.facts.get("images", ())
     ]
     if rows:
         print(text_table(("module", "device", "origin", "arch", ""), rows))
-    if images["problem"]:
-        print(f"  {images['problem']}")
-    if images["fix"]:
-        print(f"  to fix: {images['fix']}")
+    if images.problem is not None:
+        print(f"  {images.problem.message}")
+        if images.problem.fix:
+            print(f"  to fix: {images.problem.fix}")

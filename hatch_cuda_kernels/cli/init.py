@@ -1,4 +1,4 @@
-"""``init``: set a project up for kernels, or make a new one."""
+"""``init``: set a project up for kernels, or create a new one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ next:
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
-    parser = commands.add_parser(name, help="set up the project here, or a new one in an empty folder")
+    parser = commands.add_parser(name, help="set up the project here, or create one in an empty folder")
     parser.add_argument("--name", metavar="NAME", help="name of a new project (default: the folder's)")
     add_json(parser)
     parser.set_defaults(run=run)
@@ -26,9 +26,10 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Write what is missing and say what was written."""
-    from hatch_cuda_kernels.scaffold.project import scaffold  # needs the build extra
+    from hatch_cuda_kernels.plugin.hook import find_package  # needs the build extra
+    from hatch_cuda_kernels.scaffold.project import scaffold
 
-    done = scaffold(Path.cwd(), args.name)
+    done = scaffold(Path.cwd(), args.name, find_package=find_package)
     if args.json:
         print_json({name: list(value) for name, value in done._asdict().items()})
         return 0

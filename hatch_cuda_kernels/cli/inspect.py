@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
+from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.table import counted, text_table
 
 if TYPE_CHECKING:
@@ -24,14 +24,16 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 def run(args: argparse.Namespace) -> int:
     """Print every module with its kernels and images."""
     from hatch_cuda_kernels.report.sizes import add_packed, file_sizes, total_size  # others do not need it
+    from hatch_cuda_kernels.store.contents import contents, extract_images
+    from hatch_cuda_kernels.store.opened import opened
 
-    with open_any(args.package) as store:
-        contents = store.contents()
-        files = file_sizes(args.package, store.path)
-        add_packed(contents, files)
-        written = [] if args.extract is None else store.extract_images(args.extract)
+    with opened(args.package) as reader:
+        data = contents(reader)
+        files = file_sizes(args.package, reader.folder)
+        add_packed(data, files)
+        written = [] if args.extract is None else extract_images(reader, args.extract)
     if args.json:
-        print_json(contents)
+        print_json(data)
         return 0
     rows = [
         (
@@ -43,13 +45,13 @@ def run(args: argparse.Namespace) -> int:
             *_resources(image),
             image["sha256"][:12],
         )
-        for name, module in contents["modules"].items()
+        for name, module in data["modules"].items()
         for image in module["images"]
     ]
     headings = ("module", "arch", "kind", "bytes", "packed", "registers", "spills", "sha256")
     print(text_table(headings, rows, right=headings[3:7]))
-    print(_totals(contents, args.package, total_size(args.package, files)))
-    for name, module in contents["modules"].items():
+    print(_totals(data, args.package, total_size(args.package, files)))
+    for name, module in data["modules"].items():
         toolchain = module["toolchain"]
         compiler = f"NVRTC {toolchain['nvrtc']}" + (f", {toolchain['headers']}" if toolchain["headers"] else "")
         print(f"\n{name}: {compiler}; packed {module['packed']:,} bytes with sources and index")
@@ -60,13 +62,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _totals(contents: dict[str, Any], package: str, size: int) -> str:
-    """Return what all images take, and what share of the whole that is."""
-    images = [image for module in contents["modules"].values() for image in module["images"]]
+def _totals(data: dict[str, Any], package: str, size: int) -> str:
+    """Return how many bytes all images take, and what share of the whole that is."""
+    images = [image for module in data["modules"].values() for image in module["images"]]
     raw, packed = (sum(image[name] for image in images) for name in ("bytes", "packed"))
     whole = "the wheel's" if package.endswith(".whl") else "all files'"
     share = f", {packed / size * 100:.0f} % of {whole} {size:,}" if size else ""
-    counts = f"{counted(len(images), 'image')} of {counted(len(contents['modules']), 'module')}"
+    counts = f"{counted(len(images), 'image')} of {counted(len(data['modules']), 'module')}"
     return f"{counts}: {raw:,} bytes, packed {packed:,}{share}"
 
 

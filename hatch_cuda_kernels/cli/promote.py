@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
+from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.table import counted
+from hatch_cuda_kernels.terminal import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -25,21 +26,21 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     parser = commands.add_parser(name, help="turn what was compiled at run time into a patch for kernels.yaml")
     parser.add_argument("manifest", nargs="?", metavar="MANIFEST", help="default: kernels.yaml")
     parser.add_argument("--package", required=True, metavar="PACKAGE", help="store folder, wheel or import name")
-    parser.add_argument("--apply", action="store_true", help="write the manifest instead of only showing the patch")
+    parser.add_argument("--apply", action="store_true", help="write the manifest, besides showing the patch")
     parser.add_argument("--bundle", type=Path, metavar="FILE", help="write the recorded images into a cache bundle")
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the patch; 1 when something recorded cannot be written into the manifest."""
+    """Print the patch; the status is 1 if something recorded cannot be written into the manifest."""
     from hatch_cuda_kernels.cache import open_cache  # one command needs it, others do not
     from hatch_cuda_kernels.promote.misses import find_misses
-    from hatch_cuda_kernels.store.reader import StoreReader
+    from hatch_cuda_kernels.store.opened import opened
 
     cache = open_cache()
-    with open_any(args.package) as store:
-        misses = find_misses(StoreReader(store.path, args.package), cache)
+    with opened(args.package) as reader:
+        misses = find_misses(reader, cache)
     promotion = _promotion(args, misses)
     if args.bundle is not None:
         from hatch_cuda_kernels.cache.bundle import export_bundle  # zipfile takes a while
@@ -59,7 +60,7 @@ def _manifest(args: argparse.Namespace) -> Path:
 
 
 def _promotion(args: argparse.Namespace, misses: Sequence[Miss]) -> Promotion | None:
-    """Return the changes of the manifest; None where only a bundle was asked for and there is no manifest here."""
+    """Return the changes to the manifest; None if only a bundle was requested and there is no manifest here."""
     if args.bundle is not None and not args.apply and args.manifest is None and not _manifest(args).is_file():
         return None
     from hatch_cuda_kernels.promote.patch import Wanted, promote  # needs yaml
@@ -89,14 +90,15 @@ def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion
     """Print the patch alone on standard output, so that it can be piped, and the rest on standard error."""
     for miss in misses:
         reason = "not prebuilt for it" if miss.listed else "not listed"
-        print(f"{miss.module}: {miss.kernel} on {miss.arch}: {reason}, compiled {miss.created}", file=sys.stderr)
+        line = f"{miss.module}: {miss.kernel} on {miss.arch}: {reason}, compiled {miss.created}"
+        print(printable(line), file=sys.stderr)
     if not misses:
-        print(f"nothing was compiled here for {args.package} that it does not have prebuilt", file=sys.stderr)
+        print(f"nothing was compiled here for {args.package} beyond what it has prebuilt", file=sys.stderr)
     if promotion is not None:
         for problem in promotion.refused:
-            print(f"not promoted: {problem}", file=sys.stderr)
+            print(f"not promoted: {printable(problem)}", file=sys.stderr)
         if misses and not promotion.changes and not promotion.refused:
-            print(f"{_manifest(args)} lists all of it; build the package again", file=sys.stderr)
+            print(f"{_manifest(args)} lists all of it already; build the package again", file=sys.stderr)
         print(_diff(args, promotion), end="")
         if args.apply and promotion.changes:
             print(f"written to {_manifest(args)}", file=sys.stderr)

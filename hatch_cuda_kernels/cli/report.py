@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
+from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.table import counted
 
 if TYPE_CHECKING:
     import argparse
 
+    from hatch_cuda_kernels.report.package import Package, Timings
     from hatch_cuda_kernels.report.page import Report
-    from hatch_cuda_kernels.report.subject import Subject, Timings
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
@@ -21,15 +22,15 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     parser.add_argument("--against", metavar="OLD", help="an older wheel, folder or package: show what changed")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the page (default: report.html)")
     parser.add_argument("--timings", type=Path, metavar="FILE", help="what build --json printed: its compile times")
-    parser.add_argument("--fail-on-regression", action="store_true", help="exit with 1 when something got worse")
+    parser.add_argument("--fail-on-regression", action="store_true", help="exit with 1 if something got worse")
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the page, and with ``--json`` print its data (then the page only where ``--output`` asks for it)."""
+    """Write the page, and with ``--json`` print its data; then the page is written only with ``--output``."""
+    from hatch_cuda_kernels.report.package import read_timings
     from hatch_cuda_kernels.report.page import Report  # one command needs it
-    from hatch_cuda_kernels.report.subject import read_timings
 
     timings = read_timings(args.timings) if args.timings is not None else None
     old = _open(args.against) if args.against is not None else None
@@ -43,12 +44,12 @@ def run(args: argparse.Namespace) -> int:
     return 1 if args.fail_on_regression and report.comparison is not None and report.comparison.regressions else 0
 
 
-def _open(package: str, timings: Timings | None = None) -> Subject:
-    from hatch_cuda_kernels.report.subject import read_subject
-    from hatch_cuda_kernels.store.reader import StoreReader
+def _open(package: str, timings: Timings | None = None) -> Package:
+    from hatch_cuda_kernels.report.package import read_package
+    from hatch_cuda_kernels.store.opened import opened
 
-    with open_any(package) as store:
-        return read_subject(package, StoreReader(store.path, package), store.contents(), timings)
+    with opened(package) as reader:
+        return read_package(reader, timings)
 
 
 def _write(report: Report, path: Path) -> None:
@@ -63,7 +64,7 @@ def _write(report: Report, path: Path) -> None:
 
 
 def _verdict(report: Report) -> str:
-    """Return the regressions, one a line."""
+    """Return the regressions, one on each line."""
     from hatch_cuda_kernels.report.page import describe
 
     if report.comparison is None:
@@ -75,9 +76,5 @@ def _verdict(report: Report) -> str:
         for change in found
     ]
     return "\n".join(
-        [f"\n{_count(len(found), 'regression')} among {_count(len(report.comparison.changes), 'change')}", *lines]
+        [f"\n{counted(len(found), 'regression')} among {counted(len(report.comparison.changes), 'change')}", *lines]
     )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

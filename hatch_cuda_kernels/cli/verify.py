@@ -1,4 +1,4 @@
-"""``verify``: the release gate. What is in a wheel is what it says and promises, or each gap is named."""
+"""``verify``: the release gate. A wheel holds what it lists and promises, or every problem is named."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.arch import ComputeCapability
-from hatch_cuda_kernels.cli.output import add_json, open_any, print_json
+from hatch_cuda_kernels.cli.arguments import byte_count, cuda_version
+from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.table import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hatch_cuda_kernels.verify import Demands, Finding, Report
+    from hatch_cuda_kernels.problem import Problem
+    from hatch_cuda_kernels.verify import Demands, Verification
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
@@ -22,29 +25,31 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     parser.add_argument(
         "--supports-devices", nargs="+", type=_device, metavar="X.Y", help="compute capabilities to prove"
     )
-    parser.add_argument("--driver", type=_driver, metavar="X.Y", help="oldest CUDA driver to prove them with")
-    parser.add_argument("--max-spill-bytes", type=_bytes, metavar="N", help="most bytes a kernel may spill")
-    parser.add_argument("--max-size", type=_bytes, metavar="N", help="most bytes of the wheel, or else of the store")
-    parser.add_argument("--rebuild", action="store_true", help="compile the shipped sources again, compare bytes")
-    parser.add_argument("--skip", action="append", default=[], metavar="CHECK", help="leave a check out; repeatable")
+    parser.add_argument("--driver", type=cuda_version, metavar="X.Y", help="oldest CUDA driver to prove them for")
+    parser.add_argument("--max-spill-bytes", type=byte_count, metavar="N", help="maximum bytes a kernel may spill")
+    parser.add_argument(
+        "--max-size", type=byte_count, metavar="N", help="maximum bytes of the wheel, or of the store without a wheel"
+    )
+    parser.add_argument("--rebuild", action="store_true", help="compile the shipped sources again and compare bytes")
+    parser.add_argument("--skip", action="append", default=[], metavar="CHECK", help="skip a check; repeatable")
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print every check with what it found; 1 when there is anything."""
-    from hatch_cuda_kernels.store.reader import StoreReader
+    """Print every check with the problems it found; the status is 1 if there are any."""
+    from hatch_cuda_kernels.store.opened import opened
     from hatch_cuda_kernels.verify import verify_store  # one command needs it
 
     wheel = Path(args.package) if args.package.endswith(".whl") else None
-    with open_any(args.package) as store:
-        report = verify_store(StoreReader(store.path), _demands(args), wheel=wheel)
+    with opened(args.package) as reader:
+        verification = verify_store(reader, _demands(args), wheel=wheel)
     if args.json:
-        checks = [result.to_json() for result in report.results]
-        print_json({"package": args.package, "ok": report.ok, "checks": checks})
+        checks = [result.to_json() for result in verification.results]
+        print_json({"package": args.package, "ok": verification.ok, "checks": checks})
     else:
-        print("\n".join(_lines(report, args.package)))
-    return 0 if report.ok else 1
+        print("\n".join(_lines(verification, args.package)))
+    return 0 if verification.ok else 1
 
 
 def _demands(args: argparse.Namespace) -> Demands:
@@ -60,26 +65,21 @@ def _demands(args: argparse.Namespace) -> Demands:
     )
 
 
-def _lines(report: Report, package: str) -> Iterator[str]:
-    """Yield one line a check, below it what it found, and the verdict."""
-    for result in report.results:
+def _lines(verification: Verification, package: str) -> Iterator[str]:
+    """Yield one line for each check, its problems below it, and the verdict."""
+    for result in verification.results:
         check, outcome = result
         looked_at = outcome.skipped or f"{outcome.checked:,} {outcome.what}"
-        found = f", {_problems(outcome.findings)}" if outcome.findings else ""
+        found = f", {_count(outcome.problems)}" if outcome.problems else ""
         yield f"{result.state:8} {check:14} {looked_at}{found}"
-        for finding in outcome.findings:
-            yield f"    {_place(finding)}{finding.problem}"
-            yield f"        to fix: {finding.fix}"
-    yield f"{package}: ok" if report.ok else f"{package}: failed, {_problems(report.findings)}"
+        for problem in outcome.problems:
+            yield f"    {problem._replace(fix='')}"
+            yield f"        to fix: {problem.fix}"
+    yield f"{package}: ok" if verification.ok else f"{package}: failed, {_count(verification.problems)}"
 
 
-def _problems(findings: Sequence[Finding]) -> str:
-    return f"{len(findings)} problem{'' if len(findings) == 1 else 's'}"
-
-
-def _place(finding: Finding) -> str:
-    place = "/".join(filter(None, (finding.module, finding.image)))
-    return f"{place}: " if place else ""
+def _count(problems: Sequence[Problem]) -> str:
+    return counted(len(problems), "problem")
 
 
 def _device(text: str) -> ComputeCapability:
@@ -87,16 +87,3 @@ def _device(text: str) -> ComputeCapability:
         return ComputeCapability.parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _driver(text: str) -> tuple[int, int]:
-    major, dot, minor = text.partition(".")
-    if not (dot and major.isdecimal() and minor.isdecimal()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a CUDA version; write it like 13.0")
-    return int(major), int(minor)
-
-
-def _bytes(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes")
-    return int(text)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.job import Compiled
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
-from hatch_cuda_kernels.compiler.output.log import split_log
 from hatch_cuda_kernels.compiler.output.ptx import read_ptx
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
@@ -15,10 +14,9 @@ from hatch_cuda_kernels.errors import CompileError
 if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.link_job import LinkInput, LinkJob
     from hatch_cuda_kernels.compiler.output.cubin import Cubin
-    from hatch_cuda_kernels.compiler.output.log import Resources
     from hatch_cuda_kernels.image import Kind
 
-__all__ = ["finish", "resources_of"]
+__all__ = ["finish"]
 
 
 def finish(job: LinkJob) -> Compiled:
@@ -44,27 +42,16 @@ def finish(job: LinkJob) -> Compiled:
         isa = read_ptx(images["ptx"].decode()).isa
     held = read_cubin(linked.image)
     _check_symbols(job, job.input, held)
-    resources, log = split_log(linked.log)
     return Compiled(
         images={kind: images[kind] for kind in job.kinds},
         kernels=job.input.kernels,
         globals=job.input.globals,
-        resources=resources_of(held, resources),
+        resources=held.resources,
         ptx_isa=isa,
         toolchain=job.toolchain(load_toolchain()),
-        log=log,
+        log=linked.log.strip(),
         seconds=time.perf_counter() - start,
     )
-
-
-def resources_of(cubin: Cubin, logged: dict[str, Resources]) -> dict[str, dict[str, int]]:
-    """Return per-kernel resources from ptxas's log, which alone knows spills, else from the CUBIN."""
-    return {
-        name: logged[name].to_json()
-        if name in logged
-        else {"registers": found.registers, "shared": found.shared, "stack": found.frame}
-        for name, found in cubin.kernels.items()
-    }
 
 
 def _check_symbols(job: LinkJob, given: LinkInput, held: Cubin) -> None:

@@ -42,6 +42,11 @@ class CompileJob:
         return self.program.toolkit is not None
 
     @property
+    def uses_nvjitlink(self) -> bool:
+        """Whether nvJitLink finishes the images."""
+        return self.options.lto
+
+    @property
     def expressions(self) -> tuple[str, ...]:
         """Every name expression NVRTC is asked for: kernels as written, variables as ``&name``."""
         return expressions(self.names, self.globals)

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Kind
 
-__all__ = ["KEY_SCHEMA", "cache_key", "expressions", "finish_key", "link_key", "source_digest"]
+__all__ = ["cache_key", "expressions", "finish_key", "link_key", "source_digest"]
 
 #: Raised when the way a job is compiled changes so that old images must not be taken for new ones.
-KEY_SCHEMA: Final = 2
+_KEY_SCHEMA: Final = 3
 #: Options that say where headers are: what they led to is in the source's digest, each header under its one name.
 _IN_SOURCE: Final = frozenset({"include", "pre_include"})
 
@@ -42,7 +42,7 @@ def cache_key(
     return _digest(
         ({} if assembled else {"assembled": False})
         | {
-            "schema": KEY_SCHEMA,
+            "schema": _KEY_SCHEMA,
             "source": source_sha256,
             "options": {name: value for name, value in options.items() if name not in _IN_SOURCE},
             "arch": str(arch),
@@ -62,7 +62,7 @@ def link_key(*, image_sha256: str, arch: SmArch, options: Mapping[str, Any]) -> 
     """Return the sha256, in hex, that names what nvJitLink makes of an image for an architecture."""
     return _digest(
         {
-            "schema": KEY_SCHEMA,
+            "schema": _KEY_SCHEMA,
             "image": image_sha256,
             "arch": str(arch),
             "options": options,
@@ -77,7 +77,7 @@ def finish_key(*, front_end: str, arch: SmArch, kind: Kind, nvjitlink: str) -> s
     That key covers the source, the options and the architecture whose ``__CUDA_ARCH__`` the code has.
     """
     return _digest(
-        {"schema": KEY_SCHEMA, "front_end": front_end, "arch": str(arch), "kind": kind, "nvjitlink": nvjitlink}
+        {"schema": _KEY_SCHEMA, "front_end": front_end, "arch": str(arch), "kind": kind, "nvjitlink": nvjitlink}
     )
 
 

@@ -59,6 +59,11 @@ class LinkJob:
         return self.front.uses_toolkit_headers
 
     @property
+    def uses_nvjitlink(self) -> bool:
+        """Whether nvJitLink finishes the images: that is what a link is."""
+        return True
+
+    @property
     def input_kind(self) -> Kind:
         """What nvJitLink starts from."""
         return "ltoir" if self.front.options.lto else "ptx"

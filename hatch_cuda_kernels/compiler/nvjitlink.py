@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.compiler.output.ptx import drop_unused
-from hatch_cuda_kernels.compiler.toolchain.wheels import preload
-from hatch_cuda_kernels.errors import CompileError, ToolchainError
+from hatch_cuda_kernels.compiler.toolchain.libraries import load_nvjitlink, nvjitlink_version
+from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.extra import assembler_flags
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.options import NvrtcOptions
 
-__all__ = ["Linked", "link", "nvjitlink_version"]
-
-_INSTALL: Final = 'python3 -m pip install "hatch-cuda-kernels[jit]"'
+__all__ = ["Linked", "link"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +26,6 @@ class Linked:
 
     image: bytes
     log: str
-
-
-def nvjitlink_version() -> tuple[int, int]:
-    """Return nvJitLink's release; it reads PTX and LTO-IR of no newer one. Raises ToolchainError when it is missing."""
-    major, minor = _bindings().version()
-    return int(major), int(minor)
 
 
 def link(
@@ -51,7 +44,7 @@ def link(
     to them, and taken for constants where no kernel writes them. None keeps every variable. Raises CompileError with
     nvJitLink's log when it refuses, ToolchainError when it is not installed.
     """
-    nvjitlink = _bindings()
+    nvjitlink = load_nvjitlink()
     flags = _flags(kind, arch, options, to_ptx=to_ptx)
     if keep is not None and kind == "ltoir":
         flags += ["-optimize-unused-variables", *(f"-variables-used={variable}" for variable in keep)]
@@ -73,23 +66,10 @@ def link(
             nvjitlink.destroy(handle)
 
 
-def _bindings() -> Any:  # a module
-    preload("nvJitLink")
-    try:
-        from cuda.bindings import nvjitlink  # loads the library
-
-        nvjitlink.version()
-    except Exception as error:  # pathfinder and the bindings raise several types for a missing library
-        raise ToolchainError(f"nvJitLink is not installed ({type(error).__name__})", _INSTALL) from error
-    return nvjitlink
-
-
 def _flags(kind: Kind, arch: SmArch, options: NvrtcOptions, *, to_ptx: bool) -> list[str]:
     """Return nvJitLink's flags; for LTO-IR, the options that act on code generation apply only here."""
     flags = [f"-arch={arch}", "-no-cache"]  # where there is a driver, it would keep results in the driver's cache
-    if not to_ptx:
-        flags.append("-Xptxas=-v")
-    flags += [f"-Xptxas={value}" for value in options.assembler]
+    flags += [f"-Xptxas={value}" for value in assembler_flags(options.extra)]
     if options.maxrregcount is not None:
         flags.append(f"-maxrregcount={options.maxrregcount}")
     flags += [flag for flag, on in (("-lineinfo", options.lineinfo), ("-g", options.debug)) if on]

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuda.bindings import nvrtc
 
-from hatch_cuda_kernels.compiler.finish import finish, resources_of
+from hatch_cuda_kernels.compiler.finish import finish
 from hatch_cuda_kernels.compiler.job import Compiled
 from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
-from hatch_cuda_kernels.compiler.output.log import bad_name_expressions, split_log
+from hatch_cuda_kernels.compiler.output.log import bad_name_expressions
 from hatch_cuda_kernels.compiler.output.ptx import Ptx, read_ptx
-from hatch_cuda_kernels.compiler.source.closure import VIRTUAL_ROOT
+from hatch_cuda_kernels.compiler.rooted import call_at_root
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.image import Symbol
-from hatch_cuda_kernels.names import plain_name
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,23 +43,39 @@ def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
         return finish(job)
     start = time.perf_counter()
     toolchain = load_toolchain()
-    flags = compile_flags(job, toolchain)
+    task = job, compile_flags(job, toolchain)
+    shows_directory = job.options.lto or job.options.debug
+    made = call_at_root(_make, task) if shows_directory else _make(task)
+    return Compiled(
+        images={kind: made.images[kind] for kind in job.kinds},
+        kernels=made.kernels,
+        globals=tuple(Symbol(name, made.lowered[f"&{name}"]) for name in job.globals),
+        resources=read_cubin(made.images["cubin"]).resources if job.assembled else {},
+        ptx_isa=made.ptx_isa,
+        toolchain=job.toolchain(toolchain),
+        log=_readable(made.log, job),
+        seconds=time.perf_counter() - start,
+    )
+
+
+class _Made(NamedTuple):
+    """What NVRTC, or nvJitLink after it, made of a job."""
+
+    images: dict[Kind, bytes]
+    kernels: tuple[Symbol, ...]
+    lowered: dict[str, str]
+    """By name expression."""
+    ptx_isa: tuple[int, int]
+    log: str
+
+
+def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
+    job, flags = task
     with _program(job) as program:
         log = _compile(job, program, flags)
         lowered = {name: _lowered_name(program, name) for name in job.expressions}
         images, ptx, log = _images(job, program, lowered, log)
-    resources, log = split_log(log)
-    kernels = _kernels(job, ptx, lowered)
-    return Compiled(
-        images={kind: images[kind] for kind in job.kinds},
-        kernels=kernels,
-        globals=tuple(Symbol(name, lowered[f"&{name}"]) for name in job.globals),
-        resources=resources_of(read_cubin(images["cubin"]), resources) if job.assembled else {},
-        ptx_isa=ptx.isa,
-        toolchain=job.toolchain(toolchain),
-        log=_readable(log, job),
-        seconds=time.perf_counter() - start,
-    )
+    return _Made(images, _kernels(job, ptx, lowered), lowered, ptx.isa, log)
 
 
 def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
@@ -68,11 +85,9 @@ def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
     flags.append(f"--frandom-seed={job.program.sha256[:16]}")
     # NVRTC would raise the stack limit of the whole process during a compile, and children would inherit it.
     flags += ["--modify-stack-limit=false", "-no-cache"]
-    if job.assembled and not job.options.lto:
-        flags.append("--ptxas-options=-v")
     flags += [f"--pre-include={name}" for name in job.program.pre_include]
     if job.uses_toolkit_headers:
-        flags += [f"-I{folder}" for folder in toolchain.include_dirs]
+        flags += [f"-I{os.path.abspath(folder)}" for folder in toolchain.include_dirs]  # noqa: PTH100 - links stay
     return tuple(flags)
 
 
@@ -95,7 +110,6 @@ def _compile(job: CompileJob, program: Any, flags: tuple[str, ...]) -> str:  # a
     (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
     log = _bytes(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).rstrip(b"\0").decode(errors="replace")
     if int(status) != 0:
-        log = split_log(log)[1]  # ptxas's statistics come before its errors
         bad = bad_name_expressions(log, job.expressions)
         log = _readable(log, job)
         reason = f"cannot resolve {', '.join(map(repr, bad))}" if bad else f"NVRTC refused the source ({status.name})"

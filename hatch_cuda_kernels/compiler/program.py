@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.key import source_digest
-from hatch_cuda_kernels.compiler.source.macros import possible_names, wanders
-from hatch_cuda_kernels.compiler.source.rewrite import VIRTUAL_ROOT
-from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.source.closure import Closure
@@ -46,18 +44,14 @@ class Program:
 
     @classmethod
     def of(cls, closure: Closure, options: NvrtcOptions) -> Program:
-        """Return the program of a closure. It is named after the source only where the image shows the name.
-
-        Raises InputError where a macro of the options could lead an include out of the project.
-        """
-        macros = _macro_names(closure, options)
+        """Return the program of a closure. It is named after the source only where the image shows the name."""
         shown = options.lineinfo or options.debug or _SHOWS_NAME.search(closure.source) is not None
         return cls(
             source=closure.source,
             name=closure.program_name if shown else _ANONYMOUS,
             headers=closure.headers,
             pre_include=closure.pre_include,
-            outside=tuple(sorted({*closure.outside, *macros})),
+            outside=closure.outside,
             computed=closure.computed + closure.probes,
         )
 
@@ -65,18 +59,3 @@ class Program:
     def toolkit(self) -> tuple[str, ...] | None:
         """Headers that may come from the toolkit; None where none can have a part in the images."""
         return self.outside if self.outside or self.computed else None
-
-
-def _macro_names(closure: Closure, options: NvrtcOptions) -> set[str]:
-    """Return what macros of the options could name to an include or probe. Raises InputError for a way out."""
-    if not closure.computed and not closure.probes:
-        return set()
-    problems = [
-        f"{closure.computed[0]}: a macro names this header, and the option define {name}={value} could lead it out of "
-        "the project; name the header in the include itself"
-        for name, value in options.define
-        if closure.computed and value is not None and wanders(value)
-    ]
-    if problems:
-        raise InputError("\n".join(problems))
-    return {found for _, value in options.define for found in possible_names(value or "")}

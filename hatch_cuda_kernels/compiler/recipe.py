@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
+    from hatch_cuda_kernels.compiler.source.project import Project
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.options import NvrtcOptions
 
@@ -41,7 +41,7 @@ class Recipe:
         *,
         text: str | None = None,
         include: Sequence[str] | None = None,
-        project: ProjectFiles | None = None,
+        project: Project | None = None,
     ) -> Closure:
         """Return the source, or ``text`` in its place, with its header closure. Raises InputError.
 
@@ -58,11 +58,12 @@ class Recipe:
             include=folders,
             headers=self.headers,
             pre_include=self.options.pre_include,
+            define=self.options.define,
             project=project,
         )
 
     def program(self, closure: Closure) -> Program:
-        """Return what NVRTC is shown of a closure, for any architecture. Raises InputError."""
+        """Return what NVRTC is shown of a closure, for any architecture."""
         return Program.of(closure, self.options)
 
     def job(self, program: Program, arch: SmArch, kinds: tuple[Kind, ...], *, assembled: bool = True) -> CompileJob:

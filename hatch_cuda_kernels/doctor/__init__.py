@@ -1,8 +1,9 @@
-"""What is installed here, what works of it, and what to do about the rest. Nothing that is broken may break this."""
+"""What is installed here, what of it works, and how to fix the rest. Nothing broken on the machine breaks this."""
 
 from __future__ import annotations
 
-from hatch_cuda_kernels.doctor.findings import Finding, examine
+from hatch_cuda_kernels.doctor.examine import examine
+from hatch_cuda_kernels.doctor.finding import Finding
 from hatch_cuda_kernels.doctor.verdicts import Verdict, judge
 
 __all__ = ["Finding", "Verdict", "examine", "judge"]

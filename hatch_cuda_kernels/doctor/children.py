@@ -1,4 +1,4 @@
-"""Runs probes in processes of their own, at the same time, and reads what they found, however they ended."""
+"""Runs probes in processes of their own, all at once, and reads what they found, however the processes ended."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import json
 import signal
 import subprocess
 import sys
-from typing import Any, Final
+from typing import Final
+
+from hatch_cuda_kernels.doctor.finding import Finding
+from hatch_cuda_kernels.problem import Problem
 
 __all__ = ["ask"]
 
-#: A driver that hangs must not hang the report. NVRTC takes a second, from a slow disk some more.
+#: A driver that hangs must not hang the report. Loading NVRTC takes a second, more from a slow disk.
 _SECONDS: Final = 60.0
 _CODE: Final = """
 import json, sys
@@ -20,8 +23,8 @@ main(*sys.argv[2:])
 """
 
 
-def ask(*questions: tuple[str, str]) -> list[dict[str, Any]]:
-    """Return what each probe, given with its argument, found; a probe that died says so as its ``problem``."""
+def ask(*questions: tuple[str, str]) -> list[Finding]:
+    """Return what each probe, given by name and argument, found; that a probe died is its finding."""
     return [_answer(child) for child in [_start(*question) for question in questions]]
 
 
@@ -32,7 +35,7 @@ def _start(name: str, argument: str) -> subprocess.Popen[bytes]:
     )
 
 
-def _answer(child: subprocess.Popen[bytes]) -> dict[str, Any]:
+def _answer(child: subprocess.Popen[bytes]) -> Finding:
     try:
         out, err = child.communicate(timeout=_SECONDS)
     except subprocess.TimeoutExpired:
@@ -40,15 +43,14 @@ def _answer(child: subprocess.Popen[bytes]) -> dict[str, Any]:
         child.communicate()
         return _died(f"no answer within {_SECONDS:.0f} s")
     try:
-        found = json.loads(out.splitlines()[-1])
-    except (IndexError, ValueError):
+        return Finding.from_json(json.loads(out.splitlines()[-1]))
+    except (IndexError, KeyError, TypeError, ValueError):
         last = err.decode(errors="replace").strip().rpartition("\n")[2]
         return _died(_ending(child.returncode) + (f" ({last})" if last else ""))
-    return found if isinstance(found, dict) else _died("no answer")
 
 
-def _died(how: str) -> dict[str, Any]:
-    return {"problem": f"a process that loaded it ended with: {how}", "missing": False, "fix": "install it again"}
+def _died(how: str) -> Finding:
+    return Finding({}, Problem(f"a process that loaded it ended with: {how}", "reinstall it"))
 
 
 def _ending(status: int) -> str:

@@ -1,7 +1,6 @@
-"""Looks at one thing each, in a process of its own: a damaged library or driver may end that, not the whole report.
+"""Probes: each looks at one thing, in a process of its own, which a damaged library or driver may end.
 
-``python -c`` runs ``main`` with the probe's name and argument. It prints one line of JSON: facts, or what is the matter
-(``problem``), whether the thing is there at all (``missing``) and what to do (``fix``).
+``python -c`` runs ``main`` with the probe's name and argument. It prints its finding as one line of JSON.
 """
 
 from __future__ import annotations
@@ -13,11 +12,14 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
+from hatch_cuda_kernels.doctor.finding import Finding
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.versions import parse_version, version_text
 
 __all__ = ["main"]
 
-_JIT_EXTRA: Final = 'python3 -m pip install "hatch-cuda-kernels[jit]"'
 _NO_DEVICE: Final = 100
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
 
@@ -27,41 +29,41 @@ def main(name: str, argument: str = "") -> None:
     try:
         found = _PROBES[name](argument)
     except ToolchainError as error:
-        found = {"problem": error.message, "missing": "is not installed" in error.message, "fix": error.fix}
+        found = Finding({}, Problem(error.message, error.fix), missing="is not installed" in error.message)
     except Exception as error:  # noqa: BLE001 - whatever is broken here is what the report is for
         text = str(error) if isinstance(error, HatchCudaKernelsError) else f"{type(error).__name__}: {error}"
-        found = {"problem": text, "missing": False, "fix": ""}
-    print(json.dumps(found))  # noqa: T201 - to the process that asked
+        found = Finding({}, Problem(text))
+    print(json.dumps(found.to_json()))  # noqa: T201 - to the process that asked
 
 
-def _driver(_: str) -> dict[str, Any]:
+def _driver(_: str) -> Finding:
     """Ask the driver itself, without the bindings."""
     name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     try:
         library = ctypes.CDLL(name)
     except OSError as error:
         absent = "No such file" in str(error)
-        problem = f"no CUDA driver here: {name} is not found" if absent else f"{name} cannot be loaded: {error}"
-        fix = "install NVIDIA's driver; start a container with the host's, as docker run --gpus all does"
-        return {"problem": problem, "missing": absent, "fix": fix}
+        message = f"no CUDA driver here: {name} is not found" if absent else f"{name} cannot be loaded: {error}"
+        fix = "install NVIDIA's driver; give a container the host's, as docker run --gpus all does"
+        return Finding({}, Problem(message, fix), missing=absent)
     version = ctypes.c_int()
     library.cuDriverGetVersion(ctypes.byref(version))
-    facts = {
+    facts: dict[str, Any] = {
         "file": _mapped("libcuda.so"),
         "release": _kernel_module(),
-        "cuda": f"{version.value // 1000}.{version.value % 1000 // 10}",
+        "cuda": version_text((version.value // 1000, version.value % 1000 // 10)),
         "devices": [],
     }
     status = library.cuInit(0)
     if status != 0:
         text = ctypes.c_char_p()
         library.cuGetErrorName(status, ctypes.byref(text))
-        problem = f"cuInit failed with {(text.value or b'an unknown error').decode()} ({status})"
+        message = f"cuInit failed with {(text.value or b'an unknown error').decode()} ({status})"
         fix = "nvidia-smi says more; in a container, both driver and devices must be the host's"
-        return {**facts, "problem": problem, "missing": status == _NO_DEVICE, "fix": fix}
+        return Finding(facts, Problem(message, fix), missing=status == _NO_DEVICE)
     count = ctypes.c_int()
     library.cuDeviceGetCount(ctypes.byref(count))
-    return {**facts, "devices": [_device(library, ordinal) for ordinal in range(count.value)]}
+    return Finding({**facts, "devices": [_device(library, ordinal) for ordinal in range(count.value)]})
 
 
 def _device(library: ctypes.CDLL, ordinal: int) -> dict[str, Any]:
@@ -77,7 +79,7 @@ def _device(library: ctypes.CDLL, ordinal: int) -> dict[str, Any]:
 
 
 def _kernel_module() -> str:
-    """Return the version of the driver's kernel module, such as 580.159.03; empty where it does not say."""
+    """Return the version of the driver's kernel module, such as 580.159.03; empty if the kernel does not tell it."""
     try:
         text = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -86,25 +88,26 @@ def _kernel_module() -> str:
     return found[0] if found else ""
 
 
-def _bindings(_: str) -> dict[str, Any]:
+def _bindings(_: str) -> Finding:
     try:
         from cuda.bindings import __version__, driver  # may be what is broken
     except ModuleNotFoundError as error:
-        fix = "python3 -m pip install cuda-bindings"
-        return {"problem": f"cuda-bindings is not installed ({error})", "missing": True, "fix": fix}
-    return {"version": __version__, "folder": str(Path(driver.__file__).parent)}
+        problem = Problem(f"cuda-bindings is not installed ({error})", pip_install("cuda-bindings"))
+        return Finding({}, problem, missing=True)
+    return Finding({"version": __version__, "folder": str(Path(driver.__file__).parent)})
 
 
-def _nvrtc(_: str) -> dict[str, Any]:
+def _nvrtc(_: str) -> Finding:
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain, supported_numbers
+    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+    from hatch_cuda_kernels.compiler.toolchain.libraries import supported_numbers
 
     version = load_toolchain().nvrtc
     archs = [str(SmArch(number // 10, number % 10)) for number in sorted(supported_numbers())]
-    return {"version": version, "file": _mapped("libnvrtc.so"), "archs": archs}
+    return Finding({"version": version, "file": _mapped("libnvrtc.so"), "archs": archs})
 
 
-def _headers(_: str) -> dict[str, Any]:
+def _headers(_: str) -> Finding:
     from hatch_cuda_kernels.compiler.toolchain.installed import header_folders
     from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
     from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
@@ -115,35 +118,35 @@ def _headers(_: str) -> dict[str, Any]:
     facts: dict[str, Any] = {"versions": found, "folders": folders}
     lacking = [name for name in PARTS if name not in found]
     if lacking:
-        problem = f"toolkit headers are not installed: {', '.join(lacking)}"
-        return {**facts, "problem": problem, "missing": True, "fix": _JIT_EXTRA}
-    return facts
+        problem = Problem(f"toolkit headers are not installed: {', '.join(lacking)}", pip_install(extra("jit")))
+        return Finding(facts, problem, missing=True)
+    return Finding(facts)
 
 
-def _nvjitlink(_: str) -> dict[str, Any]:
-    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version
+def _nvjitlink(_: str) -> Finding:
+    from hatch_cuda_kernels.compiler.toolchain.libraries import nvjitlink_version
     from hatch_cuda_kernels.compiler.toolchain.wheels import library_version
 
-    release = ".".join(map(str, nvjitlink_version()))
-    return {"version": library_version("nvJitLink") or release, "file": _mapped("libnvJitLink.so")}
+    version = library_version("nvJitLink") or version_text(nvjitlink_version())
+    return Finding({"version": version, "file": _mapped("libnvJitLink.so")})
 
 
-def _images(argument: str) -> dict[str, Any]:
-    """Say which image each module of a package would get, by the table, on devices given as capability and driver."""
-    from hatch_cuda_kernels.cli.output import open_any
+def _images(argument: str) -> Finding:
+    """Find which image each module of a package would get on devices of given capabilities and driver."""
+    from hatch_cuda_kernels.runtime.opened import opened_store
 
     asked = json.loads(argument)
     images = []
-    with open_any(asked["package"]) as store:
+    with opened_store(asked["package"]) as store:
         modules = store.contents()["modules"]
         first = {module: next(iter(content["kernels"])) for module, content in modules.items()}
-        driver = tuple(map(int, asked["driver"].split(".")))
+        driver = parse_version(asked["driver"])
         for capability in asked["capabilities"]:
             arch = f"sm_{capability.replace('.', '')}"
             for module, kernel in first.items():
-                answer = store.explain(kernel, module=module, arch=arch, driver=(driver[0], driver[1]))
+                answer = store.explain(kernel, module=module, arch=arch, driver=driver)
                 images.append({"module": module, "device": capability, **_chosen(answer)})
-    return {"images": images}
+    return Finding({"images": images})
 
 
 def _chosen(answer: Any) -> dict[str, Any]:  # Explanation
@@ -154,7 +157,7 @@ def _chosen(answer: Any) -> dict[str, Any]:  # Explanation
 
 
 def _mapped(name: str) -> str:
-    """Return the file of a library loaded into this process, as the kernel lists it; empty where it does not say."""
+    """Return the file of a library that this process has loaded; empty if the kernel does not list it."""
     try:
         lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,16 +1,20 @@
-"""What would work here, from what was found."""
+"""What would work here, judged by what was found."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from hatch_cuda_kernels import environment
+from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.runtime.ladder.policy import JIT_FORBIDDEN
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.doctor.findings import Finding
+    from hatch_cuda_kernels.doctor.finding import Finding
 
 __all__ = ["TASKS", "Verdict", "judge"]
 
-#: What one does with the package, and how it is called.
+#: What the package is used for, by the word for it on the command line.
 TASKS: Final = {
     "build": "build wheels without isolation",
     "load": "load prebuilt kernels",
@@ -18,15 +22,33 @@ TASKS: Final = {
     "link": "finish PTX with nvJitLink",
     "record": "keep what is compiled",
 }
-_NO_JIT: Final = "HATCH_CUDA_KERNELS_JIT=0 forbids compiling"
+_NO_JIT: Final = Problem(JIT_FORBIDDEN, f"unset {environment.JIT}")
 
 
 class Verdict(NamedTuple):
-    """Whether a task works here, why (or why not), and what to do where it does not."""
+    """Whether a task works here. ``how`` is empty if it does not; ``problem`` prevents it, or else limits it."""
 
-    works: bool
-    reason: str
-    fix: str = ""
+    how: str
+    problem: Problem | None = None
+
+    @property
+    def works(self) -> bool:
+        """Whether the task works."""
+        return bool(self.how)
+
+    @property
+    def reason(self) -> str:
+        """How the task works, or why it does not."""
+        return "; ".join(filter(None, (self.how, self.problem and self.problem.message)))
+
+    @property
+    def fix(self) -> str:
+        """What to do about the problem; empty if there is nothing to do."""
+        return "" if self.problem is None else self.problem.fix
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of ``doctor --json``."""
+        return {"works": self.works, "reason": self.reason, "fix": self.fix}
 
 
 def judge(findings: dict[str, Finding]) -> dict[str, Verdict]:
@@ -40,68 +62,64 @@ def judge(findings: dict[str, Finding]) -> dict[str, Verdict]:
     }
 
 
-def _no(finding: Finding) -> Verdict:
-    return Verdict(works=False, reason=finding.problem, fix=finding.fix)
-
-
 def _build(findings: dict[str, Finding]) -> Verdict:
-    nvrtc = findings["nvrtc"]
-    if findings["tools"].state != "ok":
-        return _no(findings["tools"])
-    if nvrtc.state == "missing":
-        reason = (
-            f"{nvrtc.problem}; python -m build and pip bring the one that kernels.yaml asks for, unless told not to"
-        )
-        return Verdict(works=False, reason=reason, fix=nvrtc.fix)
-    return _compiles(findings) if nvrtc.state == "ok" else _no(nvrtc)
+    tools, nvrtc = findings["tools"], findings["nvrtc"]
+    if tools.problem is not None:
+        return Verdict("", tools.problem)
+    if nvrtc.problem is None:
+        return _compiles(findings)
+    if not nvrtc.missing:
+        return Verdict("", nvrtc.problem)
+    isolated = "an isolated build (python -m build, pip) installs the release that kernels.yaml asks for"
+    return Verdict("", nvrtc.problem._replace(message=f"{nvrtc.problem.message}; {isolated}"))
 
 
 def _compiles(findings: dict[str, Finding]) -> Verdict:
-    nvrtc, headers = findings["nvrtc"].facts, findings["headers"]
-    reason = f"NVRTC {nvrtc['version']}, {nvrtc['archs'][0]} to {nvrtc['archs'][-1]}"
-    if headers.state != "ok":
-        return Verdict(works=True, reason=f"{reason}; not sources that need these: {headers.problem}", fix=headers.fix)
-    return Verdict(works=True, reason=reason)
+    nvrtc, headers = findings["nvrtc"].facts, findings["headers"].problem
+    how = f"NVRTC {nvrtc['version']}, {nvrtc['archs'][0]} to {nvrtc['archs'][-1]}"
+    if headers is None:
+        return Verdict(how)
+    return Verdict(how, headers._replace(message=f"some sources will not compile: {headers.message}"))
 
 
 def _load(findings: dict[str, Finding]) -> Verdict:
     for name in ("driver", "bindings"):
-        if findings[name].state != "ok":
-            return _no(findings[name])
+        if findings[name].problem is not None:
+            return Verdict("", findings[name].problem)
     driver = findings["driver"].facts
     if not driver["devices"]:
-        return Verdict(works=False, reason="the driver reports no device", fix="nvidia-smi lists the devices")
+        return Verdict("", Problem("the driver reports no device", "nvidia-smi lists the devices"))
     devices = ", ".join(f"{device['name']} ({device['capability']})" for device in driver["devices"])
-    return Verdict(works=True, reason=f"{devices}, driver for CUDA {driver['cuda']}")
+    return Verdict(f"{devices}, driver for CUDA {driver['cuda']}")
 
 
 def _jit(findings: dict[str, Finding]) -> Verdict:
     nvrtc = findings["nvrtc"]
     if _forbidden():
-        return Verdict(works=False, reason=_NO_JIT, fix="unset HATCH_CUDA_KERNELS_JIT")
-    if nvrtc.state != "ok":
-        return _no(nvrtc)
+        return Verdict("", _NO_JIT)
+    if nvrtc.problem is not None:
+        return Verdict("", nvrtc.problem)
     for device in findings["driver"].facts.get("devices", ()):
         arch = f"sm_{device['capability'].replace('.', '')}"
         if arch not in nvrtc.facts["archs"]:
-            reason = f"NVRTC {nvrtc.facts['version']} does not know {arch}, the {device['name']}"
-            return Verdict(works=False, reason=reason, fix="install NVRTC of a release that compiles for it")
+            message = f"NVRTC {nvrtc.facts['version']} does not know {arch}, the {device['name']}"
+            return Verdict("", Problem(message, f"install an NVRTC release that compiles for {arch}"))
     return _compiles(findings)
 
 
 def _link(findings: dict[str, Finding]) -> Verdict:
     nvjitlink = findings["nvjitlink"]
     if _forbidden():
-        return Verdict(works=False, reason=_NO_JIT, fix="unset HATCH_CUDA_KERNELS_JIT")
-    if nvjitlink.state != "ok":
-        return _no(nvjitlink)
-    return Verdict(works=True, reason=f"nvJitLink {nvjitlink.facts['version']}, for PTX and LTO-IR up to its release")
+        return Verdict("", _NO_JIT)
+    if nvjitlink.problem is not None:
+        return Verdict("", nvjitlink.problem)
+    return Verdict(f"nvJitLink {nvjitlink.facts['version']}, for PTX and LTO-IR up to its release")
 
 
 def _record(findings: dict[str, Finding]) -> Verdict:
     cache = findings["cache"]
-    return _no(cache) if cache.state != "ok" else Verdict(works=True, reason=f"in {cache.facts['path']}")
+    return Verdict("", cache.problem) if cache.problem is not None else Verdict(f"in {cache.facts['path']}")
 
 
 def _forbidden() -> bool:
-    return os.environ.get("HATCH_CUDA_KERNELS_JIT", "1") == "0"
+    return os.environ.get(environment.JIT, "1") == "0"

@@ -59,7 +59,7 @@ def _not_utf8(filename: str, error: UnicodeDecodeError) -> str:
 def parse_manifest(
     text: str, *, root: Path | str, filename: str = "kernels.yaml", native: Native = native_archs
 ) -> Manifest:
-    """Read a manifest's text as though it stood in ``root``; otherwise like ``load_manifest``."""
+    """Read a manifest's text as if it were a file in ``root``. Raises ManifestError with all problems."""
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
     return _read(text, _absolute(root) / filename, digest, filename, native)
 
@@ -96,7 +96,7 @@ def _read(text: str, path: Path, sha256: str, filename: str, native: Native) -> 
 
 
 def _instances(module: dict[str, Any]) -> _Instances:
-    """Return a module's expanded instances, none of them where a part they depend on was refused."""
+    """Return a module's expanded instances; none if a part they depend on was refused."""
     names, matrix, kernels = (module.get(key, {}) for key in ("instances", "matrix", "kernels"))
     if names is None or matrix is None:
         return (), ()
@@ -104,7 +104,7 @@ def _instances(module: dict[str, Any]) -> _Instances:
 
 
 def _scope(values: dict[str, Any], modules: list[dict[str, Any]], native: Native) -> Scope:
-    """Return the scope of all lists of architectures; what a refused release would have known is not checked."""
+    """Return the scope of all lists of architectures, checked unless the stated release was refused."""
     lists = (values["arches"], *(module.get("arches") for module in modules))
     items = [item for found in lists for item in found or ()]
     stated = "cuda" in values

@@ -9,6 +9,7 @@ from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, known_archs
 from hatch_cuda_kernels.manifest.kinds import Item, Kind, items_of, text
 from hatch_cuda_kernels.manifest.spot import RefusedError, Spot, suggest, wrong_type
 from hatch_cuda_kernels.manifest.yaml_tree import Scalar, Sequence, shorten
+from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -79,7 +80,7 @@ class Scope:
         return tuple(sorted({arch for item in items for arch in self._meaning(item.value)}))
 
     def check(self, items: Iterable[Item], *, stated: bool) -> None:
-        """Note a problem for each architecture the release does not know; ``stated`` is whether the user chose it."""
+        """Note a problem for each architecture the release does not know; ``stated`` is whether the user chose that."""
         for item in items:
             for arch in self._meaning(item.value):
                 first = cuda_release_for_arch(arch, major=self.release[0])
@@ -98,28 +99,24 @@ class Scope:
 
 
 def make_scope(items: SequenceOf[Item], release: Release | None, native: Native) -> Scope:
-    """Return the scope of every list of a manifest together; without a stated release, the oldest 13.x that will do.
+    """Return the scope that all lists of a manifest share. The default release is the oldest 13.x that knows them all.
 
-    Asks ``native`` only when an item is that word, and notes a problem when it finds no GPU.
+    Calls ``native`` only if an item is that word, and notes a problem if it finds no GPU.
     """
     asking = [item for item in items if item.value == "native"]
     machine = tuple((native() if asking else None) or ())
     for item in asking if not machine else ():
-        item.spot.report("there is no GPU on this machine to ask; list architectures instead")
+        item.spot.report("this machine has no GPU; list architectures instead")
     listed = (*machine, *(item.value for item in items if isinstance(item.value, SmArch)))
     oldest = max((cuda_release_for_arch(arch, major=13) or _FIRST_13 for arch in listed), default=_FIRST_13)
     return Scope(release or oldest, machine)
 
 
 def _release_refusal(arch: SmArch, stated: Release | None) -> str:
-    name = f"CUDA {_text(stated)}" if stated else "CUDA 13"
+    name = f"CUDA {version_text(stated)}" if stated else "CUDA 13"
     first = cuda_release_for_arch(arch, major=stated[0] if stated else 13) or _first_release(arch)
     if first is None:
-        return f"no CUDA release known here compiles '{arch}'; list architectures instead"
+        return f"no known CUDA release compiles '{arch}'; list architectures instead"
     if cuda_release_for_arch(arch, major=13):
-        return f"{name} does not know '{arch}'; the first release that does is {_text(first)}"
-    return f"{name} does not know '{arch}'; {_text(_LAST_12)} does, so write cuda: \"{_text(_LAST_12)}\""
-
-
-def _text(release: Release) -> str:
-    return f"{release[0]}.{release[1]}"
+        return f"{name} does not know '{arch}'; the first release that does is {version_text(first)}"
+    return f"{name} does not know '{arch}'; {version_text(_LAST_12)} does, so write cuda: \"{version_text(_LAST_12)}\""

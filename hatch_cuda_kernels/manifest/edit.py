@@ -1,4 +1,4 @@
-"""Changes of a manifest's text that leave everything else as it was written: comments, order, spaces, quotes."""
+"""Changes to a manifest's text that leave everything else as it was written: comments, order, spaces, quotes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["append_item", "has_key"]
 
-#: What YAML reads as the same plain text in any place.
+#: Text that YAML reads as itself, without quotes, in any place.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?: [A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 
 
@@ -23,10 +23,10 @@ def has_key(text: str, path: Sequence[str]) -> bool:
 
 
 def append_item(text: str, path: Sequence[str], item: str, *, after: str, default: str = "") -> str:
-    """Return the text of a valid manifest with an item more in the list at a path of keys.
+    """Return the text of a valid manifest with one more item in the list at a path of keys.
 
-    A word in the list's place becomes its first item. A missing list is written below the key ``after``, with
-    ``default`` as its first item where there is one.
+    A single word in place of the list becomes its first item. A missing list is added below the key ``after``, and
+    begins with ``default`` unless that is empty.
     """
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     text = text.removeprefix(mark)
@@ -79,7 +79,7 @@ def _insert_entry(text: str, mapping: yaml.MappingNode, after: str, entry: str) 
 
 
 def _insert_line(text: str, at: int, line: str) -> str:
-    """Put a line below the one that a position is in."""
+    """Insert a line below the one that contains a position."""
     newline = "\r\n" if "\r\n" in text else "\n"
     end = text.find(newline, at)
     end = len(text) if end < 0 else end
@@ -87,5 +87,5 @@ def _insert_line(text: str, at: int, line: str) -> str:
 
 
 def _written(item: str) -> str:
-    """Return text as a YAML scalar that is read as this text, wherever it stands."""
+    """Return text as a YAML scalar that is read as this text in any place."""
     return item if _PLAIN.fullmatch(item) and item.lower() != "null" else json.dumps(item, ensure_ascii=False)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_INSTANCES", "expand_instances"]
 
-#: Of one module: far beyond what NVRTC compiles in a day, and little enough to list.
+#: Of one module: far beyond what NVRTC compiles in a day, and few enough to list.
 MOST_INSTANCES: Final = 100_000
 
 
@@ -26,7 +26,7 @@ def expand_instances(
 ) -> tuple[tuple[Named, ...], tuple[Pattern, ...]]:
     """Return a module's name expressions and its patterns, in the order written; the first axis varies slowest.
 
-    Notes unknown placeholders, unused axes, names met twice and too many instances as problems.
+    Notes unknown placeholders, unused axes, duplicate names and too many instances as problems.
     """
     patterns = [(item, _pattern(item, matrix)) for item in instances if _placeholders_known(item, matrix)]
     _report_unused(instances, matrix)
@@ -36,7 +36,7 @@ def expand_instances(
     for item, pattern in patterns:
         count = math.prod(len(values) for _, values in pattern.matrix)
         if count > room:
-            item.spot.report(f"the module comes to more than {MOST_INSTANCES} instances; shorten its matrix")
+            item.spot.report(f"the module has more than {MOST_INSTANCES} instances; shorten its matrix")
             break
         room -= count
         expanded += _expand(item, pattern, seen)
@@ -44,7 +44,7 @@ def expand_instances(
 
 
 def _placeholders_known(item: Item, matrix: Mapping[str, Item]) -> bool:
-    """Tell whether a pattern can be expanded: each placeholder is an axis, and no axis was refused."""
+    """Return whether a pattern can be expanded: each placeholder is an axis, and no axis was refused."""
     names = placeholders(item.value)
     for name in names:
         if name not in matrix:
@@ -65,7 +65,7 @@ def _report_unused(instances: Sequence[Item], matrix: Mapping[str, Item]) -> Non
 
 
 def _expand(item: Item, pattern: Pattern, seen: dict[str, str]) -> list[Named]:
-    """Return a pattern's names. Only the first one met before is reported: the others tend to say the same."""
+    """Return a pattern's names. Only the first duplicate is reported: the others tend to have the same cause."""
     texts = list(_fill(pattern))
     repeated = None
     for text in texts:

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Final
 
 from hatch_cuda_kernels.arch import ComputeCapability
+from hatch_cuda_kernels.extra import extra_refusal
 from hatch_cuda_kernels.manifest.arches import ARCHES
 from hatch_cuda_kernels.manifest.instances import MOST_INSTANCES
 from hatch_cuda_kernels.manifest.kinds import (
@@ -30,7 +31,8 @@ from hatch_cuda_kernels.manifest.paths import FOLDER, HEADER, HEADERS_GLOB, SOUR
 from hatch_cuda_kernels.manifest.sizes import SIZE
 from hatch_cuda_kernels.manifest.spot import RefusedError, Spot, wrong_type
 from hatch_cuda_kernels.manifest.yaml_tree import Scalar
-from hatch_cuda_kernels.options import CppStd, NvrtcOptions, extra_refusal
+from hatch_cuda_kernels.options import CppStd, NvrtcOptions
+from hatch_cuda_kernels.versions import parse_version
 
 __all__ = ["FRONT_ENDS", "MANIFEST", "PACKINGS", "TABLES"]
 
@@ -48,23 +50,18 @@ _DRIVER: Final = r"[1-9][0-9]\.(?:0|[1-9][0-9]?)"
 _CAPABILITY: Final = r"[1-9][0-9]*\.[0-9]"
 
 
-def _two_numbers(value: str) -> tuple[int, int]:
-    major, minor = value.split(".")
-    return int(major), int(minor)
-
-
 def _release(_: Spot, value: str) -> tuple[int, int]:
     if _UNSEEDED.fullmatch(value):
-        raise RefusedError(f"NVRTC of CUDA {value} refuses an option that builds need; of CUDA 12, write 12.9")
+        raise RefusedError(f"NVRTC of CUDA {value} refuses an option that builds need; of CUDA 12, only 12.9 works")
     if not re.fullmatch(_RELEASE, value):
-        raise RefusedError(f"{value!r} is not a CUDA release this package compiles with; write 12.9, or 13.0 and on")
-    return _two_numbers(value)
+        raise RefusedError(f"{value!r} is not a CUDA release this package compiles with; write 12.9, 13.0 or newer")
+    return parse_version(value)
 
 
 def _driver(_: Spot, value: str) -> tuple[int, int]:
     if not re.fullmatch(_DRIVER, value):
         raise RefusedError(f"{value!r} is not a CUDA version; write it like '13.0'")
-    return _two_numbers(value)
+    return parse_version(value)
 
 
 def _device(_: Spot, value: str) -> ComputeCapability:
@@ -98,7 +95,7 @@ def _read_define(spot: Spot) -> tuple[tuple[str, str | None], ...]:
     return tuple((name, item.value.value) for name, item in _DEFINE.read(spot).items() if item.value is not None)
 
 
-#: The kinds of NvrtcOptions' fields, by name, else by type. A new flag of type bool needs nothing here.
+#: The kinds of NvrtcOptions' fields, by name or else by type. A new flag of type bool needs no entry.
 _OPTION_KINDS: Final[dict[str, Kind]] = {
     "bool": BOOLEAN,
     "bool | None": BOOLEAN,
@@ -123,11 +120,13 @@ MODULE: Final[Table] = {
     "instances": Key(_NAMES, "Name expressions to instantiate; {NAME} stands for each value of a matrix axis."),
     "matrix": Key(_MATRIX, "Values of the placeholders in instances, as C++ text; all combinations are compiled."),
     "chunk": Key(
-        _CHUNK, "Most instances compiled as one program, so that more cores share them. Default: all are one program."
+        _CHUNK,
+        "Maximum number of instances in one program, so that more cores share them. Default: all are one program.",
     ),
     "globals": Key(_NAMES, "__constant__ and __device__ variables the host sets."),
     "headers": Key(
-        list_of(HEADERS_GLOB), "Patterns for headers the include scan cannot see, such as computed includes."
+        list_of(HEADERS_GLOB),
+        "Patterns for headers that the include scan cannot see, such as those of computed includes.",
     ),
     "arches": Key(ARCHES, "Architectures of this module, in place of the manifest's."),
     "options": Key(table("options", OPTIONS), "Options of this module, over the manifest's."),
@@ -148,7 +147,7 @@ SUPPORTS: Final[Table] = {
     ),
     "driver": Key(
         text("a CUDA version such as '13.0'", _driver, pattern=_DRIVER),
-        "Oldest CUDA driver API the wheel must work on without a JIT.",
+        "Oldest CUDA driver API the wheel must work on without JIT.",
     ),
 }
 
@@ -158,7 +157,7 @@ _MODULES: Final = map_of(
 
 
 def _read_modules(spot: Spot) -> dict[str, Item]:
-    """Refuse also what some file system could not hold: a module is a folder of the store."""
+    """Also refuse names that some file system cannot hold: a module is a folder of the store."""
     modules: dict[str, Item] = _MODULES.read(spot)
     folded: dict[str, str] = {}
     for name, module in modules.items():
@@ -179,18 +178,22 @@ MANIFEST: Final[Table] = {
     "arches": Key(ARCHES, "What every module is compiled for. Default: all-major."),
     "options": Key(table("options", OPTIONS), "NVRTC options of every module."),
     "max_spill_bytes": Key(
-        _SPILL_BYTES, "Most bytes of spill stores and loads a thread of any kernel, else the build fails."
+        _SPILL_BYTES, "Maximum bytes of spill stores and loads per thread of any kernel; more fail the build."
     ),
     "packing": Key(
         choice(PACKINGS),
-        "How images are stored. none: each in a file. solid: a module's packed together. auto (default): solid for"
-        " modules of 32 KiB and more.",
+        "How images are stored. none: each in a file. solid: those of a module packed together. auto (default): solid"
+        " for modules of 32 KiB and more.",
     ),
     "modules": Key(Kind(_read_modules, _MODULES.schema), "The modules by name.", "list at least one module"),
-    "supports": Key(table("supports", SUPPORTS), "A promise that the build proves, or fails naming the gap."),
+    "supports": Key(
+        table("supports", SUPPORTS), "A promise that the build proves; if it cannot, it fails and names the gap."
+    ),
     "stubs": Key(STUBS, "A .pyi file with the kernels' names and types, which a build keeps up to date."),
-    "max_wheel_size": Key(SIZE, "Most the wheel may have, in bytes or as text such as '5 MB'; else the build fails."),
+    "max_wheel_size": Key(
+        SIZE, "Maximum size of the wheel, in bytes or as text such as '5 MB'; a larger one fails the build."
+    ),
 }
 
-#: Every mapping with known keys, under the name other tables refer to it by.
+#: Every mapping with known keys, by the name that other tables refer to.
 TABLES: Final[dict[str, Table]] = {"manifest": MANIFEST, "module": MODULE, "options": OPTIONS, "supports": SUPPORTS}

@@ -46,7 +46,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key of a table. ``required`` is the advice when it is missing, empty where it may be left out."""
+    """One key of a table. ``required`` is the fix when it is missing; empty if it may be left out."""
 
     kind: Kind
     doc: str = ""
@@ -100,7 +100,7 @@ def _refuse_unprintable(value: str) -> None:
 
 
 def choice(words: Iterable[str]) -> Kind:
-    """Return the kind of a word out of a few."""
+    """Return the kind of one word out of a few."""
     known = {str(word): word for word in words}
     expected = f"one of {', '.join(known)}"
 
@@ -152,7 +152,7 @@ MACRO_VALUE: Final = Kind(_read_macro_value, {"type": ["string", "number", "bool
 
 
 def items_of(kind: Kind, *, least: int = 0, unique: bool = True) -> Kind:
-    """Return the kind of a list, read to a tuple of Item; repeats are told apart by their text."""
+    """Return the kind of a list, read into a tuple of Item; duplicates are recognised by their text."""
 
     def read(spot: Spot) -> tuple[Item, ...]:
         node = spot.node
@@ -164,7 +164,7 @@ def items_of(kind: Kind, *, least: int = 0, unique: bool = True) -> Kind:
         items = (Item(attempt(kind, found), found) for found in (_without_repeats(spots) if unique else spots))
         return tuple(item for item in items if item.value is not None)
 
-    # JSON Schema takes 8.1 and 8.10 for equal, the reader does not: only strings can be compared there.
+    # To JSON Schema, unlike the reader, 8.1 and 8.10 are equal: only strings can be compared there.
     limits = {"minItems": least, "uniqueItems": unique and kind.schema.get("type") == "string"}
     return Kind(read, {"type": "array", "items": kind.schema} | _stated(limits))
 
@@ -191,24 +191,24 @@ def _without_repeats(spots: list[Spot]) -> list[Spot]:
 
 
 def list_of(kind: Kind, *, least: int = 0, unique: bool = True) -> Kind:
-    """Return the kind of a list, read to a tuple of values."""
+    """Return the kind of a list, read into a tuple of values."""
     items = items_of(kind, least=least, unique=unique)
     return Kind(lambda spot: tuple(item.value for item in items.read(spot)), items.schema)
 
 
 def map_of(kind: Kind, *, keys: re.Pattern[str], key_words: str, least: int = 0) -> Kind:
-    """Return the kind of a mapping with free keys, read to a dict of Item in the order written."""
+    """Return the kind of a mapping with free keys, read into a dict of Item in the order written."""
 
     def read(spot: Spot) -> dict[str, Item]:
         node = spot.node
         if not isinstance(node, Mapping):
             raise wrong_type("a mapping", spot, _empty_advice(spot, least, "{}"))
-        if len(node.entries) < least:
+        if len(node.pairs) < least:
             raise RefusedError("the mapping is empty; give at least one entry")
-        for entry in node.entries:
-            if not keys.fullmatch(entry.key):
-                spot.key(entry).report(f"{shorten(entry.key)} is not {key_words}")
-        return {entry.key: Item(attempt(kind, spot.value(entry)), spot.key(entry)) for entry in node.entries}
+        for pair in node.pairs:
+            if not keys.fullmatch(pair.key):
+                spot.key(pair).report(f"{shorten(pair.key)} is not {key_words}")
+        return {pair.key: Item(attempt(kind, spot.value(pair)), spot.key(pair)) for pair in node.pairs}
 
     names = {"pattern": f"^(?:{keys.pattern})$"}
     schema = {"type": "object", "propertyNames": names, "additionalProperties": kind.schema}
@@ -216,23 +216,21 @@ def map_of(kind: Kind, *, keys: re.Pattern[str], key_words: str, least: int = 0)
 
 
 def table(name: str, keys: Table) -> Kind:
-    """Return the kind of a mapping with known keys, read to a dict of those stated; a refused value is None."""
+    """Return the kind of a mapping with known keys, read into a dict of those stated; a refused value is None."""
 
     def read(spot: Spot) -> dict[str, Any]:
         node = spot.node
         if not isinstance(node, Mapping):
             required = any(key.required for key in keys.values())
             raise wrong_type("a mapping", spot, _empty_advice(spot, required, "{}"))
-        stated = {entry.key for entry in node.entries}
-        for entry in node.entries:
-            if entry.key not in keys:
-                spot.key(entry).report(f"unknown key{_key_advice(entry.key, keys)}")
+        stated = {pair.key for pair in node.pairs}
+        for pair in node.pairs:
+            if pair.key not in keys:
+                spot.key(pair).report(f"unknown key{_key_advice(pair.key, keys)}")
         for key, details in keys.items():
             if details.required and key not in stated:
                 spot.report_missing(key, details.required)
-        return {
-            entry.key: attempt(keys[entry.key].kind, spot.value(entry)) for entry in node.entries if entry.key in keys
-        }
+        return {pair.key: attempt(keys[pair.key].kind, spot.value(pair)) for pair in node.pairs if pair.key in keys}
 
     return Kind(read, {"$ref": f"#/$defs/{name}"})
 

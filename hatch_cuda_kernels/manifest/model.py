@@ -26,7 +26,7 @@ class Named:
 
     text: str
     where: str
-    """Start of a message about it, such as ``kernels.yaml:14:12: modules.reduce.instances[0]``."""
+    """Its place, as problems name it: ``kernels.yaml:14:12: modules.reduce.instances[0]``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,23 +53,23 @@ class Module:
     instances: tuple[Named, ...]
     """Name expressions, expanded; all of one pattern share its place."""
     chunk: int | None
-    """Most instances compiled as one program; None for any number."""
+    """Maximum number of instances in one program; None for no limit."""
     globals: tuple[Named, ...]
     headers: tuple[str, ...]
-    """Globs of headers the include scan cannot see."""
+    """Globs of headers that the include scan cannot see."""
     arches: tuple[SmArch, ...]
-    """Sorted, without repeats."""
+    """Sorted, without duplicates."""
     options: NvrtcOptions
     """The module's own options over the manifest's."""
     front_end: str
     """``per-arch``, ``lto`` or ``ptx``."""
     max_spill_bytes: int | None
-    """Most bytes of spill stores and loads a thread of one kernel; None for no limit."""
+    """Maximum bytes of spill stores and loads per thread of a kernel; None for no limit."""
     packing: str
     """``auto``, ``none`` or ``solid``."""
     patterns: tuple[Pattern, ...]
     where: str
-    """Start of a message about the module as a whole."""
+    """The module's place, as problems name it."""
 
     @property
     def recipe(self) -> Recipe:
@@ -84,9 +84,9 @@ class Module:
         )
 
     def chunks(self) -> Iterator[Module]:
-        """Yield a module for each program, in the order of the instances; most modules are one.
+        """Yield a module for each program, in the order of the instances; most are one program.
 
-        The first keeps the name and everything that is no instance. Chunks are filled in order, so that an instance
+        The first keeps the name and everything that is not an instance. Chunks are filled in order, so that an instance
         added at the end changes the last one only.
         """
         size = self.chunk or len(self.instances) or 1
@@ -98,7 +98,7 @@ class Module:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """A whole manifest, valid as far as that can be told without a compiler."""
+    """A whole manifest, valid as far as can be told without a compiler."""
 
     path: Path
     root: Path
@@ -113,7 +113,7 @@ class Manifest:
     stubs: str | None
     """The ``.pyi`` a build keeps up to date."""
     max_wheel_size: int | None
-    """Most bytes the wheel may have, None for any number."""
+    """Maximum size of the wheel in bytes; None for no limit."""
     sha256: str
     """Of the file's bytes, in hex."""
 

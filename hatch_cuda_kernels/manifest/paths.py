@@ -1,4 +1,4 @@
-"""Paths in a manifest: relative to its folder, written with ``/``, never out of the project."""
+"""Paths in a manifest: relative to its folder, written with ``/``, never leaving the project."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FOLDER", "HEADER", "HEADERS_GLOB", "SOURCE", "STUBS"]
 
-#: Refuses what starts with / or a drive, and what holds a backslash; ``..`` is left to the reader.
+#: Refuses what starts with / or a drive, and what contains a backslash; ``..`` is left to the reader.
 _PATTERN: Final = r"(?!/|[A-Za-z]:)[^\\\x00-\x1f\x7f]+"
 
 
@@ -32,9 +32,9 @@ def _relative(written: str) -> str:
 
 
 def _kind_of(spot: Spot, path: str) -> str | None:
-    """Return what a path is, None for nothing. Raises RefusedError where a symbolic link leads out of the project."""
+    """Return what a path is, None if it does not exist. Raises RefusedError if a link leads out of the project."""
     kind = spot.reading.files.kind("" if path == "." else path)
-    if kind == "away":
+    if kind == "outside":
         raise RefusedError(f"{path!r} leaves the project through a symbolic link; copy the file into it")
     return kind
 
@@ -50,7 +50,7 @@ def _source(spot: Spot, written: str) -> str:
 
 
 def _suggest_file(spot: Spot, path: str) -> str:
-    """Return a guess among the files beside a missing one; folder and suffix would make all of them look alike."""
+    """Suggest a file beside a missing one, compared by stem: folder and suffix would make all of them look alike."""
     folder, _, name = path.rpartition("/")
     beside = {PurePosixPath(found).stem: found for found in spot.reading.files.glob(f"{folder}/*".removeprefix("/"))}
     near = difflib.get_close_matches(PurePosixPath(name).stem, beside, n=1)
@@ -66,13 +66,13 @@ def _folder(spot: Spot, written: str) -> str:
 
 
 def _is_unpacked_sdist(folder: Path) -> bool:
-    """Return whether a folder is of a project unpacked from an sdist, which carries no folder that gave no file."""
+    """Return whether a folder is in an unpacked sdist, which does not carry empty folders."""
     project = next((found for found in (folder, *folder.parents) if (found / "pyproject.toml").is_file()), folder)
     return (project / "PKG-INFO").is_file()
 
 
 def _header(spot: Spot, written: str) -> str:
-    """May also be found in an include folder or in the toolkit, so that a missing file is the compile's business."""
+    """Accept a missing file: the compile may find it in an include folder or in the toolkit."""
     path = _relative(written)
     _kind_of(spot, path)
     return path
@@ -91,7 +91,7 @@ def _headers_glob(spot: Spot, written: str) -> str:
 def _stubs(spot: Spot, written: str) -> str:
     path = _relative(written)
     if not path.endswith(".pyi") or not PurePosixPath(path).stem.isidentifier():
-        raise RefusedError(f"{path!r} is no stub; name a file beside a module, such as mylib/kernels.pyi")
+        raise RefusedError(f"{path!r} is not a stub; name a file beside a module, such as mylib/kernels.pyi")
     if _kind_of(spot, path) == "folder":
         raise RefusedError(f"{path!r} is a folder; name a file")
     return path

@@ -1,4 +1,4 @@
-"""The manifest's JSON Schema, for editors: made from the tables the reader uses, so that the two say the same."""
+"""The manifest's JSON Schema, for editors: made from the reader's own tables, so that the two agree."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["field_docs", "manifest_schema"]
 def manifest_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of ``kernels.yaml``.
 
-    It takes what the reader takes and refuses most of what the reader refuses; files, releases and placeholders are
-    beyond it. Options are described by the docstrings under the fields of NvrtcOptions.
+    It accepts what the reader accepts and refuses most of what the reader refuses; it cannot check files, releases and
+    placeholders. Options are described by the docstrings under the fields of NvrtcOptions.
     """
     definitions = {name: _table_schema(keys) for name, keys in TABLES.items()}
     for name, extra in _option_notes().items():
@@ -58,7 +58,7 @@ def _option_notes() -> dict[str, dict[str, Any]]:
 
 
 def field_docs(cls: type) -> dict[str, str]:
-    """Return the docstrings under a class's fields by name; none where the source is not installed."""
+    """Return the docstrings under a class's fields by name; none if the source is not installed."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
     except OSError:

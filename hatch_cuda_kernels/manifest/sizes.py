@@ -24,7 +24,7 @@ _SCHEMA: Final = [
 
 
 def _read_size(spot: Spot) -> int:
-    """Return a number of bytes. Units are powers of 1000, as download pages count, or with ``i`` of 1024."""
+    """Return a number of bytes. Units are powers of 1000, as download pages count, or of 1024 with an ``i``."""
     node = spot.node
     if isinstance(node, Scalar) and node.tag == "int" and re.fullmatch(_BYTES, node.text):
         return int(node.text)

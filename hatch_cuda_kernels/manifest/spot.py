@@ -6,7 +6,8 @@ import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.manifest.yaml_tree import Entry, Mark, Node, Problem, describe, join
+from hatch_cuda_kernels.manifest.yaml_tree import Mark, Marked, Node, Pair, describe, join
+from hatch_cuda_kernels.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,25 +18,25 @@ __all__ = ["Reading", "RefusedError", "Spot", "suggest", "wrong_type"]
 
 
 class RefusedError(Exception):
-    """A value cannot be used; whoever reads it into something larger notes the problem and goes on."""
+    """A value cannot be used; the reader of what contains it notes the problem and goes on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one reading of a manifest shares."""
+    """What all places of one manifest share while it is read."""
 
     filename: str
     files: ProjectFiles
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Marked] = field(default_factory=list)
 
     def locate(self, mark: Mark, path: str) -> str:
-        """Return the start of a message about a place."""
+        """Return a place as problems name it."""
         return f"{self.filename}:{mark.line}:{mark.column}: {path or 'manifest'}"
 
     def messages(self) -> list[str]:
         """Return the problems in the order of the file."""
-        ordered = sorted(self.problems, key=lambda problem: problem.mark)
-        return [f"{self.locate(mark, path)}: {message}" for mark, path, message in ordered]
+        ordered = sorted(self.problems, key=lambda marked: marked[0])
+        return [str(problem._replace(where=self.locate(mark, problem.where))) for mark, problem in ordered]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,32 +50,32 @@ class Spot:
 
     @property
     def where(self) -> str:
-        """The start of a message about this place."""
+        """This place as problems name it."""
         return self.reading.locate(self.mark, self.path)
 
     def report(self, message: str) -> None:
         """Note a problem at this place."""
-        self.reading.problems.append(Problem(self.mark, self.path, message))
+        self.reading.problems.append((self.mark, Problem(message, where=self.path)))
 
-    def report_missing(self, key: str, advice: str) -> None:
+    def report_missing(self, key: str, fix: str) -> None:
         """Note that a key this place must have is missing."""
-        self.reading.problems.append(Problem(self.mark, join(self.path, key), f"missing; {advice}"))
+        self.reading.problems.append((self.mark, Problem("missing", fix, join(self.path, key))))
 
     def item(self, index: int, node: Node) -> Spot:
         """Return the place of a list's item."""
         return Spot(node, f"{self.path}[{index}]", node.mark, self.reading)
 
-    def value(self, entry: Entry) -> Spot:
+    def value(self, pair: Pair) -> Spot:
         """Return the place of a key's value."""
-        return Spot(entry.value, join(self.path, entry.key), entry.value.mark, self.reading)
+        return Spot(pair.value, join(self.path, pair.key), pair.value.mark, self.reading)
 
-    def key(self, entry: Entry) -> Spot:
+    def key(self, pair: Pair) -> Spot:
         """Return the place of a key."""
-        return Spot(entry.value, join(self.path, entry.key), entry.mark, self.reading)
+        return Spot(pair.value, join(self.path, pair.key), pair.mark, self.reading)
 
 
 def suggest(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return " (did you mean 'x'?)" for the closest known word, ``otherwise`` when none is close."""
+    """Return " (did you mean 'x'?)" for the closest known word, ``otherwise`` if none is close."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {near[0]!r}?)" if near else otherwise
 

@@ -1,7 +1,7 @@
-"""Reads YAML text into a tree; the only file that knows yaml.
+"""Reads YAML text into a tree.
 
-The tree is built from parser events, not by ``yaml.compose``: that one recurses as deep as the text is nested, and what
-it makes has forgotten which nodes are aliases.
+The tree is built from parser events, not by ``yaml.compose``: that recurses as deep as the text is nested, and its
+result does not show which nodes are aliases.
 """
 
 from __future__ import annotations
@@ -11,22 +11,23 @@ from typing import Any, Final
 import yaml
 
 from hatch_cuda_kernels.manifest.yaml_tree import (
-    Entry,
     Mapping,
     Mark,
+    Marked,
     Node,
-    Problem,
+    Pair,
     Scalar,
     Sequence,
     describe,
     join,
     shorten,
 )
+from hatch_cuda_kernels.problem import Problem
 
 __all__ = ["read_tree"]
 
 #: libyaml's parser is about ten times faster than PyYAML's own, and most builds of PyYAML have it. On text without
-#: these characters, which it takes in more places, it agrees with PyYAML's own about events and marks.
+#: these characters, which it accepts in more places, it agrees with PyYAML's own about events and marks.
 _DISPUTED: Final = frozenset("\t?!")
 _FAST: Final[type[yaml.SafeLoader]] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -40,27 +41,27 @@ _PLAIN_STRINGS: Final = {f"{_CORE}value": "str", f"{_CORE}merge": "str"}
 _SCALAR_TAGS: Final = frozenset({"bool", "float", "int", "null", "str"})
 
 
-def read_tree(text: str) -> tuple[Node | None, list[Problem]]:
+def read_tree(text: str) -> tuple[Node | None, list[Marked]]:
     """Return the tree, or None when there is none, and every problem found; never raises for what the text holds."""
     text = text.removeprefix("\ufeff")
     if _DISPUTED.isdisjoint(text):
         try:
             return _Composer(text, _FAST).compose()
         except (yaml.YAMLError, UnicodeError):
-            pass  # PyYAML's own parser words the error better, and alike on every platform
+            pass  # PyYAML's own parser words the error better, and the same on every platform
     try:
         return _Composer(text, yaml.SafeLoader).compose()
     except yaml.YAMLError as error:
         return None, [_syntax_problem(error, text)]
 
 
-def _syntax_problem(error: yaml.YAMLError, text: str) -> Problem:
+def _syntax_problem(error: yaml.YAMLError, text: str) -> Marked:
     if isinstance(error, yaml.MarkedYAMLError):
-        return Problem(_mark(error.problem_mark), "", _syntax_message(error))
+        return _mark(error.problem_mark), Problem(_syntax_message(error))
     position = getattr(error, "position", 0)
     *before, line = text[:position].split("\n")
     message = f"not valid YAML: the character U+{ord(text[position]):04X} is not allowed"
-    return Problem(Mark(len(before) + 1, len(line) + 1), "", message)
+    return Mark(len(before) + 1, len(line) + 1), Problem(message)
 
 
 def _syntax_message(error: yaml.MarkedYAMLError) -> str:
@@ -75,7 +76,7 @@ def _mark(mark: Any) -> Mark:  # PyYAML has two classes of marks, libyaml's and 
 
 
 class _StopError(Exception):
-    """The rest of the text cannot be made sense of; the problem is written down already."""
+    """The rest of the text cannot be read; the problem is noted already."""
 
 
 class _Composer:
@@ -83,12 +84,12 @@ class _Composer:
 
     def __init__(self, text: str, loader: type[yaml.SafeLoader]) -> None:
         self.loader: Any = loader(text)
-        self.problems: list[Problem] = []
+        self.problems: list[Marked] = []
         self.anchors: dict[str, tuple[Node | None, int]] = {}
         self.count = 0
         self.copied = 0
 
-    def compose(self) -> tuple[Node | None, list[Problem]]:
+    def compose(self) -> tuple[Node | None, list[Marked]]:
         try:
             root = self.document()
         except _StopError:
@@ -109,7 +110,7 @@ class _Composer:
         return root
 
     def report(self, event: yaml.Event, path: str, message: str) -> None:
-        self.problems.append(Problem(_mark(event.start_mark), path, message))
+        self.problems.append((_mark(event.start_mark), Problem(message, where=path)))
 
     def stop(self, event: yaml.Event, path: str, message: str) -> _StopError:
         self.report(event, path, message)
@@ -152,7 +153,7 @@ class _Composer:
             self.report(event, path, f"unknown tag {shorten(event.tag)}; remove it")
         if own == "seq":
             return Sequence(tuple(self.items(path, depth)), mark)
-        return Mapping(tuple(self.entries(path, depth)), mark)
+        return Mapping(tuple(self.pairs(path, depth)), mark)
 
     def scalar_tag(self, event: yaml.ScalarEvent, path: str) -> str:
         if event.tag in {None, "!"}:
@@ -171,18 +172,18 @@ class _Composer:
         self.loader.get_event()
         return items
 
-    def entries(self, path: str, depth: int) -> list[Entry]:
-        entries: dict[str, Entry] = {}
+    def pairs(self, path: str, depth: int) -> list[Pair]:
+        pairs: dict[str, Pair] = {}
         while not self.loader.check_event(yaml.MappingEndEvent):
             event = self.loader.peek_event()
             key = self.key(event, path, depth)
             value = self.node(path if key is None else join(path, key), depth + 1)
-            if key in entries:
-                self.report(event, join(path, key), f"duplicate key (first at line {entries[key].mark.line})")
+            if key in pairs:
+                self.report(event, join(path, key), f"duplicate key (first at line {pairs[key].mark.line})")
             elif key is not None:
-                entries[key] = _entry(key, value, _mark(event.start_mark))
+                pairs[key] = _pair(key, value, _mark(event.start_mark))
         self.loader.get_event()
-        return list(entries.values())
+        return list(pairs.values())
 
     def key(self, event: yaml.Event, path: str, depth: int) -> str | None:
         """Return a key, or None with a problem noted when it is not a string."""
@@ -197,7 +198,7 @@ class _Composer:
         return None
 
 
-def _entry(key: str, value: Node, mark: Mark) -> Entry:
-    """Make an entry; a value left out is placed at its key, because the two parsers put it in different columns."""
+def _pair(key: str, value: Node, mark: Mark) -> Pair:
+    """Make a pair; a value left out is placed at its key, because the two parsers put it in different columns."""
     left_out = value == Scalar("", "null", quoted=False, mark=value.mark)
-    return Entry(key, Scalar("", "null", quoted=False, mark=mark) if left_out else value, mark)
+    return Pair(key, Scalar("", "null", quoted=False, mark=mark) if left_out else value, mark)

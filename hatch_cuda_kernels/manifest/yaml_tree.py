@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-__all__ = ["Entry", "Mapping", "Mark", "Node", "Problem", "Scalar", "Sequence", "describe", "join", "shorten"]
+from hatch_cuda_kernels.problem import Problem
+
+__all__ = ["Mapping", "Mark", "Marked", "Node", "Pair", "Scalar", "Sequence", "describe", "join", "shorten"]
 
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_+-]{1,60}")
 _PLAIN_TEXT: Final = re.compile(r"[!-~]{1,40}")
@@ -21,17 +23,9 @@ class Mark(NamedTuple):
     column: int
 
 
-class Problem(NamedTuple):
-    """What is wrong with the text, where, and the keys that lead there (empty at the root)."""
-
-    mark: Mark
-    path: str
-    message: str
-
-
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """One value as it was written: ``8.10`` stays ``8.10``, and ``tag`` is what YAML 1.1 takes it for."""
+    """One value as it was written: ``8.10`` stays ``8.10``, and ``tag`` is the type that YAML 1.1 gives it."""
 
     text: str
     tag: str
@@ -48,8 +42,8 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One key of a mapping with its value; ``mark`` is the key's."""
+class Pair:
+    """One key of a mapping and its value; ``mark`` is the key's."""
 
     key: str
     value: Node
@@ -58,17 +52,19 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """Entries in the order written, with distinct keys."""
+    """Pairs in the order written, with distinct keys."""
 
-    entries: tuple[Entry, ...]
+    pairs: tuple[Pair, ...]
     mark: Mark
 
 
 Node: TypeAlias = Scalar | Sequence | Mapping
+#: A problem whose ``where`` is the path of keys that leads to it (empty at the root), with its position.
+Marked: TypeAlias = tuple[Mark, Problem]
 
 
 def join(path: str, key: str) -> str:
-    """Return the path of a key; one that is not a plain word stands in quotes."""
+    """Return the path of a key, which is quoted unless it is a plain word."""
     word = key if _PLAIN_KEY.fullmatch(key) else shorten(key)
     return f"{path}.{word}" if path else word
 
@@ -87,5 +83,5 @@ def describe(node: Node) -> str:
 
 
 def shorten(text: str) -> str:
-    """Return text in quotes, on one line, cut where it gets long."""
+    """Return text in quotes, on one line, cut if it is long."""
     return repr(text) if len(text) <= _LONGEST else f"{text[:_LONGEST]!r}..."

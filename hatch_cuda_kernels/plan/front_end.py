@@ -73,8 +73,11 @@ def lay_out_jobs(
     """Return the compiles of a module, one for each real architecture, and the links of what shares a front-end run.
 
     Where a virtual architecture is listed beside its real form, the same job gives both. Raises InputError for
-    architectures that cannot share.
+    architectures that cannot share, and for options that would not reach every image.
     """
+    conflicts = recipe.options.conflicts(front_end=front_end)
+    if conflicts:
+        raise InputError("; ".join(conflicts))
     found = lay_out(arches, front_end=front_end, lto=recipe.options.lto)
     recipe = recipe.with_lto() if front_end == "lto" else recipe
     program = recipe.program(closure)

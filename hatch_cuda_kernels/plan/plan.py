@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
+from hatch_cuda_kernels.compiler.source.project import Project
 from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.plan.front_end import image_kind, lay_out_jobs
 from hatch_cuda_kernels.store.built import BuiltModule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.job import CompileJob
@@ -48,12 +48,15 @@ class PlannedModule:
         lto = self.module.options.lto
         return tuple(ImageId(self.module.name, arch, image_kind(arch, lto=lto)) for arch in self.module.arches)
 
-    def built(self, entries: Sequence[Entry], toolchain: Toolchain) -> BuiltModule:
-        """Return the module with its images, given in the order of ``images``."""
-        job = self.jobs[0]
-        used = job.toolchain(toolchain, linked=bool(self.links))
+    def toolchain(self, found: Toolchain) -> Toolchain:
+        """Return what of a toolchain has a part in the module; headers are looked through once for all its images."""
+        return self.jobs[0].toolchain(found, linked=bool(self.links))
+
+    def built(self, entries: Mapping[ImageId, Entry], toolchain: Toolchain) -> BuiltModule:
+        """Return the module with its images, which are among the entries."""
+        job, used = self.jobs[0], self.toolchain(toolchain)
         return BuiltModule.of(
-            entries,
+            [entries[image] for image in self.images],
             recipe=self.module.recipe,
             closure=self.closure,
             program=job.program,
@@ -96,7 +99,7 @@ def job_images(job: Job) -> list[ImageId]:
 def read_sources(manifest: Manifest) -> dict[str, Closure]:
     """Return each module's source with its header closure. Raises ManifestError with all problems."""
     closures, problems = {}, []
-    project = ProjectFiles(manifest.root)
+    project = Project(manifest.root)
     for module in manifest.modules:
         try:
             closures[module.name] = module.recipe.read(manifest.root, project=project)

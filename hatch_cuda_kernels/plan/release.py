@@ -1,37 +1,25 @@
-"""The toolkit release a manifest asks for: the packages that bring it, and whether the one found is it."""
+"""The toolkit release that a manifest asks for: what to install for it, and whether it is the one found."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain, supports_arch
+from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, extra, pip_install, release_requirements
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import BuildError, ToolchainError
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.manifest import Manifest
 
-__all__ = ["check_release", "needs_nvjitlink", "release_requirements"]
-
-
-def release_requirements(release: tuple[int, int], *, nvjitlink: bool) -> list[str]:
-    """Return the requirement strings that bring a release's NVRTC, headers and, when asked for, nvJitLink."""
-    major, minor = release
-    suffix = "" if major >= 13 else f"-cu{major}"
-    crt = "nvidia-cuda-crt" if major >= 13 else f"nvidia-cuda-nvcc{suffix}"
-    names = [crt, *(f"nvidia-cuda-{part}{suffix}" for part in ("cccl", "nvrtc", "runtime"))]
-    if nvjitlink:
-        names.append(f"nvidia-nvjitlink{suffix}")
-    # The bindings load the library of their own major version.
-    bindings = f"cuda-bindings>={major}{'' if major >= 13 else '.9'},<{major + 1}"
-    return [bindings, *(f"{name}=={major}.{minor}.*" for name in names)]
+__all__ = ["check_release", "requirements"]
 
 
 def check_release(manifest: Manifest) -> list[str]:
     """Return warnings about the NVRTC found.
 
-    Raises ToolchainError when it is not the release the manifest states, BuildError when it cannot compile a listed
-    architecture.
+    Raises ToolchainError when NVRTC is missing or not of the release that the manifest states, and BuildError when it
+    cannot compile for an architecture that the manifest lists.
     """
     if manifest.cuda is not None and bindings_major() != manifest.cuda[0]:
         raise _wrong_bindings(manifest)
@@ -39,7 +27,7 @@ def check_release(manifest: Manifest) -> list[str]:
     if manifest.cuda is not None and found != manifest.cuda:
         raise ToolchainError(
             f"{manifest.path.name} asks for CUDA {_text(manifest.cuda)}, the NVRTC found is {_text(found)}",
-            f"python3 -m pip install {' '.join(map(repr, _requirements(manifest)))}",
+            pip_install(*requirements(manifest)),
         )
     _check_archs(manifest)
     ships_ptx = any(arch.virtual for module in manifest.modules for arch in module.arches)
@@ -50,23 +38,19 @@ def check_release(manifest: Manifest) -> list[str]:
     return []
 
 
-def needs_nvjitlink(manifest: Manifest) -> bool:
-    """Return whether a module is finished by nvJitLink."""
-    return any(module.options.lto or module.front_end != "per-arch" for module in manifest.modules)
-
-
-def _requirements(manifest: Manifest) -> list[str]:
-    return release_requirements(manifest.release, nvjitlink=needs_nvjitlink(manifest))
+def requirements(manifest: Manifest) -> list[str]:
+    """Return the requirements for the toolkit release that a manifest asks for, with nvJitLink if a module needs it."""
+    linked = any(module.options.lto or module.front_end != "per-arch" for module in manifest.modules)
+    return release_requirements(manifest.release, nvjitlink=linked)
 
 
 def _wrong_bindings(manifest: Manifest) -> ToolchainError:
     major = manifest.release[0]
-    extra = "build" if major >= 13 else f"build-cu{major}"
     return ToolchainError(
         f"{manifest.path.name} asks for CUDA {_text(manifest.release)}, the cuda-bindings found load the libraries of "
         f"CUDA {bindings_major()}",
-        f'write "hatch-cuda-kernels[{extra}]" into build-system.requires of pyproject.toml; without build isolation, '
-        f"python3 -m pip install {' '.join(map(repr, _requirements(manifest)))}",
+        f'write "{extra(build_extra(major))}" into build-system.requires of pyproject.toml; without build isolation, '
+        f"{pip_install(*requirements(manifest))}",
     )
 
 

@@ -30,13 +30,12 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     def dependencies(self) -> list[str]:
         """Return the packages of the toolkit release that the manifest asks for."""
-        from hatch_cuda_kernels.plan.release import needs_nvjitlink, release_requirements
+        from hatch_cuda_kernels.plan.release import requirements
         from hatch_cuda_kernels.pool.executors import DASK_REQUIREMENT, uses_dask
 
         if self.target_name != "wheel":
             return []
-        manifest = self._manifest()
-        needed = release_requirements(manifest.release, nvjitlink=needs_nvjitlink(manifest))
+        needed = requirements(self._manifest())
         try:
             return [*needed, DASK_REQUIREMENT] if uses_dask(self._executor()) else needed
         except InputError as error:
@@ -54,13 +53,13 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
             self._abort(error)
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
-        """Remove the temporary store once the wheel has it, and the wheel where it is larger than it may be."""
+        """Remove the temporary store once the wheel has it, and the wheel if it is larger than allowed."""
         self._scratch_folders.close()
         if self.target_name == "wheel" and version != "editable":
             self._check_size(Path(artifact_path))
 
     def clean(self, versions: list[str]) -> None:  # noqa: ARG002 - hatchling's signature
-        """Remove the store that an editable install left in the source tree; without a package there is none."""
+        """Remove the store that an editable install left in the source tree, if there is one."""
         import shutil  # rarely needed
 
         from hatch_cuda_kernels.store.writer import check_replaceable
@@ -124,7 +123,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
             build_data["force_include"][str(out)] = store  # hatchling maps it as it maps the package
 
     def _include_sources(self, build_data: dict[str, Any]) -> None:
-        """Make sure the sdist carries what a wheel is built from, whatever its include patterns say."""
+        """Make sure that the sdist contains what a wheel is built from, whatever its include patterns say."""
         from hatch_cuda_kernels.plan.plan import read_sources
 
         manifest = self._manifest()
@@ -137,16 +136,18 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         )
 
     def _exclude(self, store: str) -> None:
-        """Keep a store left in the tree by an editable install out of the artifact: it may hold stale images.
+        """Keep a store that an editable install left in the tree out of the artifact: it may hold stale images.
 
-        Raises InputError where the folder holds something else: the artifact would lose that.
+        Raises InputError if the folder holds something else, which the artifact would lose.
         """
         from hatch_cuda_kernels.store.writer import check_replaceable
 
         check_replaceable(self._root / store)
         config = self.build_config
         patterns = config.target_config.get("exclude", config.build_config.get("exclude", []))
-        unfinished = f"/{store.removesuffix(STORE_FOLDER)}.{STORE_FOLDER}.*/"  # of an editable install that was killed
+        unfinished = (
+            f"/{store.removesuffix(STORE_FOLDER)}.{STORE_FOLDER}.*/"  # left by an editable install that was killed
+        )
         config.target_config["exclude"] = [*patterns, f"/{store}/", unfinished]
 
     def _show(self, report: BuildReport) -> None:
@@ -171,7 +172,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         if not path.is_relative_to(self._root):
             raise InputError(
                 f"Option `manifest` for build hook `{self.PLUGIN_NAME}` must name a file inside the project, "
-                f"not {path}: an sdist could not carry it"
+                f"not {path}, which an sdist could not contain"
             )
         return path
 
@@ -188,7 +189,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         return Path(os.path.abspath(self.root))  # noqa: PTH100 - links stay: hatchling does not resolve them either
 
     def _package_folder(self) -> str:
-        """Return the import package's folder relative to the root, posix. Raises InputError when there is none."""
+        """Return the import package's folder relative to the root, posix. Raises InputError if there is none."""
         return self._layout().find(self._option("package"))
 
     def _layout(self) -> Layout:
@@ -197,7 +198,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
     def _wheel_config(self) -> Any:  # hatchling is untyped
         if self.target_name == "wheel":
             return self.build_config
-        from hatchling.builders.wheel import WheelBuilder  # the sdist's business only
+        from hatchling.builders.wheel import WheelBuilder  # only needed for an sdist
 
         return WheelBuilder(self.root, metadata=self.metadata).config
 
@@ -209,9 +210,9 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 def find_package(root: Path, package: str | None) -> tuple[str, str]:
     """Return the folder, relative to the root, and the import name of the package that gets a project's store.
 
-    ``package`` is the hook's option. Raises InputError when there is none, or no way to tell which.
+    ``package`` is the hook's option. Raises InputError if there is no such package, or several might be meant.
     """
-    from hatchling.builders.wheel import WheelBuilder  # no business of a build
+    from hatchling.builders.wheel import WheelBuilder  # not needed in a build
 
     builder = WheelBuilder(str(root))
     try:
@@ -223,7 +224,7 @@ def find_package(root: Path, package: str | None) -> tuple[str, str]:
 
 
 def _layout_of(root: Path, project: str, config: Any) -> Layout:  # hatchling is untyped
-    """Return what the configuration of a wheel says about packages."""
+    """Return what a wheel's configuration says about packages."""
     from hatch_cuda_kernels.plugin.layout import Layout
 
     try:

@@ -1,4 +1,4 @@
-"""Which folder of a project is the import package that gets the store, by what the wheel takes from where."""
+"""Which folder of a project is the import package that gets the store, judged by the wheel's configuration."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Layout:
     project: str
     """The project's name."""
     selected: Sequence[str]
-    """Folders that the wheel takes: its packages, or what it includes only."""
+    """Folders that the wheel selects: its packages, or its ``only-include``."""
     sources: Sequence[str]
     """Folders whose name the wheel drops or replaces."""
     shipped_as: Callable[[str], str]
-    """Returns the path in the wheel of a path in the project."""
+    """Return the path in the wheel for a path in the project."""
 
     def find(self, package: str | None) -> str:
         """Return the package's folder, relative to the root.
 
-        ``package`` is its import name; without one, it is the package that is called like the project, else the only
-        one there is. Raises InputError when there is none, or no way to tell which.
+        ``package`` is its import name; the default is the package named like the project, or else the only one. Raises
+        InputError if there is none, or several might be meant.
         """
         return self._project_package() if package is None else self._named_package(package.replace(".", "/"))
 
@@ -47,7 +47,7 @@ class Layout:
         return ("", "src", *self.sources)
 
     def _below(self, place: str, path: str) -> Iterator[str]:
-        """Yield the folder below a place of the project that the wheel ships as a path."""
+        """Yield the folder below a place that the wheel ships as a path."""
         shipped = self._import_path(place)
         if path == shipped:
             yield place
@@ -64,7 +64,7 @@ class Layout:
         return self._best(found, f"no package folder {name} (or src/{name}) in {self.root}")
 
     def _packages(self, folder: str) -> Iterator[str]:
-        """Yield a folder when it is a package, else the packages below; a namespace without any is one itself."""
+        """Yield a folder if it is a package, else the packages below it; a namespace without packages counts as one."""
         if not (self.root / folder).is_dir():
             return
         found = list(self._regular_packages(folder))
@@ -93,7 +93,7 @@ class Layout:
         return self.shipped_as(f"{folder}/").strip("/") if folder else ""
 
     def _best(self, folders: Sequence[str], otherwise: str) -> str:
-        """Return the first folder that is a regular package, else the first folder. Raises InputError without any."""
+        """Return the first folder that is a regular package, or else the first. Raises InputError if there is none."""
         there = [folder for folder in folders if (self.root / folder).is_dir()]
         regular = (folder for folder in there if (self.root / folder / "__init__.py").is_file())
         found = next(regular, next(iter(there), None))

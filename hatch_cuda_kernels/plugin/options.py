@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 __all__ = ["check_options"]
 
-#: Keys hatchling puts into every hook's table.
+#: Keys that hatchling allows in every hook's table.
 _RESERVED: Final = {"dependencies", "enable-by-default", "require-runtime-dependencies", "require-runtime-features"}
 _OPTIONS: Final = {"manifest": str, "package": str, "jobs": int, "executor": str}
 
 
 def check_options(config: Mapping[str, Any], hook: str) -> None:
-    """Raise InputError for an option of the hook that there is not, or whose value it cannot have."""
+    """Raise InputError for an unknown option of the hook, or for an invalid value."""
     for name, value in config.items():
         if name in _RESERVED:
             continue

@@ -8,15 +8,15 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.interrupts import raise_pending
 from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.interrupts import raise_pending
 from hatch_cuda_kernels.pool.executors import local_executor, open_executor
 from hatch_cuda_kernels.pool.task import Task, compile_task, needed_tools
 from hatch_cuda_kernels.pool.worker import WorkerDiedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
     from concurrent.futures import Executor
     from typing import TypeAlias
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.pool.task import Tools
 
     Outcomes: TypeAlias = Generator[tuple[Job, Compiled | Exception], None, None]
+    Follow: TypeAlias = Callable[[Job, Compiled], Iterable[Job]]
 
 __all__ = ["compile_all", "compile_on", "estimate_seconds"]
 
@@ -59,7 +60,7 @@ def compile_on(
     workers: int | None = None,
     followers: int = 0,
     cost: Callable[[Job], float] = estimate_seconds,
-    follow: Callable[[Job], Sequence[Job]] | None = None,
+    follow: Follow | None = None,
     needed: Tools | None = None,
     warn: Callable[[str], None] | None = None,
 ) -> Outcomes:
@@ -88,16 +89,16 @@ def compile_all(
     executor: Executor,
     *,
     cost: Callable[[Job], float] = estimate_seconds,
-    follow: Callable[[Job], Sequence[Job]] | None = None,
+    follow: Follow | None = None,
     needed: Tools | None = None,
     warn: Callable[[str], None] | None = None,
 ) -> Outcomes:
     """Compile every job and yield each with its result, or with the error that kept it from one, as they finish.
 
-    ``follow`` says which jobs can begin once one has given its result, and been handed out; ``needed`` which tools all
-    of them need, by default those of the first jobs. A failing job does not stop the others: all failures of a run are
-    reported together. Jobs whose worker process died are compiled again, after the others and one at a time, which
-    ``warn`` is told once. On KeyboardInterrupt, or when the caller closes the generator, what has not begun is
+    ``follow`` gives the jobs that can begin once one has given its result, and been handed out; ``needed`` says which
+    tools all of them need, by default those of the first jobs. A failing job does not stop the others: all failures of
+    a run are reported together. Jobs whose worker process died are compiled again, after the others and one at a time;
+    ``warn`` is told so once. On KeyboardInterrupt, or when the caller closes the generator, what has not begun is
     cancelled.
     """
     needed = needed or needed_tools(jobs)
@@ -116,9 +117,7 @@ def compile_all(
                 yield done, _died_again(done) if isinstance(outcome, WorkerDiedError) else outcome
 
 
-def _run(
-    jobs: Sequence[Job], executor: Executor, needed: dict[str, str], follow: Callable[[Job], Sequence[Job]] | None
-) -> Outcomes:
+def _run(jobs: Sequence[Job], executor: Executor, needed: dict[str, str], follow: Follow | None) -> Outcomes:
     waiting: dict[Future[Compiled], Job] = {}
     done: SimpleQueue[Future[Compiled]] = SimpleQueue()
 
@@ -135,7 +134,7 @@ def _run(
             job = waiting.pop(future)
             outcome = _outcome(future, job)
             yield job, outcome
-            for next_job in () if follow is None or isinstance(outcome, Exception) else follow(job):
+            for next_job in () if follow is None or isinstance(outcome, Exception) else follow(job, outcome):
                 submit(next_job)
     finally:
         for future in waiting:

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
 
+from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.pool.task import check_tools, tools_here
 
@@ -38,14 +39,14 @@ def dask_executor(address: str, needed: Tools, warn: Callable[[str], None]) -> I
             _check_workers(client, needed, warn)
             yield executor
     finally:
-        client.close()  # what runs for it, and nobody waits for any more, is cancelled
+        client.close()  # cancels what still runs for it
 
 
 def _connect(address: str) -> Any:  # distributed is an extra
     try:
         from distributed import Client  # an extra, and half a second
     except ModuleNotFoundError as error:
-        advice = 'python3 -m pip install "hatch-cuda-kernels[dask]"'
+        advice = pip_install(extra("dask"))
         raise BuildError([f"executor dask:{address}: {error.name} is not installed\n  to fix: {advice}"]) from error
     place = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
     try:
@@ -73,7 +74,7 @@ def _check_workers(client: Any, needed: Tools, warn: Callable[[str], None]) -> N
 
 @contextmanager
 def _watched(client: Any, address: str) -> Iterator[None]:
-    """Give up, by closing the client, when there has been no worker for a long time; Dask would wait for ever."""
+    """Give up, by closing the client, when there has been no worker for a long time; Dask would wait forever."""
     given_up: list[str] = []
     finished = Event()
 

@@ -7,8 +7,9 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.interrupts import held_back
+from hatch_cuda_kernels.environment import EXECUTOR
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.interrupts import held_back
 from hatch_cuda_kernels.pool.memory import free_bytes
 from hatch_cuda_kernels.pool.worker import WorkerExecutor
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DASK_REQUIREMENT",
-    "EXECUTOR_VARIABLE",
     "choose_executor",
     "default_workers",
     "is_executor",
@@ -28,7 +28,6 @@ __all__ = [
     "uses_dask",
 ]
 
-EXECUTOR_VARIABLE: Final = "HATCH_CUDA_KERNELS_EXECUTOR"
 #: Also the extra ``dask``; an isolated build whose environment asks for Dask gets it through the hook.
 DASK_REQUIREMENT: Final = "distributed>=2024.1"
 _LOCAL: Final = "process"
@@ -45,9 +44,9 @@ def choose_executor(*, flag: str | None = None, option: str | None = None) -> st
 
     Raises InputError for a variable that names none.
     """
-    stated = os.environ.get(EXECUTOR_VARIABLE)
+    stated = os.environ.get(EXECUTOR)
     if stated and not is_executor(stated):
-        raise InputError(f"{EXECUTOR_VARIABLE}={stated!r} is neither {_LOCAL!r} nor '{_DASK}ADDRESS'")
+        raise InputError(f"{EXECUTOR}={stated!r} is neither {_LOCAL!r} nor '{_DASK}ADDRESS'")
     return flag or stated or option or _LOCAL
 
 

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.pool.compilation import Progress
 
-__all__ = ["BarProgress", "LineProgress", "open_progress"]
+__all__ = ["LineProgress", "open_progress"]
 
 
 def open_progress(stream: TextIO | None = None) -> Progress:
     """Return a bar when the stream (standard error) is a terminal, else plain lines for logs."""
     stream = stream or sys.stderr
-    return BarProgress(stream) if stream.isatty() else LineProgress(stream)
+    return _BarProgress(stream) if stream.isatty() else LineProgress(stream)
 
 
-class BarProgress:
+class _BarProgress:
     """One progress bar that names the job that finished last."""
 
     def __init__(self, stream: TextIO) -> None:

@@ -1,18 +1,24 @@
-"""What executors run: a compile job on its way to some process, and what that process must have to compile it alike."""
+"""What executors run: a compile job on its way to another process, and what that must have to give the same images."""
 
 from __future__ import annotations
 
 import os
 import pickle
-import re
 import socket
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels import __version__
+from hatch_cuda_kernels.compiler.toolchain.packages import (
+    build_extra,
+    extra,
+    pip_install,
+    reinstall_option,
+    toolchain_requirements,
+)
 from hatch_cuda_kernels.errors import ToolchainError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import TypeAlias
 
     from hatch_cuda_kernels.compiler.job import Compiled
@@ -23,18 +29,17 @@ if TYPE_CHECKING:
 __all__ = ["Task", "WorkerMismatchError", "check_tools", "compile_task", "needed_tools", "tools_here"]
 
 _PACKAGE: Final = "hatch-cuda-kernels"
-_VERSION: Final = re.compile(r"[0-9.]+")
 
 
 class WorkerMismatchError(ToolchainError):
-    """A process that was given a job has not what the build has; its images would not be the same."""
+    """A process that was given a job has other tools than the build; its images would not be the same."""
 
 
 class Task:
     """A job with the tools it needs, by name and version.
 
-    The job travels as bytes of its own: a worker with another version of this package says so, instead of failing to
-    read it.
+    The job is pickled by itself, so that a worker with another version of this package can say so instead of failing
+    to read it.
     """
 
     def __init__(self, needed: Tools, job: Job | bytes) -> None:
@@ -45,7 +50,10 @@ class Task:
         return Task, (self._needed, self._job if isinstance(self._job, bytes) else pickle.dumps(self._job))
 
     def compile(self) -> Compiled:
-        """Compile the job here. Raises WorkerMismatchError, and what the compile raises."""
+        """Compile the job in this process.
+
+        Raises WorkerMismatchError when this process has other tools than the job needs, and what the compile raises.
+        """
         from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # loads NVRTC
 
         check_tools({f"the worker on {socket.gethostname()}, process {os.getpid()},": tools_here()}, self._needed)
@@ -53,12 +61,15 @@ class Task:
 
 
 def compile_task(task: Task) -> Compiled:
-    """Compile a task: the function that executors are given."""
+    """Compile a task; this is the function that executors call. Raises what ``Task.compile`` raises."""
     return task.compile()
 
 
 def tools_here() -> Tools:
-    """Return what decides about images in this process, by name; the version is empty where there is none."""
+    """Return the version of each tool that decides about images here, by name; empty for one that is missing.
+
+    Loads NVRTC. Where there is none, only this package is named.
+    """
     from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain  # loads NVRTC
 
     try:
@@ -74,23 +85,21 @@ def tools_here() -> Tools:
 
 
 def needed_tools(jobs: Sequence[Job]) -> Tools:
-    """Return what of the tools here has a part in these jobs."""
-    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain  # loads NVRTC
-
+    """Return those of the tools here that have a part in these jobs. Loads NVRTC."""
     needed = tools_here()
     if not any(job.uses_toolkit_headers for job in jobs):
         del needed["toolkit headers"]
-    if not any(job.toolchain(load_toolchain()).nvjitlink for job in jobs):
+    if not any(job.uses_nvjitlink for job in jobs):
         del needed["nvJitLink"]
     return {name: version for name, version in needed.items() if version}
 
 
 def check_tools(workers: dict[str, Tools | Exception], needed: Tools) -> None:
-    """Raise WorkerMismatchError naming every worker that lacks what is needed, what it has, and what to install."""
+    """Raise WorkerMismatchError if a worker lacks a tool: it names the workers, what they have and what to install."""
     problems = [line for who, found in workers.items() for line in _differences(who, found, needed)]
     if problems:
-        fix = f"in the environment of each of these workers, python3 -m pip install {' '.join(_requirements(needed))}"
-        raise WorkerMismatchError("\n".join(problems), fix)
+        found = [version for tools in workers.values() if isinstance(tools, dict) for version in tools.values()]
+        raise WorkerMismatchError("\n".join(problems), _fix(needed, found))
 
 
 def _differences(who: str, found: Tools | Exception, needed: Tools) -> list[str]:
@@ -103,17 +112,10 @@ def _differences(who: str, found: Tools | Exception, needed: Tools) -> list[str]
     ]
 
 
-def _requirements(needed: Tools) -> list[str]:
-    """Return requirements that bring the very versions a build has, where its tools came from wheels."""
-    from hatch_cuda_kernels.compiler.toolchain.parts import PARTS  # only to say what is missing
-
-    major = int(needed["NVRTC"].split(".")[0])
-    cuda = "" if major >= 13 else f"-cu{major}"
-    wheels = {f"nvidia-cuda-nvrtc{cuda}": needed["NVRTC"], f"nvidia-nvjitlink{cuda}": needed.get("nvJitLink", "")}
-    for part in needed.get("toolkit headers", "").split(", "):
-        name, _, version = part.partition(" ")
-        if name in PARTS:
-            wheel = PARTS[name].wheels[0 if major >= 13 else 1].replace("_", "-")
-            wheels[f"nvidia-{wheel}{cuda}"] = version
-    pinned = [f"{name}=={version}" for name, version in wheels.items() if _VERSION.fullmatch(version)]
-    return [repr(text) for text in (f"{_PACKAGE}[build{cuda}]=={needed[_PACKAGE]}", *pinned)]
+def _fix(needed: Tools, found: Iterable[str]) -> str:
+    """Return how to install the build's versions, as far as they are from wheels, in place of those that were found."""
+    nvrtc = needed["NVRTC"]
+    own = extra(build_extra(int(nvrtc.partition(".")[0])), needed[_PACKAGE])
+    tools = toolchain_requirements(nvrtc, needed.get("nvJitLink", ""), needed.get("toolkit headers", ""))
+    command = pip_install(own, *tools, options=reinstall_option(found))
+    return f"in the environment of each of these workers, {command}"

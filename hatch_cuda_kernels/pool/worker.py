@@ -67,7 +67,10 @@ class WorkerExecutor(Executor):
         self._closed = self._killed = False
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:  # Executor's
-        """Call a module's function in a worker; what it is called with is pickled when its turn comes."""
+        """Call a module's function in a worker; what it is called with is pickled when its turn comes.
+
+        Raises RuntimeError after the shutdown.
+        """
         future: Future[T] = Future()
         with self._lock:
             if self._closed:

@@ -1,1 +1,1 @@
-"""From what was compiled at run time to a manifest that has it built."""
+"""From what was compiled at run time to a manifest whose builds include it."""

@@ -1,4 +1,4 @@
-"""What this machine compiled for a package because the package did not have it prebuilt."""
+"""What this machine compiled for a package because the package did not contain it prebuilt."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ __all__ = ["Miss", "find_misses"]
 
 
 class Miss(NamedTuple):
-    """A kernel that was asked for and compiled, and for which architecture."""
+    """A kernel that was requested and compiled, and the architecture it was compiled for."""
 
     module: str
     kernel: str
-    """As it was asked for."""
+    """As it was requested."""
     listed: bool
     """Whether the package lists the kernel, so that only the architecture was missing."""
     arch: SmArch
     covered: bool
-    """Whether an image of the module runs on such a device, by the table."""
+    """Whether an image of the module runs on this architecture, by the rules of the ladder."""
     created: str
     """When it was compiled: UTC, ISO 8601."""
     used: float
@@ -40,11 +40,11 @@ class Miss(NamedTuple):
 
 
 def find_misses(reader: StoreReader, cache: DiskCache) -> list[Miss]:
-    """Return the recorded compiles that are this store's, by module, kernel and architecture.
+    """Return the recorded compiles that belong to this store, sorted by module, kernel and architecture.
 
-    An entry is the store's when its key is made of what the store has: this source, these options, these names (or this
-    image, for what nvJitLink finished). What another version of the package left is not. Raises InputError where the
-    sources of an editable install cannot be read.
+    An entry belongs to the store if its key can be made from the store's source, options and names (or image, for what
+    nvJitLink finished). Entries of another version of the package do not. Raises InputError if the sources of an
+    editable install cannot be read.
     """
     modules = {index.module: index for index in reader.modules()}
     found = [
@@ -59,7 +59,7 @@ def _miss(reader: StoreReader, index: ModuleIndex, entry: Entry, used: float) ->
     lines = reader.find(normalize_name(entry.wanted))
     listed = any(line.module == index.module for line in lines)
     if listed and any(record.arch == entry.arch for record in index.images):
-        return None  # prebuilt by now, or an edit since the editable install
+        return None  # prebuilt by now, or compiled from a source edited since an editable install
     if entry.key not in _keys(ModuleSource(reader, index.module), index, entry, listed=listed):
         return None
     covered = any(record.arch.refusal(entry.arch.capability) is None for record in index.images)

@@ -1,4 +1,4 @@
-"""From what was compiled at run time to a manifest that has it built: a list of small changes, each checked."""
+"""Changes a manifest so that its builds include what was compiled at run time: small changes, each checked."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ __all__ = ["Promotion", "Wanted", "promote"]
 
 
 class Wanted(NamedTuple):
-    """What should be prebuilt: a module's kernels for an architecture, or an instance that no list has."""
+    """What should be prebuilt: a module's kernels for an architecture, or an instance that is not listed."""
 
     module: str
     arch: SmArch | None
-    """None where the architectures listed do."""
+    """None if the listed architectures suffice."""
     instance: str | None
-    """None where the names listed do."""
+    """None if the listed names suffice."""
 
 
 class Promotion(NamedTuple):
-    """A manifest's text before and after, what was changed, and what could not be, with the reason."""
+    """A manifest's text before and after, what was changed, and what could not be changed, with the reason."""
 
     before: str
     after: str
@@ -40,16 +40,17 @@ class Promotion(NamedTuple):
 
 
 def promote(path: Path, wanted: Sequence[Wanted]) -> Promotion:
-    """Return the changes that make a manifest list what is wanted; writes nothing. Raises ManifestError.
+    """Return the changes that make a manifest list what is wanted; writes nothing.
 
-    An instance that a pattern makes with one more value of one axis extends the matrix, any other is listed.
+    If one more value of one axis makes a pattern give an instance, the matrix is extended; any other instance is
+    listed. Raises ManifestError for an invalid manifest.
     """
     manifest = load_manifest(path)
     draft = _Draft(path, path.read_bytes().decode(), manifest)
     missing = [want for want in dict.fromkeys(wanted) if not draft.lacks_module(want)]
     instances = dict.fromkeys((want.module, want.instance) for want in missing if want.instance is not None)
     while any(draft.extend_matrix(module, instance) for module, instance in instances):
-        pass  # a value more may bring the next instance within reach
+        pass  # one more value may bring the next instance within reach
     for module, instance in instances:
         draft.list_instance(module, instance)
     for want in missing:
@@ -59,7 +60,7 @@ def promote(path: Path, wanted: Sequence[Wanted]) -> Promotion:
 
 
 class _Draft:
-    """The manifest as changed so far. A change after which it would be no manifest is not made."""
+    """The manifest as changed so far. A change that would make it invalid is not made."""
 
     def __init__(self, path: Path, text: str, manifest: Manifest) -> None:
         self.path = path
@@ -69,7 +70,7 @@ class _Draft:
         self.refused: list[str] = []
 
     def lacks_module(self, want: Wanted) -> bool:
-        """Return whether the manifest has no such module, with that noted."""
+        """Return whether the manifest lacks the module, and note it if so."""
         lacking = all(module.name != want.module for module in self.manifest.modules)
         problem = f"{self.path.name} has no module {want.module!r}; is it the manifest of this package?"
         if lacking and problem not in self.refused:
@@ -77,7 +78,7 @@ class _Draft:
         return lacking
 
     def extend_matrix(self, module: str, instance: str) -> bool:
-        """Add a value to an axis so that a pattern makes the instance; False where that does not do it."""
+        """Add a value to an axis so that a pattern gives the instance; return whether that was possible."""
         if self._has(module, instance):
             return False
         for axis, value in self._extensions(module, instance):
@@ -101,7 +102,7 @@ class _Draft:
             self.refused.append(f"{where}: {instance}: {problem}")
 
     def list_arch(self, module: str, arch: SmArch) -> None:
-        """Add an architecture to the list that the module goes by."""
+        """Add an architecture to the list that applies to the module."""
         if arch in self._module(module).arches:
             return
         own = has_key(self.text, ("modules", module, "arches"))
@@ -122,7 +123,7 @@ class _Draft:
         return normalize_name(instance) in names
 
     def _extensions(self, module: str, instance: str) -> Iterator[tuple[str, str]]:
-        """Yield the axis and the value that would make a pattern the instance, where it is one value of one axis."""
+        """Yield each axis and value with which a pattern would give the instance, if one value is enough."""
         for pattern in self._module(module).patterns:
             values = match(pattern.text, instance) or {}
             known = {axis: {normalize_name(value) for value in listed} for axis, listed in pattern.matrix}
@@ -131,7 +132,7 @@ class _Draft:
                 yield new[0]
 
     def _take(self, text: str) -> str | None:
-        """Make a text the draft, or return why it is no manifest."""
+        """Make a text the draft, or return why it is not a valid manifest."""
         try:
             self.manifest = parse_manifest(text, root=self.path.parent, filename=self.path.name)
         except ManifestError as error:

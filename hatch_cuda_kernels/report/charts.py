@@ -1,7 +1,7 @@
-"""Draws the charts: Vega, in vl-convert, makes SVG of the specifications in ``assets``.
+"""Draws the charts: Vega, in vl-convert, turns the specifications in ``assets`` into SVG.
 
-Colours are CSS variables, so that one picture is right in light, dark and on paper, and each mark carries an
-``aria-label``. No script of Vega's is in the page.
+Colours are CSS variables, so that one picture works in light mode, in dark mode and on paper, and each mark has an
+``aria-label``. The page contains no script of Vega's.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _ROOT: Final = re.compile(r'^<svg [^>]*?width="(\d+)" height="(\d+)"[^>]*>')
 
 
 def asset(name: str) -> str:
-    """Return the text of a file that ships beside this one."""
+    """Return the text of a file in ``assets``."""
     return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
 
 
 def draw_heat(panel: Panel, grid: Grid) -> str:
-    """Return a heat map as SVG, without the rows' names: the page keeps those in view while the picture scrolls."""
+    """Return a heat map as SVG, without the rows' names, which the page keeps in view while the picture scrolls."""
     import vl_convert  # starts a JavaScript engine
 
     columns = [str(column) for column in grid.columns]
@@ -56,7 +56,9 @@ def draw_heat(panel: Panel, grid: Grid) -> str:
             "edge": "var(--flag)" if box.flagged else "var(--page)",
             "order": int(box.flagged),
         }
-        for box in sorted(panel.boxes, key=lambda box: box.flagged)  # a flagged one's edge lies above its neighbours'
+        for box in sorted(
+            panel.boxes, key=lambda box: box.flagged
+        )  # the edges of flagged boxes are drawn over their neighbours'
     ]
     return _titled(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]), f"Heat map: {panel.measure.title}")
 
@@ -100,7 +102,7 @@ def _sort(leaf: Leaf) -> str:
 
 
 def _titled(svg: str, title: str) -> str:
-    """Give the picture a role and a name, and no size of its own: that is the style sheet's."""
+    """Give the picture a role and a name; the style sheet decides its size."""
     width, height = _ROOT.match(svg).groups()  # type: ignore[union-attr]
     root = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '

@@ -1,4 +1,4 @@
-"""What changed from an older wheel to this one, and what of it is a regression."""
+"""What changed from an older wheel to this one, and which changes are regressions."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.report.figures import Cell
-    from hatch_cuda_kernels.report.subject import Subject
+    from hatch_cuda_kernels.report.package import Package
 
-__all__ = ["WHEEL_LIMIT", "Change", "Comparison", "compare"]
+__all__ = ["Change", "Comparison", "compare"]
 
 #: The whole wheel, or folder.
-WHEEL_LIMIT: Final = Limit(1024, 0.10)
-#: A compile never takes as long as the last time, and how long is not the wheel's doing.
+_WHEEL_LIMIT: Final = Limit(1024, 0.10)
+#: Compile times are left out: they vary from run to run, whatever is in the wheel.
 _LISTED: Final = tuple(measure for measure in MEASURES if measure.limit is not None)
-#: What is told first: what is there at all, the whole, then from a kernel's spills to its image's size.
+#: The order of changes: added and removed, the total, then from a kernel's spills to its image's size.
 _RANK: Final = ("", "total", *(measure.name for measure in reversed(_LISTED)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One difference. Empty texts where it is about more than one module, kernel or architecture."""
+    """One difference. A text is empty if the difference concerns several modules, kernels or architectures."""
 
     state: Literal["added", "removed", "changed"]
     module: str = ""
@@ -59,7 +59,7 @@ class Comparison:
         return tuple(change for change in self.changes if change.regression)
 
     def of(self, cell: Cell, measure: Measure) -> Change | None:
-        """Return what became of a cell's figure; None where it is new, not recorded on one side, or the same."""
+        """Return how a cell's figure changed; None if it is new, not recorded on both sides, or the same."""
         before = self.old.get(cell.key)
         return None if before is None else _changed(before, cell, measure)
 
@@ -69,7 +69,7 @@ class Comparison:
         return any(change.regression for change in found if change is not None)
 
 
-def compare(old: Subject, new: Subject) -> Comparison:
+def compare(old: Package, new: Package) -> Comparison:
     """Return what changed from ``old`` to ``new``."""
     before, after = figures_of(old), figures_of(new)
     known = {cell.key: cell for cell in before}
@@ -84,9 +84,9 @@ def compare(old: Subject, new: Subject) -> Comparison:
     return Comparison(tuple(ranked), known)
 
 
-def _total(old: Subject, new: Subject) -> Iterator[Change]:
+def _total(old: Package, new: Package) -> Iterator[Change]:
     if old.bytes != new.bytes:
-        worse = WHEEL_LIMIT.passed(old.bytes, new.bytes)
+        worse = _WHEEL_LIMIT.passed(old.bytes, new.bytes)
         yield Change(state="changed", measure="total", old=old.bytes, new=new.bytes, regression=worse)
 
 
@@ -110,7 +110,7 @@ def _kernels(before: Sequence[Cell], after: Sequence[Cell]) -> Iterator[Change]:
 
 
 def _images(before: Sequence[Cell], after: Sequence[Cell]) -> Iterator[Change]:
-    """Yield kernels that came to or went from an architecture, where both are still or were already there."""
+    """Yield kernels added to or removed from an architecture, when both wheels have the kernel and the architecture."""
     old, new = ({cell.key for cell in cells} for cells in (before, after))
     for here, there, state in ((before, new, "removed"), (after, old, "added")):
         kernels = {key[:2] for key in there}
@@ -127,7 +127,7 @@ def _figures(known: dict[CellKey, Cell], after: Sequence[Cell]) -> Iterator[Chan
             continue
         for measure in _LISTED:
             change = _changed(known[cell.key], cell, measure)
-            if change is not None and change not in told:  # an image's figure is in the cells of all its kernels
+            if change is not None and change not in told:  # the figure of an image is in the cells of all its kernels
                 told.add(change)
                 yield change
 

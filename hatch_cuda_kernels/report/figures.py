@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.report.sizes import ImageKey
+from hatch_cuda_kernels.report.sizes import image_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hatch_cuda_kernels.report.subject import Subject
+    from hatch_cuda_kernels.report.package import Package
 
 __all__ = ["Cell", "CellKey", "Column", "columns_of", "figures_of"]
 
@@ -19,13 +19,13 @@ _KINDS: Final = ("cubin", "ptx", "ltoir")
 
 
 class Column(NamedTuple):
-    """An architecture and the kind of image there is for it."""
+    """An architecture and the kind of its image."""
 
     arch: str
     kind: str
 
     def order(self) -> tuple[int, SmArch]:
-        """Return what columns are sorted by: what runs as it is comes first, then ascending."""
+        """Return the sort key: CUBINs first, then PTX and LTO-IR, each by ascending architecture."""
         return _KINDS.index(self.kind), SmArch.parse(self.arch)
 
     def __str__(self) -> str:
@@ -33,7 +33,7 @@ class Column(NamedTuple):
 
 
 class CellKey(NamedTuple):
-    """What tells a kernel on an architecture from all others."""
+    """What identifies a kernel on an architecture."""
 
     module: str
     kernel: str
@@ -43,7 +43,7 @@ class CellKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One kernel in one image. What is not recorded is None."""
+    """One kernel in one image. A figure that is not recorded is None."""
 
     module: str
     kernel: str
@@ -52,7 +52,7 @@ class Cell:
     bytes: int
     """Of the whole image."""
     packed: int | None
-    """What of the wheel's, or the folder's, bytes that image takes."""
+    """How many bytes of the wheel, or on disk, the image takes."""
     code: int | None
     seconds: float | None
     registers: int | None
@@ -63,12 +63,12 @@ class Cell:
 
     @property
     def key(self) -> CellKey:
-        """What the cell is called."""
+        """What identifies the cell."""
         return CellKey(self.module, self.kernel, self.arch, self.kind)
 
     @property
     def column(self) -> Column:
-        """Where the cell stands."""
+        """The column that the cell is in."""
         return Column(self.arch, self.kind)
 
     def value(self, measure: str) -> float | None:
@@ -81,20 +81,20 @@ class Cell:
         return asdict(self)
 
 
-def figures_of(subject: Subject) -> tuple[Cell, ...]:
-    """Return a cell for each kernel in each image that has it, by module, kernel and column."""
+def figures_of(package: Package) -> tuple[Cell, ...]:
+    """Return a cell for each kernel in each image that has it, sorted by module, kernel and column."""
     cells = [
         cell
-        for name, module in subject.contents["modules"].items()
+        for name, module in package.contents["modules"].items()
         for image in module["images"]
-        for cell in _cells(subject, name, module["kernels"], image)
+        for cell in _cells(package, name, module["kernels"], image)
     ]
     return tuple(sorted(cells, key=lambda cell: (cell.module, cell.kernel, cell.column.order())))
 
 
-def _cells(subject: Subject, module: str, kernels: dict[str, Any], image: dict[str, Any]) -> Iterator[Cell]:
-    key = ImageKey(module, image["arch"], image["kind"])
-    code = subject.code.get(key, {})
+def _cells(package: Package, module: str, kernels: dict[str, Any], image: dict[str, Any]) -> Iterator[Cell]:
+    key = image_id(module, image)
+    code = package.code.get(key, {})
     for kernel, symbol in kernels.items():
         lowered = symbol["lowered"]
         if lowered in image.get("lacks", ()):
@@ -103,12 +103,12 @@ def _cells(subject: Subject, module: str, kernels: dict[str, Any], image: dict[s
         yield Cell(
             module=module,
             kernel=kernel,
-            arch=key.arch,
+            arch=str(key.arch),
             kind=key.kind,
             bytes=image["bytes"],
             packed=image.get("packed"),
             code=code.get(lowered),
-            seconds=subject.seconds.get(key),
+            seconds=package.seconds.get(key),
             registers=used.get("registers"),
             shared=used.get("shared"),
             stack=used.get("stack"),
@@ -117,5 +117,5 @@ def _cells(subject: Subject, module: str, kernels: dict[str, Any], image: dict[s
 
 
 def columns_of(cells: Sequence[Cell]) -> tuple[Column, ...]:
-    """Return every column that a cell stands in, once, in order."""
+    """Return every column that has a cell, once, in order."""
     return tuple(sorted({cell.column for cell in cells}, key=Column.order))

@@ -1,4 +1,4 @@
-"""What the heat maps show: rows, cells with their texts and shades, and legends. Colours are names of CSS variables."""
+"""What the heat maps show: rows, cells with texts and shades, and legends. Colours are names of CSS variables."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.report.figures import columns_of
 from hatch_cuda_kernels.report.measures import MEASURES, percent, short
 from hatch_cuda_kernels.report.shades import (
-    CHANGE_KEYS,
+    CHANGE_SWATCHES,
     NEW,
     NOT_RECORDED,
-    Key,
+    Swatch,
     change_shade,
     legend,
     shade_of,
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 __all__ = ["ROWS_SHOWN", "Box", "Grid", "Label", "Panel", "grid_of", "panels_of"]
 
-#: Nobody reads more, and a page must open at once; the table has every row.
+#: Few people read more, and a page must open at once; the table has every row.
 ROWS_SHOWN: Final = 150
 #: Pixels: a kernel's row, and the line above a module's kernels.
 ROW: Final = 36
 MODULE_ROW: Final = 30
-#: Lines of a list of the largest.
+#: Length of the lists of largest values.
 _LISTED: Final = 5
 
 
 class Label(NamedTuple):
-    """A line at the left of the heat maps: a module's, or a kernel's (then ``kernel`` is set)."""
+    """A line at the left of the heat maps: that of a module, or of a kernel if ``kernel`` is set."""
 
     module: str
     kernel: str
@@ -47,13 +47,13 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """What all heat maps of a page share: rows and columns, and where they are in pixels."""
+    """What all heat maps of a page share: rows and columns, and their positions in pixels."""
 
     columns: tuple[Column, ...]
     labels: tuple[Label, ...]
     height: int
     left_out: int
-    """Kernels that the table alone shows."""
+    """Number of kernels that only the table shows."""
 
     def rows(self) -> dict[tuple[str, str], int]:
         """Return the top of each kernel's row."""
@@ -61,7 +61,7 @@ class Grid:
 
 
 class Box(NamedTuple):
-    """One coloured cell; it spans several rows where an image's figure is that of several kernels."""
+    """One coloured cell; it spans several rows if the figure is that of an image with several kernels."""
 
     column: str
     top: int
@@ -69,9 +69,9 @@ class Box(NamedTuple):
     shade: str
     text: str
     about: str
-    """What a pointer or a screen reader is told."""
+    """The text for a tooltip or a screen reader."""
     flagged: bool
-    """A regression."""
+    """Whether it is a regression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +82,15 @@ class Panel:
     view: str
     """``value``, or ``change`` since the older wheel."""
     boxes: tuple[Box, ...]
-    legend: tuple[Key, ...]
+    legend: tuple[Swatch, ...]
     top: tuple[tuple[str, str], ...]
-    """The largest values, or steps up, each with what it is of."""
+    """The largest values, or increases, each with the name of its kernel or image."""
     missing: str
-    """Why there is nothing to see; empty where there is."""
+    """Why there is nothing to show; empty if there is something."""
 
 
 def grid_of(cells: Sequence[Cell], comparison: Comparison | None = None) -> Grid:
-    """Return the grid of these cells. Of too many kernels it shows those with regressions, then the largest code."""
+    """Return the grid of these cells. Of too many kernels it keeps those with regressions, then the largest ones."""
     weight: dict[tuple[str, str], tuple[bool, int]] = {}
     for cell in cells:
         flagged, code = weight.get((cell.module, cell.kernel), (False, 0))
@@ -108,7 +108,7 @@ def grid_of(cells: Sequence[Cell], comparison: Comparison | None = None) -> Grid
 
 
 def panels_of(cells: Sequence[Cell], grid: Grid, comparison: Comparison | None = None) -> tuple[Panel, ...]:
-    """Return a heat map for each measure, and where there is an older wheel one more for what became of it."""
+    """Return a heat map for each measure, and with an older wheel one more for the change."""
     panels = []
     for measure in MEASURES:
         panels.append(_values(measure, cells, grid, comparison))
@@ -130,13 +130,13 @@ def _values(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Com
             face = _Face(f"heat-{shade_of(value, steps)}", short(measure, value), f"{_exact(measure, value)}{was}")
         boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
     missing = "" if recorded else _why_missing(measure)
-    keys = _keys(legend(measure, steps, recorded), boxes)
-    return Panel(measure, "value", tuple(boxes), keys, _largest(measure, cells), missing)
+    swatches = _swatches(legend(measure, steps, recorded), boxes)
+    return Panel(measure, "value", tuple(boxes), swatches, _largest(measure, cells), missing)
 
 
 def _why_missing(measure: Measure) -> str:
     if measure.name == "seconds":
-        return "No compile times are at hand: a wheel does not carry them. Give --timings FILE."
+        return "No compile times are known: a wheel does not record them. Give --timings FILE."
     return "Not recorded: no image here is a CUBIN."
 
 
@@ -147,15 +147,17 @@ def _changes(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Co
         face = _change_face(measure, comparison.old.get(cell.key), cell)
         boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
     missing = "" if any(box.shade != _NOT_RECORDED.shade for box in boxes) else "Not recorded on both sides."
-    keys = _keys(CHANGE_KEYS, boxes)
-    return Panel(measure, "change", tuple(boxes), keys, _risen(measure, cells, comparison), missing)
+    swatches = _swatches(CHANGE_SWATCHES, boxes)
+    return Panel(measure, "change", tuple(boxes), swatches, _risen(measure, cells, comparison), missing)
 
 
-def _keys(scale: tuple[Key, ...], boxes: Sequence[Box]) -> tuple[Key, ...]:
-    """Return the legend: the whole scale, and of what is beside it only what is to be seen."""
+def _swatches(scale: tuple[Swatch, ...], boxes: Sequence[Box]) -> tuple[Swatch, ...]:
+    """Return the legend: the whole scale, and the other shades that are in use."""
     shown = {box.shade for box in boxes}
-    keys = [key for key in (*scale, NOT_RECORDED) if key.shade in shown or key not in {NEW, NOT_RECORDED}]
-    return (*keys, _REGRESSION) if any(box.flagged for box in boxes) else tuple(keys)
+    swatches = [
+        swatch for swatch in (*scale, NOT_RECORDED) if swatch.shade in shown or swatch not in {NEW, NOT_RECORDED}
+    ]
+    return (*swatches, _REGRESSION) if any(box.flagged for box in boxes) else tuple(swatches)
 
 
 def _change_face(measure: Measure, before: Cell | None, cell: Cell) -> _Face:
@@ -171,7 +173,7 @@ def _change_face(measure: Measure, before: Cell | None, cell: Cell) -> _Face:
 
 
 class _Face(NamedTuple):
-    """How a box looks, and what it says."""
+    """How a box looks and what it says."""
 
     shade: str
     text: str
@@ -179,7 +181,7 @@ class _Face(NamedTuple):
 
 
 _NOT_RECORDED: Final = _Face("none", "\N{EN DASH}", "not recorded")
-_REGRESSION: Final = Key("flag", "▲ regression")
+_REGRESSION: Final = Swatch("flag", "▲ regression")
 
 
 def _box(measure: Measure, cell: Cell, span: tuple[int, int], face: _Face, *, flagged: bool) -> Box:
@@ -190,7 +192,7 @@ def _box(measure: Measure, cell: Cell, span: tuple[int, int], face: _Face, *, fl
 
 
 def _spans(measure: Measure, cells: Sequence[Cell], grid: Grid) -> Iterator[tuple[Cell, int, int]]:
-    """Yield cells with the top and bottom of their boxes: one an image where the figure is the image's."""
+    """Yield cells with the top and bottom of their boxes: one box for each image if the figure is the image's."""
     rows = grid.rows()
     shown = [cell for cell in cells if (cell.module, cell.kernel) in rows]
     if measure.per == "kernel":
@@ -212,14 +214,14 @@ def _exact(measure: Measure, value: float) -> str:
 
 
 def _largest(measure: Measure, cells: Sequence[Cell]) -> tuple[tuple[str, str], ...]:
-    """Return the five largest values, an image's once, each with what it is of."""
+    """Return the five largest values, each with its kernel or image."""
     found = {_what(measure, cell): value for cell in cells if (value := cell.value(measure.name))}
     ordered = sorted(found.items(), key=lambda item: -item[1])
     return tuple((what, short(measure, value)) for what, value in ordered[:_LISTED])
 
 
 def _risen(measure: Measure, cells: Sequence[Cell], comparison: Comparison) -> tuple[tuple[str, str], ...]:
-    """Return the five largest steps up, an image's once, each with what it is of."""
+    """Return the five largest increases, each with its kernel or image."""
     changes = {_what(measure, cell): change for cell in cells if (change := comparison.of(cell, measure))}
     steps = {what: (change.old or 0, change.new or 0) for what, change in changes.items()}
     risen = [(what, old, new) for what, (old, new) in steps.items() if new > old and change_shade(old, new) != "same"]

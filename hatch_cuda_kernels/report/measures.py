@@ -1,4 +1,4 @@
-"""What is measured, how it is written, and how much more of it is a regression."""
+"""What is measured, how it is written, and which increase is a regression."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ABOUT_THE_SAME: Final = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How much more than before is a regression: at least ``absolute``, and more than ``relative`` of the old value."""
+    """Which increase is a regression: at least ``absolute``, and more than ``relative`` of the old value."""
 
     absolute: int
     relative: float = 0.0
@@ -33,7 +33,7 @@ class Measure:
     unit: str
     per: Literal["kernel", "image"]
     limit: Limit | None
-    """None: never a regression."""
+    """None if no increase is a regression."""
     about: str
     rule: str = ""
     """The limit in words."""
@@ -53,28 +53,28 @@ MEASURES: Final = (
     ),
     Measure(
         "seconds", "Compile time", "s", "image", None,
-        "Seconds of the compile that gave the image. It depends on the machine, so it is never a regression.",
+        "Seconds of the compile that made the image. They depend on the machine, so they are never a regression.",
     ),
     Measure(
-        "registers", "Registers", "a thread", "kernel", Limit(8),
-        "Registers a thread. The hardware hands them out in steps of 8; more of them let fewer warps run at a time.",
-        "8 or more above",
+        "registers", "Registers", "per thread", "kernel", Limit(8),
+        "Registers per thread. The hardware allocates them in steps of 8; with more of them fewer warps run at a time.",
+        "8 or more registers more",
     ),
     Measure(
-        "shared", "Shared memory", "bytes a block", "kernel", Limit(_KIB, 0.10),
-        "Static shared memory a block. What a launch asks for besides is not in the image.",
-        "more than 10 % and at least 1 KiB above",
+        "shared", "Shared memory", "bytes per block", "kernel", Limit(_KIB, 0.10),
+        "Static shared memory per block. What a launch requests in addition is not in the image.",
+        "more than 10 % and at least 1 KiB more",
     ),
     Measure(
-        "spills", "Spills", "bytes a thread", "kernel", Limit(1),
-        "Bytes of spill stores and loads a thread: registers that did not fit and went to local memory.",
+        "spills", "Spills", "bytes per thread", "kernel", Limit(1),
+        "Bytes of spill stores and loads per thread: values that did not fit into registers and went to local memory.",
         "any increase",
     ),
 )  # fmt: skip
 
 
 def short(measure: Measure, value: float) -> str:
-    """Return a value as a chart's cell has room for it."""
+    """Return a value as short as a chart's cell needs it."""
     if measure.name == "seconds":
         return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s"
     if not measure.unit.startswith("bytes") or value < _KIB:
@@ -84,7 +84,7 @@ def short(measure: Measure, value: float) -> str:
 
 
 def percent(old: float, new: float) -> str:
-    """Return a relative change, such as ``+12 %``; one below half a percent is no more than about the same."""
+    """Return a relative change, such as ``+12 %``; a change below half a percent is shown as about the same."""
     if old == 0:
         return "was 0" if new else "="
     change = (new - old) / old

@@ -1,4 +1,4 @@
-"""Puts the page together: template, styles and script from ``assets``, charts from ``charts``. One file, no network."""
+"""Assembles the page: template, styles and script from ``assets``, charts from ``charts``. One file, no network."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from hatch_cuda_kernels.report import charts, heat, tree
 from hatch_cuda_kernels.report.compare import Comparison, compare
 from hatch_cuda_kernels.report.figures import Cell, columns_of, figures_of
 from hatch_cuda_kernels.report.measures import MEASURES, percent, short
-from hatch_cuda_kernels.store.promises.model import version_text
+from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.report.compare import Change
-    from hatch_cuda_kernels.report.subject import Subject
+    from hatch_cuda_kernels.report.package import Package
     from hatch_cuda_kernels.store.promises.model import Promises
 
 __all__ = ["Report", "describe", "render_page"]
 
-#: Width and height of the tree map's two drawings: text must not shrink with the screen.
+#: Width and height of the tree map's two drawings: two, because text must not shrink with the screen.
 _TREE_SIZES: Final = {"wide": (1120, 400), "narrow": (340, 560)}
 _BY_NAME: Final = {measure.name: measure for measure in MEASURES}
 
@@ -33,68 +33,68 @@ _BY_NAME: Final = {measure.name: measure for measure in MEASURES}
 class Report:
     """Everything a report says, as data; ``old`` is the wheel to compare with."""
 
-    subject: Subject
-    old: Subject | None = None
+    package: Package
+    old: Package | None = None
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """The figures of every kernel in every image."""
-        return figures_of(self.subject)
+        return figures_of(self.package)
 
     @cached_property
     def comparison(self) -> Comparison | None:
-        """What changed; None where there is nothing to compare with."""
-        return None if self.old is None else compare(self.old, self.subject)
+        """What changed; None without an older wheel."""
+        return None if self.old is None else compare(self.old, self.package)
 
     @property
     def toolchain(self) -> dict[str, list[str]]:
-        """What compiled the modules: the versions of each part, more than one where the modules differ."""
+        """What compiled the modules: the versions of each part, several if the modules differ."""
         found: dict[str, set[str]] = {}
-        for module in self.subject.contents["modules"].values():
+        for module in self.package.contents["modules"].values():
             for part, version in module["toolchain"].items():
                 found.setdefault(part, set()).update({version} - {""})
         return {part: sorted(found[part]) for part in sorted(found, reverse=True)}  # NVRTC first
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``report --json`` prints."""
-        subject, comparison = self.subject, self.comparison
+        package, comparison = self.package, self.comparison
         return {
-            "package": subject.name,
-            "version": subject.version,
-            "bytes": subject.bytes,
+            "package": package.name,
+            "version": package.version,
+            "bytes": package.bytes,
             "toolchain": self.toolchain,
-            "supports": subject.promises.to_json().get("supports"),
-            "seconds_from": subject.seconds_from,
+            "supports": package.promises.to_json().get("supports"),
+            "seconds_from": package.seconds_from,
             "rows": [cell.to_json() for cell in self.cells],
-            "files": [{"path": file.path, "bytes": file.bytes} for file in subject.files],
+            "files": [{"path": file.path, "bytes": file.bytes} for file in package.files],
             "changes": None if comparison is None else [change.to_json() for change in comparison.changes],
             "regressions": None if comparison is None else len(comparison.regressions),
         }
 
 
 def render_page(report: Report) -> str:
-    """Return the HTML. Raises ModuleNotFoundError where the ``report`` extra is not installed."""
-    from jinja2 import Environment, StrictUndefined  # the extra's
+    """Return the HTML. Raises ModuleNotFoundError if the ``report`` extra is not installed."""
+    from jinja2 import Environment, StrictUndefined  # in the report extra
     from markupsafe import Markup, escape
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["short"] = lambda value, name: short(_BY_NAME[name], value)
     environment.filters["describe"] = describe
-    # A long name breaks after a bracket or a comma, not within a word.
+    # A long name may break after a bracket, not within a word.
     environment.filters["breakable"] = lambda name: Markup(str(escape(name)).replace("&lt;", "&lt;<wbr>"))  # noqa: S704
-    subject, cells = report.subject, report.cells
+    package, cells = report.package, report.cells
     grid = heat.grid_of(cells, report.comparison)
     panels = heat.panels_of(cells, grid, report.comparison)
-    leaves = tree.leaves_of(subject.files, subject.contents)
+    leaves = tree.leaves_of(package.files, package.contents)
     style, script = charts.asset("page.css"), charts.asset("page.js")
     html: str = environment.from_string(charts.asset("page.html.jinja")).render(
         generator=f"hatch-cuda-kernels {__version__}",
         report=report,
-        subject=subject,
+        package=package,
         cells=cells,
         comparison=report.comparison,
-        promised=list(_promised(subject.promises)),
-        images=[image for module in subject.contents["modules"].values() for image in module["images"]],
+        promised=list(_promised(package.promises)),
+        images=[image for module in package.contents["modules"].values() for image in module["images"]],
         columns=columns_of(cells),
         measures=MEASURES,
         by_name=_BY_NAME,
@@ -130,16 +130,16 @@ def _promised(promises: Promises) -> Iterator[str]:
     if promises.max_wheel_size is not None:
         yield f"wheel of at most {promises.max_wheel_size:,} bytes"
     for module, limit in promises.max_spill_bytes.items():
-        yield f"{module}: spills of at most {limit:,} bytes a thread"
+        yield f"{module}: spills of at most {limit:,} bytes per thread"
 
 
 def _hash(text: str) -> str:
-    """Return what a Content-Security-Policy calls an inline script."""
+    """Return an inline script's name in a Content-Security-Policy."""
     return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 def describe(change: Change) -> str:
-    """Return what a change is about, in words."""
+    """Return which kernel, module or architecture a change is about, in words."""
     arch = f"{change.arch} {change.kind.upper()}" if change.kind not in {"", "cubin"} else change.arch
     if change.kernel:
         return f"{change.kernel} ({change.module})" + (f", {arch}" if arch else "")

@@ -1,4 +1,4 @@
-"""Where the bytes go: the files of a wheel as a tree of modules and what they consist of."""
+"""Where the bytes go: the files of a wheel as a tree of modules and their parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "Leaf", "leaves_of"]
 
-#: Sort of file, and what the legend calls it.
+#: Sorts of files, and what the legend calls them.
 KINDS: Final = {
     "cubin": "CUBIN",
     "ptx": "PTX",
@@ -41,15 +41,17 @@ class Leaf(NamedTuple):
 
 
 def leaves_of(files: Sequence[FileSize], contents: Mapping[str, Any]) -> tuple[Leaf, ...]:
-    """Return the boxes, largest first: one a file, one for a module's sources together; empty files have none.
+    """Return the boxes, largest first: one for each file, one for all sources of a module, none for empty files.
 
-    A file that packs several images is shared among them (``image_shares``).
+    A file that packs several images is divided among them (``image_shares``).
     """
     shares = image_shares(files, contents)
     sizes: dict[tuple[str, str, str], int] = {}
     for file in files:
-        inside = shares.get(file.path)
-        for leaf, size in inside.items() if inside else [(_classify(file.path), file.bytes)]:
+        parts: dict[tuple[str, str, str], int] = {
+            (key.module, str(key.arch), key.kind): size for key, size in shares.get(file.path, {}).items()
+        }
+        for leaf, size in (parts or {_classify(file.path): file.bytes}).items():
             sizes[leaf] = sizes.get(leaf, 0) + size
     leaves = (Leaf(*leaf, size) for leaf, size in sizes.items() if size)
     return tuple(sorted(leaves, key=lambda leaf: (-leaf.bytes, leaf)))

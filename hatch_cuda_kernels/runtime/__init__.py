@@ -1,1 +1,1 @@
-"""Run side: store -> ladder -> image -> kernel -> launch."""
+"""Run side: request -> ladder -> image -> kernel -> launch."""

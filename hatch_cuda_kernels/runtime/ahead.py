@@ -1,4 +1,4 @@
-"""Work ahead of need: warm-up, compiles in the background, kernels for coroutines."""
+"""Work done in advance or in the background: warm-up, exact compiles, kernels for coroutines."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.runtime.ladder.rungs import Request
-    from hatch_cuda_kernels.runtime.store import Store
+    from hatch_cuda_kernels.runtime.ladder.request import Request
+    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
 
 __all__ = ["WarmUp", "background", "in_context", "tier_up", "warm_up"]
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class WarmUp(NamedTuple):
-    """What a warm-up did: kernels loaded by origin, those already loaded, and the seconds it took."""
+    """The result of a warm-up: kernels loaded, by origin; kernels that were loaded already; and the seconds it took."""
 
     prebuilt: int
     cached: int
@@ -40,7 +40,7 @@ _STARTED: Final[set[tuple[str, SmArch]]] = set()
 
 @cache
 def background() -> ThreadPoolExecutor:
-    """Return the threads that compile in the background; the interpreter waits for them at its end.
+    """Return the threads that compile in the background; the interpreter waits for them when it exits.
 
     NVRTC's front end runs one compile at a time in a process, so two threads are enough to overlap its other phases.
     """
@@ -48,7 +48,7 @@ def background() -> ThreadPoolExecutor:
 
 
 def in_context(work: Callable[[], T]) -> Future[T]:
-    """Run ``work`` in a background thread with the context that is current here."""
+    """Run ``work`` in a background thread, in the context that is current here. Raises DriverError without a driver."""
     driver = cuda()
     context = check("cuCtxGetCurrent", driver.cuCtxGetCurrent())
 
@@ -60,18 +60,22 @@ def in_context(work: Callable[[], T]) -> Future[T]:
 
 
 def warm_up(
-    store: Store, kernels: Sequence[str] | None, devices: Sequence[int] | None, *, progress: bool | Callable[..., None]
+    wanted: Sequence[tuple[str, str | None]],
+    devices: Sequence[int] | None,
+    is_loaded: Callable[..., bool],
+    get_kernel: Callable[..., Kernel],
+    *,
+    progress: bool | Callable[[int, int, str], None],
 ) -> WarmUp:
-    """Load kernels (default: all listed) on devices (default: the current one); see ``Store.warm_up``."""
-    wanted = store.listed_kernels() if kernels is None else [(name, None) for name in kernels]
+    """Load kernels, each given with its module, on devices (default: the current one); see ``Store.warm_up``."""
     tell = _printer if progress is True else progress
     counts = dict.fromkeys(("prebuilt", "cached", "jitted", "already"), 0)
     start = time.perf_counter()
     steps = [(device, *found) for device in (devices if devices is not None else (None,)) for found in wanted]
     for done, (device, name, module) in enumerate(steps, start=1):
         with _device_current(device):
-            known = store.is_loaded(name, module=module)
-            kernel = store.get_kernel(name, module=module)
+            known = is_loaded(name, module=module)
+            kernel = get_kernel(name, module=module)
         counts["already" if known else kernel.image.origin] += 1
         if callable(tell):
             tell(done, len(steps), name)
@@ -79,8 +83,9 @@ def warm_up(
 
 
 def tier_up(request: Request) -> None:
-    """Compile the exact CUBIN for the next process, in the background; a failure is logged and forgotten."""
-    from hatch_cuda_kernels.runtime.ladder.jit import cached_candidates, jit_candidates  # off the fast path
+    """Compile the exact CUBIN for the next process, in the background; a failure is only logged."""
+    from hatch_cuda_kernels.runtime.ladder.jit import jit_candidates  # off the fast path
+    from hatch_cuda_kernels.runtime.ladder.recorded import cached_candidates
 
     if any(candidate.accepted for candidate in cached_candidates(request)):
         return

@@ -1,4 +1,4 @@
-"""The CUDA driver's own JIT cache, which only PTX hits use, set up by its environment variables.
+"""The CUDA driver's own JIT cache, which only PTX hits use, configured by environment variables.
 
 CUDA C++ Programming Guide, "CUDA environment variables": CUDA_CACHE_PATH, CUDA_CACHE_MAXSIZE, CUDA_CACHE_DISABLE.
 """
@@ -32,17 +32,17 @@ class DriverCacheSettings(NamedTuple):
 
 
 def configure_driver_cache(path: str | os.PathLike[str] | None = None, max_bytes: int = 1 << 30) -> DriverCacheSettings:
-    """Set the driver's JIT cache up, before the driver is initialised, and return what is in force.
+    """Configure the driver's JIT cache before the driver is initialised, and return the settings in effect.
 
-    What the user has set in the environment already is kept. Raises InputError for an empty or unwritable path and for
-    a size that is no number, out of range, or (in the environment) smaller than asked for; LaunchError when the driver
-    of this process was initialised before, as it no longer reads the settings.
+    Variables that are set already are kept. Raises InputError for an empty or unwritable path, and for a size that is
+    out of range or, in the environment, not a number or smaller than requested. Raises LaunchError if this process has
+    initialised the driver, which then no longer reads the settings.
     """
     if not 0 < max_bytes <= _MOST_BYTES:
         raise InputError(f"max_bytes must be 1 to {_MOST_BYTES}, not {max_bytes}")
     if _driver_is_initialised():
         raise LaunchError(
-            "the CUDA driver is initialised already: call configure_driver_cache before the first CUDA call"
+            "the CUDA driver is already initialised: call configure_driver_cache before the first CUDA call"
         )
     folder = _folder(path)
     size = _size(max_bytes)
@@ -54,18 +54,18 @@ def configure_driver_cache(path: str | os.PathLike[str] | None = None, max_bytes
 
 
 def _folder(path: str | os.PathLike[str] | None) -> str | None:
-    """Return the folder, made and writable. Raises InputError."""
+    """Return the folder, created and writable, or None for the default. Raises InputError."""
     stated = os.environ.get(_PATH)
     name, source = (stated, f"{_PATH} in the environment") if stated is not None else (path, "path")
     if name is None:
         return None
     if not os.fspath(name).strip():
-        raise InputError(f"{source} is empty: name a folder, or leave it out for the driver's default")
+        raise InputError(f"{source} is empty: name a folder, or omit it for the driver's default")
     folder = Path(name).expanduser().absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{source} {folder} cannot be made: {error.strerror}") from error
+        raise InputError(f"{source} {folder} cannot be created: {error.strerror}") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(f"{source} {folder} cannot be written to")
     return str(folder)
@@ -78,12 +78,12 @@ def _size(wanted: int) -> int:
     if not stated.strip().isdecimal():
         raise InputError(f"{_SIZE}={stated!r} in the environment is not a number of bytes")
     if int(stated) < wanted:
-        raise InputError(f"{_SIZE}={stated} in the environment is smaller than the {wanted} bytes asked for")
+        raise InputError(f"{_SIZE}={stated} in the environment is smaller than the {wanted} bytes requested")
     return int(stated)
 
 
 def _driver_is_initialised() -> bool:
-    """Ask the driver, if it is loaded at all: before cuInit, every call answers NOT_INITIALIZED."""
+    """Ask the driver, if it is loaded at all: before cuInit, every call returns NOT_INITIALIZED."""
     if sys.platform == "win32":
         name, flags = "nvcuda.dll", 0
     else:

@@ -1,4 +1,4 @@
-"""Instances by template arguments: ``instantiate("gemm", T="half", M=128)`` renders a declared pattern."""
+"""Instances by template arguments: ``instantiate("gemm", T="half", M=128)`` fills in a pattern of the manifest."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hatch_cuda_kernels.driver import current_context_id
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.names import base_name, normalize_name
 from hatch_cuda_kernels.patterns import fill, placeholders
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
     from hatch_cuda_kernels.store.reader import StoreReader
 
-__all__ = ["PlanCache", "PlanInfo", "render_instance"]
+__all__ = ["InstanceCache", "InstanceInfo"]
 
 
-class PlanInfo(NamedTuple):
-    """How a plan cache fared."""
+class InstanceInfo(NamedTuple):
+    """How many instances are remembered, and how often ``instantiate`` found what it was asked for."""
 
     capacity: int
     size: int
@@ -29,46 +30,48 @@ class PlanInfo(NamedTuple):
     evictions: int
 
 
-class PlanCache:
-    """The most recently used instances, so that a hit renders and resolves nothing. Thread-safe."""
+class InstanceCache:
+    """The most recently used instances of a store: a hit renders nothing and looks nothing up. Thread-safe."""
 
-    def __init__(self, capacity: int = 64) -> None:
-        if capacity < 1:
-            raise InputError(f"a plan cache holds at least one plan, not {capacity}")
-        self.capacity = capacity
-        self._plans: OrderedDict[Hashable, Kernel] = OrderedDict()
+    def __init__(self, reader: StoreReader, get_kernel: Callable[..., Kernel], capacity: int) -> None:
+        self._reader = reader
+        self._get_kernel = get_kernel
+        self._capacity = capacity
+        self._kernels: OrderedDict[Hashable, Kernel] = OrderedDict()
         self._lock = threading.Lock()
         self._hits = self._misses = self._evictions = 0
 
-    def get(self, key: Hashable, make: Callable[[], Kernel]) -> Kernel:
-        """Return the plan of a key, made by ``make`` where there is none; what ``make`` raises is raised."""
+    def get(self, template: str, arguments: dict[str, Any]) -> Kernel:
+        """Return the instance of a listed pattern for the current context; see ``Store.instantiate``."""
+        key = template, frozenset(arguments.items()), current_context_id()
         with self._lock:
-            known = self._plans.get(key)
+            known = self._kernels.get(key)
             if known is not None:
-                self._plans.move_to_end(key)
+                self._kernels.move_to_end(key)
                 self._hits += 1
                 return known
             self._misses += 1
-        plan = make()
+        name, module = _render(self._reader, template, arguments)
+        kernel = self._get_kernel(name, module=module)
         with self._lock:
-            self._plans[key] = plan
-            self._plans.move_to_end(key)
-            while len(self._plans) > self.capacity:
-                self._plans.popitem(last=False)
+            self._kernels[key] = kernel
+            self._kernels.move_to_end(key)
+            while self._kernels and len(self._kernels) > self._capacity:
+                self._kernels.popitem(last=False)
                 self._evictions += 1
-        return plan
+        return kernel
 
-    def info(self) -> PlanInfo:
+    def info(self) -> InstanceInfo:
         """Return capacity, size, hits, misses and evictions."""
         with self._lock:
-            return PlanInfo(self.capacity, len(self._plans), self._hits, self._misses, self._evictions)
+            return InstanceInfo(self._capacity, len(self._kernels), self._hits, self._misses, self._evictions)
 
 
-def render_instance(reader: StoreReader, template: str, arguments: dict[str, Any]) -> tuple[str, str]:
-    """Return the name expression of a declared pattern with these arguments, and its module.
+def _render(reader: StoreReader, template: str, arguments: dict[str, Any]) -> tuple[str, str]:
+    """Return the name expression of a listed pattern with these arguments, and its module.
 
-    Raises KernelNotFoundError where no module declares a pattern of that template, InputError where the arguments are
-    not the pattern's placeholders.
+    Raises KernelNotFoundError if no module lists a pattern of that template, InputError if the arguments are not the
+    pattern's placeholders.
     """
     wanted = normalize_name(template)
     modules = reader.find_template(wanted)
@@ -85,4 +88,4 @@ def render_instance(reader: StoreReader, template: str, arguments: dict[str, Any
             return fill(pattern, arguments), module
     expected = " or ".join(pattern for pattern, _ in declared)
     given = ", ".join(arguments) or "none"
-    raise InputError(f"the arguments of {template} are those of {expected}; given: {given}")
+    raise InputError(f"{template} takes the arguments of {expected}, got {given}")

@@ -1,75 +1,95 @@
-"""From a request to a loaded kernel: climb the ladder with the driver's word."""
+"""From a request to a loaded kernel, once per context, however many threads ask."""
 
 from __future__ import annotations
 
+import threading
+import time
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.digest import sha256
-from hatch_cuda_kernels.errors import NoImageError
-from hatch_cuda_kernels.image import Image
-from hatch_cuda_kernels.runtime.context import current_context_id, current_device
-from hatch_cuda_kernels.runtime.ladder.climb import climb
-from hatch_cuda_kernels.runtime.ladder.request import symbol_of
-from hatch_cuda_kernels.runtime.launch.kernel import Kernel
-from hatch_cuda_kernels.runtime.libraries import LOADER
+from hatch_cuda_kernels.driver import cuda
+from hatch_cuda_kernels.runtime.ladder.climb import obtain
+from hatch_cuda_kernels.runtime.launch.kernel import load_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeAlias
 
-    from hatch_cuda_kernels.image import Candidate, Symbol
-    from hatch_cuda_kernels.runtime.ladder.rungs import Request
-    from hatch_cuda_kernels.runtime.libraries import LoadedKernel
-    from hatch_cuda_kernels.standalone import CompiledSource
+    from hatch_cuda_kernels.image import Image
+    from hatch_cuda_kernels.runtime.ladder.policy import Policy
+    from hatch_cuda_kernels.runtime.ladder.request import Request
+    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+    from hatch_cuda_kernels.runtime.stats import KernelStats
 
-__all__ = ["climb_or_raise", "load_compiled", "load_image", "load_kernel"]
+    #: Name, module, policy and context id.
+    Key: TypeAlias = tuple[str, str | None, Policy, int]
 
-T = TypeVar("T")
+__all__ = ["LoadedKernels", "load", "load_from"]
 
 
-def load_kernel(request: Request, context_id: int) -> Kernel:
+def load(request: Request) -> Kernel:
     """Return the request's kernel, loaded for the current context. Raises NoImageError, CompileError or DriverError."""
-    loaded = climb_or_raise(request, partial(load_image, request))
-    image = loaded.image
-    if request.tier_up and image.origin == "prebuilt" and not _is_exact(request, image):
+    kernel = obtain(request, partial(load_from, request))
+    if request.tier_up and kernel.image.origin == "prebuilt" and not request.is_exact(kernel.image):
         from hatch_cuda_kernels.runtime.ahead import tier_up  # off the usual path
 
         tier_up(request)
-    params = symbol_of(request, image)[1]
-    return Kernel(request.kernel.name, params, loaded, context_id=context_id, ordinal=current_device().ordinal)
+    return kernel
 
 
-def climb_or_raise(request: Request, load: Callable[[Image], T]) -> T:
-    """Return what ``load`` makes of the first image it takes. Raises NoImageError with every candidate's reason."""
-    considered: list[Candidate] = []
-    loaded = climb(request, load, considered)
-    if loaded is None:
-        from hatch_cuda_kernels.runtime.ladder.fixes import suggest_fixes  # only for the error
-
-        arch = f"sm_{request.capability.major}{request.capability.minor}"
-        raise NoImageError(request.kernel.name, arch, considered, suggest_fixes(request, considered))
-    return loaded
+def load_from(request: Request, image: Image) -> Kernel:
+    """Return the request's kernel, loaded from an image. Raises ImageRefusedError if the driver refuses it."""
+    return load_kernel(image, request.symbol(image), request.source.scope)
 
 
-def load_image(request: Request, image: Image) -> LoadedKernel:
-    """Load an image's kernel. Raises ImageRefusedError where the driver refuses the image, else DriverError."""
-    return LOADER.load(image, symbol_of(request, image)[0], request.capability, request.source.scope)
+class LoadedKernels:
+    """The kernels that one store has loaded. Thread-safe."""
 
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._kernels: dict[Key, tuple[Kernel, float]] = {}
+        self._locks: dict[Key, threading.Lock] = {}
+        self._by_name: dict[int, dict[str, Kernel]] = {}
+        """Kernels requested by name alone: by context id, then by name."""
 
-def _is_exact(request: Request, image: Image) -> bool:
-    return image.kind == "cubin" and image.arch.capability == request.capability
+    def __contains__(self, key: Key) -> bool:
+        return key in self._kernels
 
+    def get(self, key: Key, make: Callable[[], Kernel]) -> Kernel:
+        """Return a kernel, which ``make`` loads the first time. Raises what ``make`` raises."""
+        with self._locks.setdefault(key, threading.Lock()):
+            known = self._kernels.get(key)
+            if known is not None:
+                known[0].hits += 1
+                return known[0]
+            start = time.perf_counter()
+            kernel = make()
+            self._kernels[key] = kernel, time.perf_counter() - start
+        name, module, policy, context_id = key
+        if module is None and policy == self._policy:
+            self._by_name.setdefault(context_id, {})[name] = kernel
+        return kernel
 
-def load_compiled(compiled: CompiledSource, symbol: Symbol) -> Kernel:
-    """Return a kernel of a stand-alone compile for the current context. Raises ImageRefusedError, DriverError."""
-    context_id, device = current_context_id(), current_device()
-    image = Image(
-        module="source",
-        origin="cached" if compiled.cached else "jitted",
-        arch=compiled.arch,
-        kind=compiled.kind,
-        data=compiled.image,
-        sha256=sha256(compiled.image).hexdigest(),
-    )
-    loaded = LOADER.load(image, symbol.lowered, device.capability, "stand-alone")
-    return Kernel(symbol.name, symbol.params, loaded, context_id=context_id, ordinal=device.ordinal)
+    def lookup(self, get_kernel: Callable[..., Kernel]) -> Callable[..., Kernel]:
+        """Return a faster ``Store.get_kernel``: dictionary accesses for a loaded kernel, ``get_kernel`` for others."""
+        kernels, driver = self._by_name, cuda()
+        # NULL stands for the current context (CUDA Driver API, cuCtxGetId).
+        context_id, current = driver.cuCtxGetId, driver.CUcontext(0)
+
+        def look_up(name: str, *, module: str | None = None, policy: Policy | None = None) -> Kernel:
+            if module is None and policy is None:
+                try:
+                    kernel = kernels[context_id(current)[1]][name]
+                except KeyError:
+                    return get_kernel(name)
+                kernel.hits += 1
+                return kernel
+            return get_kernel(name, module=module, policy=policy)
+
+        return look_up
+
+    def stats(self) -> tuple[KernelStats, ...]:
+        """Return where each kernel came from, how long it took to load, and its hits."""
+        from hatch_cuda_kernels.runtime.stats import kernel_stats  # off the usual path
+
+        return tuple(kernel_stats(kernel, seconds) for kernel, seconds in list(self._kernels.values()))

@@ -1,45 +1,61 @@
-"""What can be done while the driver starts: import what a load needs, and what a miss in the store would need."""
+"""Work done while the driver starts: importing what a load needs or may need, reading the store, checking headers."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.early import is_starting
 from hatch_cuda_kernels.errors import StoreError
 from hatch_cuda_kernels.names import normalize_name
+from hatch_cuda_kernels.store.source import ModuleSource
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.store.reader import StoreReader
 
 __all__ = ["prepare"]
 
-_ALWAYS: Final = (
+#: Modules that every load needs.
+_NEEDED: Final = (
     "cuda.bindings.driver",
     "hatch_cuda_kernels.runtime.loading",
     "hatch_cuda_kernels.runtime.launch.launch",
 )
-#: The rungs of the disk cache, which most processes do not reach; here their import costs no time.
-_WHILE_WAITING: Final = (
-    "hatch_cuda_kernels.runtime.ladder.jit",
+#: Modules of the disk cache's rungs, which most processes do not need; here their import takes no extra time.
+_POSSIBLE: Final = (
+    "hatch_cuda_kernels.runtime.ladder.recorded",
     "hatch_cuda_kernels.runtime.ladder.linked",
     "hatch_cuda_kernels.compiler.source.closure",
     "hatch_cuda_kernels.compiler.job",
     "platformdirs",
 )
+#: Modules of a compile, which fewer processes need.
+_RARE: Final = (
+    "hatch_cuda_kernels.runtime.ladder.jit",
+    "hatch_cuda_kernels.compiler.toolchain.remembered",
+    "hatch_cuda_kernels.compiler.nvrtc",
+    "hatch_cuda_kernels.compiler.record",
+    "hatch_cuda_kernels.cache.once",
+    "cuda.bindings.nvrtc",
+)
 
 
-@cache
 def prepare(reader: StoreReader, kernel: str) -> None:
-    """Use the time until the driver is there: imports, and reading the store. What fails here fails again later."""
-    for name in _ALWAYS:
+    """Import modules and read the store until the driver has started. What fails here fails again later."""
+    if not is_starting():
+        return
+    for name in _NEEDED:
         import_module(name)
-    reader.find("")
-    if is_starting():
-        with suppress(StoreError, OSError, ValueError):
-            reader.look_ahead(normalize_name(kernel))
-    for name in _WHILE_WAITING:
+    with suppress(StoreError, OSError, ValueError):
+        reader.look_ahead(normalize_name(kernel))
+    for name in _POSSIBLE:
         if is_starting():
             import_module(name)
+    with suppress(StoreError, OSError, ValueError):
+        for line in reader.find(normalize_name(kernel))[:1]:
+            ModuleSource(reader, line.module).look_ahead(is_starting)
+    with suppress(ImportError):
+        for name in _RARE:
+            if is_starting():
+                import_module(name)

@@ -1,4 +1,4 @@
-"""How a store's kernels came to be loaded."""
+"""Figures of a store's loaded kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["KernelStats", "kernel_stats"]
 
 
 class KernelStats(NamedTuple):
-    """How one kernel came to be loaded in one context, and how often the store was asked for it since."""
+    """Where a kernel loaded for a context came from, how long it took, and how often it was requested again."""
 
     kernel: str
     context_id: int

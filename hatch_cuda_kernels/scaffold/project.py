@@ -1,4 +1,4 @@
-"""Sets a project up: the hook, a manifest and a first kernel, into what is there or into an empty folder."""
+"""Sets a project up: adds the hook, a manifest and a first kernel to a project, or to an empty folder."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ import keyword
 import os
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from hatch_cuda_kernels.compiler.toolchain.packages import build_extra
 from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.scaffold.pyproject import OTHER_SYSTEMS, add_hook, hook_table, read_toml
 from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, NEW_PROJECT
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    #: Returns folder and import name of a project's package, given the project and the hook's option ``package``.
+    FindPackage: TypeAlias = Callable[[Path, str | None], tuple[str, str]]
+
 __all__ = ["Scaffold", "scaffold"]
 
 
 class Scaffold(NamedTuple):
-    """What was done: files made, changes of pyproject.toml, files that were there and stay, and what is left to do."""
+    """What was done: files created, changes to pyproject.toml, files kept as they were, and what is left to do."""
 
     created: tuple[str, ...]
     changed: tuple[str, ...]
@@ -25,16 +32,16 @@ class Scaffold(NamedTuple):
     notes: tuple[str, ...]
 
 
-def scaffold(root: Path, name: str | None = None) -> Scaffold:
-    """Set a folder up and return what was done; a second time, nothing is. No file that is there is overwritten.
+def scaffold(root: Path, name: str | None = None, *, find_package: FindPackage) -> Scaffold:
+    """Set a folder up and return what was done; a second run does nothing. No existing file is overwritten.
 
-    ``name`` is a new project's (default: the folder's). Raises InputError for a project that Hatch does not build, or
-    whose package cannot be told.
+    ``name`` is a new project's name (default: the folder's); ``find_package`` knows an existing project's package.
+    Raises InputError for a project that Hatch does not build, or whose package cannot be determined.
     """
     root = root.absolute()
     pyproject = root / "pyproject.toml"
     if pyproject.is_file():
-        return _join(root, pyproject, name)
+        return _join(root, pyproject, name, find_package)
     _refuse_setuptools(root)
     project = _project_name(name or root.name)
     package = re.sub(r"[-.]", "_", project).lower()
@@ -46,35 +53,32 @@ def scaffold(root: Path, name: str | None = None) -> Scaffold:
     return Scaffold(created, (), kept, ())
 
 
-def _join(root: Path, pyproject: Path, name: str | None) -> Scaffold:
-    """Set up a project that exists."""
+def _join(root: Path, pyproject: Path, name: str | None, find_package: FindPackage) -> Scaffold:
+    """Set up an existing project."""
     text = _read(pyproject)
     data = read_toml(text, "pyproject.toml")
     stated = data.get("project", {}).get("name")
     if name is not None and stated is not None and name != stated:
-        raise InputError(f"--name is for a new project; this one is called {stated}")
-    hook = hook_table(data.get("tool", {}).get("hatch", {}))
-    hook = _hatch_toml(root, hook)
-    manifest = Path(os.path.abspath(root / str((hook or {}).get("manifest", "kernels.yaml"))))  # noqa: PTH100
+        raise InputError(f"--name is for a new project, and this one is called {stated}; leave --name out")
+    hook = _hatch_toml(root, hook_table(data.get("tool", {}).get("hatch", {})))
+    options = hook or {}
+    manifest = Path(os.path.abspath(root / str(options.get("manifest", "kernels.yaml"))))  # noqa: PTH100
     if not manifest.is_relative_to(root):
         raise InputError(f"the hook's manifest {manifest} is outside the project")
     edited = add_hook(text, extra=_extra(manifest), table=hook is None)
     created: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     if not manifest.is_file():
-        created, kept = _write(root, _first_kernel(root, manifest, hook or {}))
+        package = options.get("package")
+        folder, imported = find_package(root, package if isinstance(package, str) else None)
+        created, kept = _write(root, _first_kernel(root, manifest, {"FOLDER": folder, "PACKAGE": imported}))
     if edited.text != text:
         pyproject.write_bytes(edited.text.encode())
     return Scaffold(created, edited.changes, kept, edited.notes)
 
 
-def _first_kernel(root: Path, manifest: Path, hook: dict[str, object]) -> dict[str, str]:
-    """Return the files of a first kernel: its paths are relative to the manifest, so it lies beside that."""
-    from hatch_cuda_kernels.plugin.hook import find_package  # loads hatchling
-
-    package = hook.get("package")
-    folder, imported = find_package(root, package if isinstance(package, str) else None)
-    words = {"FOLDER": folder, "PACKAGE": imported}
+def _first_kernel(root: Path, manifest: Path, words: dict[str, str]) -> dict[str, str]:
+    """Return the files of a first kernel, which lies beside the manifest: paths in there are relative to it."""
     beside = manifest.parent.relative_to(root).as_posix()
     places = {
         "kernels.yaml": manifest.relative_to(root).as_posix(),
@@ -84,7 +88,7 @@ def _first_kernel(root: Path, manifest: Path, hook: dict[str, object]) -> dict[s
 
 
 def _hatch_toml(root: Path, hook: dict[str, object] | None) -> dict[str, object] | None:
-    """Return the hook's table as Hatch sees it: where hatch.toml has a ``build`` table, pyproject's counts no more."""
+    """Return the hook's table as Hatch sees it: a ``build`` table in hatch.toml replaces that of pyproject.toml."""
     path = root / "hatch.toml"
     data = read_toml(_read(path), path.name) if path.is_file() else {}
     if "build" not in data:
@@ -101,13 +105,13 @@ def _hatch_toml(root: Path, hook: dict[str, object] | None) -> dict[str, object]
 def _extra(manifest: Path) -> str:
     """Return the extra that brings the bindings for the release a manifest states."""
     try:
-        return "build-cu12" if load_manifest(manifest).release[0] == 12 else "build"
-    except ManifestError:  # there is none yet, or `check` says what is wrong with it
+        return build_extra(load_manifest(manifest).release[0])
+    except ManifestError:  # not written yet, or `check` will say what is wrong with it
         return "build"
 
 
 def _write(root: Path, files: dict[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Write the files that are not there, and return the names of these and of the others."""
+    """Write the files that do not exist yet; return the names of those written and of those kept."""
     created, kept = [], []
     for name, text in files.items():
         path = root / name
@@ -118,7 +122,7 @@ def _write(root: Path, files: dict[str, str]) -> tuple[tuple[str, ...], tuple[st
         except FileExistsError:
             kept.append(name)
         except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+            raise InputError(f"{path} cannot be written: {error.strerror}") from error
         else:
             created.append(name)
     return tuple(created), tuple(kept)
@@ -132,7 +136,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
+        raise InputError(f"{path} cannot be read: {error}") from error
 
 
 def _refuse_setuptools(root: Path) -> None:
@@ -146,10 +150,12 @@ def _refuse_setuptools(root: Path) -> None:
 
 def _project_name(name: str) -> str:
     if re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", name) is None:
-        raise InputError(f"{name!r} is no name of a project (letters, digits, -, _ and .); give one with --name")
+        raise InputError(f"{name!r} is not a project name (letters, digits, -, _ and .); give one with --name")
     return name
 
 
 def _check_package(package: str, project: str) -> None:
     if not package.isidentifier() or keyword.iskeyword(package):
-        raise InputError(f"Python cannot import a package {package!r} of the project {project!r}; give another --name")
+        raise InputError(
+            f"Python cannot import a package {package!r}, the one of a project {project!r}; give another --name"
+        )

@@ -1,4 +1,4 @@
-"""Changes of a project's pyproject.toml that leave everything else as it was written."""
+"""Changes to a project's pyproject.toml that leave everything else as it was written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OTHER_SYSTEMS: Final = (
 
 
 class Edited(NamedTuple):
-    """The text of the file after the changes, what was changed, and what is left for the user to see to."""
+    """The text of the file after the changes, what was changed, and what is left for the user to do."""
 
     text: str
     changes: tuple[str, ...]
@@ -37,7 +37,7 @@ class Edited(NamedTuple):
 
 
 def read_toml(text: str, name: str) -> dict[str, Any]:
-    """Return what a TOML file says. Raises InputError with the place of a mistake."""
+    """Return the contents of a TOML file. Raises InputError with the place of a mistake."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -45,7 +45,7 @@ def read_toml(text: str, name: str) -> dict[str, Any]:
 
 
 def hook_table(data: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the hook's table, of wheels or of all targets, below ``build``; None where there is none."""
+    """Return the hook's table, of wheels or of all targets, below ``build``; None if there is none."""
     build = data.get("build", {})
     for place in (build.get("targets", {}).get("wheel", {}), build):
         table = place.get("hooks", {}).get("cuda-kernels")
@@ -55,9 +55,9 @@ def hook_table(data: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def add_hook(text: str, *, extra: str, table: bool) -> Edited:
-    """Return pyproject.toml with this package where a build and a run need it, and with the hook's table.
+    """Return pyproject.toml with this package among the requirements of builds and runs, and with the hook's table.
 
-    ``extra`` is what the build requirement asks for; ``table`` is whether the table is missing. Raises InputError for a
+    ``extra`` is the extra that builds require; ``table`` says whether the table is missing. Raises InputError for a
     project that Hatch does not build, or whose file cannot be changed safely.
     """
     _check_backend(read_toml(text, "pyproject.toml"))
@@ -70,7 +70,7 @@ def add_hook(text: str, *, extra: str, table: bool) -> Edited:
         changes.append(f"build-system.requires: {_PACKAGE}[{extra}]")
     project = document["project"]
     if "dependencies" in project.get("dynamic", ()):
-        notes.append(f"project.dependencies is dynamic: add {_PACKAGE} where they come from")
+        notes.append(f"project.dependencies is dynamic: add {_PACKAGE} where they are defined")
     else:
         if "dependencies" not in project:
             project["dependencies"] = tomlkit.array()
@@ -87,7 +87,7 @@ def add_hook(text: str, *, extra: str, table: bool) -> Edited:
 
 def _append_table(text: str, name: str) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
-    comment = "# What to compile is in kernels.yaml. This line alone turns it on."
+    comment = "# kernels.yaml says what to compile. This line alone turns it on."
     return f"{text.rstrip()}{newline}{newline}{comment}{newline}[{name}]{newline}"
 
 
@@ -96,17 +96,17 @@ def _check_backend(data: dict[str, Any]) -> None:
     if backend != _BACKEND:
         stated = f"states the build backend {backend}" if backend else "states no build backend"
         raise InputError(
-            f'pyproject.toml {stated}; this sets up projects that Hatch builds (build-backend = "{_BACKEND}"); '
+            f'pyproject.toml {stated}; init sets up projects that Hatch builds (build-backend = "{_BACKEND}"); '
             f"{OTHER_SYSTEMS}"
         )
     if "name" not in data.get("project", {}):
         raise InputError("pyproject.toml has no [project] table with a name; add one first")
     if not isinstance(data["build-system"].get("requires"), list):
-        raise InputError("pyproject.toml: build-system.requires is missing, or no list")
+        raise InputError("pyproject.toml: build-system.requires is missing, or is not a list")
 
 
 def _require(listed: MutableSequence[str], extra: str) -> bool:
-    """Make sure that a list of requirements has this package with the extra; return whether that changed it."""
+    """Add this package with the extra to a list of requirements, if it is not there; return whether that changed it."""
     for index, written in enumerate(listed):
         found = _requirement(written)
         if found is None:
@@ -121,7 +121,7 @@ def _require(listed: MutableSequence[str], extra: str) -> bool:
 
 
 def _requirement(written: str) -> Requirement | None:
-    """Return a requirement that is of this package, None for any other."""
+    """Return a requirement if it names this package, None for any other."""
     try:
         found = Requirement(written)
     except InvalidRequirement:
@@ -140,7 +140,7 @@ def _python_note(stated: str | None) -> Iterable[str]:
 
 
 def _check(text: str, extra: str) -> None:
-    """Raise InputError unless the text says what it should: a layout of the file may have defeated the change."""
+    """Raise InputError unless the text says what it should: some layouts of the file defeat the change."""
     try:
         data = tomllib.loads(text)
         done = hook_table(data.get("tool", {}).get("hatch", {})) is not None or TABLE not in text

@@ -11,7 +11,7 @@ TABLE: Final = "tool.hatch.build.targets.wheel.hooks.cuda-kernels"
 _MANIFEST: Final = """\
 # What hatch-cuda-kernels compiles while the wheel is built.
 schema: 1
-cuda: "13.0"  # the toolkit release that compiles; its PTX needs a driver for it, or a newer one
+cuda: "13.0"  # the toolkit release that compiles; its PTX needs a driver for this release or newer
 # Real architectures give CUBINs. The virtual one gives PTX, which the driver compiles for any other device from 8.0 on.
 arches: [sm_80, sm_90, sm_120, compute_80]
 modules:
@@ -20,7 +20,7 @@ modules:
 """
 
 _KERNEL: Final = """\
-// extern "C" makes the kernel's symbol plain saxpy. Such kernels are found without being listed in kernels.yaml.
+// extern "C" makes the kernel's symbol plain saxpy. Such kernels need not be listed in kernels.yaml.
 extern "C" __global__ void saxpy(float* y, const float* x, long long n, float a) {
     long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (i < n) y[i] = a * x[i] + y[i];
@@ -43,7 +43,7 @@ def saxpy(a, x, y):
 '''
 
 _TEST: Final = '''\
-"""The first kernel is in the package for the devices it is built for, and right where there is a device."""
+"""The first kernel is in the package for the devices it is built for, and gives the right result on a device."""
 
 import pytest
 
@@ -80,7 +80,7 @@ dependencies = ["hatch-cuda-kernels"]
 jit = ["hatch-cuda-kernels[jit]"]
 test = ["pytest>=8"]
 
-# What to compile is in kernels.yaml. This line alone turns it on.
+# kernels.yaml says what to compile. This line alone turns it on.
 [{TABLE}]
 """
 

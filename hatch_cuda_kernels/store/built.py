@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.names import listed_module, normalize_name
+from hatch_cuda_kernels.names import listed_module, normalize_name, without_archs
+from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.index import ImageRecord, ModuleDetails, ModuleIndex
 
 if TYPE_CHECKING:
@@ -82,14 +83,20 @@ class BuiltModule:
     @cached_property
     def images(self) -> tuple[ImageRecord, ...]:
         """What the index says of each image."""
-        everything = sorted({symbol.lowered for symbol in self.kernels})
-        return tuple(_record(entry, everything) for entry in self.entries)
+        return tuple(_record(entry, self._listed, self._renamed(entry)) for entry in self.entries)
 
     @property
     def details(self) -> ModuleDetails:
         """What the index leaves to ``details.json``."""
         resources = {record.file: record.resources for record in self.images if record.kind == "cubin"}
-        return ModuleDetails(names=self.recipe.names, resources=resources)
+        lowered = {record.file: record.lowered for record in self.images if record.renames}
+        return ModuleDetails(names=self.recipe.names, resources=resources, lowered=lowered)
+
+    def _renamed(self, entry: Entry) -> dict[str, str]:
+        """Return an image's own lowered names where they are not those of the list, by key in ``kernels.tsv``."""
+        listed = self._listed | {f"&{key}": symbol.lowered for key, symbol in _by_key(self.globals).items()}
+        own = _by_key(entry.kernels) | {f"&{key}": symbol for key, symbol in _by_key(entry.globals).items()}
+        return {key: own[key].lowered for key, lowered in listed.items() if key in own and own[key].lowered != lowered}
 
     def index(self, images: tuple[ImageRecord, ...], editable: dict[str, str] | None) -> ModuleIndex:
         """Return what ``index.json`` says, with the images where they were put."""
@@ -109,35 +116,39 @@ class BuiltModule:
             editable=editable,
         )
 
-    def problems(self) -> list[str]:
+    def problems(self) -> list[Problem]:
         """Return what makes the module useless: no kernel at all, or a name that means different kernels."""
-        where = self.where
         if not self._forms:
-            advice = "list a template's instances under 'instances:', and what must be there under 'kernels:'"
-            return [f"{where}: no kernel is in the image; {advice}"]
-        return [f"{where}: {conflict}" for name in self._forms if (conflict := self._conflict(name))]
+            fix = "list a template's instances under 'instances:', and what must be there under 'kernels:'"
+            return [Problem("no kernel is in the image", fix, self.where)]
+        return [conflict for name in self._forms if (conflict := self._conflict(name))]
 
     @cached_property
     def _forms(self) -> dict[str, list[tuple[Symbol, Entry]]]:
         """Each image's symbol of a kernel, by name as looked up."""
         found: dict[str, list[tuple[Symbol, Entry]]] = {}
         for entry in self.entries:
-            for key, symbol in {normalize_name(symbol.name): symbol for symbol in entry.kernels}.items():
+            for key, symbol in _by_key(entry.kernels).items():
                 found.setdefault(key, []).append((symbol, entry))
         if listed_module(self.name) == self.name:
             return found
         own = set(map(normalize_name, self.recipe.names))  # the rest is the first chunk's
         return {key: forms for key, forms in found.items() if key in own}
 
-    def _conflict(self, name: str) -> str | None:
+    @cached_property
+    def _listed(self) -> dict[str, str]:
+        """Each kernel's lowered name as ``kernels.tsv`` lists it, by name as looked up."""
+        return {key: forms[0][0].lowered for key, forms in self._forms.items()}
+
+    def _conflict(self, name: str) -> Problem | None:
         versions: dict[str, list[str]] = {}
         for symbol, entry in self._forms[name]:
             versions.setdefault(_signature(symbol), []).append(str(entry.arch))
         if len(versions) == 1:
             return None
         listed = "; ".join(f"{signature} for {', '.join(archs)}" for signature, archs in versions.items())
-        advice = "give them different names, or put them into modules with 'arches:' of their own"
-        return f"kernel {name!r} is not the same on all architectures: {listed}; {advice}"
+        fix = "give them different names, or put them into modules with 'arches:' of their own"
+        return Problem(f"kernel {name!r} is not the same on all architectures: {listed}", fix, self.where)
 
 
 def _respell(symbols: Sequence[Symbol], spelled: dict[str, str]) -> Iterator[Symbol]:
@@ -149,13 +160,20 @@ def _merge(*types: str) -> str:
     return "ptr" if "ptr" in types else types[0]
 
 
+def _by_key(symbols: Sequence[Symbol]) -> dict[str, Symbol]:
+    return {normalize_name(symbol.name): symbol for symbol in symbols}
+
+
 def _signature(symbol: Symbol) -> str:
-    """Return a kernel as PTX without marks of pointers declares it."""
-    return f"{symbol.lowered}({', '.join('u64' if kind == 'ptr' else kind for kind in symbol.params)})"
+    """Return a kernel as PTX without marks of pointers declares it, the same for every architecture."""
+    types = ", ".join("u64" if kind == "ptr" else kind for kind in symbol.params)
+    return f"{without_archs(symbol.lowered)}({types})"
 
 
-def _record(entry: Entry, everything: Sequence[str]) -> ImageRecord:
-    has = {symbol.lowered for symbol in entry.kernels}
+def _record(entry: Entry, listed: dict[str, str], renamed: dict[str, str]) -> ImageRecord:
+    has = _by_key(entry.kernels)
+    held = {symbol.lowered for symbol in entry.kernels}
+    back = {own: listed[key] for key, own in renamed.items() if key in listed}
     return ImageRecord(
         file=f"{entry.module}.{entry.arch}.{entry.kind}",
         kind=entry.kind,
@@ -163,6 +181,8 @@ def _record(entry: Entry, everything: Sequence[str]) -> ImageRecord:
         sha256=entry.sha256,
         bytes=len(entry.image),
         ptx_isa=entry.ptx_isa,
-        resources=entry.resources if entry.kind == "cubin" else {},
-        lacks=tuple(lowered for lowered in everything if lowered not in has),
+        resources={back.get(own, own): used for own, used in entry.resources.items() if entry.kind == "cubin"},
+        lacks=tuple(sorted({lowered for key, lowered in listed.items() if key not in has} - held)),
+        renames=bool(renamed),
+        lowered=renamed,
     ).with_summary()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.errors import InputError, StoreError
+from hatch_cuda_kernels.store.index import KERNELS_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
@@ -17,7 +18,7 @@ __all__ = ["contents", "extract_images"]
 
 
 def contents(reader: StoreReader) -> dict[str, Any]:
-    """Return every module with its kernels, images, toolchain and source digest."""
+    """Return every module with its kernels, images, toolchain and source digest. Raises StoreError."""
     modules: dict[str, Any] = {
         index.module: {
             "kernels": {},
@@ -28,26 +29,31 @@ def contents(reader: StoreReader) -> dict[str, Any]:
         for index in reader.modules()
     }
     for line in reader.lines():
+        if line.module not in modules:
+            message = f"it lists {line.name} in the module {line.module!r}, which is not there"
+            raise StoreError(str(reader.folder / KERNELS_FILE), message)
         if not line.key.startswith("&"):
             modules[line.module]["kernels"][line.name] = {"lowered": line.lowered, "params": list(line.params)}
     return {"modules": modules}
 
 
 def _images(reader: StoreReader, index: ModuleIndex) -> Iterator[dict[str, Any]]:
-    resources = reader.details(index.module).resources
+    details = reader.details(index.module)
     for image in index.images:
         data = image.to_json()
-        if image.file in resources:
-            data["resources"] = resources[image.file]
+        if image.file in details.resources:
+            data["resources"] = details.resources[image.file]
+        if image.renames:
+            data["lowered"] = details.lowered.get(image.file, {})
         yield data
 
 
-def extract_images(reader: StoreReader, folder: Path) -> list[Path]:
+def extract_images(reader: StoreReader, folder: str | Path) -> list[Path]:
     """Write every image into a folder under the name the index gives it, and return the files written.
 
-    Raises StoreError for an image that cannot be read, InputError where the folder cannot be written.
+    Raises StoreError for an image that cannot be read, InputError if the folder cannot be written.
     """
-    written = []
+    folder, written = Path(folder), []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for index in reader.modules():

@@ -3,8 +3,7 @@
 A store folder holds ``kernels.tsv`` (one sorted line a kernel, so that a look-up bisects it) and one folder a module
 with ``index.json``, ``details.json``, the images, and the source with its header closure under ``source/``.
 
-These are named tuples because a process that only loads a kernel pays for making the classes: a dataclass takes half a
-millisecond each.
+They are named tuples: a process that only loads a kernel pays for making the classes, half a millisecond a dataclass.
 """
 
 from __future__ import annotations
@@ -12,6 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.shape import check_shape
+from hatch_cuda_kernels.store.shapes import DETAILS, INDEX
+from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Kind
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = [
     "DETAILS_FILE",
     "INDEX_FILE",
-    "INDEX_SCHEMA",
     "KERNELS_FILE",
     "SOURCE_FOLDER",
     "STORE_FOLDER",
@@ -39,7 +40,7 @@ SOURCE_FOLDER: Final = "source"
 
 
 class Stored(NamedTuple):
-    """Where the bytes of an image are that has no file of its own: in a pack, or in the file of an identical image."""
+    """Where an image's bytes are if it has no file of its own: in a pack, or in the file of an identical image."""
 
     file: str
     """Relative to the store's folder, posix."""
@@ -68,7 +69,11 @@ class ImageRecord(NamedTuple):
     """Most bytes of spill stores and loads of any kernel; None for PTX."""
     lacks: tuple[str, ...] = ()
     """Lowered names of kernels that other images of the module have and this one has not."""
+    renames: bool = False
+    """Whether kernels or variables have other lowered names here than in ``kernels.tsv``; ModuleDetails has them."""
     stored: Stored | None = None
+    lowered: dict[str, str] = {}  # noqa: RUF012 - never changed
+    """Of ModuleDetails, once they are read: lowered names that are not those of ``kernels.tsv``, by its key."""
     resources: dict[str, dict[str, int]] = {}  # noqa: RUF012 - never changed
     """Of ModuleDetails, once they are read; see ModuleIndex.with_details."""
 
@@ -89,31 +94,33 @@ class ImageRecord(NamedTuple):
             "arch": str(self.arch),
             "sha256": self.sha256,
             "bytes": self.bytes,
-            "ptx_isa": f"{self.ptx_isa[0]}.{self.ptx_isa[1]}",
+            "ptx_isa": version_text(self.ptx_isa),
             "registers": self.registers,
             "spills": self.spills,
         }
         if self.lacks:
             data["lacks"] = list(self.lacks)
+        if self.renames:
+            data["renames"] = True
         if self.stored is not None:
             data["stored"] = self.stored._asdict()
         return data
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ImageRecord:
-        """Read what ``to_json`` wrote. Raises KeyError or ValueError on other data."""
-        major, _, minor = data["ptx_isa"].partition(".")
+        """Read what ``to_json`` wrote and an index's shape holds. Raises ValueError for an unknown architecture."""
         return cls(
             file=data["file"],
             kind=data["kind"],
             arch=SmArch.parse(data["arch"]),
             sha256=data["sha256"],
             bytes=data["bytes"],
-            ptx_isa=(int(major), int(minor)),
+            ptx_isa=parse_version(data["ptx_isa"]),
             registers=data["registers"],
             spills=data["spills"],
             lacks=tuple(data.get("lacks", ())),
-            stored=Stored(**data["stored"]) if "stored" in data else None,
+            renames=bool(data.get("renames", False)),
+            stored=Stored(*(data["stored"][name] for name in Stored._fields)) if "stored" in data else None,
         )
 
 
@@ -151,7 +158,10 @@ class ModuleIndex(NamedTuple):
 
     def with_details(self, details: ModuleDetails) -> ModuleIndex:
         """Return the index with its names, and its images with their resources."""
-        images = (image._replace(resources=details.resources.get(image.file, {})) for image in self.images)
+        images = (
+            image._replace(resources=details.resources.get(image.file, {}), lowered=details.lowered.get(image.file, {}))
+            for image in self.images
+        )
         return self._replace(names=details.names, images=tuple(images))
 
     def to_json(self) -> dict[str, Any]:
@@ -178,10 +188,12 @@ class ModuleIndex(NamedTuple):
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ModuleIndex:
-        """Read what ``to_json`` wrote. Raises KeyError, TypeError or ValueError on other data."""
+        """Read what ``to_json`` wrote. Raises ValueError on other data."""
+        check_shape(data, {"schema": int})
         if data["schema"] != INDEX_SCHEMA:
             message = f"index schema {data['schema']} is not {INDEX_SCHEMA}: written by another hatch-cuda-kernels"
             raise ValueError(message)
+        check_shape(data, INDEX)
         return cls(
             module=data["module"],
             source=data["source"],
@@ -205,13 +217,20 @@ class ModuleDetails(NamedTuple):
     names: tuple[str, ...]
     """Name expressions every image was compiled with."""
     resources: dict[str, dict[str, dict[str, int]]]
-    """Per image and lowered name: registers, shared, stack, spill_stores, spill_loads (bytes). Of CUBINs only."""
+    """Per image and lowered name of ``kernels.tsv``: registers, shared, stack, spill_stores, spill_loads (bytes).
+
+    Of CUBINs only.
+    """
+    lowered: dict[str, dict[str, str]] = {}  # noqa: RUF012 - never changed
+    """Per image that renames, by the key in ``kernels.tsv``: the lowered names that differ from those listed there."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of ``details.json``."""
-        return {"schema": INDEX_SCHEMA, "names": list(self.names), "resources": self.resources}
+        data = {"schema": INDEX_SCHEMA, "names": list(self.names), "resources": self.resources}
+        return data | ({"lowered": self.lowered} if self.lowered else {})
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ModuleDetails:
-        """Read what ``to_json`` wrote. Raises KeyError or TypeError on other data."""
-        return cls(names=tuple(data["names"]), resources=data["resources"])
+        """Read what ``to_json`` wrote. Raises ValueError on other data."""
+        check_shape(data, DETAILS)
+        return cls(names=tuple(data["names"]), resources=data["resources"], lowered=data.get("lowered", {}))

@@ -1,6 +1,6 @@
-"""Packs: several images compressed together, in blocks that unpack each on its own.
+"""Packs: several images compressed together, in blocks that are each unpacked on their own.
 
-A pack is a file of .xz streams, one a block. Neighbouring architectures' images are much alike, so a block is far
+A pack is a file of .xz streams, one per block. Neighbouring architectures' images are much alike, so a block is far
 smaller than its images are apart; ``docs/explanation/packing.md`` has the measurements behind the numbers here.
 """
 
@@ -33,7 +33,7 @@ def unpack_block(block: bytes, size: int) -> bytes:
     try:
         import lzma  # as above
     except ImportError as error:
-        raise ValueError(f"this Python cannot unpack it, for want of the lzma module ({error})") from error
+        raise ValueError(f"this Python cannot unpack it, because it has no lzma module ({error})") from error
     try:
         data = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_UNPACKING_MEMORY).decompress(block, size)
     except (lzma.LZMAError, EOFError, MemoryError) as error:

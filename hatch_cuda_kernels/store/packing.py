@@ -1,4 +1,4 @@
-"""Where the images of a store go: into files of their own, or packed together, and identical ones once."""
+"""Where the images of a store go: each into a file, or packed together; identical images are stored once."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store.built import BuiltModule
     from hatch_cuda_kernels.store.index import ImageRecord
 
-__all__ = ["WORTH_PACKING", "LaidOut", "lay_out"]
+__all__ = ["LaidOut", "lay_out"]
 
 #: ``packing: auto`` packs a module whose images have this many bytes; a smaller one would save less than some 10 KB.
-WORTH_PACKING: Final = 32 << 10
+_WORTH_PACKING: Final = 32 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +75,13 @@ def _store(built: BuiltModule, images: list[_New], *, may_pack: bool) -> tuple[d
     try:
         return _pack(f"{name}/{PACK_FILE}", images)
     except ImportError as error:
-        message = f"this Python cannot pack images, for want of the lzma module ({error}); set packing: none"
+        message = f"this Python cannot pack images, because it has no lzma module ({error}); set packing: none"
         raise BuildError([f"{built.where}: {message}"]) from error
 
 
 def _is_packed(packing: str, images: Sequence[_New]) -> bool:
     if packing == "auto":
-        return len(images) > 1 and sum(len(image.data) for image in images) >= WORTH_PACKING
+        return len(images) > 1 and sum(len(image.data) for image in images) >= _WORTH_PACKING
     return packing == "solid" and bool(images)
 
 

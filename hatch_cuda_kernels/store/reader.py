@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import json
 import mmap
-import sys
+import os
 from collections import Counter
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import StoreError
+from hatch_cuda_kernels.shape import file_name
 from hatch_cuda_kernels.store.index import (
     DETAILS_FILE,
     INDEX_FILE,
     KERNELS_FILE,
     SOURCE_FOLDER,
-    STORE_FOLDER,
     ModuleDetails,
     ModuleIndex,
 )
-from hatch_cuda_kernels.store.pack import unpack_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
     from typing import Any, TypeVar
 
     from hatch_cuda_kernels.store.index import ImageRecord, Stored
 
     T = TypeVar("T")
 
-__all__ = ["KernelLine", "StoreReader", "find_store"]
+__all__ = ["KernelLine", "StoreReader"]
 
 
 class KernelLine(NamedTuple):
@@ -45,61 +44,28 @@ class KernelLine(NamedTuple):
 
     @classmethod
     def parse(cls, line: bytes) -> KernelLine:
-        """Read one line. Raises ValueError for another number of fields."""
+        """Read one line. Raises ValueError if it is damaged."""
         key, module, lowered, params, name = line.decode().split("\t")
+        if not file_name(module):
+            message = f"{module!r} is not a module"
+            raise ValueError(message)
         return cls(key, module, lowered, tuple(params.split(",")) if params else (), name)
 
 
-def find_store(package: str | Path) -> Path:
-    """Return the store folder of an import package (given by name, not imported) or of a path.
-
-    Raises StoreError when the package or its store does not exist.
-    """
-    if isinstance(package, Path) or "/" in package or "\\" in package:
-        folder = Path(package)
-        candidates = [folder, folder / STORE_FOLDER]
-    else:
-        candidates = [folder / STORE_FOLDER for folder in _package_folders(package)]
-    for folder in candidates:
-        if (folder / KERNELS_FILE).is_file():
-            return folder
-    if not candidates:
-        raise StoreError(str(package), "no import package of that name; pass a Path for a folder")
-    where = ", ".join(str(folder) for folder in candidates)
-    source = any((folder.parent / "__init__.py").is_file() for folder in candidates)
-    hint = "; a source tree has none until it is installed: pip install -e ." if source else ""
-    raise StoreError(str(package), f"no kernel store here (looked for {KERNELS_FILE} in {where}){hint}")
-
-
-def _package_folders(package: str) -> list[Path]:
-    """Return where a package's files are; a package that is not imported yet stays so."""
-    module = sys.modules.get(package)
-    locations = getattr(module, "__path__", None)
-    if locations is None:
-        from importlib.util import find_spec  # most callers are the package itself
-
-        try:
-            spec = find_spec(package)
-        except (ImportError, ValueError):
-            return []
-        locations = spec.submodule_search_locations if spec is not None else None
-    return [Path(location) for location in locations or ()]
-
-
 class StoreReader:
-    """The files of one store. Nothing is opened before it is asked for, and no more than an answer needs."""
+    """The files of one store, each opened when it is needed. What is damaged raises StoreError."""
 
     def __init__(self, folder: Path, label: str = "") -> None:
         self.folder = folder
         self.label = label or str(folder)
-        """What messages call this store."""
+        """The name of the store in messages."""
         self._modules: dict[str, ModuleIndex] = {}
         self._ahead: dict[tuple[str, int], bytes] = {}
         self._last = "", b""
 
     def find(self, key: str) -> list[KernelLine]:
-        """Return every line of a normalised name: one a module that has it."""
-        prefix = f"{key}\t".encode()
+        """Return the lines of a normalised name: one for each module that has it."""
+        prefix = f"{key}\t".encode(errors="replace")  # no store has a name that cannot be encoded
         return list(self._lines_from(prefix, prefix))
 
     def find_template(self, template: str) -> list[str]:
@@ -111,7 +77,7 @@ class StoreReader:
         return [line for line in self._lines_from(b"", b"") if not line.key.startswith("<")]
 
     def kernels(self) -> list[tuple[str, str | None]]:
-        """Return every listed kernel with its module, which is None where no other module has the name."""
+        """Return every listed kernel with its module, which is None if no other module has the name."""
         lines = [line for line in self.lines() if not line.key.startswith("&")]
         count = Counter(line.key for line in lines)
         return [(line.name, line.module if count[line.key] > 1 else None) for line in lines]
@@ -120,7 +86,11 @@ class StoreReader:
         """Return a module's index, read once. Raises StoreError when it is missing or damaged."""
         known = self._modules.get(name)
         if known is None:
-            known = self._modules[name] = _read_json(self.folder / name / INDEX_FILE, ModuleIndex.from_json)
+            path = self.folder / name / INDEX_FILE
+            known = _read_json(path, ModuleIndex.from_json)
+            if known.module != name:
+                raise StoreError(str(path), f"it is of the module {known.module!r}, not of {name!r}")
+            self._modules[name] = known
         return known
 
     def details(self, name: str) -> ModuleDetails:
@@ -133,7 +103,7 @@ class StoreReader:
 
     def has_module(self, name: str) -> bool:
         """Return whether the store has a module of that name."""
-        return (self.folder / name / INDEX_FILE).is_file()
+        return file_name(name) and (self.folder / name / INDEX_FILE).is_file()
 
     def modules(self) -> list[ModuleIndex]:
         """Return every module's index, by name."""
@@ -178,10 +148,20 @@ class StoreReader:
         end = stored.skip + size
         block = self._ahead.pop((stored.file, stored.at), b"")
         if len(block) < end:
+            from hatch_cuda_kernels.store.pack import unpack_block  # many stores have no packs
+
             with (self.folder / stored.file).open("rb") as file:
                 file.seek(stored.at)
-                block = unpack_block(file.read(stored.size), end)
+                # A damaged size may ask for more bytes than there is memory.
+                packed = file.read(min(stored.size, os.fstat(file.fileno()).st_size))
+            block = unpack_block(packed, end)
         return block[stored.skip : end]
+
+    def lowered(self, line: KernelLine, image: str) -> str:
+        """Return the lowered name of a kernel or variable in the image of this digest. Raises StoreError."""
+        records = (record for record in self.module(line.module).images if record.sha256 == image and record.renames)
+        names = (self.details(line.module).lowered.get(record.file, {}) for record in records)
+        return next(names, {}).get(line.key, line.lowered)
 
     def source_root(self, module: str) -> Path:
         """Return the folder that holds the shipped source and headers in project layout."""
@@ -216,10 +196,10 @@ class StoreReader:
             at = end + 1
 
 
-def _read_json(path: Path, parse: Callable[[dict[str, Any]], T]) -> T:
+def _read_json(path: Path, parse: Callable[[Any], T]) -> T:
     try:
         return parse(json.loads(path.read_bytes()))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StoreError(str(path), f"cannot read the index: {error}") from error
 
 

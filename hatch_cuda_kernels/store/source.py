@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch
 from hatch_cuda_kernels.digest import sha256
-from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.warn import warn_user
+from hatch_cuda_kernels.errors import InputError, StoreError
+from hatch_cuda_kernels.store.index import INDEX_FILE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from hatch_cuda_kernels.compiler.job import CompileJob
@@ -27,7 +28,10 @@ __all__ = ["ModuleSource", "recipe_of"]
 
 
 def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
-    """Return what a module was compiled from, and how; ``names`` are those of its details, or others of its source."""
+    """Return what a module was compiled from, and how; ``names`` are those of its details, or others of its source.
+
+    Raises TypeError or ValueError for options that this version does not know.
+    """
     from hatch_cuda_kernels.compiler.recipe import Recipe  # off the prebuilt path
     from hatch_cuda_kernels.options import NvrtcOptions
 
@@ -57,7 +61,7 @@ class ModuleSource:
         if self._index.editable is None:
             return None
         self._check_manifest(self._index.editable)
-        recipe = recipe_of(self._index, ())
+        recipe = self.recipe()
         try:
             current = recipe.program(recipe.read(self.root)).sha256
         except InputError as error:
@@ -68,7 +72,16 @@ class ModuleSource:
         """Warn, once, of a manifest that changed: its options and lists are known from the last install only."""
         path = self.root / editable["manifest"]
         if path.is_file() and sha256(path.read_bytes()).hexdigest() != editable["manifest_sha256"]:
+            from hatch_cuda_kernels.warn import warn_user  # off the usual path
+
             warn_user(f"{path} changed since the editable install; for it to count, run: pip install -e {self.root}")
+
+    def recipe(self, names: tuple[str, ...] = ()) -> Recipe:
+        """Return what the module was compiled from, and how. Raises StoreError where its options are damaged."""
+        try:
+            return recipe_of(self._index, names)
+        except (TypeError, ValueError) as error:
+            raise StoreError(f"{self.scope}/{INDEX_FILE}", f"cannot read the options: {error}") from error
 
     @property
     def root(self) -> Path:
@@ -94,29 +107,36 @@ class ModuleSource:
         return next(known, SmArch.of_device(capability))
 
     def job(self, arch: SmArch, instance: str | None) -> CompileJob:
-        """Return the compile for an architecture. Raises InputError when the source cannot be read."""
-        recipe = recipe_of(self._index, self._names(instance))
+        """Return the compile for an architecture. Raises InputError when the source cannot be read, or StoreError."""
+        recipe = self.recipe(self._names(instance))
         return recipe.job(recipe.program(recipe.read(self.root)), arch, ("cubin",))
 
     def key(self, arch: SmArch, instance: str | None, toolchain: Toolchain) -> str:
-        """Return the key of that job's CUBIN. Raises InputError when the source cannot be read."""
+        """Return the key of that job's CUBIN. Raises InputError when the source cannot be read, or StoreError."""
         if not self._as_shipped:
             return self.job(arch, instance).key("cubin", toolchain)
         return self._key(arch, instance, toolchain.of_compile(self._index.outside, lto=self._lto).key_part)
 
     def recalled_key(self, arch: SmArch, instance: str | None) -> str | None:
         """Return the same as ``key`` for this process's toolchain, None where that is not remembered."""
-        from hatch_cuda_kernels.compiler.toolchain.recall import recall  # off the prebuilt path
+        from hatch_cuda_kernels.compiler.toolchain.key_parts import recall_key_part  # off the prebuilt path
 
-        part = recall(self._index.outside, lto=self._lto) if self._as_shipped else None
+        part = recall_key_part(self._index.outside, lto=self._lto) if self._as_shipped else None
         return None if part is None else self._key(arch, instance, part)
+
+    def look_ahead(self, go_on: Callable[[], bool]) -> None:
+        """Look at what ``recalled_key`` depends on, while ``go_on`` says so; soon afterwards, that need not be done."""
+        from hatch_cuda_kernels.compiler.toolchain.key_parts import recall_key_part  # off the prebuilt path
+
+        if self._index.editable is None:
+            recall_key_part(self._index.outside, lto=self._lto, go_on=go_on)
 
     def remember_key(self) -> None:
         """Make ``recalled_key`` answer from the next process on."""
         if self._as_shipped:
-            from hatch_cuda_kernels.compiler.toolchain.known import remember_toolchain  # off the hit path
+            from hatch_cuda_kernels.compiler.toolchain.remembered import remember_key_part  # off the hit path
 
-            remember_toolchain(self._index.outside, lto=self._lto)
+            remember_key_part(self._index.outside, lto=self._lto)
 
     @property
     def _lto(self) -> bool:

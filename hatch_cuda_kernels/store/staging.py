@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.cache.files import open_unchecked
 from hatch_cuda_kernels.cache.locks import held
+from hatch_cuda_kernels.cache.writing import remove
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,23 +37,41 @@ def workspace(parent: Path, prefix: str) -> Iterator[Path]:
 def sweep(parent: Path, prefix: str, *, rescue: Callable[[Path], None] = lambda _: None) -> None:
     """Remove the folders of that prefix that dead processes left, each after it was given to ``rescue``."""
     for folder in parent.glob(f"{escape(prefix)}*"):
-        if not _is_ours(folder) or not (folder / _LOCK).is_file():
+        if not _is_ours(folder):
             continue
-        with held(folder / _LOCK, 0.0) as dead:
+        if not (folder / _LOCK).is_file():
+            with suppress(OSError):  # with anything in it, it is not ours; empty, its process was killed at once
+                folder.rmdir()
+            continue
+        try:
+            opened = open_unchecked(folder)
+        except OSError:  # removed meanwhile
+            continue
+        with opened, held(opened, _LOCK, 0.0) as dead:
             if dead:
                 rescue(folder)
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove(folder)
         if dead:  # Windows keeps the lock's file until it is released
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
 
 
 def _claim(parent: Path, prefix: str, stack: ExitStack) -> Path:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        stack.enter_context(held(folder / _LOCK, _LOCK_SECONDS))
+        stack.callback(_remove, folder)
+        with open_unchecked(folder) as opened:
+            stack.enter_context(held(opened, _LOCK, _LOCK_SECONDS))
         if folder.is_dir():  # else another process took it for a dead one's, before it was locked
             return folder
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, its lock last, so that the next process removes what is left if this one is killed meanwhile."""
+    with suppress(OSError), open_unchecked(folder) as opened:
+        for name in opened.names():
+            if name != _LOCK:
+                remove(opened, name)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_ours(folder: Path) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store.built import BuiltModule
     from hatch_cuda_kernels.store.promises.model import Promises
 
-__all__ = ["check_replaceable", "clear_leftovers", "write_store"]
+__all__ = ["check_replaceable", "prepare_place", "write_store"]
 
 
 def check_replaceable(folder: Path) -> None:
@@ -35,14 +35,18 @@ def check_replaceable(folder: Path) -> None:
     if not free:
         raise InputError(
             f"{folder} is not a kernel store: it has files, but no {KERNELS_FILE}, and they would be lost; move them "
-            "away or choose another folder"
+            "or choose another folder"
         )
 
 
-def clear_leftovers(out: Path) -> None:
-    """Remove what builds into ``out`` left that were killed, and put the store back that one had moved aside."""
+def prepare_place(out: Path) -> None:
+    """Remove what killed builds left beside ``out``, and put back a store that one of them had moved aside.
+
+    Raises InputError as ``check_replaceable`` does.
+    """
     with contextlib.suppress(OSError):  # then the build itself will say what is wrong there
         sweep(out.parent, _prefix(out), rescue=partial(_restore, out))
+    check_replaceable(out)
 
 
 def write_store(

@@ -1,1 +1,1 @@
-"""Generated ``.pyi`` files: a kernel's parameters as the source names them and PTX types them."""
+"""Generated ``.pyi`` files: a kernel's parameters with their names from the source and their types from PTX."""

@@ -1,7 +1,7 @@
 """Finds the declarations of kernels in C++ text, for the names of their parameters: PTX has none.
 
-This is no C++ parser. ``#if`` is not evaluated and no macro is expanded, so a declaration may be missed, found twice,
-or be of another overload; callers use what all that fit agree on.
+This is not a C++ parser. ``#if`` is not evaluated and no macro is expanded, so a declaration may be missed, found
+twice, or belong to another overload; callers use what all fitting declarations agree on.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.source.directives import LITERALS
+from hatch_cuda_kernels.compiler.source.lexer import blank_literals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,18 +18,16 @@ __all__ = ["Parameter", "find_declarations"]
 
 
 class Parameter(NamedTuple):
-    """One parameter as it is declared: its type, and its name (empty where it has none)."""
+    """One parameter as it is declared: its type, and its name (empty if it has none)."""
 
     type: str
     name: str
 
 
-_LITERAL: Final = re.compile("|".join(LITERALS))
-#: A whole directive, with the lines that a backslash joins to it.
-_DIRECTIVE: Final = re.compile(r"^[ \t]*#(?:[^\n\\]|\\(?:\r\n|[\s\S]))*", re.MULTILINE)
+_DIRECTIVE: Final = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 _TOKEN: Final = re.compile(r"\w+|::|\.\.\.|[^\w\s]")
 _KERNEL: Final = "__global__"
-#: What stands before or after a kernel's name and takes arguments of its own.
+#: Words before or after a kernel's name that take arguments of their own.
 _ATTRIBUTES: Final = frozenset(
     {"__launch_bounds__", "__cluster_dims__", "__block_size__", "__maxnreg__", "__attribute__", "__declspec__"}
     | {"__declspec", "alignas", "requires", "decltype"}
@@ -47,7 +45,7 @@ _TYPE_WORDS: Final = frozenset(
 
 def find_declarations(text: str) -> dict[str, list[tuple[Parameter, ...]]]:
     """Return the parameter lists of every ``__global__`` function of a text, by its name without namespaces."""
-    code = _DIRECTIVE.sub(" ", _LITERAL.sub(_blank, text))
+    code = _DIRECTIVE.sub(" ", blank_literals(text))
     tokens = _TOKEN.findall(code)
     found: dict[str, list[tuple[Parameter, ...]]] = {}
     for at, token in enumerate(tokens):
@@ -57,12 +55,8 @@ def find_declarations(text: str) -> dict[str, list[tuple[Parameter, ...]]]:
     return found
 
 
-def _blank(literal: re.Match[str]) -> str:
-    return "0" if literal[0][0] in "\"'" else " "
-
-
 def _declaration(tokens: Sequence[str], at: int) -> tuple[str, tuple[Parameter, ...]] | None:
-    """Return the name and parameters of the function declared from ``at`` on; None where none can be made out.
+    """Return the name and parameters of the function declared from ``at`` on; None if none is recognised.
 
     It is the last name with parentheses before the body or the semicolon: any before it is an attribute or a macro.
     """
@@ -82,7 +76,7 @@ def _declaration(tokens: Sequence[str], at: int) -> tuple[str, tuple[Parameter, 
 
 
 def _end(tokens: Sequence[str], at: int) -> int:
-    """Return the position after the bracket that closes the one at ``at``; the end of the text where none does."""
+    """Return the position after the bracket that closes the one at ``at``; the end of the text if none does."""
     closing: list[str] = []
     for position in range(at, len(tokens)):
         mark = tokens[position]
@@ -127,7 +121,7 @@ def _parameter(tokens: list[str]) -> Parameter:
 
 
 def _spell(tokens: Sequence[str]) -> str:
-    """Return tokens as text, spaced as people write types."""
+    """Return tokens as text, with the spaces that people write in types."""
     text = " ".join(tokens)
     text = re.sub(r" ?(::|[<>()\[\].]) ?", r"\1", text)
     text = re.sub(r" ?, ?", ", ", text)

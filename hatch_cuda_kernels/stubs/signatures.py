@@ -1,4 +1,4 @@
-"""What a type checker is told of a kernel: its parameters' names, from the source, and Python types, from PTX."""
+"""What a type checker learns about a kernel: its parameters' names, from the source, and Python types, from PTX."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.store.built import BuiltModule
 
-__all__ = ["Signature", "SignatureReader"]
+__all__ = ["SignatureReader", "StubSignature"]
 
-#: Words of 64-bit integer types. What is spelled otherwise (a template's T, a typedef) may be a pointer.
+#: Words of 64-bit integer types. A type spelled otherwise (a template's T, a typedef) may be a pointer.
 _INTEGER_WORDS: Final = frozenset(
     {"const", "volatile", "long", "int", "unsigned", "signed", "std", "cuda", "size_t", "ssize_t", "ptrdiff_t"}
     | {"int64_t", "uint64_t"}
@@ -27,7 +27,7 @@ _INTEGER_WORDS: Final = frozenset(
 _WORDS: Final = {"ptr": "u64"}
 
 
-class Signature(NamedTuple):
+class StubSignature(NamedTuple):
     """One kernel for a type checker. Kernels that differ only in template arguments tend to have one signature."""
 
     name: str
@@ -35,7 +35,7 @@ class Signature(NamedTuple):
     params: tuple[tuple[str, str], ...]
     """(name, Python type)."""
     declared: str
-    """The declaration as the source has it, else with PTX's types."""
+    """The declaration as the source has it, or else with PTX's types."""
 
 
 class SignatureReader:
@@ -44,8 +44,8 @@ class SignatureReader:
     def __init__(self, built: BuiltModule) -> None:
         self._closure = built.closure
 
-    def read(self, symbol: Symbol) -> Signature:
-        """Return a kernel's signature; ``arg0`` and so on where the source does not tell the names."""
+    def read(self, symbol: Symbol) -> StubSignature:
+        """Return a kernel's signature; parameters are ``arg0`` and so on if the source does not tell their names."""
         name = base_name(plain_name(symbol.name) or symbol.name)
         found = self._declarations.get(name.rpartition("::")[2], [])
         fitting = [declared for declared in found if len(declared) == len(symbol.params)]
@@ -57,7 +57,7 @@ class SignatureReader:
             f"{parameter.type or _WORDS.get(kind, kind)} {parameter.name}".rstrip()
             for parameter, kind in zip(parameters, symbol.params, strict=True)
         ]
-        return Signature(name, tuple(zip(names, types, strict=True)), f"{name}({', '.join(spelled)})")
+        return StubSignature(name, tuple(zip(names, types, strict=True)), f"{name}({', '.join(spelled)})")
 
     @cached_property
     def _declarations(self) -> dict[str, list[tuple[Parameter, ...]]]:
@@ -69,13 +69,13 @@ class SignatureReader:
 
 
 def _agreed(forms: Sequence[Parameter]) -> Parameter:
-    """Return what all declarations say of one parameter; one that leaves the name out says nothing about it."""
+    """Return what all declarations agree on for one parameter; those without a name do not count for the name."""
     types, names = {form.type for form in forms}, {form.name for form in forms} - {""}
     return Parameter(types.pop() if len(types) == 1 else "", names.pop() if len(names) == 1 else "")
 
 
 def _python_names(names: Sequence[str]) -> list[str]:
-    """Return names that Python takes for positional parameters of a method."""
+    """Return names that Python accepts as positional parameters of a method."""
     usable: list[str] = []
     for index, name in enumerate(names):
         plain = f"{name}_" if keyword.iskeyword(name) or name == "self" else name.lstrip("_")

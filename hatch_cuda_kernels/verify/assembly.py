@@ -1,4 +1,4 @@
-"""The check that PTX and LTO-IR can become code: nvJitLink finishes each for the devices that would take it."""
+"""The check that PTX and LTO-IR can become code: nvJitLink finishes each image for the devices that would use it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch, known_archs
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.log import parse_log
+from hatch_cuda_kernels.compiler.toolchain.packages import at_least, exactly, pip_install
+from hatch_cuda_kernels.compiler.toolchain.wheels import missing_bindings
 from hatch_cuda_kernels.errors import CompileError, ToolchainError
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.pool.executors import default_workers
-from hatch_cuda_kernels.store.promises.model import version_text
-from hatch_cuda_kernels.verify.install import install, package
-from hatch_cuda_kernels.verify.model import Finding, Outcome
+from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.verify.model import Outcome
+from hatch_cuda_kernels.verify.subject import cuda_release
+from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,36 +35,38 @@ class _Job(NamedTuple):
 
 
 def check_assembly(subject: Subject) -> Outcome:
-    """Check that all PTX and LTO-IR assembles for each promised device that can take it, and keeps its kernels.
+    """Check that all PTX and LTO-IR assembles for each promised device that can use it, and keeps its kernels.
 
-    Without a promise: for its own architecture and the newest one known that can take it.
+    Without a promise: for its own architecture and the newest known one that can use it.
     """
     images = [image for image in subject.images if image.record.kind != "cubin" and image.data is not None]
     if not images:
         return Outcome.skip("there is neither PTX nor LTO-IR")
-    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # a large library
+    from hatch_cuda_kernels.compiler.toolchain.libraries import nvjitlink_version  # a large library
 
     try:
         version = nvjitlink_version()
     except ToolchainError as error:
-        return Outcome.of(0, "assemblies", [Finding(f"cannot be proven: {error.message}", error.fix)])
+        return Outcome.of(0, "assemblies", [Problem(f"assembly cannot be checked: {error.message}", error.fix)])
     supports = subject.supports
     devices = supports.devices if supports is not None else ()
-    jobs, findings = [], []
+    jobs, problems = [], []
     for image in images:
         refusal = _too_old(image, version)
         if refusal is not None:
-            findings.append(refusal)
+            problems.append(refusal)
             continue
         wanted = targets(image.record.arch, devices, version)
         known = {real.capability for real in known_archs(version)}
         unknown = [arch for arch in wanted if arch.capability not in known]
-        findings += [_unknown(image, unknown, version)] if unknown else []
-        kernels = {symbol.lowered for symbol in subject.kernels(image.index.module)} - set(image.record.lacks)
+        problems += [_unknown(image, unknown, version)] if unknown else []
+        lines = (line for line in subject.module_lines(image.index.module) if not line.key.startswith("&"))
+        has = (line for line in lines if line.lowered not in image.record.lacks)
+        kernels = {image.record.lowered.get(line.key, line.lowered) for line in has}
         jobs += [_Job(image, arch, frozenset(kernels)) for arch in wanted if arch not in unknown]
     with ThreadPoolExecutor(default_workers()) as executor:  # nvJitLink runs without the GIL
-        findings += [finding for found in executor.map(_assemble, jobs) for finding in found]
-    return Outcome.of(len(jobs), f"assemblies by nvJitLink {version_text(version)}", findings)
+        problems += [problem for found in executor.map(_assemble, jobs) for problem in found]
+    return Outcome.of(len(jobs), f"assemblies by nvJitLink {version_text(version)}", problems)
 
 
 def targets(arch: SmArch, devices: Sequence[ComputeCapability], release: tuple[int, int]) -> tuple[SmArch, ...]:
@@ -79,39 +84,33 @@ def targets(arch: SmArch, devices: Sequence[ComputeCapability], release: tuple[i
     )
 
 
-def _too_old(image: StoredImage, version: tuple[int, int]) -> Finding | None:
-    """Return what to install where nvJitLink is older than the toolkit that wrote an image."""
-    wanted = _written(image)
+def _too_old(image: StoredImage, version: tuple[int, int]) -> Problem | None:
+    """Return what to install if nvJitLink is older than the toolkit that wrote an image."""
+    wanted = cuda_release(image.index)
     if version >= wanted:
         return None
-    problem = (
+    message = (
         f"written by CUDA {version_text(wanted)}: nvJitLink {version_text(version)} cannot prove that it assembles"
     )
-    return image.finding(problem, _install(wanted))
+    return image.problem(message, _install(wanted))
 
 
-def _unknown(image: StoredImage, archs: Sequence[SmArch], version: tuple[int, int]) -> Finding:
-    """Return what to install where nvJitLink does not know devices: a later release drops old ones."""
+def _unknown(image: StoredImage, archs: Sequence[SmArch], version: tuple[int, int]) -> Problem:
+    """Return what to install if nvJitLink does not know some architectures: later releases drop old ones."""
     listed = ", ".join(map(str, archs))
-    problem = f"nvJitLink {version_text(version)} does not know {listed}: it cannot prove that this assembles"
-    written = _written(image)
+    message = f"nvJitLink {version_text(version)} does not know {listed}: it cannot prove that this assembles"
+    written = cuda_release(image.index)
     capabilities = {real.capability for real in known_archs(written)}
     dropped = all(arch.capability in capabilities for arch in archs)
-    fix = _install(written) if dropped else f"python3 -m pip install --upgrade {package('nvjitlink', version[0])}"
-    return image.finding(problem, fix)
-
-
-def _written(image: StoredImage) -> tuple[int, int]:
-    """Return the CUDA release that wrote an image."""
-    major, minor = image.index.toolchain["nvrtc"].split(".")[:2]
-    return int(major), int(minor)
+    newest = pip_install(exactly("nvjitlink", version[0], ""), options="--upgrade")
+    return image.problem(message, _install(written) if dropped else newest)
 
 
 def _install(release: tuple[int, int]) -> str:
-    return install([f"'{package('nvjitlink', release[0])}>={version_text(release)}'"], release[0])
+    return pip_install(*missing_bindings(release[0]), at_least("nvjitlink", release))
 
 
-def _assemble(job: _Job) -> list[Finding]:
+def _assemble(job: _Job) -> list[Problem]:
     from hatch_cuda_kernels.compiler.nvjitlink import link  # a large library
 
     index, record = job.image.index, job.image.record
@@ -120,11 +119,11 @@ def _assemble(job: _Job) -> list[Finding]:
         done = link(job.image.data or b"", record.kind, arch=job.arch, options=options, name=index.module)
         lost = job.kernels - read_cubin(done.image).kernels.keys()
     except CompileError as error:
-        fix = f"mend what the source asks of {job.arch}, and build the wheel again"
-        return [job.image.finding(f"does not assemble for {job.arch}: {_reason(error)}", fix)]
+        fix = f"correct the source for {job.arch}, then build the wheel again"
+        return [job.image.problem(f"does not assemble for {job.arch}: {_reason(error)}", fix)]
     except ValueError as error:
-        return [job.image.finding(f"assembled for {job.arch} it is no CUBIN: {error}")]
-    return [job.image.finding(f"assembled for {job.arch} it lacks the kernel {name}") for name in sorted(lost)]
+        return [job.image.problem(f"what it assembles to for {job.arch} is not a CUBIN: {error}")]
+    return [job.image.problem(f"what it assembles to for {job.arch} lacks the kernel {name}") for name in sorted(lost)]
 
 
 def _reason(error: CompileError) -> str:

@@ -1,111 +1,49 @@
-"""The words of a verification: what is asked, what a check finds, and the report."""
+"""What a verification is asked to prove, and what it answers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable
 
     from hatch_cuda_kernels.arch import ComputeCapability
-    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
+    from hatch_cuda_kernels.problem import Problem
 
-__all__ = ["Demands", "Finding", "Line", "Outcome", "Report", "Result", "StoreFiles"]
-
-
-class Line(Protocol):
-    """One line of ``kernels.tsv``."""
-
-    @property
-    def key(self) -> str:
-        """The name for look-ups, ``&`` before a variable's."""
-
-    @property
-    def module(self) -> str:
-        """The module."""
-
-    @property
-    def lowered(self) -> str:
-        """The lowered name."""
-
-    @property
-    def params(self) -> tuple[str, ...]:
-        """Parameter types."""
-
-    @property
-    def name(self) -> str:
-        """The name as written."""
-
-
-class StoreFiles(Protocol):
-    """A store as the run side reads it: what is verified is what a user's process will see."""
-
-    @property
-    def folder(self) -> Path:
-        """Where the files are."""
-
-    def lines(self) -> Sequence[Line]:
-        """Return every line of ``kernels.tsv``. Raises StoreError."""
-
-    def whole_module(self, name: str, /) -> ModuleIndex:
-        """Return a module's index with its details. Raises StoreError."""
-
-    def read_image(self, module: str, record: ImageRecord, /) -> bytes:
-        """Return an image's bytes. Raises StoreError when they are missing or not those of the digest."""
-
-    def image_path(self, module: str, record: ImageRecord, /) -> Path:
-        """Return the file that holds an image."""
-
-    def source_root(self, module: str, /) -> Path:
-        """Return the folder of the shipped source and headers."""
+__all__ = ["Demands", "Outcome", "Result", "Verification"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demands:
-    """What is asked beyond the promises that the store records, or in their place."""
+    """What to prove beyond the promises that the store records, or in their place."""
 
     devices: tuple[ComputeCapability, ...] = ()
     driver: tuple[int, int] | None = None
     max_spill_bytes: int | None = None
     """For every module."""
     max_size: int | None = None
-    """Bytes of the wheel file; of the store's files where there is no wheel."""
+    """Bytes of the wheel file; of the store's files without a wheel."""
     rebuild: bool = False
     skip: frozenset[str] = frozenset()
     """Names of checks."""
 
 
-class Finding(NamedTuple):
-    """One thing that is wrong, and the change that closes it. Module and image are empty where none is at fault."""
-
-    problem: str
-    fix: str
-    module: str = ""
-    image: str = ""
-    """The image's name in the index."""
-
-    def to_json(self) -> dict[str, str]:
-        """Return the JSON object of ``verify --json``."""
-        return {"module": self.module, "image": self.image, "problem": self.problem, "fix": self.fix}
-
-
 class Outcome(NamedTuple):
-    """What a check looked at and found."""
+    """What a check looked at, and the problems it found: each names its module, or its module and image."""
 
     checked: int
     """How many."""
     what: str
     """Of what, as a plural."""
-    findings: tuple[Finding, ...]
+    problems: tuple[Problem, ...]
     skipped: str = ""
     """Why there was nothing to check."""
 
     @classmethod
-    def of(cls, checked: int, what: str, findings: Iterable[Finding]) -> Outcome:
+    def of(cls, checked: int, what: str, problems: Iterable[Problem]) -> Outcome:
         """Return the outcome of a check that ran."""
-        return cls(checked, what, tuple(findings))
+        return cls(checked, what, tuple(problems))
 
     @classmethod
     def skip(cls, reason: str) -> Outcome:
@@ -122,34 +60,39 @@ class Result(NamedTuple):
     @property
     def state(self) -> str:
         """``ok``, ``failed`` or ``skipped``."""
-        if self.outcome.findings:
+        if self.outcome.problems:
             return "failed"
         return "skipped" if self.outcome.skipped else "ok"
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of ``verify --json``."""
-        checked, what, findings, skipped = self.outcome
+        checked, what, problems, skipped = self.outcome
         return {
             "check": self.check,
             "state": self.state,
             "checked": checked,
             "what": what,
             "skipped": skipped,
-            "findings": [finding.to_json() for finding in findings],
+            "findings": [_finding(problem) for problem in problems],
         }
 
 
-class Report(NamedTuple):
+def _finding(problem: Problem) -> dict[str, str]:
+    module, _, image = problem.where.partition("/")
+    return {"module": module, "image": image, "problem": problem.message, "fix": problem.fix}
+
+
+class Verification(NamedTuple):
     """Every check's result, in the order they ran."""
 
     results: tuple[Result, ...]
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def problems(self) -> tuple[Problem, ...]:
         """Everything that is wrong."""
-        return tuple(finding for result in self.results for finding in result.outcome.findings)
+        return tuple(problem for result in self.results for problem in result.outcome.problems)
 
     @property
     def ok(self) -> bool:
-        """Whether no check found anything."""
-        return not self.findings
+        """Whether no check found a problem."""
+        return not self.problems

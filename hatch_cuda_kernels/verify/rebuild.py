@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.link_job import LinkJob
+from hatch_cuda_kernels.compiler.toolchain.packages import pip_install, reinstall_option, toolchain_requirements
+from hatch_cuda_kernels.compiler.toolchain.wheels import missing_bindings
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
 from hatch_cuda_kernels.plan.front_end import lay_out_jobs
 from hatch_cuda_kernels.pool.compile_all import compile_on
 from hatch_cuda_kernels.pool.executors import choose_executor
+from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.source import recipe_of
-from hatch_cuda_kernels.verify.install import install, package
-from hatch_cuda_kernels.verify.model import Finding, Outcome
+from hatch_cuda_kernels.verify.model import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_rebuild"]
 
-_FIX = "find out what changed, the source or the image, and build the wheel again"
+_FIX = "find out whether the source or the image changed, then build the wheel again"
 
 
 class _Again(NamedTuple):
@@ -40,33 +42,37 @@ class _Again(NamedTuple):
 def check_rebuild(subject: Subject) -> Outcome:
     """Check that every image is, byte for byte, what the recorded toolchain makes of the shipped source."""
     if not subject.demands.rebuild:
-        return Outcome.skip("ask for it: --rebuild")
+        return Outcome.skip("only with --rebuild")
     from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain  # loads NVRTC
 
     try:
         toolchain = load_toolchain()
     except ToolchainError as error:
-        return Outcome.of(0, "images", [Finding(f"cannot be built again: {error.message}", error.fix)])
+        return Outcome.of(0, "images", [_no_compiler(error)])
     plan: list[_Again] = []
-    findings: list[Finding] = []
+    problems: list[Problem] = []
     for index in subject.modules:
         again = _plan(subject, index)
         refusal = _refusal(index, again, toolchain)
-        findings += [refusal] if refusal is not None else []
+        problems += [refusal] if refusal is not None else []
         plan += again if refusal is None else []
     try:
-        findings += _compile(plan)
+        problems += _compile(plan)
     except ToolchainError as error:
-        findings.append(Finding(f"cannot be built again: {error.message}", error.fix))
-    return Outcome.of(sum(len(again.images) for again in plan), "images compiled again", findings)
+        problems.append(_no_compiler(error))
+    return Outcome.of(sum(len(again.images) for again in plan), "images compiled again", problems)
+
+
+def _no_compiler(error: ToolchainError) -> Problem:
+    return Problem(f"the sources cannot be compiled again: {error.message}", error.fix)
 
 
 def _plan(subject: Subject, index: ModuleIndex) -> list[_Again]:
-    """Return a module's jobs; none where its source or plan cannot be read, which is another check's finding."""
+    """Return a module's jobs; none if its source or plan cannot be read, which another check reports."""
     images = [image for image in subject.images if image.index is index and image.data is not None]
     recipe = recipe_of(index, index.names)
     try:
-        closure = recipe.read(subject.files.source_root(index.module))
+        closure = recipe.read(subject.reader.source_root(index.module))
         jobs, links = lay_out_jobs(recipe, closure, [record.arch for record in index.images], index.front_end)
     except InputError:
         return []
@@ -78,17 +84,16 @@ def _gives(job: Job, record: ImageRecord) -> bool:
     return record.arch.real == job.arch and record.kind in job.kinds
 
 
-def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Finding | None:
-    """Return what to install where another toolchain than the recorded one would compile a module."""
+def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Problem | None:
+    """Return what to install if the toolchain here is not the one that compiled a module."""
     if not plan:
         return None
-    last = plan[-1].job  # a link, where there is one: nvJitLink has a part in the module then
+    last = plan[-1].job  # a link, if there is one: then nvJitLink contributes to the module
     here = last.toolchain(toolchain).to_json()
     if here == index.toolchain:
         return None
-    problem = f"was compiled by {_described(index.toolchain)}, the toolchain here is {_described(here)}"
-    major = int(index.toolchain["nvrtc"].partition(".")[0])
-    return Finding(problem, install(_requirements(index.toolchain, major), major), index.module)
+    message = f"was compiled by {_described(index.toolchain)}, but the toolchain here is {_described(here)}"
+    return Problem(message, _install(index.toolchain, here), index.module)
 
 
 def _described(toolchain: dict[str, str]) -> str:
@@ -96,16 +101,15 @@ def _described(toolchain: dict[str, str]) -> str:
     return ", ".join(filter(None, (*named, toolchain.get("headers", ""))))
 
 
-def _requirements(toolchain: dict[str, str], major: int) -> list[str]:
-    """Return the packages of exactly these versions, as far as packages have them."""
-    headers = (part.partition(" ") for part in toolchain.get("headers", "").split(", "))
-    versions = {name: toolchain.get(name, "") for name in ("nvrtc", "nvjitlink")}
-    versions |= {name: version for name, _, version in headers}
-    named = ((package(name, major), version) for name, version in versions.items())
-    return [f"{name}=={version}" for name, version in named if name and version]
+def _install(recorded: dict[str, str], here: dict[str, str]) -> str:
+    """Return the command that installs the packages of the recorded versions, as far as packages have them."""
+    nvrtc = recorded["nvrtc"]
+    bindings = missing_bindings(int(nvrtc.partition(".")[0]))
+    tools = toolchain_requirements(nvrtc, recorded.get("nvjitlink", ""), recorded.get("headers", ""))
+    return pip_install(*bindings, *tools, options=reinstall_option(here.values()))
 
 
-def _compile(plan: list[_Again]) -> Iterator[Finding]:
+def _compile(plan: list[_Again]) -> Iterator[Problem]:
     """Do the jobs, links after what they start from, and yield what differs."""
     jobs = {id(again.job): again.job for again in plan}
     outcomes = _outcomes({name: job for name, job in jobs.items() if isinstance(job, CompileJob)})
@@ -120,9 +124,9 @@ def _compile(plan: list[_Again]) -> Iterator[Finding]:
     outcomes |= _outcomes(ready)
     for again in plan:
         for image in again.images:
-            problem = _difference(image, outcomes[id(again.job)])
-            if problem:
-                yield image.finding(problem, _FIX)
+            difference = _difference(image, outcomes[id(again.job)])
+            if difference:
+                yield image.problem(difference, _FIX)
 
 
 def _outcomes(jobs: dict[int, Job]) -> dict[int, Compiled | Exception]:
@@ -139,11 +143,9 @@ def _difference(image: StoredImage, outcome: Compiled | Exception) -> str:
     kind: Kind = image.record.kind
     shipped, made = image.data or b"", outcome.images[kind]
     if len(shipped) != len(made):
-        return f"has {len(shipped)} bytes, the shipped source gives {len(made)}"
+        return f"has {len(shipped)} bytes, but the shipped source gives {len(made)}"
     different = [at for at, pair in enumerate(zip(shipped, made, strict=True)) if pair[0] != pair[1]]
     if different:
         amount = f"{len(different)} of {len(made)} bytes"
         return f"{amount} differ from what the shipped source gives, the first at {different[0]}"
-    if kind == "cubin" and image.record.resources != outcome.resources:
-        return "the index has other resources (registers, shared memory, stack, spills) than the compile reports"
     return ""

@@ -1,4 +1,4 @@
-"""The shipped sources: what a compile at run time, and ``--rebuild``, would start from."""
+"""The shipped sources: what a compile at run time, and ``--rebuild``, start from."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.source import recipe_of
-from hatch_cuda_kernels.verify.model import Finding, Outcome
+from hatch_cuda_kernels.verify.model import Outcome
 from hatch_cuda_kernels.verify.subject import REBUILD
 
 if TYPE_CHECKING:
@@ -21,18 +22,18 @@ __all__ = ["check_sources"]
 
 def check_sources(subject: Subject) -> Outcome:
     """Check that every module's shipped source and headers are those its images were compiled from."""
-    findings = [
-        Finding(problem, REBUILD, index.module) for index in subject.modules for problem in _problems(subject, index)
+    problems = [
+        Problem(message, REBUILD, index.module) for index in subject.modules for message in _differences(subject, index)
     ]
-    return Outcome.of(sum(len(index.files) for index in subject.modules), "shipped sources and headers", findings)
+    return Outcome.of(sum(len(index.files) for index in subject.modules), "shipped sources and headers", problems)
 
 
-def _problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
-    root = subject.files.source_root(index.module)
+def _differences(subject: Subject, index: ModuleIndex) -> Iterator[str]:
+    root = subject.reader.source_root(index.module)
     there = {name: root / name for name in index.files if (root / name).is_file()}
     edited = [name for name, path in there.items() if sha256(path.read_bytes()).hexdigest() != index.files[name]]
     yield from (f"{name} is not what the images were compiled from" for name in edited)
-    if edited or len(there) < len(index.files):  # a missing file is another check's finding
+    if edited or len(there) < len(index.files):  # the files check reports missing files
         return
     try:
         recipe = recipe_of(index, index.names)
@@ -48,4 +49,4 @@ def _problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     }
     wrong = [field for field, value in found.items() if value != getattr(index, field)]
     if wrong:
-        yield f"the index says something else of the shipped source than it is: {', '.join(wrong)}"
+        yield f"the index does not match the shipped source: {', '.join(wrong)}"

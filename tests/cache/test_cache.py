@@ -97,15 +97,29 @@ def test_nothing_is_made_by_looking(path):
 
 
 def test_environment_says_where_and_how_large(tmp_path, monkeypatch):
-    """The folder and the cap come from the environment; a cap that is no number is an error."""
+    """The folder and the cap come from the environment; equal settings share one cache."""
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / "here"))
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_MAX_BYTES", "1000")
     assert open_cache().path == tmp_path / "here"
     assert open_cache().max_bytes == 1000
     assert open_cache() is open_cache()
-    monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_MAX_BYTES", "1 GiB")
-    with pytest.raises(InputError, match="'1 GiB' is not a positive number of bytes"):
+
+
+@pytest.mark.parametrize("cap", ["1 GiB", "0", "-1", "1e9", "1_000", "\u0661", "9" * 19, "9" * 5000, "\x1b[31m", " 5"])
+def test_a_cap_that_is_no_number_is_an_error(monkeypatch, cap):
+    """It says what to write, in a line of reasonable length."""
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_MAX_BYTES", cap)
+    with pytest.raises(InputError, match="is not a positive number of bytes; write one of at most 18 digits") as caught:
         open_cache()
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 250
+
+
+def test_the_largest_cap(monkeypatch):
+    """More bytes than any disk has are a cap like any other."""
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_MAX_BYTES", "9" * 18)
+    assert open_cache().max_bytes == 10**18 - 1
+    assert open_cache().put(entry_of(0))
 
 
 def test_the_folder_may_be_named_from_home_or_from_here(tmp_path, monkeypatch):

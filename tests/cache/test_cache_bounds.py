@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from cache_entries import disk_bytes, entry_of, folder_of, key_of, reopen, set_use, total_bytes
 
-from hatch_cuda_kernels.cache import bounds, files
+from hatch_cuda_kernels.cache import bounds, files, publishing
 
 SIZE = disk_bytes(entry_of(0))
 DAY = 24 * 3600
@@ -187,12 +187,18 @@ def test_entries_removed_by_hand_do_not_cost_others(path):
     assert left(path) == [4, 5, 6, 7, 8]
 
 
+def watch_listings(monkeypatch):
+    """Return the names of the folders that are listed from now on."""
+    listed, names, scandir = [], files.Folder.names, os.scandir
+    monkeypatch.setattr(files.Folder, "names", lambda self: listed.append(Path(self.path).name) or names(self))
+    monkeypatch.setattr(os, "scandir", lambda folder: listed.append("removed") or scandir(folder))
+    return listed
+
+
 def test_a_put_below_the_cap_lists_no_entries(path, monkeypatch):
     """A write costs the same in a cache of one entry and of a thousand: no folder of entries is listed."""
     fill(path, range(20))
-    listed, scandir = [], os.scandir
-    monkeypatch.setattr(os, "scandir", lambda folder: listed.append(Path(str(folder)).name) or scandir(folder))
-    monkeypatch.setattr(os, "listdir", lambda *_: pytest.fail("listed"))
+    listed = watch_listings(monkeypatch)
     cache = reopen(path)
     for number in range(20, 40):
         assert cache.put(entry_of(number))
@@ -203,8 +209,7 @@ def test_a_put_below_the_cap_lists_no_entries(path, monkeypatch):
 def test_a_put_above_the_cap_does_list_them(path, monkeypatch):
     """The count of listings sees one when it happens."""
     fill(path, range(4))
-    listed, scandir = [], os.scandir
-    monkeypatch.setattr(os, "scandir", lambda folder: listed.append(Path(str(folder)).name) or scandir(folder))
+    listed = watch_listings(monkeypatch)
     reopen(path, 4 * SIZE).put(entry_of(4))
     assert "v1" in listed
 
@@ -269,13 +274,13 @@ def test_an_entry_used_or_replaced_meanwhile_is_not_evicted(path, monkeypatch):
 def test_an_entry_in_use_on_windows_is_passed_over(path, monkeypatch):
     """An entry that cannot be moved, as one that is open on Windows, costs another one its place, and no error."""
     fill(path, range(4))
-    rename = files.rename
+    move = publishing.move
 
-    def busy(source, target):
-        if source.name == key_of(0):
+    def busy(source, name, target, new):
+        if name == key_of(0):
             raise PermissionError("in use")
-        rename(source, target)
+        move(source, name, target, new)
 
-    monkeypatch.setattr("hatch_cuda_kernels.cache.folder.rename", busy)
+    monkeypatch.setattr(publishing, "move", busy)
     assert reopen(path).prune(2 * SIZE) == 2 * SIZE
     assert left(path) == [0, 3]

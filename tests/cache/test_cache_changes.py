@@ -8,7 +8,7 @@ import shutil
 import pytest
 from cache_entries import entry_of, key_of, recorded, reopen
 
-from hatch_cuda_kernels.cache import files
+from hatch_cuda_kernels.cache import publishing
 
 
 @pytest.fixture
@@ -57,19 +57,17 @@ def test_a_folder_that_becomes_a_file(path):
     assert cache.get(key_of(1)) == entry_of(1)
 
 
-@pytest.mark.parametrize("step", ["write_file", "rename"])
+@pytest.mark.parametrize("step", ["write", "move"])
 def test_a_folder_that_vanishes_in_the_middle_of_a_write(path, monkeypatch, step):
     """A cache that is cleared by hand while an image is written takes the image at the second try."""
-    from hatch_cuda_kernels.cache import folder
-
-    real, vanished = getattr(files, step), []
+    real, vanished = getattr(publishing, step), []
 
     def once(*arguments):
         if not vanished:
             vanished.append(shutil.rmtree(path))
         return real(*arguments)
 
-    monkeypatch.setattr(folder, step, once)
+    monkeypatch.setattr(publishing, step, once)
     assert reopen(path).put(entry_of(0))
     assert vanished
     assert reopen(path).get(key_of(0)) == entry_of(0)

@@ -12,6 +12,7 @@ from cache_entries import edit, entry_of, folder_of, key_of, recorded, reopen
 
 from hatch_cuda_kernels.cache import entry as entry_module
 from hatch_cuda_kernels.cache import folder as folder_module
+from hatch_cuda_kernels.cache import publishing
 
 FILES = ("image.cubin", "entry.json")
 
@@ -172,13 +173,13 @@ def test_a_sound_entry_is_not_set_aside_for_the_damaged_one_before_it(path, monk
     """A process that found damage, while another one found and replaced it, leaves the new entry alone."""
     image = folder_of(path, 0) / "image.cubin"
     image.write_bytes(b"damaged")
-    move = folder_module.EntryFolder.quarantine
+    quarantine = publishing.quarantine
 
-    def replaced_just_before(self, key):
+    def replaced_just_before(entries, key):
         image.write_bytes(entry_of(0).image)
-        return move(self, key)
+        return quarantine(entries, key)
 
-    monkeypatch.setattr(folder_module.EntryFolder, "quarantine", replaced_just_before)
+    monkeypatch.setattr(publishing, "quarantine", replaced_just_before)
     assert read(path)[1] == []
     assert read(path) == (entry_of(0), [])
 

@@ -11,7 +11,10 @@ import filelock
 import pytest
 from cache_entries import entry_of, folder_of, key_of, reopen
 from cache_processes import Worker, run_together
+from waiting import HANG_SECONDS, on_turn, wait_until
 
+from hatch_cuda_kernels.cache import locks
+from hatch_cuda_kernels.cache.files import open_folder
 from hatch_cuda_kernels.errors import CompileError
 
 ERROR = ["m", "sm_90", "it failed", "line 1\nline 2", ["-O3"], ["k<int>"]]
@@ -31,17 +34,32 @@ def log(tmp_path):
     return file
 
 
-def wait_for_line(log):
-    """Wait until the first compile has begun."""
-    deadline = time.monotonic() + 30
-    while not log.read_text():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+@pytest.fixture
+def waiting(tmp_path):
+    """Return a file that askers add a line to when they are about to wait for their turn."""
+    file = tmp_path / "waiting"
+    file.touch()
+    return file
 
 
-def test_of_many_processes_one_compiles(path, log):
+def wait_for_lines(file, count=1):
+    """Wait until a file has so many lines."""
+    wait_until(lambda: len(file.read_text().splitlines()) >= count)
+
+
+@pytest.fixture
+def hung(path, log):
+    """Return a process that compiles, and will not end by itself."""
+    holder = Worker("make", path=path, numbers=[0], log=log, seconds=2 * HANG_SECONDS).wait_ready().go()
+    wait_for_lines(log)
+    yield holder
+    holder.kill()
+
+
+def test_of_many_processes_one_compiles(path, log, waiting):
     """Eight processes ask for one key at once: one makes it, and all have its bytes."""
-    workers = [Worker("make", path=path, numbers=[0], log=log, seconds=0.3) for _ in range(8)]
+    asking = {"path": path, "numbers": [0], "log": log, "waiting": waiting, "processes": 8}
+    workers = [Worker("make", **asking) for _ in range(8)]
     made = run_together(*workers)
     assert log.read_text() == "0\n"
     assert sorted(answer["0"] for answer in made) == [False] * 7 + [True]
@@ -57,35 +75,37 @@ def test_of_many_keys_each_is_compiled_once(path, log):
 @pytest.mark.parametrize("place", ["on disk", "in memory"])
 def test_of_many_threads_one_compiles(path, place):
     """Eight threads ask at once, of one cache or of one that has no folder: one makes the image."""
-    cache, made = reopen(path if place == "on disk" else None), []
-    start = threading.Barrier(8)
+    cache, made, asking = reopen(path if place == "on disk" else None), [], []
+
+    def make():
+        made.append(wait_until(lambda: len(asking) == 8))
+        return entry_of(0)
 
     def ask():
-        start.wait()
-        return cache.get_or_make(key_of(0), lambda: made.append(time.sleep(0.1)) or entry_of(0))
+        return cache.get_or_make(key_of(0), make)
 
-    with ThreadPoolExecutor(8) as pool:
+    with on_turn(lambda: asking.append(None)), ThreadPoolExecutor(8) as pool:
         answers = [answer.result() for answer in [pool.submit(ask) for _ in range(8)]]
     assert len(made) == 1
     assert all(entry == entry_of(0) for entry, _ in answers)
     assert sorted(here for _, here in answers) == [False] * 7 + [True]
 
 
-def test_a_holder_that_is_killed_releases_the_others(path, log):
+def test_a_holder_that_is_killed_releases_the_others(path, log, waiting, hung):
     """The process that compiles is killed: one of those waiting compiles, the other uses that."""
-    holder = Worker("make", path=path, numbers=[0], log=log, seconds=60).wait_ready().go()
-    wait_for_line(log)
-    waiting = [Worker("make", path=path, numbers=[0], log=log, seconds=0.1).wait_ready().go() for _ in range(2)]
-    time.sleep(0.2)
+    asking = {"path": path, "numbers": [0], "log": log, "waiting": waiting}
+    workers = [Worker("make", **asking).wait_ready().go() for _ in range(2)]
+    wait_for_lines(waiting, 2)
     assert log.read_text() == "0\n"
-    holder.kill()
-    assert sorted(worker.result()["0"] for worker in waiting) == [False, True]
+    hung.kill()
+    assert sorted(worker.result()["0"] for worker in workers) == [False, True]
     assert log.read_text() == "0\n0\n"
 
 
-def test_a_failed_compile_fails_those_that_waited_for_it(path, log):
+def test_a_failed_compile_fails_those_that_waited_for_it(path, log, waiting):
     """Four processes wait for a compile that fails: all raise its error, log and all, and it ran once."""
-    assert run_together(*(Worker("fail", path=path, log=log, seconds=0.5) for _ in range(4))) == [ERROR] * 4
+    asking = {"path": path, "log": log, "waiting": waiting, "processes": 4}
+    assert run_together(*(Worker("fail", **asking) for _ in range(4))) == [ERROR] * 4
     assert log.read_text() == "tried\n"
 
 
@@ -98,19 +118,18 @@ def test_a_later_process_tries_again(path, log):
 @pytest.mark.parametrize("place", ["on disk", "in memory"])
 def test_a_failed_compile_fails_the_threads_that_waited(path, place):
     """Threads that wait for a compile that fails raise its error, each its own, and the next one tries again."""
-    cache, tried, start = reopen(path if place == "on disk" else None), [], threading.Barrier(4)
+    cache, tried, asking = reopen(path if place == "on disk" else None), [], []
 
     def fail():
-        tried.append(time.sleep(0.1))
+        tried.append(wait_until(lambda: len(asking) == 4))
         raise CompileError("m", "sm_90", "it failed", log="line 1")
 
     def ask():
-        start.wait()
         with pytest.raises(CompileError, match="line 1") as caught:
             cache.get_or_make(key_of(0), fail)
         return caught.value
 
-    with ThreadPoolExecutor(4) as pool:
+    with on_turn(lambda: asking.append(None)), ThreadPoolExecutor(4) as pool:
         errors = [answer.result() for answer in [pool.submit(ask) for _ in range(4)]]
     assert len(tried) == 1
     assert len(set(map(id, errors))) == 4
@@ -125,37 +144,34 @@ def test_other_errors_stay_where_they_happen(path):
     assert cache.get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
 
 
-def test_who_waits_too_long_compiles_alone(path, log):
+def test_who_waits_too_long_compiles_alone(path, hung):
     """A compile that hangs holds the others up for the timeout and no longer."""
-    holder = Worker("make", path=path, numbers=[0], log=log, seconds=60).wait_ready().go()
-    wait_for_line(log)
     start = time.monotonic()
     assert reopen(path, lock_seconds=0.3).get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
-    assert 0.3 <= time.monotonic() - start < 10
-    holder.kill()
+    assert time.monotonic() - start >= 0.3
+    assert hung.process.poll() is None
 
 
 def test_threads_wait_no_longer_than_the_timeout_either(path):
     """A thread that hangs in a compile holds another thread up for the timeout and no longer."""
     cache, begun, done = reopen(path, lock_seconds=0.2), threading.Event(), threading.Event()
     with ThreadPoolExecutor(1) as pool:
-        hanging = pool.submit(cache.get_or_make, key_of(0), lambda: begun.set() or (done.wait(30) and entry_of(0)))
+        hanging = pool.submit(cache.get_or_make, key_of(0), lambda: begun.set() or (done.wait() and entry_of(0)))
         begun.wait()
         assert cache.get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
         done.set()
         assert hanging.result()[0] == entry_of(0)
 
 
-def test_who_waits_takes_the_image_as_soon_as_it_is_there(path, log):
+def test_who_waits_takes_the_image_as_soon_as_it_is_there(path, hung):
     """An image that arrives by another way (an import, say) ends the wait for a compile that hangs."""
-    holder = Worker("make", path=path, numbers=[0], log=log, seconds=60).wait_ready().go()
-    wait_for_line(log)
-    with ThreadPoolExecutor(1) as pool:
+    asking = threading.Event()
+    with on_turn(asking.set), ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(reopen(path).get_or_make, key_of(0), lambda: pytest.fail("compiled"))
-        time.sleep(0.1)
+        asking.wait()
         reopen(path).put(entry_of(0))
-        assert waiting.result(30) == (entry_of(0), False)
-    holder.kill()
+        assert waiting.result() == (entry_of(0), False)
+    assert hung.process.poll() is None
 
 
 BROKEN_LOCKS = {
@@ -167,26 +183,61 @@ BROKEN_LOCKS = {
 }
 
 
-@pytest.mark.parametrize("error", BROKEN_LOCKS.values(), ids=BROKEN_LOCKS.keys())
-def test_without_locks_all_goes_on(path, monkeypatch, error):
+CASES = [(of, name) for of in ("system", "filelock") for name in list(BROKEN_LOCKS)[: 3 if of == "system" else 5]]
+
+
+@pytest.mark.parametrize(("locks_of", "trouble"), CASES)
+def test_without_locks_all_goes_on(path, monkeypatch, locks_of, trouble):
     """Where locking fails, an image is made and kept all the same."""
+    asked = []
 
-    def acquire(*_, **__):
-        raise error
+    def fail(*_, **__):
+        asked.append(None)
+        raise BROKEN_LOCKS[trouble]
 
-    monkeypatch.setattr(filelock.FileLock, "acquire", acquire)
+    if locks_of == "filelock":
+        monkeypatch.setattr(locks, "fcntl", None)
+        monkeypatch.setattr(filelock.FileLock, "acquire", fail)
+    else:
+        monkeypatch.setattr(locks.fcntl, "flock", fail)
     assert reopen(path).get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
     assert reopen(path).get(key_of(0)) == entry_of(0)
+    assert asked
 
 
-def test_a_lock_that_cannot_be_released_loses_nothing(path, monkeypatch):
+@pytest.mark.parametrize("locks_of", ["system", "filelock"])
+def test_a_lock_that_cannot_be_released_loses_nothing(path, monkeypatch, locks_of):
     """An error from the unlock, as some network file systems give, does not reach who asked for an image."""
-    release = filelock.FileLock.release
+    flock, release, failed = locks.fcntl.flock, filelock.FileLock.release, []
 
     def fail(self, *arguments, **settings):
         release(self, *arguments, **settings)
-        raise OSError(errno.EIO, "flock")
+        raise OSError(errno.EIO, failed.append("flock"))
 
-    monkeypatch.setattr(filelock.FileLock, "release", fail)
+    def fail_to_unlock(descriptor, operation):
+        flock(descriptor, operation)
+        if operation == locks.fcntl.LOCK_UN:
+            raise OSError(errno.EIO, failed.append("flock"))
+
+    if locks_of == "filelock":
+        monkeypatch.setattr(filelock.FileLock, "release", fail)
+        monkeypatch.setattr(locks, "fcntl", None)
+    else:
+        monkeypatch.setattr(locks.fcntl, "flock", fail_to_unlock)
     assert reopen(path).get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
     assert folder_of(path, 0).is_dir()
+    assert failed
+
+
+def test_locks_of_filelock_keep_others_waiting(path, monkeypatch):
+    """On Windows, threads and processes wait for each other by filelock's means."""
+    monkeypatch.setattr(locks, "fcntl", None)
+    reopen(path).put(entry_of(0))
+    with (
+        open_folder(path) as folder,
+        locks.held(folder, "a.lock", 0.0) as first,
+        locks.held(folder, "a.lock", 0.1) as two,
+    ):
+        assert (first, two) == (True, False)
+    with open_folder(path) as folder, locks.held(folder, "a.lock", 0.0) as again:
+        assert again

@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from cache_entries import entry_of, folder_of, key_of, recorded, reopen
@@ -83,43 +82,32 @@ def test_a_read_only_file_system(tmp_path):
     assert "Read-only file system" in told[1]
 
 
-CALLS = {
-    "mkdir": (Path, "mkdir"),
-    "open": (os, "open"),
-    "rename": (Path, "rename"),
-    "replace": (Path, "replace"),
-}
-
-
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", ["mkdir", "open", "rename", "replace", "fstat"])
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT, errno.EIO])
 def test_an_error_at_any_call_is_told_once_and_loses_nothing(path, monkeypatch, call, error):
-    """Whichever call of a write fails, and how: one warning at most, the image is used, nothing half is left."""
-    owner, name = CALLS[call]
-    real = getattr(owner, name)
+    """Whichever call fails, and how: one warning at most, the image is used, and is on disk where none is given."""
+    real, left, steps = getattr(os, call), 0, 0
 
-    def failing(fail_at):
-        left = fail_at
+    def failing(*arguments, **settings):
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise OSError(error, os.strerror(error))
+        return real(*arguments, **settings)
 
-        def called(*arguments, **settings):
-            nonlocal left
-            left -= 1
-            if left == 0:
-                raise OSError(error, os.strerror(error))
-            return real(*arguments, **settings)
-
-        return called
-
-    for fail_at in range(1, 12):
+    while left <= 0:
+        steps += 1
+        left = steps
         shutil.rmtree(path, ignore_errors=True)
         cache = reopen(path)
         with monkeypatch.context() as broken, recorded() as told:
-            broken.setattr(owner, name, failing(fail_at))
+            broken.setattr(os, call, failing)
             assert cache.get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
         assert len(told) <= 1
         assert cache.get(key_of(0)) == entry_of(0)
-        assert reopen(path).get(key_of(0)) == (None if told else entry_of(0))
+        assert reopen(path).get(key_of(0)) in ((None, entry_of(0)) if told else (entry_of(0),))
         assert not list(path.glob("v1/tmp/*"))
+    assert steps >= 2
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a file in place of a folder fails differently")
@@ -197,7 +185,7 @@ def test_too_many_open_files_is_no_damage(path, monkeypatch):
     """An entry that cannot be read just now is a miss with a warning, and is there again later."""
     reopen(path).put(entry_of(0))
 
-    def full(*_):
+    def full(*_, **__):
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     cache = reopen(path)

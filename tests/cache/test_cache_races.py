@@ -16,7 +16,9 @@ import pytest
 from cache_entries import disk_bytes, entry_of, folder_of, key_of, reopen, total_bytes
 from cache_processes import Worker, run_together
 
-from hatch_cuda_kernels.cache import folder as folder_module
+from hatch_cuda_kernels.cache import bounds, publishing
+from hatch_cuda_kernels.cache.files import Folder
+from hatch_cuda_kernels.cache.folder import EntryFolder
 
 SIZE = disk_bytes(entry_of(0))
 
@@ -27,15 +29,17 @@ def path(tmp_path):
     return tmp_path / "cache"
 
 
-def run_until(stop, seconds, *workers):
-    """Start workers together, let them run, stop them by making a file, and return what each returned."""
-    for worker in workers:
-        worker.wait_ready()
-    for worker in workers:
-        worker.go()
-    time.sleep(seconds)
-    stop.touch()
-    return [worker.result() for worker in workers]
+@pytest.fixture
+def run_mixed(tmp_path):
+    """Return a function that runs workers (function, rounds, arguments) together until each has had its rounds."""
+    together = tmp_path / "together"
+    together.mkdir()
+
+    def run(*workers):
+        until = {"together": together, "processes": len(workers)}
+        return run_together(*(Worker(name, enough=enough, **until, **given) for name, enough, given in workers))
+
+    return run
 
 
 def test_writers_of_one_key(path):
@@ -56,16 +60,13 @@ def test_writers_of_many_keys_lose_none(path):
     assert cache.prune(1 << 20) == total_bytes(path)
 
 
-def test_readers_among_writers_and_evictors(path, tmp_path):
+def test_readers_among_writers_and_evictors(path, run_mixed):
     """While two processes write above the cap and evict, two readers see no error, no warning and no wrong byte."""
-    stop, numbers = tmp_path / "stop", list(range(12))
-    *_, first, second = run_until(
-        stop,
-        1.5,
-        Worker("churn", path=path, numbers=numbers, until=stop, max_bytes=5 * SIZE),
-        Worker("churn", path=path, numbers=numbers[::-1], until=stop, max_bytes=5 * SIZE),
-        Worker("read", path=path, numbers=numbers, until=stop),
-        Worker("read", path=path, numbers=numbers, until=stop),
+    numbers = list(range(12))
+    write = {"path": path, "max_bytes": 5 * SIZE}
+    reading = ("read", 10, {"path": path, "numbers": numbers})
+    *_, first, second = run_mixed(
+        ("churn", 5, {**write, "numbers": numbers}), ("churn", 5, {**write, "numbers": numbers[::-1]}), reading, reading
     )
     assert min(*first, *second) > 0  # both hits and misses
     assert not list(path.glob("v1/quarantine/*"))
@@ -73,49 +74,43 @@ def test_readers_among_writers_and_evictors(path, tmp_path):
     assert total_bytes(path) <= 5 * SIZE
 
 
-def test_writers_and_readers_among_those_who_empty_the_cache(path, tmp_path):
+def test_writers_and_readers_among_those_who_empty_the_cache(path, run_mixed):
     """Processes that prune and clear all the time cost misses, and no process an error or a warning."""
-    stop, numbers = tmp_path / "stop", list(range(8))
-    rounds, other, churned, found = run_until(
-        stop,
-        1.5,
-        Worker("prune", path=path, until=stop),
-        Worker("prune", path=path, until=stop),
-        Worker("churn", path=path, numbers=numbers, until=stop, max_bytes=1 << 20),
-        Worker("read", path=path, numbers=numbers, until=stop),
+    there = {"path": path, "numbers": list(range(8))}
+    run_mixed(
+        ("prune", 50, {"path": path}),
+        ("prune", 50, {"path": path}),
+        ("churn", 10, {**there, "max_bytes": 1 << 20}),
+        ("read", 30, there),
     )
-    assert min(rounds, other, churned, found[0] + found[1]) > 0
     assert not list(path.glob("v1/quarantine/*"))
     assert reopen(path).put(entry_of(0))
 
 
-def test_a_reader_of_an_entry_that_stays_never_misses(path, tmp_path):
+def test_a_reader_of_an_entry_that_stays_never_misses(path, run_mixed):
     """An entry that nobody evicts is a hit each time, however much is written around it."""
     reopen(path).put(entry_of(0))
-    stop = tmp_path / "stop"
-    _, found = run_until(
-        stop,
-        0.7,
-        Worker("churn", path=path, numbers=list(range(1, 40)), until=stop, max_bytes=1 << 20),
-        Worker("read", path=path, numbers=[0], until=stop),
+    _, (hits, misses) = run_mixed(
+        ("churn", 8, {"path": path, "numbers": list(range(1, 40)), "max_bytes": 1 << 20}),
+        ("read", 400, {"path": path, "numbers": [0]}),
     )
-    assert found[0] > 0
-    assert found[1] == 0
+    assert hits >= 400
+    assert misses == 0
 
 
 def test_an_entry_replaced_while_it_is_read(path, monkeypatch):
     """An entry that is evicted and written anew between the reads of its two files is read right, and not set aside."""
     reopen(path).put(entry_of(0))
-    real = folder_module.read_file
+    real = Folder.read
 
-    def replaced(file):
-        monkeypatch.setattr(folder_module, "read_file", real)
-        data = real(file)
+    def replaced(self, name, most):
+        monkeypatch.setattr(Folder, "read", real)
+        data = real(self, name, most)
         reopen(path).prune(0)
         reopen(path).put(entry_of(0, size=900))
         return data
 
-    monkeypatch.setattr(folder_module, "read_file", replaced)
+    monkeypatch.setattr(Folder, "read", replaced)
     assert reopen(path).get(key_of(0)) == entry_of(0, size=900)
     assert not list(path.glob("v1/quarantine/*"))
 
@@ -123,14 +118,14 @@ def test_an_entry_replaced_while_it_is_read(path, monkeypatch):
 def test_an_entry_evicted_while_it_is_read(path, monkeypatch):
     """An entry that is gone before its image is read is a miss, without a warning."""
     reopen(path).put(entry_of(0))
-    real = folder_module.read_file
+    real = Folder.read
 
-    def evicted(file):
-        data = real(file)
+    def evicted(self, name, most):
+        data = real(self, name, most)
         reopen(path).prune(0)
         return data
 
-    monkeypatch.setattr(folder_module, "read_file", evicted)
+    monkeypatch.setattr(Folder, "read", evicted)
     assert reopen(path).get(key_of(0)) is None
 
 
@@ -138,7 +133,7 @@ def test_a_clear_spares_what_was_replaced(path, monkeypatch):
     """An entry that another process writes anew between the listing and the removal is not removed."""
     reopen(path).put(entry_of(0))
     reopen(path).put(entry_of(1))
-    listed = folder_module.EntryFolder.stored
+    listed = EntryFolder.stored
 
     def replaced_after(self):
         found = list(listed(self))
@@ -148,7 +143,7 @@ def test_a_clear_spares_what_was_replaced(path, monkeypatch):
         reopen(path).put(entry_of(0))
         return iter(found)
 
-    monkeypatch.setattr(folder_module.EntryFolder, "stored", replaced_after)
+    monkeypatch.setattr(EntryFolder, "stored", replaced_after)
     reopen(path).clear()
     assert reopen(path).get(key_of(0)) == entry_of(0)
     assert not folder_of(path, 1).exists()
@@ -156,14 +151,14 @@ def test_a_clear_spares_what_was_replaced(path, monkeypatch):
 
 def test_a_clear_in_the_middle_of_a_write(path, monkeypatch):
     """A cache that is cleared while an image is written has that image afterwards."""
-    real = folder_module.rename
+    real = publishing.move
 
-    def cleared_before(source, target):
+    def cleared_before(*arguments):
         monkeypatch.undo()
         reopen(path).clear()
-        real(source, target)
+        real(*arguments)
 
-    monkeypatch.setattr(folder_module, "rename", cleared_before)
+    monkeypatch.setattr(publishing, "move", cleared_before)
     assert reopen(path).put(entry_of(0))
     assert reopen(path).get(key_of(0)) == entry_of(0)
 
@@ -190,14 +185,14 @@ def test_evictors_without_a_lock_do_not_evict_twice(path, monkeypatch):
     """What another evictor removed since the listing counts as room made."""
     for number in range(20):
         reopen(path).put(entry_of(number))
-    remove, others = folder_module.EntryFolder.remove, []
+    evict, others = bounds.evict, []
 
-    def after_another(self, stored):
+    def after_another(entries, stored):
         if not others:
             others.append(None)
-            remove(self, stored)
-        return remove(self, stored)
+            evict(entries, stored)
+        return evict(entries, stored)
 
-    monkeypatch.setattr(folder_module.EntryFolder, "remove", after_another)
+    monkeypatch.setattr(bounds, "evict", after_another)
     assert reopen(path).prune(10 * SIZE) == 10 * SIZE
     assert reopen(path).info().entries == 10

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from types import SimpleNamespace
 
 import pytest
 from cache_entries import entry_of, folder_of, key_of, recorded, reopen, total_bytes
+from cache_users import hand_over
 
 from hatch_cuda_kernels.cache import location, open_cache, trust
 
@@ -24,20 +24,6 @@ def path(tmp_path):
     path = tmp_path / "cache"
     reopen(path).put(entry_of(0))
     return path
-
-
-def hand_over(monkeypatch, folder, user=12345):
-    """Make a folder another user's: truly where that is allowed, else as ``stat`` tells it."""
-    if os.geteuid() == 0:
-        os.chown(folder, user, user)
-        return
-    real = type(folder).stat
-
-    def told(self, **settings):
-        found = real(self, **settings)
-        return SimpleNamespace(st_uid=user, st_mode=found.st_mode) if self == folder else found
-
-    monkeypatch.setattr(type(folder), "stat", told)
 
 
 def is_refused(cache, reason):
@@ -68,8 +54,8 @@ def test_another_users_folder_inside_is_refused(path, monkeypatch):
 
 def test_a_folder_of_root_is_used(path, monkeypatch):
     """A container image's cache, made by root, serves the container's user."""
-    hand_over(monkeypatch, path, user=0)
-    hand_over(monkeypatch, path / "v1", user=0)
+    for found in (path, *path.rglob("*"), *path.parents[:3]):
+        hand_over(monkeypatch, found, user=0)
     monkeypatch.setattr(os, "geteuid", lambda: 54321)
     assert reopen(path).get(key_of(0)) == entry_of(0)
 
@@ -254,5 +240,6 @@ def test_a_site_others_can_write_to_is_refused(sites):
 
 def test_a_site_of_another_user_is_used(sites, monkeypatch):
     """An administrator's folder, which this user named, is read."""
-    hand_over(monkeypatch, sites[0])
+    for found in (sites[0], *sites[0].rglob("*")):
+        hand_over(monkeypatch, found)
     assert open_cache().get(key_of(0)).log == "first"

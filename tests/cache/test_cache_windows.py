@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cache_entries import entry_of, folder_of, key_of, recorded, reopen
 
-from hatch_cuda_kernels.cache import files
+from hatch_cuda_kernels.cache import files, publishing
 from hatch_cuda_kernels.cache.folder import EntryFolder
 
 
@@ -24,6 +24,7 @@ def pauses(monkeypatch):
     """Be on Windows, and return the pauses that were made, none of which takes time."""
     made = []
     monkeypatch.setattr(files, "IS_WINDOWS", True)
+    monkeypatch.setattr(files, "BY_DESCRIPTOR", False)
     monkeypatch.setattr(time, "sleep", made.append)
     return made
 
@@ -44,7 +45,7 @@ def busy(monkeypatch, owner, name, times):
 @pytest.mark.parametrize("times", [1, 7])
 def test_a_rename_waits_for_who_has_the_file_open(path, pauses, monkeypatch, times):
     """A virus scanner in a new folder delays an entry, and does not cost it."""
-    busy(monkeypatch, Path, "rename", times)
+    busy(monkeypatch, os, "rename", times)
     assert reopen(path).put(entry_of(0))
     assert reopen(path).get(key_of(0)) == entry_of(0)
     assert len(pauses) == times
@@ -61,7 +62,7 @@ def test_a_read_waits_for_who_has_the_file_open(path, pauses, monkeypatch):
 
 def test_a_file_that_stays_busy_is_given_up(path, pauses, monkeypatch):
     """After a little over half a second the image lives in memory, with one warning and no folder left behind."""
-    busy(monkeypatch, Path, "rename", 10**9)
+    busy(monkeypatch, os, "rename", 10**9)
     cache = reopen(path)
     with recorded() as told:
         assert not cache.put(entry_of(0))
@@ -77,7 +78,7 @@ def test_elsewhere_nobody_waits(path, monkeypatch):
     """Where a file that is open can be renamed, a refusal is one, and is told at once."""
     monkeypatch.setattr(files, "IS_WINDOWS", False)
     monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("waited"))
-    busy(monkeypatch, Path, "rename", 1)
+    busy(monkeypatch, os, "rename", 1)
     with pytest.warns(RuntimeWarning, match="live in memory only"):
         assert not reopen(path).put(entry_of(0))
 
@@ -85,14 +86,14 @@ def test_elsewhere_nobody_waits(path, monkeypatch):
 def test_an_entry_that_was_published_while_this_one_waited(path, pauses, monkeypatch):
     """A rename onto an entry fails with another error on Windows, and is a success all the same."""
     reopen(path).put(entry_of(0))
-    holds, asked = EntryFolder.holds, []
+    real, asked = publishing.has_entry, []
 
-    def not_at_first(self, key):
+    def not_at_first(prefix, key):
         asked.append(key)
-        return len(asked) > 1 and holds(self, key)
+        return len(asked) > 1 and real(prefix, key)
 
-    monkeypatch.setattr(EntryFolder, "holds", not_at_first)
-    busy(monkeypatch, Path, "rename", 10**9)
+    monkeypatch.setattr(publishing, "has_entry", not_at_first)
+    busy(monkeypatch, os, "rename", 10**9)
     assert reopen(path).put(entry_of(0))
     assert not list(path.glob("v1/tmp/*"))
 
@@ -101,7 +102,7 @@ def test_a_damaged_entry_in_use_is_told_and_not_loaded(path, pauses, monkeypatch
     """Where it cannot be set aside, it is a miss all the same."""
     reopen(path).put(entry_of(0))
     (folder_of(path, 0) / "image.cubin").write_bytes(b"damaged")
-    busy(monkeypatch, Path, "rename", 10**9)
+    busy(monkeypatch, os, "rename", 10**9)
     with pytest.warns(RuntimeWarning, match="damaged"):
         assert reopen(path).get(key_of(0)) is None
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 
 import pytest
 from cache_entries import disk_bytes, entry_of, folder_of, key_of, reopen, set_use
+from front_ends import EXAMPLE
 
 from hatch_cuda_kernels import open_store
+from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.promote.misses import Miss
 
 SIZE = disk_bytes(entry_of(0))
 
@@ -68,6 +72,45 @@ def test_ls_names_every_entry(path, run, answer):
     assert "sm_90a" in out
 
 
+ODD = "\x1b[2Jgone\r\u202e"
+
+
+def test_nothing_in_an_entry_reaches_the_terminal_as_it_is(fresh_cache, run, answer, capsys):
+    """A module, a time or a warning with control characters is shown escaped; JSON has it as it is."""
+    entry = entry_of(0, module=ODD, toolchain={"nvrtc": ODD}, log=ODD, wanted=ODD)
+    reopen(fresh_cache).put(entry)
+    assert run("ls")[1].replace("\n", "").isprintable()
+    assert r"\x1b[2Jgone\r\u202e" in run("ls")[1]
+    assert answer("ls")["entries"][0]["module"] == ODD
+    (folder_of(fresh_cache, 0) / "image.cubin").write_bytes(b"")
+    folder_of(fresh_cache, 0).rename(folder_of(fresh_cache, 0).parent / f"{key_of(0)[:2]}{ODD}")
+    with pytest.warns(RuntimeWarning, match="set aside") as caught:
+        run("ls")
+    assert all(str(warning.message).isprintable() for warning in caught)
+    assert capsys.readouterr().err.replace("\n", "").isprintable()
+
+
+def test_nothing_that_promote_shows_does_either(example_store, fresh_cache, tmp_path, monkeypatch, capsys):
+    """A recorded name with control characters is shown escaped, and the manifest does not take it."""
+    manifest = tmp_path / "kernels.yaml"
+    shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)
+    sound = Miss("reduce", "block_sum<float, 64>", True, SmArch(9, 0), True, "2026", 0.0, 1.0, key_of(0))
+    misses = [sound._replace(kernel=f"block_sum<{ODD}, 64>", listed=False), sound._replace(module=ODD)]
+    monkeypatch.setattr("hatch_cuda_kernels.promote.misses.find_misses", lambda *_: misses)
+    assert main(["promote", str(manifest), "--package", str(example_store)]) == 1
+    shown = capsys.readouterr()
+    assert (shown.out + shown.err).replace("\n", "").isprintable()
+    assert shown.err.count(r"\x1b[2Jgone\r\u202e") >= 3
+    assert shown.out == ""
+
+
+def test_a_folder_of_any_name_can_be_shown(tmp_path, monkeypatch, run, answer):
+    """Where the cache is can be printed, whatever bytes are in its name."""
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", f"{tmp_path}/\x1b[31m\udcff")
+    assert r"\x1b[31m\udcff" in run("info")[1]
+    assert answer("info")["path"] == f"{tmp_path}/\x1b[31m\udcff"
+
+
 def test_ls_of_an_empty_cache(fresh_cache, answer, run):
     """It lists nothing, and makes nothing."""
     assert answer("ls") == {"entries": []}
@@ -85,13 +128,15 @@ def test_prune_removes_the_least_recently_used(path, answer):
     assert answer("info")["entries"] == 0
 
 
-@pytest.mark.parametrize("number", ["-1", "1G", "", "1.5"])
+@pytest.mark.parametrize("number", ["-1", "1G", "", "1.5", "9" * 5000])
 def test_prune_refuses_what_is_no_number(path, number, capsys):
     """A negative number would have emptied the cache."""
     with pytest.raises(SystemExit) as caught:
         main(["cache", "prune", f"--max-bytes={number}"])
     assert caught.value.code == 2
-    assert "is not a number of bytes" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "is not a number of bytes" in message
+    assert len(message) < 500
     assert reopen(path).info().entries == 3
 
 
@@ -134,14 +179,13 @@ def test_clear_says_how_many(path, answer):
 
 
 def test_clear_leaves_nothing_that_a_later_process_would_use(example_store, fresh_cache):
-    """What was learnt of this machine goes with the entries, what a dead writer left of it too; others' files stay."""
+    """What was learnt of this machine goes with the entries; others' files stay."""
     open_store(example_store).find_image("block_sum<float, 64>", arch="sm_86", driver=(13, 0))
-    assert (fresh_cache / "toolchains.json").is_file()
-    for name in ("recall.json", "toolkit_headers.json", "recall.json.123", "toolchains.123", "toolchains.md"):
-        (fresh_cache / name).write_text("{}")
+    assert [*(fresh_cache / "notes").iterdir()]
+    (fresh_cache / "README.md").write_text("mine")
     assert main(["cache", "clear"]) == 0
     left = {found.relative_to(fresh_cache).as_posix() for found in fresh_cache.rglob("*") if found.is_file()}
-    assert {name for name in left if not name.endswith(".lock")} == {"v1/total.json", "toolchains.md"}
+    assert {name for name in left if not name.endswith(".lock")} == {"v1/total.json", "README.md"}
     assert sorted(found.name for found in (fresh_cache / "v1").iterdir() if found.is_dir()) == ["locks", "tmp"]
     again = open_store(example_store).find_image("block_sum<float, 64>", arch="sm_86", driver=(13, 0))
     assert again.origin == "jitted"

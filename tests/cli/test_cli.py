@@ -83,11 +83,31 @@ def test_explain_json_and_status(capsys, example_store, monkeypatch, fresh_cache
     assert (status, json.loads(out)["chosen"]) == (1, None)
 
 
-@pytest.mark.parametrize("bad", [("--arch", "sm_9"), ("--driver", "13"), ("--policy", "best")])
+@pytest.mark.parametrize("bad", [("--arch", "sm_9"), ("--policy", "best")])
 def test_explain_with_bad_input(capsys, example_store, bad):
-    """A misspelt device, driver or policy is status 2."""
+    """A misspelt device or policy is status 2."""
     defaults = () if bad[0] == "--arch" else ("--arch", "sm_90")
     assert main(["explain", "saxpy", "--package", str(example_store), *defaults, *bad]) == 2
+
+
+@pytest.mark.parametrize("command", ["explain saxpy --package x", "verify x"])
+@pytest.mark.parametrize("version", ["13", "13.0.1", "-13.0", "new"])
+def test_a_misspelt_driver_is_bad_input(capsys, command, version):
+    """Every command that takes a driver's version refuses the same texts in the same words."""
+    with pytest.raises(SystemExit) as caught:
+        main([*command.split(), f"--driver={version}"])
+    assert caught.value.code == 2
+    assert f"argument --driver: {version!r} is not a CUDA version; write it like 13.0" in capsys.readouterr().err
+
+
+def test_messages_name_the_wheel(capsys, example_store, tmp_path):
+    """What goes wrong in a wheel is reported by the wheel's name, not by the folder it is unpacked into."""
+    wheel = tmp_path / "x-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path in example_store.rglob("*"):
+            archive.write(path, f"x/_kernels/{path.relative_to(example_store)}")
+    assert main(["explain", "saxpi", "--package", str(wheel), "--arch", "sm_90"]) == 1
+    assert f"no kernel 'saxpi' in {wheel}" in capsys.readouterr().err
 
 
 def test_five_mistakes_are_five_located_problems(capsys, make_project, tmp_path):
@@ -142,7 +162,7 @@ def test_check_warns_as_a_build_does(capsys, make_project, monkeypatch):
 
 def test_check_works_without_nvrtc(capsys, make_project, monkeypatch):
     """A machine without NVRTC can validate a manifest; nothing counts as fresh."""
-    from hatch_cuda_kernels.compiler.toolchain.installed import missing_nvrtc
+    from hatch_cuda_kernels.compiler.toolchain.libraries import missing_nvrtc
 
     def load():
         raise missing_nvrtc("none here")

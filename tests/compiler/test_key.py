@@ -196,7 +196,7 @@ def test_an_option_that_leads_out_of_the_project_is_refused(project):
     away = NvrtcOptions(define=(("H", '"/etc/x.h"'),))
     assert key(project, options=away)
     (project / "k.cu").write_text("#include H\n")
-    with pytest.raises(InputError, match=r'k\.cu:1: .* define H="/etc/x\.h" could lead it out of the project'):
+    with pytest.raises(InputError, match=r'k\.cu:1: .* define H="/etc/x\.h" could lead an include out of the project'):
         key(project, options=away)
 
 

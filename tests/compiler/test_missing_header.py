@@ -36,17 +36,17 @@ ADVICE = {
     "#include <stdint.h>": r"'stdint.h' .* include <cuda/std/cstdint>, ",
     "#include <type_traits>": r"'type_traits' .* include <cuda/std/type_traits>, ",
     "#include <vector>": r"'vector' .* no host library; .* #ifndef __CUDACC_RTC__",
-    "#include <cub/cub.cuh>": r"'cub/cub.cuh' .*: python3 -m pip install 'nvidia-cuda-cccl==13\.\d\.\*' brings it",
-    "#include <thrust/pair.h>": r"pip install 'nvidia-cuda-cccl==",
-    "#include <cuda/atomic>": r"pip install 'nvidia-cuda-cccl==",
-    "#include <nv/target>": r"pip install 'nvidia-cuda-cccl==",
-    "#include <cuda_fp16.h>": r"pip install 'nvidia-cuda-runtime==13\.\d\.\*' brings it",
-    "#include <cooperative_groups.h>": r"pip install 'nvidia-cuda-runtime==",
-    "#include <cooperative_groups/reduce.h>": r"pip install 'nvidia-cuda-runtime==",
-    '#include "cuda_runtime.h"': r"pip install 'nvidia-cuda-runtime==",
-    "#include <crt/mma.h>": r"pip install 'nvidia-cuda-crt==13\.\d\.\*' brings it",
-    "#include <mma.h>": r"pip install 'nvidia-cuda-runtime==\S+ 'nvidia-cuda-crt==\S+ brings it",
-    "#include <curand_kernel.h>": r"pip install 'nvidia-curand' brings it",
+    "#include <cub/cub.cuh>": r'cub/cub.cuh\' .*: python3 -m pip install "nvidia-cuda-cccl==13\.\d\.\*" brings it',
+    "#include <thrust/pair.h>": r'pip install "nvidia-cuda-cccl==',
+    "#include <cuda/atomic>": r'pip install "nvidia-cuda-cccl==',
+    "#include <nv/target>": r'pip install "nvidia-cuda-cccl==',
+    "#include <cuda_fp16.h>": r'pip install "nvidia-cuda-runtime==13\.\d\.\*" brings it',
+    "#include <cooperative_groups.h>": r'pip install "nvidia-cuda-runtime==',
+    "#include <cooperative_groups/reduce.h>": r'pip install "nvidia-cuda-runtime==',
+    '#include "cuda_runtime.h"': r'pip install "nvidia-cuda-runtime==',
+    "#include <crt/mma.h>": r'pip install "nvidia-cuda-crt==13\.\d\.\*" brings it',
+    "#include <mma.h>": r'pip install "nvidia-cuda-runtime==\S+ "nvidia-cuda-crt==\S+ brings it',
+    "#include <curand_kernel.h>": r'pip install "cuda-toolkit\[curand\]==13\.\d\.\*" brings it',
     "#define T <tables/t.inc>\n#include T": r"'tables/t.inc' .*: a macro names it; .* under 'headers:'",
     '#include "lib/x.h"': r"'lib/x.h' is missing: it is not in the project; list its folder under 'include:'",
     '#include "cuda_helpers.h"': r"'cuda_helpers.h' is missing: it is not in the project",
@@ -67,9 +67,9 @@ def test_cuda_12_has_wheels_of_other_names():
     """Advice for NVRTC 12 names the packages that end in -cu12; its compiler's headers come with nvcc."""
     log = 'k.cu(1): catastrophic error: could not open source file "{}" (no directory list)\n  #include'
     advice = {
-        "cub/cub.cuh": "'nvidia-cuda-cccl-cu12==12.9.*'",
-        "crt/host_config.h": "'nvidia-cuda-nvcc-cu12==12.9.*'",
-        "curand.h": "'nvidia-curand-cu12'",
+        "cub/cub.cuh": '"nvidia-cuda-cccl-cu12==12.9.*"',
+        "crt/host_config.h": '"nvidia-cuda-nvcc-cu12==12.9.*"',
+        "curand.h": '"cuda-toolkit[curand]==12.9.*"',
     }
     for name, package in advice.items():
         found = missing_header(log.format(name), computed=(), release=(12, 9))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 
 import pytest
 from small_jobs import job_of
@@ -153,7 +154,7 @@ def compile_seeded(job):
     return compile_job(job).images
 
 
-def test_cub_images_are_the_same_in_every_process(make_job):
+def test_cub_images_are_the_same_in_every_process(make_job, slow):
     """Symbols of CUB's internal objects hold the process id, unless there is a seed: then other processes agree."""
     job = make_job(SORT, names=("sort<float>",))
     images = {}
@@ -200,3 +201,29 @@ def test_source_name_does_not_enter_the_image(make_job, write, tmp_path):
     shown = make_job("__global__ void k(const char** p) { *p = __FILE__; }")
     assert b"47, 104, 97, 116, 99, 104" in compile_job(shown).images["ptx"]  # "/hatch": the virtual name
     assert shown.program.name.endswith("/k.cu")
+
+
+SHOWS_DIRECTORY = {"LTO-IR": ({"lto": True}, "ltoir"), "debug information": ({"debug": True}, "cubin")}
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["a thread of its own", "a process of its own"])
+@pytest.mark.parametrize(("options", "kind"), SHOWS_DIRECTORY.values(), ids=SHOWS_DIRECTORY.keys())
+def test_the_working_directory_is_in_no_image(make_job, tmp_path, monkeypatch, apart, options, kind):
+    """Two checkouts give one image under one key, and the caller stays in its own directory."""
+    if not apart:
+        monkeypatch.setattr("hatch_cuda_kernels.compiler.rooted._threads_can_move", lambda: False)
+    made = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        job = make_job('extern "C" __global__ void k(float* y) { *y = 1; }', kinds=(kind,), **options)
+        made.append(compile_job(job).images[kind])
+        assert Path.cwd() == tmp_path / name
+    assert made[0] == made[1]
+    assert str(tmp_path).encode() not in made[0]
+
+
+def test_an_error_in_such_a_compile_is_the_users(make_job):
+    """What NVRTC says of the source comes through from where the compile ran."""
+    with pytest.raises(CompileError, match="NVRTC refused the source"):
+        compile_job(make_job("__global__ void k() { nonsense }", lto=True, kinds=("ltoir",)))

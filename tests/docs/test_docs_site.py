@@ -9,16 +9,19 @@ import sys
 import pytest
 from doc_blocks import DOCS, README, ROOT
 
-pytestmark = pytest.mark.slow
+
+@pytest.fixture
+def build(slow):
+    """Return a function that builds as ``hatch run docs:build`` does, and returns the finished process."""
+
+    def build_site(docs, out):
+        command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "-q", "-b", "html", docs, out]
+        return subprocess.run([str(part) for part in command], cwd=ROOT, capture_output=True, text=True)
+
+    return build_site
 
 
-def build(docs, out):
-    """Build as ``hatch run docs:build`` does, and return the finished process."""
-    command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "-q", "-b", "html", docs, out]
-    return subprocess.run([str(part) for part in command], cwd=ROOT, capture_output=True, text=True)
-
-
-def test_the_site_builds_and_lists_every_page(tmp_path):
+def test_the_site_builds_and_lists_every_page(build, tmp_path):
     """No warning, so no broken link and no block that its language cannot be; each page can be reached."""
     done = build(DOCS, tmp_path / "site")
     assert done.returncode == 0, done.stderr
@@ -32,7 +35,7 @@ def test_the_site_builds_and_lists_every_page(tmp_path):
 
 
 @pytest.mark.parametrize("link", ["[x](nowhere.md)", "[x](howto/editable.md#no-such-heading)"])
-def test_a_broken_link_fails_the_build(tmp_path, link):
+def test_a_broken_link_fails_the_build(build, tmp_path, link):
     """A page that is not there, or a heading that is not, is an error."""
     shutil.copytree(DOCS, tmp_path / "docs")
     shutil.copy(README, tmp_path)

@@ -11,13 +11,15 @@ import venv
 from pathlib import Path
 
 import pytest
+from devices import no_device_reason
 
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.cli.doctor import _ASKED
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_library
+from hatch_cuda_kernels.doctor import Finding, judge
 from hatch_cuda_kernels.doctor.verdicts import TASKS
-from hatch_cuda_kernels.driver import no_device_reason
+from hatch_cuda_kernels.problem import Problem
 
 REPOSITORY = Path(__file__).parents[2]
 SECTIONS = ("python", "driver", "bindings", "nvrtc", "headers", "nvjitlink", "cache", "tools")
@@ -41,7 +43,7 @@ def examine(capsys, *argv):
 
 
 @pytest.fixture
-def bare(tmp_path):
+def bare(tmp_path, slow):
     """Return the Python of an environment with what the package depends on, and neither NVRTC nor the build extra."""
     venv.create(tmp_path / "bare", with_pip=False, symlinks=True)
     site = next((tmp_path / "bare" / "lib").glob("python*/site-packages"))
@@ -99,7 +101,7 @@ def test_without_a_device_only_loading_does_not_work(capsys):
 
 @pytest.mark.skipif(no_device_reason() is None, reason="needs a machine without a device")
 def test_images_without_a_device(capsys, example_store):
-    """Where there is no device to choose for, the command that takes an imagined one is named."""
+    """Where there is no device to choose for, the command that takes a hypothetical one is named."""
     status, data = examine(capsys, "--package", example_store)
     assert (status, data["package"]["images"]) == (1, [])
     assert data["package"]["fix"].startswith("hatch-cuda-kernels explain KERNEL --package")
@@ -199,7 +201,7 @@ def bad_cache(request, tmp_path, monkeypatch):
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(path))
     if request.param == "file":
         path.write_text("mine")
-        return f"{path} is no folder"
+        return f"{path} is not a folder"
     if request.param == "shared":
         path.mkdir()
         path.chmod(0o777)
@@ -213,7 +215,7 @@ def bad_cache(request, tmp_path, monkeypatch):
         monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_MAX_BYTES", "lots")
         return "HATCH_CUDA_KERNELS_CACHE_MAX_BYTES='lots' is not a positive number of bytes"
     monkeypatch.setenv("HATCH_CUDA_KERNELS_PATH", str(tmp_path / "gone"))
-    return f"{tmp_path / 'gone'} of HATCH_CUDA_KERNELS_PATH is no folder"
+    return f"{tmp_path / 'gone'} in HATCH_CUDA_KERNELS_PATH is not a folder"
 
 
 def test_a_cache_that_cannot_be_used(capsys, bad_cache):
@@ -230,10 +232,26 @@ def test_only_known_variables_are_shown(capsys, monkeypatch):
     monkeypatch.setenv("CUDA_REGISTRY_TOKEN", "hunter2")
     monkeypatch.setenv("HATCH_INDEX_AUTH", "hunter2")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_EXECUTOR", "process")
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
     assert "CUDA_VISIBLE_DEVICES=0" in out
+    assert "HATCH_CUDA_KERNELS_EXECUTOR=process" in out
     assert "hunter2" not in out
+
+
+def test_missing_headers_limit_what_can_be_compiled():
+    """A compiler without some of the toolkit's headers works, and the report says for what it does not."""
+    facts = {"version": "13.0.88", "archs": ["sm_75", "sm_121"], "devices": [], "path": "/cache"}
+    found = {name: Finding(facts) for name in SECTIONS}
+    found["headers"] = Finding({}, Problem("crt is not installed", "install it"), missing=True)
+    verdicts = judge(found)
+    assert verdicts["build"] == verdicts["jit"]
+    assert verdicts["build"].to_json() == {
+        "works": True,
+        "reason": "NVRTC 13.0.88, sm_75 to sm_121; some sources will not compile: crt is not installed",
+        "fix": "install it",
+    }
 
 
 def test_every_task_can_be_asked_for():

@@ -139,8 +139,8 @@ def test_another_toolkit_release_is_an_error_with_the_command(make_project, tmp_
     root = make_project('{schema: 1, cuda: "13.4", arches: [sm_90], modules: {a: {source: saxpy.cu}}}')
     with pytest.raises(ToolchainError, match=r"asks for CUDA 13\.4, the NVRTC found is 13\.\d+") as caught:
         build(root, tmp_path / "out")
-    assert "'nvidia-cuda-nvrtc==13.4.*'" in caught.value.fix
-    assert "'cuda-bindings>=13,<14'" in caught.value.fix
+    assert '"nvidia-cuda-nvrtc==13.4.*"' in caught.value.fix
+    assert '"cuda-bindings>=13,<14"' in caught.value.fix
 
 
 def test_missing_source_files_are_all_located(make_project):
@@ -190,10 +190,10 @@ def test_an_include_through_a_macro_out_of_the_project_is_located(make_project):
 
 
 def test_the_table_lists_images_and_totals(make_project, tmp_path, fresh_cache):
-    """The build's table has one line an image and says what was compiled."""
+    """The build's table has one line per image and says what was compiled."""
     root = make_project(TWO, **{"b.cu": B})
     stream = io.StringIO()
-    report = build(root, tmp_path / "out", progress=LineProgress(stream))
+    report = build(root, tmp_path / "out", progress=LineProgress(stream, every=float("inf")))
     lines = render_report(report).splitlines()
     assert lines[0].split() == ["module", "arch", "kind", "bytes", "registers", "spills", "ms"]
     assert len(lines) == 1 + 6 + 1

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import random
 import shutil
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
+from cache_entries import edit
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.errors import BuildError
@@ -75,7 +77,7 @@ def files(folder):
 
 
 @pytest.fixture(scope="module")
-def reference(tmp_path_factory, isolation):
+def reference(tmp_path_factory, isolation, slow):
     """Return a project and every file of its store as one thread makes it."""
     folder = tmp_path_factory.mktemp("reference")
     saxpy = 'extern "C" __global__ void saxpy(float* y, float a) { y[threadIdx.x] *= a; }'
@@ -99,31 +101,31 @@ def test_stores_are_byte_identical_on_every_executor(reference, tmp_path, fresh_
     assert files(tmp_path / "out") == expected
 
 
-def test_what_took_longest_elsewhere_starts_first(make_project, tmp_path, fresh_cache):
+def test_what_took_longest_elsewhere_starts_first(make_project, tmp_path, fresh_cache, monkeypatch):
     """A module whose compile is known to be slow, from other architectures, goes before those that look slower."""
-    slow = """
-        template <int N, int M> struct T { static constexpr int v = T<N - 1, 2 * M>::v + T<N - 1, 2 * M + 1>::v; };
-        template <int M> struct T<0, M> { static constexpr int v = M & 1; };
-        extern "C" __global__ void slow(int* y) { *y = T<10, 0>::v; }
-        """
-    manifest = (
-        "{{schema: 1, arches: {}, modules: {{a: {{source: saxpy.cu}}, b: {{source: b.cu}}, z: {{source: z.cu}}}}}}"
-    )
-    texts = {"b.cu": "// a comment\n" * 20_000 + 'extern "C" __global__ void b() {}', "z.cu": slow}
-    order = []
-    for arches in ("[sm_80]", "[sm_80, sm_90]"):
-        root = make_project(manifest.format(arches), **texts)
-        order.append(Recorder(ThreadPoolExecutor(1)))
-        with order[-1].executor as executor:
-            build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out", executor=executor, progress=order[-1])
-    assert [recorder.modules[0] for recorder in order] == ["b", "z"]
+    manifest = "{schema: 1, arches: [%s], modules: {a: {source: saxpy.cu}, b: {source: b.cu}, z: {source: z.cu}}}"
+    kernel = 'extern "C" __global__ void k() {}'
+    texts = {"b.cu": "// a comment\n" * 20_000 + kernel, "z.cu": kernel}
+
+    def first_module(arches):
+        root = make_project(manifest % arches, **texts)
+        recorder = Recorder()
+        with ThreadPoolExecutor(1) as executor:
+            build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out", executor=executor, progress=recorder)
+        return recorder.modules[0]
+
+    assert first_module("sm_80") == "b"
+    recorded = shutil.copytree(fresh_cache, tmp_path / "recorded")
+    for entry in recorded.rglob("entry.json"):
+        edit(entry.parent, seconds=5.0 if json.loads(entry.read_text())["module"] == "z" else 0.1)
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(recorded))
+    assert first_module("sm_80, sm_90") == "z"
 
 
 class Recorder:
     """A progress that keeps the modules in the order in which they finish."""
 
-    def __init__(self, executor):
-        self.executor = executor
+    def __init__(self):
         self.modules = []
 
     def start(self, total):

@@ -7,7 +7,7 @@ import sys
 import zipfile
 
 import pytest
-from front_ends import REPOSITORY, copy_project, run
+from front_ends import REPOSITORY, build_isolated, copy_project, run
 
 from hatch_cuda_kernels import InputError, ManifestError, build_kernels, open_store
 
@@ -36,7 +36,6 @@ def store_of(wheel):
     return {name: data for name, data in files.items() if "/_kernels/" in name}, sorted(files)
 
 
-@pytest.mark.slow
 def test_setuptools_ships_the_store_that_hatch_would(example, plugin_wheel, tmp_path):
     """By way of an sdist, the wheel is pure, its store resolves, and it is byte for byte that of the hook.
 
@@ -44,11 +43,11 @@ def test_setuptools_ships_the_store_that_hatch_would(example, plugin_wheel, tmp_
     """
     manifest = example / "kernels.yaml"
     manifest.write_text(manifest.read_text().replace("[float, double]", "[float, double, int]"))
-    find = {"PIP_FIND_LINKS": str(plugin_wheel), "PYTHONPATH": ""}
-    run(sys.executable, "-m", "build", "--outdir", tmp_path / "setuptools", example, **find)
+    find = {"offered": plugin_wheel, "PYTHONPATH": ""}
+    build_isolated(example, tmp_path / "setuptools", **find)
     (example / "setup.py").unlink()
     (example / "pyproject.toml").write_text(HATCH)
-    run(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path / "hatch", example, **find)
+    build_isolated(example, tmp_path / "hatch", "--wheel", **find)
     name = "vecops-0.1.0-py3-none-any.whl"
     store, names = store_of(tmp_path / "setuptools" / name)
     assert store
@@ -61,12 +60,10 @@ def test_setuptools_ships_the_store_that_hatch_would(example, plugin_wheel, tmp_
     assert (image.origin, str(image.arch)) == ("prebuilt", "sm_80")
 
 
-@pytest.mark.slow
-def test_an_editable_install_by_setuptools_sees_edits(example, plugin_wheel, tmp_path):
+def test_an_editable_install_by_setuptools_sees_edits(example, plugin_wheel, fresh_cache, tmp_path):
     """The store lies in the source tree, out of git's sight, and an edited source is compiled instead."""
-    find = {"PIP_FIND_LINKS": str(plugin_wheel), "PYTHONPATH": ""}
-    target = tmp_path / "site"
-    run(sys.executable, "-m", "pip", "install", "--no-deps", "--target", target, "--editable", example, **find)
+    uv = (sys.executable, "-m", "uv", "pip", "install", "--no-deps", "--target", tmp_path / "site")
+    run(*uv, "--editable", example, UV_FIND_LINKS=str(plugin_wheel), PYTHONPATH="")
     package = example / "src" / "vecops"
     assert (package / "_kernels" / ".gitignore").read_text() == "*\n"
     assert open_store(package).find_image("scale<float>", arch="sm_90").origin == "prebuilt"
@@ -89,7 +86,6 @@ def test_the_page_shows_the_example():
     assert shown_files("setuptools") == {"setup.py": (EXAMPLE / "setup.py").read_text()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "build_file"), [("scikit-build-core", "CMakeLists.txt"), ("meson-python", "meson.build")]
 )
@@ -102,8 +98,7 @@ def test_what_the_page_shows_builds_the_same_store(backend, build_file, example,
         (example / name).write_text(text)
     for command in ("init -q", "add -A", "-c user.name=x -c user.email=x@example.org commit -qm x"):
         run("git", *command.split(), cwd=example)  # meson-python packs what is committed
-    find = {"PIP_FIND_LINKS": str(plugin_wheel), "PYTHONPATH": ""}
-    run(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path / "dist", example, **find)
+    build_isolated(example, tmp_path / "dist", "--wheel", offered=plugin_wheel, PYTHONPATH="")
     store, names = store_of(tmp_path / "dist" / "vecops-0.1.0-py3-none-any.whl")
     build_kernels(example / "kernels.yaml", example / "src" / "vecops")
     built = example / "src"
@@ -125,7 +120,7 @@ def test_build_kernels_puts_the_store_into_the_package(make_project, capsys):
 def test_build_kernels_refuses_a_package_that_is_not_there(make_project):
     """A wrong folder is an error, not a store that no wheel gets; so is a wrong manifest."""
     root = make_project("{schema: 1, arches: [sm_9], modules: {a: {source: saxpy.cu}}}")
-    with pytest.raises(InputError, match=r"there is no package folder .*mylib; build the package's modules first"):
+    with pytest.raises(InputError, match=r"the package folder .*mylib does not exist; build the package"):
         build_kernels(root / "kernels.yaml", root / "mylib")
     (root / "mylib").mkdir()
     with pytest.raises(ManifestError, match="unknown architecture"):

@@ -115,7 +115,7 @@ def test_promote_finds_what_was_compiled_here(store, capsys, tmp_path):
     assert '"fill<double, 4>"' in told["diff"]
 
 
-BINDINGS = {13: "'cuda-bindings>=12.9,<13'", 12: "'cuda-bindings>=13,<14'"}[HERE]
+BINDINGS = {13: '"cuda-bindings>=12.9,<13"', 12: '"cuda-bindings>=13,<14"'}[HERE]
 
 
 def test_verify_proves_what_it_can(capsys):
@@ -125,8 +125,8 @@ def test_verify_proves_what_it_can(capsys):
     assert (status, [name for name, state in states.items() if state == "failed"]) == (1, ["assembly"])
     (finding,) = next(check["findings"] for check in told["checks"] if check["check"] == "assembly")
     problem, wheel = {
-        13: (r"does not know sm_61: it cannot prove that this assembles", "'nvidia-nvjitlink-cu12>=12.9'"),
-        12: (r"written by CUDA 13.0: nvJitLink 12.9 cannot prove that it assembles", "'nvidia-nvjitlink>=13.0'"),
+        13: (r"does not know sm_61: it cannot prove that this assembles", '"nvidia-nvjitlink-cu12>=12.9,<13"'),
+        12: (r"written by CUDA 13.0: nvJitLink 12.9 cannot prove that it assembles", '"nvidia-nvjitlink>=13.0,<14"'),
     }[HERE]
     assert problem in finding["problem"]
     assert finding["fix"] == f"python3 -m pip install {BINDINGS} {wheel}"

@@ -1,28 +1,29 @@
-"""End to end with the real front ends: ``python -m build`` and pip, the plugin offered as a wheel."""
+"""End to end with the real front ends: ``python -m build``, pip and uv, the plugin offered as a wheel."""
 
 from __future__ import annotations
 
 import json
 import sys
 import textwrap
-import venv
 import zipfile
 
 import pytest
-from front_ends import copy_project, run
+from front_ends import build_isolated, copy_project, run
+from shared import make_once
 
+from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def isolated(plugin_wheel, tmp_path_factory):
     """Return the folder with the sdist and wheel that an isolated ``python -m build`` made."""
-    root = copy_project(tmp_path_factory.mktemp("one") / "example_project")
-    out = tmp_path_factory.mktemp("isolated")
-    run(sys.executable, "-m", "build", "--outdir", out, root, PIP_FIND_LINKS=str(plugin_wheel))
-    return out
+
+    def make(folder):
+        root = copy_project(folder / "example_project")
+        run(sys.executable, "-m", "build", "--outdir", folder / "dist", root, PIP_FIND_LINKS=str(plugin_wheel))
+
+    return make_once(tmp_path_factory, "isolated", make) / "dist"
 
 
 @pytest.fixture(scope="module")
@@ -72,20 +73,23 @@ def test_wheel_from_the_tree_elsewhere_is_byte_identical(wheel, tmp_path):
 def test_a_second_isolated_build_compiles_nothing(isolated, plugin_wheel, wheel, tmp_path):
     """Builds in fresh environments share the disk cache."""
     root = copy_project(tmp_path / "again" / "example_project")
-    command = [sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path / "dist", root]
-    assert "0 compiled, 20 from the cache" in run(*command, PIP_FIND_LINKS=str(plugin_wheel))
+    printed = build_isolated(root, tmp_path / "dist", "--wheel", offered=plugin_wheel)
+    assert "0 compiled, 20 from the cache" in printed
     assert (tmp_path / "dist" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
 @pytest.fixture(scope="module")
 def editable(plugin_wheel, tmp_path_factory):
     """Return an editable install's project and the Python it was installed into, as a user would."""
-    folder = tmp_path_factory.mktemp("editable")
-    root = copy_project(folder / "example_project")
-    venv.create(folder / "venv", with_pip=True)
-    python = folder / "venv" / "bin" / "python"
-    run(python, "-m", "pip", "install", "--editable", f"{root}[jit]", PIP_FIND_LINKS=str(plugin_wheel))
-    return root, python
+
+    def make(folder):
+        root, uv = copy_project(folder / "example_project"), (sys.executable, "-m", "uv")
+        run(*uv, "venv", "--python", sys.executable, folder / "venv")
+        install = ("pip", "install", "--python", folder / "venv", "--editable", f"{root}[jit]")
+        run(*uv, *install, UV_FIND_LINKS=str(plugin_wheel))
+
+    folder = make_once(tmp_path_factory, "editable", make)
+    return folder / "example_project", folder / "venv" / "bin" / "python"
 
 
 def origins(python, **environment):
@@ -136,7 +140,7 @@ CUDA_12 = {
 }
 
 
-def test_pip_builds_with_cuda_12(plugin_wheel, tmp_path):
+def test_pip_builds_with_cuda_12(plugin_wheel, tmp_path, capsys):
     """pip, which never replaces what build-system.requires brought, gets the bindings and NVRTC of CUDA 12."""
     for name, text in CUDA_12.items():
         path = tmp_path / "p" / name
@@ -145,21 +149,15 @@ def test_pip_builds_with_cuda_12(plugin_wheel, tmp_path):
     cache = {"HATCH_CUDA_KERNELS_CACHE_DIR": str(tmp_path / "cache"), "PIP_FIND_LINKS": str(plugin_wheel)}
     run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", tmp_path, tmp_path / "p", **cache)
     wheel = tmp_path / "old_gpus-1.0-py3-none-any.whl"
-    module = json.loads(run(sys.executable, "-m", "hatch_cuda_kernels", "inspect", wheel, "--json"))["modules"]["a"]
+    module = told(capsys, "inspect", wheel)["modules"]["a"]
     assert module["toolchain"]["nvrtc"].startswith("12.9.")
     assert [image["arch"] for image in module["images"]] == ["compute_60", "sm_61", "sm_70"]
-    explain = [
-        sys.executable,
-        "-m",
-        "hatch_cuda_kernels",
-        "explain",
-        "a",
-        "--package",
-        wheel,
-        "--json",
-        "--policy",
-        "prebuilt",
-    ]
+    explain = ("explain", "a", "--package", wheel, "--policy", "prebuilt", "--driver", "13.0")
     for device, chosen in {"sm_61": "sm_61", "sm_72": "compute_60", "sm_75": "sm_70", "sm_90": "compute_60"}.items():
-        answer = json.loads(run(*explain, "--arch", device, "--driver", "13.0"))
-        assert answer["chosen"]["arch"] == chosen  # by the bindings of CUDA 13
+        assert told(capsys, *explain, "--arch", device)["chosen"]["arch"] == chosen  # by the bindings of CUDA 13
+
+
+def told(capsys, *command):
+    """Return what a command prints with ``--json``."""
+    assert main([*map(str, command), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)

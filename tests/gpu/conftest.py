@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hatch_cuda_kernels.driver import check, compute_capability, cuda, driver_version
-from hatch_cuda_kernels.runtime.context import current_context_id
+from hatch_cuda_kernels.driver import check, compute_capability, cuda, current_context_id, driver_version
 from hatch_cuda_kernels.runtime.store import open_store
 
 SOURCE = """

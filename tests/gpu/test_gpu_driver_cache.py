@@ -25,4 +25,4 @@ def test_the_driver_writes_where_it_is_told(build, foreign, tmp_path):
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     assert out[0] == f"DriverCacheSettings(path='{folder}', max_bytes=1073741824, enabled=True)"
     assert any(path.is_file() and path.stat().st_size > 0 for path in folder.rglob("*"))
-    assert out[1].startswith("LaunchError the CUDA driver is initialised already")
+    assert out[1].startswith("LaunchError the CUDA driver is already initialised")

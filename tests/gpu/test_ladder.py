@@ -110,7 +110,7 @@ def test_ptx_newer_than_the_driver_is_finished_by_a_new_enough_nvjitlink(
     build, relabel, driver, on_device, fresh_cache
 ):
     """An nvJitLink of the PTX's own release makes a CUBIN of it that the older driver runs, and it is recorded."""
-    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version
+    from hatch_cuda_kernels.compiler.toolchain.libraries import nvjitlink_version
 
     if driver >= (13, 5) or nvjitlink_version() < (13, 5):
         pytest.skip(f"needs nvJitLink 13.5 (here {nvjitlink_version()}) and an older driver (here {driver})")

@@ -180,14 +180,14 @@ def test_graph_capture(build, native):
 
 
 def test_instances_by_arguments_are_remembered(build_patterns):
-    """A pattern and its arguments give an instance: plans are remembered, the least recently used is evicted."""
-    store = open_store(build_patterns.path, plans=2)
+    """A pattern and its arguments give an instance, which is remembered; the least recently used is evicted."""
+    store = open_store(build_patterns.path, instances=2)
     assert store.instantiate("fill", T="float", N=8) is store.instantiate("fill", N=8, T="float")
     assert store.instantiate("fill", T="int", N=16).lowered == "_Z4fillIiLi16EEvPT_S0_"
     store.instantiate("fill", T="float", N=16)
-    info = store.plan_info()
+    info = store.instance_info()
     assert (info.capacity, info.size, info.hits, info.misses, info.evictions) == (2, 2, 1, 3, 1)
-    with pytest.raises(InputError, match=r"the arguments of fill are those of fill<\{T\}, \{N\}>; given: T"):
+    with pytest.raises(InputError, match=r"fill takes the arguments of fill<\{T\}, \{N\}>, got T"):
         store.instantiate("fill", T="int")
 
 

@@ -197,7 +197,7 @@ def test_most_instances(root):
 def test_too_many_instances(second, root):
     """A module with more than 100000 instances is refused before they fill the memory."""
     assert problems_of(two_axes(1000, second), root) == located(
-        ["2:27: modules.a.instances[0]: the module comes to more than 100000 instances; shorten its matrix"]
+        ["2:27: modules.a.instances[0]: the module has more than 100000 instances; shorten its matrix"]
     )
 
 

@@ -103,7 +103,7 @@ def test_native_is_asked_only_when_needed(root):
 def test_native_without_a_gpu(native, root):
     """Each use of the word is told where there is no GPU."""
     text = "schema: 1\narches: native\nmodules: {a: {source: kernels/saxpy.cu, arches: [sm_80, native]}}\n"
-    message = "there is no GPU on this machine to ask; list architectures instead"
+    message = "this machine has no GPU; list architectures instead"
     assert problems_of(text, root, native=native) == [
         f"kernels.yaml:2:9: arches: {message}",
         f"kernels.yaml:3:57: modules.a.arches[1]: {message}",
@@ -114,7 +114,7 @@ def test_native_without_a_gpu(native, root):
     ("arch", "message"),
     [
         ("sm_70", "CUDA 13 does not know 'sm_70'; 12.9 does, so write cuda: \"12.9\""),
-        ("sm_200", "no CUDA release known here compiles 'sm_200'; list architectures instead"),
+        ("sm_200", "no known CUDA release compiles 'sm_200'; list architectures instead"),
     ],
 )
 def test_native_that_the_release_does_not_know(arch, message, root):

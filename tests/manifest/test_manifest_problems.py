@@ -43,10 +43,8 @@ TOP_LEVEL = {
     ],
     "cuda: 12.10": ["2:7: cuda: expected a CUDA release such as '13.0', found the number 12.10"],
     "cuda: 13": ["2:7: cuda: expected a CUDA release such as '13.0', found the integer 13"],
-    "cuda: '12.10'": [
-        "2:7: cuda: '12.10' is not a CUDA release this package compiles with; write 12.9, or 13.0 and on"
-    ],
-    "cuda: '12.8'": ["2:7: cuda: NVRTC of CUDA 12.8 refuses an option that builds need; of CUDA 12, write 12.9"],
+    "cuda: '12.10'": ["2:7: cuda: '12.10' is not a CUDA release this package compiles with; write 12.9, 13.0 or newer"],
+    "cuda: '12.8'": ["2:7: cuda: NVRTC of CUDA 12.8 refuses an option that builds need; of CUDA 12, only 12.9 works"],
     "arches:": ["2:1: arches: expected a list of architectures or one of all, all-major, native, found nothing"],
     "arches: sm_90": [
         "2:9: arches: expected a list of architectures or one of all, all-major, native, found the string 'sm_90'"
@@ -169,7 +167,7 @@ IN_MODULE = {
     ],
     "front_end: fast": ["2:52: modules.a.front_end: expected one of per-arch, lto, ptx, found the string 'fast'"],
     "options: {std: [c++17]}": ["2:56: modules.a.options.std: expected one of c++14, c++17, c++20, found a list"],
-    "arches: native": ["2:49: modules.a.arches: there is no GPU on this machine to ask; list architectures instead"],
+    "arches: native": ["2:49: modules.a.arches: this machine has no GPU; list architectures instead"],
 }
 
 SOURCES = {

@@ -5,7 +5,7 @@ import yaml
 
 from hatch_cuda_kernels.manifest import yaml_nodes
 from hatch_cuda_kernels.manifest.yaml_nodes import read_tree
-from hatch_cuda_kernels.manifest.yaml_tree import Entry, Mapping, Mark, Scalar, Sequence, describe, join
+from hatch_cuda_kernels.manifest.yaml_tree import Mapping, Mark, Pair, Scalar, Sequence, describe, join
 
 LAUGHS = "\n".join(
     f"{name}: &{name} [{', '.join([f'*{inner}'] * 10)}]" for inner, name in zip("abcdef", "bcdefg", strict=True)
@@ -63,7 +63,7 @@ WRONG = {
 
 def lines(problems):
     """Return problems in the form a manifest's are shown in."""
-    return [f"{mark.line}:{mark.column}: {path}: {message}" for mark, path, message in problems]
+    return [f"{mark.line}:{mark.column}: {problem.where}: {problem.message}" for mark, problem in problems]
 
 
 @pytest.fixture(params=["fast", "pure"])
@@ -83,12 +83,12 @@ def test_problems(text):
 def test_tree():
     """Raw text, quotes, tags and positions of values and keys all survive."""
     tree, problems = read_tree('a: 8.10\n"b":\n  - no\n  - "é": \'x\'\n')
-    inner = Mapping((Entry("é", Scalar("x", "str", True, Mark(4, 10)), Mark(4, 5)),), Mark(4, 5))
+    inner = Mapping((Pair("é", Scalar("x", "str", True, Mark(4, 10)), Mark(4, 5)),), Mark(4, 5))
     assert problems == []
     assert tree == Mapping(
         (
-            Entry("a", Scalar("8.10", "float", False, Mark(1, 4)), Mark(1, 1)),
-            Entry("b", Sequence((Scalar("no", "bool", False, Mark(3, 5)), inner), Mark(3, 3)), Mark(2, 1)),
+            Pair("a", Scalar("8.10", "float", False, Mark(1, 4)), Mark(1, 1)),
+            Pair("b", Sequence((Scalar("no", "bool", False, Mark(3, 5)), inner), Mark(3, 3)), Mark(2, 1)),
         ),
         Mark(1, 1),
     )
@@ -99,9 +99,9 @@ def test_tree():
 def test_left_out_value_is_placed_at_its_key(text):
     """A key without a value is pointed at itself, not at the blank behind it."""
     tree, problems = read_tree(text)
-    entry = next(entry for entry in tree.entries if entry.key == "a")
+    pair = next(pair for pair in tree.pairs if pair.key == "a")
     assert problems == []
-    assert entry.value == Scalar("", "null", False, entry.mark)
+    assert pair.value == Scalar("", "null", False, pair.mark)
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_left_out_value_is_placed_at_its_key(text):
 )
 def test_tags(text, tag):
     """A scalar says what YAML 1.1 takes it for, so that a reader can ask for quotes."""
-    assert read_tree(f"a: {text}")[0].entries[0].value.tag == tag
+    assert read_tree(f"a: {text}")[0].pairs[0].value.tag == tag
 
 
 def test_alias_is_the_anchored_value():
     """An alias stands for the very value at its anchor, with the anchor's position."""
     tree, problems = read_tree("a: &x [1, 2]\nb: *x\n")
     assert problems == []
-    assert tree.entries[1].value is tree.entries[0].value
+    assert tree.pairs[1].value is tree.pairs[0].value
 
 
 def test_byte_order_mark_moves_nothing():
@@ -144,7 +144,7 @@ def test_deep_nesting_is_a_problem_not_a_crash(depth):
     """Text nested far deeper than any manifest is refused where it gets too deep, before any stack is exhausted."""
     tree, problems = read_tree("[" * depth)
     assert tree is None
-    assert [(mark, message) for mark, _, message in problems] == [(Mark(1, 34), "nested deeper than 32 levels")]
+    assert [(mark, problem.message) for mark, problem in problems] == [(Mark(1, 34), "nested deeper than 32 levels")]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_deep_nesting_is_a_problem_not_a_crash(depth):
 )
 def test_describe(text, words):
     """What was found is described on one short line."""
-    assert describe(read_tree(text)[0].entries[0].value) == words
+    assert describe(read_tree(text)[0].pairs[0].value) == words
 
 
 def test_join_quotes_odd_keys():

@@ -59,8 +59,8 @@ def test_an_architecture_this_nvrtc_lacks_fails_the_build(make_project, monkeypa
 
 
 BINDINGS = {
-    "12.9 with the bindings of 13": ('cuda: "12.9", arches: [sm_70]', 13, "build-cu12", "'cuda-bindings>=12.9,<13'"),
-    "13.0 with the bindings of 12": ('cuda: "13.0", arches: [sm_90]', 12, "build", "'cuda-bindings>=13,<14'"),
+    "12.9 with the bindings of 13": ('cuda: "12.9", arches: [sm_70]', 13, "build-cu12", '"cuda-bindings>=12.9,<13"'),
+    "13.0 with the bindings of 12": ('cuda: "13.0", arches: [sm_90]', 12, "build", '"cuda-bindings>=13,<14"'),
 }
 
 

@@ -24,7 +24,7 @@ from hatch_cuda_kernels.pool.task import WorkerMismatchError
 #: The first module takes seconds for each architecture, and its images would hold the process id without a seed.
 MANIFEST = """
 schema: 1
-arches: [sm_80, sm_90, sm_120, compute_80]
+arches: [sm_80, sm_90, compute_80]
 modules: {heavy: {source: heavy.cu}, light: {source: saxpy.cu}}
 """
 HEAVY = """
@@ -46,7 +46,7 @@ NO_PACKAGE = "import sys; sys.modules['hatch_cuda_kernels'] = None"
 
 
 @pytest.fixture
-def cluster(tmp_path):
+def cluster(tmp_path, slow):
     """Return a cluster of this test, without workers yet."""
     folder = tmp_path / "dask"
     folder.mkdir()
@@ -110,10 +110,10 @@ def test_a_worker_killed_in_the_build_costs_nothing(cluster, project, tmp_path, 
     killer = Killer(cluster.workers[0])
     report = build_store(manifest, tmp_path / "there", executor=f"dask:{cluster.address}", progress=killer)
     assert cluster.workers[0].wait() == -9
-    assert killer.finished == 6
-    assert len(report.compiled) == 8
+    assert killer.finished == 4
+    assert len(report.compiled) == 6
     assert files(tmp_path / "there") == files(tmp_path / "here")
-    assert open_cache().info().entries == 8
+    assert open_cache().info().entries == 6
 
     cluster.stop()  # what is cached needs no cluster
     monkeypatch.setenv("HATCH_CUDA_KERNELS_EXECUTOR", f"dask:{cluster.address}")
@@ -147,8 +147,8 @@ def test_workers_with_other_tools_are_refused_at_once(cluster, light, tmp_path, 
     with pytest.raises(WorkerMismatchError, match=f"(?m){message}") as caught:
         build_store(light, tmp_path / "out", executor=f"dask:{cluster.address}")
     assert len(caught.value.message.splitlines()) == 1
-    assert "'nvidia-cuda-nvrtc==" in caught.value.fix
-    assert not fresh_cache.exists()
+    assert " nvidia-cuda-nvrtc==" in caught.value.fix
+    assert open_cache().info().entries == 0
 
 
 def test_a_worker_with_other_tools_that_joins_later_is_reported_once(cluster, light, tmp_path, fresh_cache):
@@ -173,7 +173,7 @@ def test_compile_errors_come_back_with_their_logs(cluster, make_project, tmp_pat
     assert "a.cu(1): error" in caught.value.problems[0]
 
 
-def test_a_job_that_kills_its_workers_is_named(light, tmp_path, fresh_cache, monkeypatch, request):
+def test_a_job_that_kills_its_workers_is_named(light, tmp_path, fresh_cache, monkeypatch, request, slow):
     """Dask gives a job up after some workers have died of it; the build says which job that was."""
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
     cluster = request.getfixturevalue("cluster")

@@ -7,11 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
+from processes import linux, runs, workers_of
+from waiting import HANG_SECONDS, wait_until
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.errors import CompileError
@@ -90,34 +90,6 @@ def compiled(jobs, workers, **options):
     """Return the outcome of each module's one job, in the order they came."""
     with outcomes_of(jobs, workers, **options) as outcomes:
         return {job.module: outcome for job, outcome in outcomes}
-
-
-def wait_until(true, seconds=20.0):
-    """Wait for a condition and say whether it came."""
-    end = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def workers_of(pid):
-    """Return the worker processes a process has started, whichever of its threads did."""
-    found = []
-    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            children = listing.read_text().split()
-            found += [int(child) for child in children if b"serve()" in Path(f"/proc/{child}/cmdline").read_bytes()]
-    return found
-
-
-def runs(pid):
-    """Return whether a process is there and more than a zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def test_workers_compile_what_this_process_would(make_jobs, processes, monkeypatch):
@@ -234,11 +206,8 @@ def script(make_project, tmp_path):
 def test_a_script_without_a_main_guard_builds(script):
     """Workers do not run the caller's script again."""
     process = script(a=kernel("a"), b=kernel("b"))
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANG_SECONDS)
     assert (process.returncode, out, err) == (0, "2 compiled\n", "")
-
-
-linux = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for processes in /proc")
 
 
 @linux
@@ -246,13 +215,13 @@ linux = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks f
 def test_workers_end_with_the_build(script, end):
     """Neither Ctrl-C nor a killed build leaves a compile running."""
     process = script(a=ENDLESS, b=ENDLESS.replace("endless", "other"))
-    assert wait_until(lambda: len(workers_of(process.pid)) == 2)
+    wait_until(lambda: process.poll() is not None or len(workers_of(process.pid)) == 2)
     workers = workers_of(process.pid)
     if end == signal.SIGINT:
         os.killpg(process.pid, end)  # as a terminal does: the workers get it too
     else:
         process.send_signal(end)
-    assert wait_until(lambda: not any(map(runs, workers)))
-    _, err = process.communicate(timeout=20)
+    wait_until(lambda: not any(map(runs, workers)))
+    _, err = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == -end
     assert err.count("KeyboardInterrupt") == (end == signal.SIGINT)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.report.compare import Change, compare
 from hatch_cuda_kernels.report.figures import columns_of, figures_of
 from hatch_cuda_kernels.report.heat import MODULE_ROW, ROW, ROWS_SHOWN, grid_of, panels_of
 from hatch_cuda_kernels.report.measures import MEASURES, percent, short
+from hatch_cuda_kernels.report.package import Package
 from hatch_cuda_kernels.report.page import Report, describe
 from hatch_cuda_kernels.report.shades import change_shade, shade_of, thresholds
-from hatch_cuda_kernels.report.sizes import FileSize, ImageKey, add_packed
-from hatch_cuda_kernels.report.subject import Subject
+from hatch_cuda_kernels.report.sizes import FileSize, add_packed
 from hatch_cuda_kernels.report.tree import Leaf, leaves_of
 
 MEASURE = {measure.name: measure for measure in MEASURES}
@@ -31,9 +33,9 @@ def image(arch, size=1000, **resources):
     return {"arch": arch, "kind": kind, "bytes": size, "resources": resources if kind == "cubin" else {}}
 
 
-def subject(size=10_000, seconds=None, code=None, **modules):
-    """Return a subject of modules, each a list of images; a kernel's lowered name is its name with a ``_``."""
-    return Subject(
+def package(size=10_000, seconds=None, code=None, **modules):
+    """Return a package of modules, each a list of images; a kernel's lowered name is its name with a ``_``."""
+    return Package(
         label="x.whl",
         bytes=size,
         files=(),
@@ -57,14 +59,14 @@ def subject(size=10_000, seconds=None, code=None, **modules):
 
 def test_figures_are_those_of_the_index():
     """Each kernel has a cell in each image that has it, with the kernel's own resources and the image's size."""
-    found = subject(
+    found = package(
         m=[
             image("compute_80", 700),
             image("sm_120", 900, _k=used(40)) | {"lacks": ["_t"]},
             image("sm_90", 1000, _k=used(30, 128, spills=24), _t=used(20)),
         ],
-        seconds={ImageKey("m", "sm_90", "cubin"): 0.5},
-        code={ImageKey("m", "sm_90", "cubin"): {"_k": 640}},
+        seconds={ImageId("m", SmArch(9, 0), "cubin"): 0.5},
+        code={ImageId("m", SmArch(9, 0), "cubin"): {"_k": 640}},
     )
     cells = figures_of(found)
     assert [(cell.kernel, cell.arch) for cell in cells] == [
@@ -91,7 +93,7 @@ def test_figures_are_those_of_the_index():
 )
 def test_regressions_of_a_kernel(before, after, regressed):
     """Any spill, 8 registers, and a tenth and a KiB of shared memory more are regressions; less never is."""
-    found = compare(subject(m=[image("sm_90", **before)]), subject(m=[image("sm_90", **after)]))
+    found = compare(package(m=[image("sm_90", **before)]), package(m=[image("sm_90", **after)]))
     assert [change.measure for change in found.regressions] == regressed
     assert len(found.changes) == 1
 
@@ -100,7 +102,7 @@ def test_regressions_of_a_kernel(before, after, regressed):
 def test_regression_of_an_image_is_told_once(new, regression):
     """An image's size is one change however many kernels it holds; a tenth more may be noise, beyond is not."""
     kernels = {"_k": used(), "_t": used()}
-    found = compare(subject(m=[image("sm_90", 10_000, **kernels)]), subject(m=[image("sm_90", new, **kernels)]))
+    found = compare(package(m=[image("sm_90", 10_000, **kernels)]), package(m=[image("sm_90", new, **kernels)]))
     assert found.changes == (
         Change(state="changed", module="m", arch="sm_90", kind="cubin", measure="bytes", old=10_000, new=new,
                regression=regression),
@@ -109,8 +111,8 @@ def test_regression_of_an_image_is_told_once(new, regression):
 
 def test_what_is_gone_is_a_regression_and_told_first():
     """A kernel or architecture that is gone is one regression each; what came is a change."""
-    old = subject(m=[image("sm_80", _k=used(), _old=used()), image("sm_90", _k=used(), _old=used())])
-    new = subject(20_000, m=[image("sm_90", _k=used(), _new=used()), image("sm_100", _k=used(), _new=used())])
+    old = package(m=[image("sm_80", _k=used(), _old=used()), image("sm_90", _k=used(), _old=used())])
+    new = package(20_000, m=[image("sm_90", _k=used(), _new=used()), image("sm_100", _k=used(), _new=used())])
     found = compare(old, new)
     assert [(describe(change), change.state, change.regression) for change in found.changes] == [
         ("sm_80", "removed", True),
@@ -123,16 +125,16 @@ def test_what_is_gone_is_a_regression_and_told_first():
 
 def test_a_kernel_gone_from_one_image_only():
     """A kernel that one architecture has lost is named with that architecture."""
-    old = subject(m=[image("sm_80", _k=used(), _t=used()), image("sm_90", _k=used(), _t=used())])
-    new = subject(m=[image("sm_80", _k=used(), _t=used()), image("sm_90", _k=used()) | {"lacks": ["_t"]}])
+    old = package(m=[image("sm_80", _k=used(), _t=used()), image("sm_90", _k=used(), _t=used())])
+    new = package(m=[image("sm_80", _k=used(), _t=used()), image("sm_90", _k=used()) | {"lacks": ["_t"]}])
     (change,) = compare(old, new).changes
     assert (describe(change), change.state, change.regression) == ("t (m), sm_90", "removed", True)
 
 
 def test_compile_time_is_never_a_regression():
     """Another machine compiles at another speed: that is in the heat map, not among the changes."""
-    key = ImageKey("m", "sm_90", "cubin")
-    old, new = (subject(m=[image("sm_90", _k=used())], seconds={key: seconds}) for seconds in (1, 100))
+    key = ImageId("m", SmArch(9, 0), "cubin")
+    old, new = (package(m=[image("sm_90", _k=used())], seconds={key: seconds}) for seconds in (1, 100))
     found = compare(old, new)
     assert found.changes == ()
     assert found.of(figures_of(new)[0], MEASURE["seconds"]).new == 100
@@ -140,7 +142,7 @@ def test_compile_time_is_never_a_regression():
 
 def test_equal_wheels_have_no_changes():
     """A wheel compared with itself shows nothing."""
-    same = subject(m=[image("sm_90", _k=used())])
+    same = package(m=[image("sm_90", _k=used())])
     report = Report(same, same)
     assert report.to_json()["changes"] == []
     assert report.to_json()["regressions"] == 0
@@ -155,7 +157,7 @@ def panel(name, view, cells, comparison=None):
 
 def test_a_cell_of_an_image_spans_its_kernels():
     """Registers have a box a kernel; an image's size has one box as high as the module's kernels."""
-    cells = figures_of(subject(m=[image("sm_90", 2048, _k=used(30), _t=used(60))]))
+    cells = figures_of(package(m=[image("sm_90", 2048, _k=used(30), _t=used(60))]))
     assert [(box.top, box.bottom, box.text) for box in panel("registers", "value", cells).boxes] == [
         (MODULE_ROW, MODULE_ROW + ROW, "30"), (MODULE_ROW + ROW, MODULE_ROW + 2 * ROW, "60"),
     ]  # fmt: skip
@@ -166,18 +168,18 @@ def test_a_cell_of_an_image_spans_its_kernels():
 
 def test_a_regression_is_marked_in_value_and_change():
     """Shade, text and label say it: colour is never the only sign."""
-    old = subject(m=[image("sm_90", _k=used(spills=0)), image("sm_100", _k=used())])
-    new = subject(m=[image("sm_90", _k=used(spills=64)), image("sm_100", _k=used()), image("sm_120", _k=used())])
+    old = package(m=[image("sm_90", _k=used(spills=0)), image("sm_100", _k=used())])
+    new = package(m=[image("sm_90", _k=used(spills=64)), image("sm_100", _k=used()), image("sm_120", _k=used())])
     comparison, cells = compare(old, new), figures_of(new)
     value, change = (panel("spills", view, cells, comparison).boxes for view in ("value", "change"))
     assert [(box.text, box.flagged) for box in value] == [("▲ 64", True), ("0", False), ("0", False)]
     assert [(box.text, box.shade) for box in change] == [("▲ 0 → 64", "worse-3"), ("=", "same"), ("new", "new")]
-    assert change[0].about == "m: k, sm_90. Spills: 0 bytes a thread before, 64 bytes a thread now, a regression"
+    assert change[0].about == "m: k, sm_90. Spills: 0 bytes per thread before, 64 bytes per thread now, a regression"
 
 
 def test_a_heat_map_of_ptx_alone_says_why_it_is_empty():
     """Where nothing is recorded, a sentence says so in place of a picture of nothing."""
-    found = subject(m=[image("sm_90", _k=used())])
+    found = package(m=[image("sm_90", _k=used())])
     found.contents["modules"]["m"]["images"][0].update(resources={}, kind="ptx", arch="compute_90")
     cells = figures_of(found)
     assert panel("registers", "value", cells).missing == "Not recorded: no image here is a CUBIN."
@@ -188,10 +190,10 @@ def test_a_heat_map_of_ptx_alone_says_why_it_is_empty():
 def test_too_many_kernels_show_regressions_and_the_largest():
     """The heat maps have a bound; nothing that got worse is left out."""
     kernels = {f"_k{number:03}": used() for number in range(ROWS_SHOWN + 50)}
-    key = ImageKey("m", "sm_90", "cubin")
+    key = ImageId("m", SmArch(9, 0), "cubin")
     code = {key: {name: rank for rank, name in enumerate(kernels)}}
-    old = subject(m=[image("sm_90", **kernels)], code=code)
-    new = subject(m=[image("sm_90", **kernels | {"_k000": used(spills=8)})], code=code)
+    old = package(m=[image("sm_90", **kernels)], code=code)
+    new = package(m=[image("sm_90", **kernels | {"_k000": used(spills=8)})], code=code)
     grid = grid_of(figures_of(new), compare(old, new))
     shown = {label.kernel for label in grid.labels if label.kernel}
     assert (len(shown), grid.left_out) == (ROWS_SHOWN, 50)
@@ -291,7 +293,7 @@ def test_a_pack_is_shared_among_its_images():
 
 def test_a_legend_names_values_that_are_there():
     """Registers are whole numbers: no shade begins where another ends, and none is named that no cell has."""
-    cells = figures_of(subject(m=[image("sm_90", _a=used(24), _b=used(30), _c=used(44), _d=used(80))]))
+    cells = figures_of(package(m=[image("sm_90", _a=used(24), _b=used(30), _c=used(44), _d=used(80))]))
     assert [key.text for key in panel("registers", "value", cells).legend] == ["24 to 30", "44", "80"]
-    cells = figures_of(subject(m=[image("sm_90", _a=used(24)), image("compute_80", 700, _a=used())]))
+    cells = figures_of(package(m=[image("sm_90", _a=used(24)), image("compute_80", 700, _a=used())]))
     assert [key.text for key in panel("registers", "value", cells).legend] == ["24", "\N{EN DASH} not recorded"]

@@ -47,9 +47,9 @@ def test_what_the_user_set_is_kept(tmp_path, monkeypatch):
     ("variable", "value", "message"),
     [
         ("CUDA_CACHE_MAXSIZE", "1 GiB", "CUDA_CACHE_MAXSIZE='1 GiB' in the environment is not a number of bytes"),
-        ("CUDA_CACHE_MAXSIZE", "1000", "1000 in the environment is smaller than the 1073741824 bytes asked for"),
+        ("CUDA_CACHE_MAXSIZE", "1000", "1000 in the environment is smaller than the 1073741824 bytes requested"),
         ("CUDA_CACHE_PATH", "", "CUDA_CACHE_PATH in the environment is empty"),
-        ("CUDA_CACHE_PATH", "/dev/null/x", "CUDA_CACHE_PATH in the environment /dev/null/x cannot be made"),
+        ("CUDA_CACHE_PATH", "/dev/null/x", "CUDA_CACHE_PATH in the environment /dev/null/x cannot be created"),
     ],
 )
 def test_bad_environment_is_refused(monkeypatch, variable, value, message):

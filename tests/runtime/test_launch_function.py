@@ -1,57 +1,29 @@
-"""The generated launch function, with an imitated driver: what reaches the driver, and what is refused before."""
+"""The generated launch function, on a fake driver: what reaches the driver, and what is refused before."""
 
 from __future__ import annotations
 
-import ctypes
 import sys
-from types import SimpleNamespace
 
 import pytest
+from fake_driver import Result
 
 from hatch_cuda_kernels.errors import ArgumentError
-from hatch_cuda_kernels.runtime.launch import attributes, launch
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
+from hatch_cuda_kernels.runtime.launch.configs import Configs
+from hatch_cuda_kernels.runtime.launch.launch import make_launch
 
 
-class Driver:
-    """As much of the bindings as a launch needs; it copies the parameter buffer when it is called."""
-
-    CUresult = SimpleNamespace(CUDA_SUCCESS=0)
-    CUcontext = CUstream = int
-    CUlaunchConfig = SimpleNamespace
-
-    def __init__(self):
-        self.launches = []
-        self.context = 7
-        self.status = 0
-
-    def cuCtxGetId(self, _):  # noqa: N802 - the driver's name
-        """Answer with the context that is current."""
-        return 0, self.context
-
-    def cuLaunchKernelEx(self, config, handle, _, extra):  # noqa: N802 - the driver's name
-        """Keep what was launched."""
-        words = (ctypes.c_void_p * 5).from_address(extra)
-        size = ctypes.c_size_t.from_address(words[3]).value
-        self.launches.append((config.hStream, handle, ctypes.string_at(words[1], size)))
-        return (self.status,)
-
-
-@pytest.fixture
-def driver(monkeypatch):
-    """Put the imitated driver in the place of the bindings."""
-    driver = Driver()
-    monkeypatch.setattr(launch, "cuda", lambda: driver)
-    monkeypatch.setattr(attributes, "cuda", lambda: driver)
+@pytest.fixture(autouse=True)
+def loaded(driver, monkeypatch):
+    """Make the context current that the kernels here are loaded for, in a process without torch."""
+    driver.context = 7
     monkeypatch.delitem(sys.modules, "torch", raising=False)
-    return driver
 
 
 def bind(params, *, check_context=lambda: None, fail=lambda _: None):
     """Return a launch function for a kernel of those parameters, on stream 5."""
-    kernel = SimpleNamespace(context_id=7, ordinal=0, handle=99)
-    make = launch.make_launch(kernel, Signature("k", params), check_context=check_context, fail=fail)
-    return make(launch.Configs((1, 1, 1), (32, 1, 1), shared_mem=0), 5)
+    make = make_launch(Signature("k", params), 99, context_id=7, ordinal=0, check_context=check_context, fail=fail)
+    return make(Configs((1, 1, 1), (32, 1, 1), shared_mem=0), 5)
 
 
 def test_arguments_reach_the_driver_as_laid_out(driver):
@@ -93,9 +65,9 @@ def test_a_refused_launch_is_reported_and_the_next_one_works(driver):
     """The driver's status is handed on; the buffer is used again."""
     statuses = []
     function = bind(("u32",), fail=statuses.append)
-    driver.status = 719
+    driver.status = Result.CUDA_ERROR_LAUNCH_FAILED
     function(1)
-    driver.status = 0
+    driver.status = Result.CUDA_SUCCESS
     function(2)
     assert statuses == [719]
     assert [data for _, _, data in driver.launches] == [b"\1\0\0\0", b"\2\0\0\0"]
@@ -103,7 +75,7 @@ def test_a_refused_launch_is_reported_and_the_next_one_works(driver):
 
 def test_streams_without_end_do_not_pile_up(driver):
     """Configurations are kept for a bounded number of streams."""
-    configs = launch.Configs((1, 1, 1), (32, 1, 1), shared_mem=0)
+    shape = Configs((1, 1, 1), (32, 1, 1), shared_mem=0)
     for stream in range(1000):
-        assert configs[stream].hStream == stream
-    assert len(configs) <= 64
+        assert shape[stream].hStream == stream
+    assert len(shape) <= 64

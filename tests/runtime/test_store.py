@@ -40,7 +40,7 @@ LADDER = [
 
 @pytest.mark.parametrize(("arch", "driver", "policy", "expected"), LADDER)
 def test_ladder(store, fresh_cache, arch, driver, policy, expected):
-    """Each imagined device gets the best image, and explain names the same one."""
+    """Each hypothetical device gets the best image, and explain names the same one."""
     explained = store.explain("saxpy", arch=arch, driver=driver, policy=policy).to_json()["chosen"]
     image = store.find_image("saxpy", arch=arch, driver=driver, policy=policy)
     assert found(image) == expected
@@ -85,7 +85,7 @@ def test_unknown_kernel_suggests_names(store):
 
 def test_a_virtual_architecture_is_no_device(store):
     """Asking for compute_90 says what to write."""
-    with pytest.raises(InputError, match="compute_90 is no device; write sm_90"):
+    with pytest.raises(InputError, match="compute_90 is not a device; write sm_90"):
         store.find_image("saxpy", arch="compute_90")
 
 
@@ -168,7 +168,7 @@ def test_one_name_in_two_modules_needs_the_module(make_project, tmp_path):
     """
     build_store(load_manifest(make_project(manifest) / "kernels.yaml"), tmp_path / "out")
     store = open_store(tmp_path / "out")
-    with pytest.raises(KernelNotFoundError, match="name one of the modules that have it with module=: one, two"):
+    with pytest.raises(KernelNotFoundError, match="pass module= with a module that has it: one, two"):
         store.find_image("saxpy", arch="sm_90")
     assert store.find_image("saxpy", arch="sm_90", module="two").module == "two"
 
@@ -264,7 +264,7 @@ def test_spellings_of_an_instance_share_an_image_and_compile_as_written(store, f
 @pytest.mark.parametrize(
     ("name", "module", "message"),
     [
-        ("saxpy", "reduce", r"no kernel 'saxpy' in .*: name one of the modules that have it with module=: saxpy"),
+        ("saxpy", "reduce", r"no kernel 'saxpy' in .*: pass module= with a module that has it: saxpy"),
         ("block_sum<int, 64>", "nowhere", r"no kernel 'block_sum<int, 64>'"),
         ("gemm<int>", None, r"no kernel 'gemm<int>'"),
     ],

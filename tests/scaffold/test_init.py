@@ -7,7 +7,7 @@ import os
 import sys
 
 import pytest
-from front_ends import REPOSITORY, run
+from front_ends import REPOSITORY, build_isolated, build_wheel, run
 
 from hatch_cuda_kernels.cli import main
 
@@ -62,7 +62,7 @@ packages = ["old_lib"]
 [tool.ruff]
 line-length=99
 
-# What to compile is in kernels.yaml. This line alone turns it on.
+# kernels.yaml says what to compile. This line alone turns it on.
 [tool.hatch.build.targets.wheel.hooks.cuda-kernels]
 """
 HATCH = """\
@@ -195,7 +195,7 @@ def test_computed_dependencies_are_left_to_the_user(init):
     """Where dependencies come from elsewhere, that is where the new one must go."""
     text = HATCH.replace('version = "1"', 'version = "1"\nrequires-python = ">=3.12"\ndynamic = ["dependencies"]')
     notes = init(**{"pyproject.toml": text, "p/__init__.py": ""})[1]["notes"]
-    assert notes == ["project.dependencies is dynamic: add hatch-cuda-kernels where they come from"]
+    assert notes == ["project.dependencies is dynamic: add hatch-cuda-kernels where they are defined"]
 
 
 def test_the_hooks_own_options_count(root, init):
@@ -226,10 +226,10 @@ REFUSED = {
         "pyproject.toml is laid out so that it cannot be changed safely; add ",
     ),
     "another name": (
-        {"pyproject.toml": HATCH, "p/__init__.py": ""}, ("--name", "q"), "--name is for a new project; "
+        {"pyproject.toml": HATCH, "p/__init__.py": ""}, ("--name", "q"), "--name is for a new project, and this one is"
     ),
     "a name nobody can import": ({}, ("--name", "7zip"), "Python cannot import a package '7zip'"),
-    "a name that is none": ({}, ("--name", "my lib"), "'my lib' is no name of a project"),
+    "a name that is none": ({}, ("--name", "my lib"), "'my lib' is not a project name"),
 }  # fmt: skip
 
 
@@ -245,20 +245,21 @@ def test_what_cannot_be_set_up_is_left_alone(files, argv, message, root, init):
     assert tree(root) == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["new", "existing"])
-def test_the_result_builds_and_passes_its_tests(kind, root, init, plugin_wheel, tmp_path):
+def test_the_result_builds_and_passes_its_tests(kind, root, init, plugin_wheel, fresh_cache, tmp_path):
     """The wheel of an isolated build passes the tests that came with it; what needs a device may be skipped."""
     files = {"pyproject.toml": HATCH, "p/__init__.py": ""} if kind == "existing" else {}
     assert init(**files)[0] == 0
-    python, cache = (sys.executable, "-m"), {"HATCH_CUDA_KERNELS_CACHE_DIR": str(tmp_path / "cache")}
-    isolated = [] if kind == "new" else ["--no-isolation"]
-    run(*python, "build", "--wheel", *isolated, cwd=root, PIP_FIND_LINKS=str(plugin_wheel), **cache)
+    if kind == "new":
+        build_isolated(root, root / "dist", "--wheel", offered=plugin_wheel)
+    else:
+        build_wheel(root, root / "dist")
     (wheel,) = (root / "dist").iterdir()
+    python = (sys.executable, "-m")
     site = tmp_path / "site"
     run(*python, "pip", "install", "--no-deps", "--no-index", "--target", site, wheel)
-    cache["PYTHONPATH"] = os.pathsep.join([str(site), str(REPOSITORY)])
+    path = os.pathsep.join([str(site), str(REPOSITORY)])
     (tmp_path / "tests").mkdir()
     (root / "tests/test_saxpy.py").rename(tmp_path / "tests/test_saxpy.py")
-    out = run(*python, "pytest", "-q", "-p", "no:cacheprovider", cwd=tmp_path / "tests", **cache)
+    out = run(*python, "pytest", "-q", "-p", "no:cacheprovider", cwd=tmp_path / "tests", PYTHONPATH=path)
     assert "4 passed" in out or "5 passed" in out

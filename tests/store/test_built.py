@@ -6,10 +6,16 @@ import json
 
 import pytest
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.output.ptx import read_ptx
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.names import normalize_name
+from hatch_cuda_kernels.store.reader import StoreReader
 
 
 def build(root, out):
@@ -126,3 +132,58 @@ def test_headers_that_play_a_part_are_recorded(make_project, tmp_path):
     assert json.loads((tmp_path / "out/a/index.json").read_text())["toolchain"] == {
         "nvrtc": load_toolchain().nvrtc, "headers": load_toolchain().headers,
     }  # fmt: skip
+
+
+CUB = """
+#include <cub/block/block_scan.cuh>
+template <class Scan> __global__ void scan(int* data) {
+    __shared__ typename Scan::TempStorage storage;
+    Scan(storage).InclusiveSum(data[threadIdx.x], data[threadIdx.x]);
+}
+__global__ void plain(cub::BlockScan<int, 64>::TempStorage* p) { *reinterpret_cast<int*>(p) = 1; }
+"""
+SCAN = "scan<cub::BlockScan<int, 128>>"
+
+
+@pytest.fixture(scope="module")
+def renamed(tmp_path_factory):
+    """Return a store whose kernels' lowered names hold CUB's namespace, which names the architecture compiled for."""
+    root = tmp_path_factory.mktemp("renamed")
+    (root / "k.cu").write_text(CUB)
+    (root / "kernels.yaml").write_text(
+        f'{{schema: 1, arches: [sm_80, sm_90, compute_90], modules: {{m: {{source: k.cu, instances: ["{SCAN}"]}}}}}}'
+    )
+    build_store(load_manifest(root / "kernels.yaml"), root / "_kernels")
+    return root / "_kernels"
+
+
+@pytest.mark.parametrize("name", [SCAN, "plain"])
+def test_a_kernel_has_one_name_though_each_image_has_its_own_lowered_name(renamed, name):
+    """CCCL's namespaces list the architectures; a look-up by the manifest's name finds each image's own symbol."""
+    store, reader = open_store(renamed), StoreReader(renamed)
+    [line] = reader.find(normalize_name(name))
+    found = set()
+    for record in reader.module("m").images:
+        image = store.find_image(name, arch=str(record.arch.real), policy="prebuilt")
+        assert image.arch.real == record.arch.real
+        lowered = reader.lowered(line, record.sha256)
+        data = reader.read_image("m", record)
+        held = read_cubin(data).kernels if record.kind == "cubin" else read_ptx(data.decode()).entries
+        assert lowered in held
+        assert f"SM_{record.arch.number}0" in lowered
+        found.add(lowered)
+        if image.kind == record.kind:
+            assert {symbol.lowered for symbol in image.kernels or (line,)} == {lowered}
+    assert len(found) == 2
+
+
+def test_verify_and_inspect_know_lowered_names_of_each_image(renamed, capsys):
+    """The release gate passes, and what a user is shown has the resources of every image."""
+    assert main(["verify", str(renamed), "--rebuild"]) == 0
+    capsys.readouterr()
+    assert main(["inspect", str(renamed), "--json"]) == 0
+    module = json.loads(capsys.readouterr().out)["modules"]["m"]
+    listed = {kernel["lowered"] for kernel in module["kernels"].values()}
+    cubins = [image for image in module["images"] if image["kind"] == "cubin"]
+    assert [image["resources"].keys() == listed for image in cubins] == [True, True]
+    assert [set(image.get("lowered", {})) for image in cubins] == [set(), set(map(normalize_name, module["kernels"]))]

@@ -17,19 +17,19 @@ from hatch_cuda_kernels.store.promises.model import Promises, Supports, read_pro
 from hatch_cuda_kernels.store.promises.spills import find_spills
 from hatch_cuda_kernels.verify.assembly import targets
 
-#: 64 values that are all alive at once do not fit into 32 registers.
+#: 40 values that are all alive at once do not fit into 32 registers.
 SPILLING = """
 extern "C" __global__ void crowd(float* y) {
-    float a[64];
+    float a[40];
     #pragma unroll
-    for (int i = 0; i < 64; i++) a[i] = y[i * 32];
+    for (int i = 0; i < 40; i++) a[i] = y[i * 32];
     __syncthreads();
     #pragma unroll
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 40; i++)
         #pragma unroll
-        for (int j = 0; j < 64; j++) a[i] = a[i] * a[j] + 1.0f;
+        for (int j = 0; j < 40; j++) a[i] = a[i] * a[j] + 1.0f;
     #pragma unroll
-    for (int i = 0; i < 64; i++) y[i] = a[i];
+    for (int i = 0; i < 40; i++) y[i] = a[i];
 }
 """
 MANIFEST = """
@@ -56,7 +56,7 @@ def test_a_build_with_spills_over_the_limit_fails(make_project, tmp_path):
         build(make_project, tmp_path / "out", 0)
     (problem,) = caught.value.problems
     assert problem.startswith("kernels.yaml:8:3: modules.crowded: the kernel 'crowd' spills ")
-    assert " bytes a thread for sm_90 (" in problem
+    assert " bytes per thread for sm_90 (" in problem
     assert not (tmp_path / "out").exists()
 
 
@@ -74,7 +74,9 @@ def test_spills_that_are_not_known_are_no_promise(make_project):
     """Where the assembler did not say, a limit cannot be proven."""
     image = ImageRecord("a.cubin", "cubin", SmArch(9, 0), "", 0, (9, 0), resources={"k": {"registers": 8}})
     (gap,) = find_spills(0, [Symbol("kernel", "k")], [image])
-    assert str(gap).startswith("what the kernel 'kernel' spills for sm_90 is not recorded, the limit is 0 bytes; ")
+    assert str(gap).startswith(
+        "a.cubin: the spills of the kernel 'kernel' for sm_90 are not recorded; the limit is 0 bytes; "
+    )
 
 
 def test_without_promises_nothing_is_recorded(make_project, tmp_path):

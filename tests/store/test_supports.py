@@ -66,16 +66,16 @@ BROKEN = {
     ),
     "CUBIN of a newer CUDA major": (
         "8.6", [image("sm_80")], (12, 4),
-        f"{NONE} 8.6 (the sm_80 CUBIN is CUDA 13's, which needs a driver for CUDA 13); {STATE}",
+        f"{NONE} 8.6 (the sm_80 CUBIN is of CUDA 13 and needs a driver for CUDA 13); {STATE}",
     ),
     "a driver that no release compiles for": (
         "8.6", [image("sm_80")], (11, 8),
-        (f"{NONE} 8.6 (the sm_80 CUBIN is CUDA 13's, which needs a driver for CUDA 13); promise a newer driver, "
+        (f"{NONE} 8.6 (the sm_80 CUBIN is of CUDA 13 and needs a driver for CUDA 13); promise a newer driver, "
         "or take 8.6 out of 'supports:'"),
     ),
     "a device that the driver's major does not know": (
         "11.0", [image("sm_110")], (12, 9),
-        (f"{NONE} 11.0 (the sm_110 CUBIN is CUDA 13's, which needs a driver for CUDA 13); promise a newer driver, "
+        (f"{NONE} 11.0 (the sm_110 CUBIN is of CUDA 13 and needs a driver for CUDA 13); promise a newer driver, "
         "or take 11.0 out of 'supports:'"),
     ),
     "PTX too new within a major": (
@@ -101,7 +101,7 @@ BROKEN = {
     ),
     "device that does not exist": (
         "3.9", [image("sm_80")], None,
-        f"{NONE} 3.9; take it out of 'supports:': no CUDA release known here compiles sm_39",
+        f"{NONE} 3.9; take it out of 'supports:': no known CUDA release compiles sm_39",
     ),
     "one kernel": (
         "9.0", [image("sm_90", lacks=("_Z5otheri",))], None,

@@ -125,16 +125,20 @@ def test_a_stub_that_cannot_be_written_fails_the_build(make_project, tmp_path):
         build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out")
 
 
-def mypy(root, program):
-    """Check a program as its author would, and return mypy's errors by line."""
-    (root / "program.py").write_text(program)
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", root.parent / "mypy", "."],
-        cwd=root, env=os.environ | {"MYPYPATH": str(ROOT)}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode in {0, 1}, done.stdout + done.stderr
-    found = re.findall(r"^(\S+\.pyi?):(\d+): error: .*\[([\w-]+)\]$", done.stdout, re.MULTILINE)
-    return {(name, int(line)): code for name, line, code in found}, done.stdout
+@pytest.fixture
+def mypy(slow):
+    """Return a function that checks a folder as its author would; it returns mypy's errors by line, and its output."""
+
+    def check_types(root, *options):
+        done = subprocess.run(
+            [sys.executable, "-m", "mypy", "--strict", *options],
+            cwd=root, env=os.environ | {"MYPYPATH": f"{root}{os.pathsep}{ROOT}"}, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode in {0, 1}, done.stdout + done.stderr
+        found = re.findall(r"^(\S+\.pyi?):(\d+): error: .*\[([\w-]+)\]$", done.stdout, re.MULTILINE)
+        return {(name, int(line)): code for name, line, code in found}, done.stdout
+
+    return check_types
 
 
 GOOD = """
@@ -204,32 +208,22 @@ BAD = {
 }
 
 
-@pytest.mark.slow
-def test_mypy_takes_a_right_program_and_refuses_wrong_ones(build):
+def test_mypy_takes_a_right_program_and_refuses_wrong_ones(build, mypy):
     """With the stub, names, counts, types and shapes of launches are checked; without it, names are not."""
     stub = build()
     root = stub.parent.parent
-    assert mypy(root, GOOD) == ({}, "Success: no issues found in 3 source files\n")
+    (root / "program.py").write_text(GOOD)
+    assert mypy(root, ".") == ({}, "Success: no issues found in 3 source files\n")
     head = "from program import Array\nfrom mylib.kernels import store\na = Array()\n"
     (root / "wrong.py").write_text(head + "".join(f"{line}\n" for line in BAD))
-    assert mypy(root, GOOD)[0] == {("wrong.py", number): code for number, code in enumerate(BAD.values(), 4)}
+    assert mypy(root, ".")[0] == {("wrong.py", number): code for number, code in enumerate(BAD.values(), 4)}
 
 
-@pytest.mark.slow
-def test_the_example_uses_its_stub(example_store):
+def test_the_example_uses_its_stub(example_store, mypy):
     """The example's stub is up to date, and mypy finds nothing in the example."""
     assert main(["check", str(EXAMPLE / "kernels.yaml")]) == 0
-    found, shown = subprocess_mypy(EXAMPLE, "example_project")
-    assert found == 0, shown
-
-
-def subprocess_mypy(root, package):
-    """Check a package where it is."""
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "-p", package],
-        cwd=root, env=os.environ | {"MYPYPATH": f"{root}{os.pathsep}{ROOT}"}, capture_output=True, text=True,
-    )  # fmt: skip
-    return done.returncode, done.stdout
+    found, shown = mypy(EXAMPLE, "-p", "example_project")
+    assert found == {}, shown
 
 
 def check(capsys, root):
@@ -248,7 +242,7 @@ def test_check_tells_whether_the_stub_is_stale(build, capsys, fresh_cache):
     stub.unlink()
     assert check(capsys, root) == (1, "stale")
     assert main(["check", str(root / "kernels.yaml")]) == 1
-    assert "mylib/kernels.pyi is out of date: build, and commit it" in capsys.readouterr().out
+    assert "mylib/kernels.pyi is out of date: build, then commit it" in capsys.readouterr().out
     (root / "saxpy.cu").write_text('extern "C" __global__ void saxpy(float* z) { *z = 1; }\n')
     assert check(capsys, root) == (0, "unknown")
 
@@ -256,8 +250,11 @@ def test_check_tells_whether_the_stub_is_stale(build, capsys, fresh_cache):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("mylib/kernels.py", "'mylib/kernels.py' is no stub; name a file beside a module, such as mylib/kernels.pyi"),
-        ("my-lib.pyi", "'my-lib.pyi' is no stub; name a file beside a module, such as mylib/kernels.pyi"),
+        (
+            "mylib/kernels.py",
+            "'mylib/kernels.py' is not a stub; name a file beside a module, such as mylib/kernels.pyi",
+        ),
+        ("my-lib.pyi", "'my-lib.pyi' is not a stub; name a file beside a module, such as mylib/kernels.pyi"),
         ("../kernels.pyi", "'../kernels.pyi' leaves the project; keep the file inside the manifest's folder"),
     ],
 )

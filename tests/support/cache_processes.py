@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import HANG_SECONDS
 
 WORKER = Path(__file__).parent / "cache_worker.py"
-_SECONDS = 60
 
 
 class Worker:
@@ -40,7 +40,7 @@ class Worker:
 
     def result(self):
         """Wait for its end and return what its function returned. Fails with its traceback where it raised."""
-        out, error = self.process.communicate(timeout=_SECONDS)
+        out, error = self.process.communicate(timeout=HANG_SECONDS)
         assert self.process.returncode == 0, error
         return json.loads(out)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -10,18 +11,33 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cache_entries import entry_of, folder_of, key_of, recorded, reopen, total_bytes
+from waiting import on_turn, wait_until
 
 from hatch_cuda_kernels.errors import CompileError
 
 
-def make(path, numbers, log, seconds=0.0, threads=1, **settings):
-    """Ask for keys; return by number whether each was made here. A make takes a while and is noted in a log."""
+def note(file, text):
+    """Add a line to a file that several processes write."""
+    with Path(file).open("a") as lines:
+        lines.write(f"{text}\n")
+
+
+def wait_for_all(waiting, processes):
+    """Wait until so many askers have found that they have to wait for a compile."""
+    wait_until(lambda: len(Path(waiting).read_text().splitlines()) >= processes)
+
+
+def make(path, numbers, log, waiting=os.devnull, processes=0, seconds=0.0, threads=1, **settings):
+    """Ask for keys; return by number whether each was made here.
+
+    A make is noted in a log, and takes until so many processes wait for it and then some time.
+    """
     cache = reopen(Path(path), **settings)
     made = {}
 
     def compile_now(number):
-        with Path(log).open("a") as file:
-            file.write(f"{number}\n")
+        note(log, number)
+        wait_for_all(waiting, processes)
         time.sleep(seconds)
         return entry_of(number)
 
@@ -31,23 +47,23 @@ def make(path, numbers, log, seconds=0.0, threads=1, **settings):
             assert entry == entry_of(number)
             made[number] = made.get(number, False) or here
 
-    with ThreadPoolExecutor(threads) as pool:
+    with on_turn(lambda: note(waiting, "waits")), ThreadPoolExecutor(threads) as pool:
         for asking in [pool.submit(ask) for _ in range(threads)]:
             asking.result()
     return made
 
 
-def fail(path, log, seconds=0.0, **settings):
-    """Ask for a key whose compile fails, and return the error's parts."""
+def fail(path, log, waiting=os.devnull, processes=0, **settings):
+    """Ask for a key whose compile fails once so many processes wait for it, and return the error's parts."""
 
     def compile_now():
-        with Path(log).open("a") as file:
-            file.write("tried\n")
-        time.sleep(seconds)
+        note(log, "tried")
+        wait_for_all(waiting, processes)
         raise CompileError("m", "sm_90", "it failed", log="line 1\nline 2", flags=["-O3"], bad_names=["k<int>"])
 
     try:
-        reopen(Path(path), **settings).get_or_make(key_of(0), compile_now)
+        with on_turn(lambda: note(waiting, "waits")):
+            reopen(Path(path), **settings).get_or_make(key_of(0), compile_now)
     except CompileError as error:
         return [error.module, error.arch, error.message, error.log, error.flags, error.bad_names]
     return None
@@ -58,20 +74,28 @@ def put(path, numbers, **settings):
     return all(reopen(Path(path), **settings).put(entry_of(number)) for number in numbers)
 
 
-def churn(path, numbers, until, max_bytes):
-    """Put entries over and over until a file appears; return how many rounds."""
-    rounds = 0
-    while not Path(until).exists() or rounds < 2:
+def rounds(together, processes, enough):
+    """Yield the numbers of rounds until each of so many processes has had enough; who has goes on at leisure."""
+    together, number = Path(together), 0
+    while len(list(together.iterdir())) < processes:
+        yield number
+        number += 1
+        if number >= enough:
+            (together / str(os.getpid())).touch()
+            time.sleep(0.05)
+
+
+def churn(path, numbers, max_bytes, **until):
+    """Put entries over and over."""
+    for _ in rounds(**until):
         for number in numbers:
             assert reopen(Path(path), max_bytes).put(entry_of(number))
-        rounds += 1
-    return rounds
 
 
-def read(path, numbers, until):
-    """Read entries over and over until a file appears; return hits and misses. Wrong bytes fail."""
+def read(path, numbers, **until):
+    """Read entries over and over; return hits and misses. Wrong bytes fail."""
     path, found = Path(path), {True: 0, False: 0}
-    while not Path(until).exists():
+    for _ in rounds(**until):
         for number in numbers:
             entry = reopen(path).get(key_of(number))
             assert entry in (None, entry_of(number))
@@ -79,14 +103,11 @@ def read(path, numbers, until):
     return [found[True], found[False]]
 
 
-def prune(path, until):
-    """Empty the cache over and over, one way and the other, until a file appears; return how many rounds."""
-    rounds = 0
-    while not Path(until).exists():
-        reopen(Path(path)).prune(rounds % 3 * 1500)
-        reopen(Path(path)).clear() if rounds % 10 == 0 else None
-        rounds += 1
-    return rounds
+def prune(path, **until):
+    """Empty the cache over and over, one way and the other."""
+    for number in rounds(**until):
+        reopen(Path(path)).prune(number % 3 * 1500)
+        reopen(Path(path)).clear() if number % 10 == 0 else None
 
 
 def fill(path, count):

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 
+from waiting import HANG_SECONDS
+
 
 class Cluster:
     """A scheduler in a folder, and the workers that were started."""
@@ -60,8 +62,8 @@ class Cluster:
         self._processes.append(process)
         return process
 
-    def _wait(self, true, seconds=60.0):
-        end = time.monotonic() + seconds
+    def _wait(self, true):
+        end = time.monotonic() + HANG_SECONDS
         while not true():
             assert time.monotonic() < end, "".join(log.read_text() for log in self._folder.glob("*.log"))
             time.sleep(0.05)

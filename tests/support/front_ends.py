@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["EXAMPLE", "PYPROJECT", "REPOSITORY", "build_wheel", "copy_project", "run"]
+__all__ = ["EXAMPLE", "PYPROJECT", "REPOSITORY", "build_isolated", "build_wheel", "copy_project", "run"]
 
 REPOSITORY = Path(__file__).parents[2]
 EXAMPLE = REPOSITORY / "example_project"
@@ -38,6 +38,15 @@ def run(*command, cwd=None, **environment):
 def build_wheel(project, out):
     """Build a project's wheel with what is installed here, and return what was printed."""
     return run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, project)
+
+
+def build_isolated(project, out, *options, offered, **environment):
+    """Build in an environment of its own, with the wheels offered beside the index, and return what was printed.
+
+    uv makes the environment that pip would make, in a tenth of the time; ``test_wheel`` builds with pip.
+    """
+    command = [sys.executable, "-m", "build", "--installer", "uv", *options, "--outdir", out, project]
+    return run(*command, UV_FIND_LINKS=str(offered), **environment)
 
 
 def copy_project(folder, project=EXAMPLE):

@@ -80,6 +80,11 @@ def hide_registers(wheel):
     claim(wheel, registers=8)
 
 
+def edit_spills(wheel):
+    """Let the index claim spills that the image has not."""
+    claim(wheel, spill_loads=4)
+
+
 def let_it_spill(wheel):
     """Let the index say that a kernel spills."""
     claim(wheel, spill_stores=8, spill_loads=4)
@@ -243,32 +248,32 @@ DAMAGES = {
         place(skip=12), [], "digests", f"reduce/{PACKED}", "does not match the digest in its index", "build"
     ),
     "place leads out": (
-        place(file="../../../etc/passwd"), [], "index", "reduce/", "etc/passwd' is no file of the store", "build"
+        place(file="../../../etc/passwd"), [], "index", "reduce/", r"\.stored\.file is missing or damaged", "build"
     ),
-    "place of another type": (place(at="0"), [], "index", "reduce/", "a field has another type than", "build"),
+    "place of another type": (place(at="0"), [], "index", "reduce/", r"\.stored\.at is missing or damaged", "build"),
     "another machine": (
         put_another_machine, [], "architectures", f"saxpy/{SM_90}", "not a CUBIN: ", "build"
     ),
     "another kernel": (
         put_another_kernel, [], "kernels", f"saxpy/{SM_90}", r"the kernel 'saxpy' \(saxpy\) is not in the image",
-        "find out what took it from the sm_90 image",
+        "find out what removed it from the sm_90 image",
     ),
     "PTX newer than the index says": (
-        lie_about_the_isa, [], "architectures", f"saxpy/{PTX}", r"has \.version 9\.1, the index says 9\.0", "build"
+        lie_about_the_isa, [], "architectures", f"saxpy/{PTX}", r"has \.version 9\.1, but the index says 9\.0", "build"
     ),
     "details missing": (remove_the_details, [], "index", "saxpy/", "^details.json is missing$", "build"),
     "stray module": (
-        leave_a_module, [], "files", "", r"the file old/old\.sm_80\.cubin is in no index", "remove it"
+        leave_a_module, [], "files", "", r"^no index lists the file old/old\.sm_80\.cubin$", "remove it"
     ),
     "over the promised budget": (
-        outgrow_the_promise, [], "size", "", r"[\d,]+ more than the budget of 5,000", "raise the budget, or take out"
+        outgrow_the_promise, [], "size", "", r"[\d,]+ more than the budget of 5,000", "raise the budget, or drop"
     ),
     "spill over the promised limit": (
         spill_against_the_promise, [], "spills", f"saxpy/{SM_90}", "the limit is 0", "write max_spill_bytes: 12"
     ),
-    "promise of no module": (promise_of_nothing, [], "index", "", "the spills of 'saxpi', which is no", "build"),
+    "promise of no module": (promise_of_nothing, [], "index", "", "'saxpi', which is not a module$", "build"),
     "wrong SM": (
-        put_another_sm, [], "architectures", f"saxpy/{SM_90}", "the CUBIN is for sm_80, the index says sm_90", "build"
+        put_another_sm, [], "architectures", f"saxpy/{SM_90}", "for sm_80, but the index says sm_90", "build"
     ),
     "flipped byte": (flip_a_byte, [], "digests", f"saxpy/{SM_90}", "does not match the digest in its index", "build"),
     "PTX too new": (
@@ -279,35 +284,38 @@ DAMAGES = {
     "unassemblable PTX": (
         break_the_ptx, [], "assembly", f"saxpy/{PTX}",
         r"does not assemble for sm_80: line \d+: Not a name of any known instruction: 'fmb'",
-        "mend what the source asks of sm_80",
+        "correct the source for sm_80, then build",
     ),
     "kernel absent": (
         rename_a_kernel, [], "kernels", f"saxpy/{PTX}", r"the kernel 'saxpy' \(saxpy\) is not in the image",
-        "find out what took it from the compute_80 image",
+        "find out what removed it from the compute_80 image",
     ),
     "arch edited": (
-        edit_an_arch, [], "architectures", f"saxpy/{SM_90}", "the CUBIN is for sm_90, the index says sm_103", "build"
+        edit_an_arch, [], "architectures", f"saxpy/{SM_90}", "for sm_90, but the index says sm_103", "build"
     ),
     "lowered name edited": (
         edit_a_lowered_name, [], "kernels", "reduce/reduce.sm_80.cubin",
         r"the kernel 'block_sum<float, 128>' \(_Z9block_sumIfLi512EEv\) is not in the image",
-        "find out what took it from the sm_80 image",
+        "find out what removed it from the sm_80 image",
     ),
     "parameters edited": (
-        edit_params, [], "kernels", f"saxpy/{SM_90}", r"takes \(4, 8, 8, 8\), kernels.tsv says \(f64, .*\)", "build"
+        edit_params, [], "kernels", f"saxpy/{SM_90}", r"takes \(4, 8, 8, 8\), but kernels.tsv says \(f64, .*\)", "build"
     ),
-    "registers edited": (hide_registers, [], "kernels", f"saxpy/{SM_90}", "the index has other registers", "build"),
+    "registers edited": (hide_registers, [], "kernels", f"saxpy/{SM_90}", "the index lists other registers", "build"),
+    "spills edited": (edit_spills, [], "kernels", f"saxpy/{SM_90}", "the index lists other registers", "build"),
     "stray file": (
-        add_a_file, [], "files", "saxpy/", r"the file saxpy/saxpy\.sm_75\.cubin is in no index", "remove it"
+        add_a_file, [], "files", "saxpy/", r"^no index lists the file saxpy/saxpy\.sm_75\.cubin$", "remove it"
     ),
-    "stray header": (add_a_header, [], "files", "saxpy/", r"source/include/old\.cuh is in no index", "remove it"),
+    "stray header": (
+        add_a_header, [], "files", "saxpy/", r"^no index lists the file saxpy/source/include/old\.cuh$", "remove it"
+    ),
     "over budget": (
         nothing, ["--max-size", 1000], "size", "", r"the wheel has [\d,]+ bytes, [\d,]+ more than the budget of 1,000",
-        r"raise the budget, or take out architectures: radix_sort\.sm_120\.cubin is the largest image",
+        r"raise the budget, or drop architectures: radix_sort\.sm_120\.cubin is the largest image",
     ),
     "spill over limit": (
         let_it_spill, ["--max-spill-bytes", 8], "spills", f"saxpy/{SM_90}",
-        r"the kernel 'saxpy' spills 12 bytes a thread for sm_90 \(8 stored, 4 loaded\), the limit is 8",
+        r"the kernel 'saxpy' spills 12 bytes per thread for sm_90 \(8 stored, 4 loaded\), the limit is 8",
         "give it more registers .* or write max_spill_bytes: 12",
     ),
     "source edited": (
@@ -317,19 +325,19 @@ DAMAGES = {
         remove_a_header, [], "files", "reduce/", "shipped file include/example/block_reduce.cuh is missing", "build"
     ),
     "headers forgotten": (
-        forget_the_headers, [], "sources", "radix_sort/", "else of the shipped source than it is: outside", "build"
+        forget_the_headers, [], "sources", "radix_sort/", "does not match the shipped source: outside", "build"
     ),
-    "source leads out": (lead_a_source_out, [], "index", "saxpy/", "a path of a source leads out", "build"),
+    "source leads out": (lead_a_source_out, [], "index", "saxpy/", "files.*tsv' is missing or damaged", "build"),
     "index cut short": (break_an_index, [], "index", "saxpy/", "index.json: cannot read the index", "build"),
     "schema unknown": (change_the_schema, [], "index", "saxpy/", "index schema 2 is not 1", "build"),
-    "path leads out": (lead_out, [], "index", "saxpy/", "reduce.sm_90.cubin' is no file name", "build"),
+    "path leads out": (lead_out, [], "index", "saxpy/", r"images\[\d\]\.file is missing or damaged", "build"),
     "kernels.tsv unsorted": (sort_the_table_wrongly, [], "index", "", "not sorted: look-ups would miss", "build"),
     "kernels.tsv cut short": (cut_the_table, [], "index", "", "kernels.tsv: cut short", "build"),
     "kernels.tsv cut": (drop_from_the_table, [], "index", "saxpy/", "kernels.tsv lists no kernel", "build"),
     "architecture left out": (
         drop_an_arch, [], "supports", "saxpy/", "no image for the promised device 10.0", "add sm_100 to"
     ),
-    "summary edited": (embellish, [], "index", "saxpy/", "not as a build writes it: images", "build"),
+    "summary edited": (embellish, [], "index", "saxpy/", "differs from what a build writes: images", "build"),
     "promises damaged": (break_the_promises, [], "index", "", "promises.json: cannot be read", "build"),
     "another promise": (
         nothing, ["--supports-devices", "7.5", "9.0", "--driver", "12.9"], "supports", "saxpy/",

@@ -29,6 +29,17 @@ class Wheel:
     def __delitem__(self, name):
         del self.files[self.store + name]
 
+    def keep_only(self, *modules):
+        """Take all other modules out of the store."""
+        self["kernels.tsv"] = b"".join(
+            line for line in self["kernels.tsv"].splitlines(keepends=True) if line.split(b"\t")[1].decode() in modules
+        )
+        kept = {"kernels.tsv", "promises.json", *modules}
+        inside = [name.removeprefix(self.store) for name in self.files if name.startswith(self.store)]
+        for name in inside:
+            if name.partition("/")[0] not in kept:
+                del self[name]
+
     def edit_index(self, module, change, file="index.json"):
         """Apply a function to the JSON of a module's index, or of its details."""
         data = json.loads(self[f"{module}/{file}"])

@@ -8,30 +8,31 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.compiler.output.elf import Elf, read_elf
+from hatch_cuda_kernels.compiler.output.spills import Spills, count_spills
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hatch_cuda_kernels.compiler.output.elf import Section
+
 __all__ = ["Cubin", "KernelSection", "read_cubin"]
 
-_HEADER: Final = struct.Struct("<4sBBxxB7x2HIQQQI6H")
-_SECTION: Final = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL: Final = struct.Struct("<IBBHQQ")
 _ATTRIBUTE: Final = struct.Struct("<BBH")
 _PAIR: Final = struct.Struct("<II")
 _PARAMETER: Final = struct.Struct("<4xHHI")
 
-_LITTLE_64BIT: Final = (2, 1)
-_MACHINE_CUDA: Final = 190
-_SYMBOL_TABLE: Final = 2
-_NO_BITS: Final = 8
 _OBJECT: Final = 1
 _FUNCTION: Final = 2
 _ENTRY: Final = 0x10  # in st_other
+_RELOCATABLE: Final = 1  # e_type
 _SIZED: Final = 4  # format of an attribute that carries bytes
 _FRAME_SIZE: Final = 0x11
+_STACK_SIZE: Final = 0x12  # with what it calls
 _REGISTERS: Final = 0x2F
+_SPILLS: Final = 0x55
 _PARAMETER_PACKED: Final = 0x17
 _PARAMETER_LARGE: Final = 0x45  # used by a kernel with more than 4 KiB of parameters
 #: From sm_90 on, a kernel's shared section counts the 1 KiB a block that the driver reserves. ptxas does not report it.
@@ -43,17 +44,31 @@ _ABI_7_ACCELERATED: Final = 0x800
 
 @dataclass(frozen=True, slots=True)
 class KernelSection:
-    """What one kernel needs: registers and local bytes a thread, shared bytes a block, and its parameters."""
+    """What one kernel needs, with the functions it calls: registers and local bytes a thread, shared bytes a block."""
 
     registers: int
     shared: int
     """Static shared memory, without what the driver reserves."""
-    frame: int
-    """Local memory of the kernel's own stack frame."""
+    stack: int
+    """Local memory, what is spilled included."""
+    spill_stores: int
+    spill_loads: int
+    """Bytes of the instructions that spill, each counted once."""
     code: int
-    """Bytes of its instructions, padding included."""
+    """Bytes of its own instructions, padding included."""
     params: tuple[tuple[int, int], ...]
     """(offset, size) of each parameter in bytes, in order."""
+
+    @property
+    def resources(self) -> dict[str, int]:
+        """What a store's index records."""
+        return {
+            "registers": self.registers,
+            "shared": self.shared,
+            "stack": self.stack,
+            "spill_stores": self.spill_stores,
+            "spill_loads": self.spill_loads,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +83,13 @@ class Cubin:
     """By lowered name, sorted."""
     variables: dict[str, int]
     """Bytes of each ``__device__`` and ``__constant__`` variable, by lowered name, sorted."""
+    relocatable: bool
+    """Whether it still has to be linked: no driver loads it."""
 
-
-class _Section(NamedTuple):
-    name: str
-    kind: int
-    offset: int
-    size: int
-    link: int
-
-
-class _Symbol(NamedTuple):
-    name: str
-    info: int
-    other: int
-    section: int
-    size: int
+    @property
+    def resources(self) -> dict[str, dict[str, int]]:
+        """What a store's index records of each kernel."""
+        return {name: kernel.resources for name, kernel in self.kernels.items()}
 
 
 def read_cubin(data: bytes) -> Cubin:
@@ -96,103 +102,101 @@ def read_cubin(data: bytes) -> Cubin:
 
 
 def _read(data: bytes) -> Cubin:
-    abi, flags, sections = _sections(data)
-    contents = {section.name: section for section in sections}
-    symbols = _symbols(data, sections)
-    sm = flags & 0xFF if abi <= _ABI_7 else flags >> 8 & 0xFF
-    registers: dict[str, int] = {}
-    frames: dict[str, int] = {}
-    totals = {_REGISTERS: registers, _FRAME_SIZE: frames}
-    for attribute, payload in _attributes(data, contents.get(".nv.info")):
-        if attribute in totals:
-            index, value = _PAIR.unpack(payload)
-            totals[attribute][symbols[index].name] = value
+    elf = read_elf(data)
+    sm = elf.flags & 0xFF if elf.abi <= _ABI_7 else elf.flags >> 8 & 0xFF
+    found = {name: section for section in reversed(elf.sections) if (name := section.name)}
+    totals = _totals(elf, found.get(".nv.info"))
+    calls = _calls(elf, found)
+    spills = {symbol.name: _spills(elf, found, symbol.name, sm) for symbol in elf.symbols if _is_function(symbol.info)}
     kernels = {
-        symbol.name: KernelSection(
-            registers=registers.get(symbol.name, 0),
-            shared=_shared(contents.get(f".nv.shared.{symbol.name}"), sm),
-            frame=frames.get(symbol.name, 0),
-            code=_size(contents.get(f".text.{symbol.name}")),
-            params=_params(data, contents.get(f".nv.info.{symbol.name}")),
-        )
-        for symbol in symbols
-        if symbol.info & 0xF == _FUNCTION and symbol.other & _ENTRY
+        symbol.name: _kernel(elf, found, symbol.name, sm, totals, _reached(spills, symbol.name, calls))
+        for symbol in elf.symbols
+        if _is_function(symbol.info) and symbol.other & _ENTRY
     }
     variables = {
         symbol.name: symbol.size
-        for symbol in symbols
-        if symbol.info & 0xF == _OBJECT and _holds_variables(sections, symbol.section)
+        for symbol in elf.symbols
+        if symbol.info & 0xF == _OBJECT and _holds_variables(elf, symbol.section)
     }
     return Cubin(
         sm=sm,
-        arch=_arch(data, contents.get(".note.nv.tkinfo"), flags if abi <= _ABI_7 else None, sm),
+        arch=_arch(elf, found.get(".note.nv.tkinfo"), sm),
         kernels=dict(sorted(kernels.items())),
         variables=dict(sorted(variables.items())),
+        relocatable=elf.kind == _RELOCATABLE,
     )
 
 
-def _sections(data: bytes) -> tuple[int, int, list[_Section]]:
-    """Return the ABI version, the flags and the sections, each checked to lie inside the file."""
-    if data[:4] != b"\x7fELF":
-        raise ValueError("not a CUBIN: no ELF header")
-    header = _HEADER.unpack_from(data)
-    _, width, order, abi, _, machine, _, _, programs, start, flags, _, program, programs_count, entry, count, names = (
-        header
+def _is_function(info: int) -> bool:
+    return info & 0xF == _FUNCTION
+
+
+def _kernel(
+    elf: Elf, found: dict[str, Section], name: str, sm: int, totals: dict[int, dict[str, int]], spilled: Spills
+) -> KernelSection:
+    return KernelSection(
+        registers=totals[_REGISTERS].get(name, 0),
+        shared=_shared(found.get(f".nv.shared.{name}"), sm),
+        stack=totals[_STACK_SIZE].get(name, totals[_FRAME_SIZE].get(name, 0)),
+        spill_stores=spilled.stores,
+        spill_loads=spilled.loads,
+        code=_size(found.get(f".text.{name}")),
+        params=_params(elf, found.get(f".nv.info.{name}")),
     )
-    if (width, order) != _LITTLE_64BIT or machine != _MACHINE_CUDA or entry != _SECTION.size:
-        raise ValueError("not a CUBIN: an ELF file for another machine")
-    table = data[start : start + count * entry]
-    if len(table) != count * entry or programs + programs_count * program > len(data):
-        raise ValueError("damaged CUBIN: a header table ends past the file")
-    raw = list(_SECTION.iter_unpack(table))
-    for _, kind, _, _, offset, size, *_ in raw:
-        if kind != _NO_BITS and offset + size > len(data):
-            raise ValueError("damaged CUBIN: a section ends past the file")
-    strings = _Strings(data, raw[names][4], raw[names][5])
-    return abi, flags, [_Section(strings[fields[0]], fields[1], *fields[4:7]) for fields in raw]
 
 
-class _Strings:
-    """One string table."""
-
-    def __init__(self, data: bytes, offset: int, size: int) -> None:
-        self.bytes = data[offset : offset + size]
-
-    def __getitem__(self, offset: int) -> str:
-        end = self.bytes.find(b"\0", offset)
-        if end < 0:
-            raise ValueError("damaged CUBIN: a name ends past its table")
-        return self.bytes[offset:end].decode()
+def _totals(elf: Elf, section: Section | None) -> dict[int, dict[str, int]]:
+    """Return what the file's own attributes say of each function, by attribute and lowered name."""
+    totals: dict[int, dict[str, int]] = {_REGISTERS: {}, _FRAME_SIZE: {}, _STACK_SIZE: {}}
+    for attribute, payload in _attributes(elf, section):
+        if attribute in totals:
+            index, value = _PAIR.unpack(payload)
+            totals[attribute][elf.symbols[index].name] = value
+    return totals
 
 
-def _symbols(data: bytes, sections: list[_Section]) -> list[_Symbol]:
-    table = next((section for section in sections if section.kind == _SYMBOL_TABLE), None)
-    if table is None:
-        raise ValueError("damaged CUBIN: no symbol table")
-    names = sections[table.link]
-    strings = _Strings(data, names.offset, names.size)
-    rows = _SYMBOL.iter_unpack(data[table.offset : table.offset + table.size])
-    return [_Symbol(strings[name], info, other, section, size) for name, info, other, section, _, size in rows]
+def _spills(elf: Elf, found: dict[str, Section], name: str, sm: int) -> Spills:
+    """Return what the code of a function's section spills; a whole program's callees are in its kernels' sections."""
+    marks = (mark for kind, mark in _attributes(elf, found.get(f".nv.info.{name}")) if kind == _SPILLS)
+    return count_spills(marks, elf.content(found.get(f".text.{name}")), sm)
 
 
-def _attributes(data: bytes, section: _Section | None) -> Iterator[tuple[int, bytes]]:
+def _calls(elf: Elf, found: dict[str, Section]) -> dict[str, list[str]]:
+    """Return which functions of other sections a function calls, by lowered name."""
+    calls: dict[str, list[str]] = {}
+    for caller, callee in _PAIR.iter_unpack(elf.content(found.get(".nv.callgraph"))):
+        if callee < len(elf.symbols):  # larger ones are marks
+            calls.setdefault(elf.symbols[caller].name, []).append(elf.symbols[callee].name)
+    return calls
+
+
+def _reached(spills: dict[str, Spills], name: str, calls: dict[str, list[str]]) -> Spills:
+    """Return what a function spills with everything it calls, each once."""
+    reached, waiting = {name}, [name]
+    while waiting:
+        new = set(calls.get(waiting.pop(), ())) - reached
+        reached |= new
+        waiting += new
+    return sum((spills[function] for function in reached if function in spills), Spills())
+
+
+def _attributes(elf: Elf, section: Section | None) -> Iterator[tuple[int, bytes]]:
     """Yield the attributes that carry bytes: format, number, and a size or (in other formats) the value itself."""
-    if section is None:
-        return
-    at, end = section.offset, section.offset + section.size
-    while at < end:
-        form, attribute, size = _ATTRIBUTE.unpack_from(data, at)
+    content = elf.content(section)
+    at = 0
+    while at < len(content):
+        form, attribute, size = _ATTRIBUTE.unpack_from(content, at)
         at += _ATTRIBUTE.size
         if form == _SIZED:
-            if at + size > end:
+            if at + size > len(content):
                 raise ValueError("damaged CUBIN: an attribute ends past its section")
-            yield attribute, data[at : at + size]
+            yield attribute, content[at : at + size]
             at += size
 
 
-def _params(data: bytes, section: _Section | None) -> tuple[tuple[int, int], ...]:
+def _params(elf: Elf, section: Section | None) -> tuple[tuple[int, int], ...]:
     found: dict[int, tuple[int, int]] = {}
-    for attribute, payload in _attributes(data, section):
+    for attribute, payload in _attributes(elf, section):
         if attribute in {_PARAMETER_PACKED, _PARAMETER_LARGE}:
             ordinal, offset, size = _PARAMETER.unpack(payload)
             # Both layouts share the word with flags, such as "is a pointer" from sm_100 on.
@@ -200,23 +204,23 @@ def _params(data: bytes, section: _Section | None) -> tuple[tuple[int, int], ...
     return tuple(found[ordinal] for ordinal in sorted(found))
 
 
-def _size(section: _Section | None) -> int:
+def _size(section: Section | None) -> int:
     return section.size if section else 0
 
 
-def _shared(section: _Section | None, sm: int) -> int:
+def _shared(section: Section | None, sm: int) -> int:
     reserved = _RESERVED_SHARED if sm >= 90 else 0
     return max(0, _size(section) - reserved)
 
 
-def _holds_variables(sections: list[_Section], index: int) -> bool:
-    # Not sections[0], where undefined symbols are, nor the special indices from 0xff00 on.
-    return index < len(sections) and sections[index].name.startswith((".nv.global", ".nv.constant"))
+def _holds_variables(elf: Elf, index: int) -> bool:
+    # Not the first section, where undefined symbols are, nor the special indices from 0xff00 on.
+    return index < len(elf.sections) and elf.sections[index].name.startswith((".nv.global", ".nv.constant"))
 
 
-def _arch(data: bytes, note: _Section | None, abi_7_flags: int | None, sm: int) -> str | None:
+def _arch(elf: Elf, note: Section | None, sm: int) -> str | None:
     """Return the architecture with its suffix: a flag in ABI 7, from the assembler's recorded options in ABI 8."""
-    if abi_7_flags is not None:
-        return f"sm_{sm}a" if abi_7_flags & _ABI_7_ACCELERATED else f"sm_{sm}"
-    found = _TOOL_ARCH.search(data, note.offset, note.offset + note.size) if note else None
+    if elf.abi <= _ABI_7:
+        return f"sm_{sm}a" if elf.flags & _ABI_7_ACCELERATED else f"sm_{sm}"
+    found = _TOOL_ARCH.search(elf.content(note))
     return found[1].decode() if found else None

@@ -1,25 +1,17 @@
-"""Reads NVRTC's and nvJitLink's logs: what ptxas says of each kernel, the diagnostics, the bad name expressions."""
+"""Reads NVRTC's, nvJitLink's and ptxas's logs: the diagnostics, and the name expressions that were refused."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.source.closure import VIRTUAL_ROOT
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Diagnostic", "Resources", "bad_name_expressions", "name_errors", "parse_log", "split_log"]
-
-_COMPILING: Final = re.compile(r"ptxas info\s*: Compiling entry function '([^']+)' for ")
-_PROPERTIES: Final = re.compile(r"ptxas info\s*: Function properties for (\S+)")
-_STACK: Final = re.compile(
-    r"(?:ptxas)?[\s.]*(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
-)
-_USED: Final = re.compile(r"ptxas info\s*: Used (\d+) registers(?:.*?, (\d+) bytes smem)?")
-_STATISTICS: Final = re.compile(r"ptxas info\s*: (?:\d+ bytes gmem|Compile time = |Overriding maximum register limit )")
+__all__ = ["Diagnostic", "bad_name_expressions", "name_errors", "parse_log"]
 
 _LOCATED: Final = re.compile(r"(.+)\((\d+)\): (catastrophic error|error|warning)(?: #\d+(?:-D)?)?: (.*)")
 _ASSEMBLER: Final = re.compile(r"ptxas (.+), line (\d+); (error|warning)\s*: (.*)")
@@ -27,21 +19,6 @@ _TOOL: Final = re.compile(r"(?:ptxas|nvlink|nvrtc:|Command-line) (fatal|error|wa
 
 _NAME_ERROR: Final = re.compile(r"^__nv_name_map\((\d+)\): (?:catastrophic error|error): (.*)$", re.MULTILINE)
 _BAD_NAME: Final = re.compile(r"Input name expression was: .*\n *#pragma nv_mangled_name ?(.*)")
-
-
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """What ptxas reports of one kernel: registers and local bytes a thread, static shared bytes a block."""
-
-    registers: int
-    shared: int
-    stack: int
-    spill_stores: int
-    spill_loads: int
-
-    def to_json(self) -> dict[str, int]:
-        """Return the index's JSON object."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,33 +30,6 @@ class Diagnostic:
     severity: str
     """``warning``, ``error`` or ``catastrophic error``."""
     message: str
-
-
-def split_log(log: str) -> tuple[dict[str, Resources], str]:
-    """Take what ``--ptxas-options=-v`` printed out of a log: return resources by lowered name, and all other lines.
-
-    Only entry points count, each without the functions it calls. Advice such as ``(C7511) Potential Performance
-    Loss`` is not a statistic and stays.
-    """
-    stacks: dict[str, tuple[int, int, int]] = {}
-    used: dict[str, tuple[int, int]] = {}
-    rest: list[str] = []
-    entry = function = ""
-    for line in log.split("\n"):
-        if match := _COMPILING.match(line):
-            entry = match[1]
-        elif match := _PROPERTIES.match(line):
-            function = match[1]
-        elif match := _STACK.match(line):
-            stacks[function] = int(match[1]), int(match[2]), int(match[3])
-        elif match := _USED.match(line):
-            used[entry] = int(match[1]), int(match[2] or 0)
-        elif not _STATISTICS.match(line):
-            rest.append(line)
-    resources = {
-        name: Resources(registers, shared, *stacks.get(name, (0, 0, 0))) for name, (registers, shared) in used.items()
-    }
-    return resources, "\n".join(rest).strip()
 
 
 def parse_log(log: str) -> list[Diagnostic]:

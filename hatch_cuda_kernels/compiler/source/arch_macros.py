@@ -5,20 +5,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.source.closure import VIRTUAL_ROOT
-from hatch_cuda_kernels.compiler.source.directives import LITERALS
+from hatch_cuda_kernels.compiler.source.lexer import Joined, Lexer
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.compiler.source.closure import Closure
+    from hatch_cuda_kernels.compiler.source.lexer import Found
 
 __all__ = ["arch_uses"]
 
-_MACRO: Final = r"\b(?P<macro>__CUDA_ARCH_\w+|NV_(?:PROVIDES|IS_EXACTLY|HAS_FEATURE)_SM_\w+)"
-_LEXER: Final = re.compile("|".join((*LITERALS, _MACRO)))
+_LEXER: Final = Lexer(r"(?<!\w)(?:__CUDA_ARCH_\w++|NV_(?:PROVIDES|IS_EXACTLY|HAS_FEATURE)_SM_\w++)", starts="_N")
 #: Whether there is an architecture at all tells device code from host code, and is the same for all.
-_TESTED: Final = re.compile(r"#[ \t]*ifn?def[ \t]+\Z|\bdefined[ \t]*\(?[ \t]*\Z")
+_WIDEST_TEST: Final = 80
+_TESTED: Final = re.compile(r"(?:#[ \t]*ifn?def[ \t]+|\bdefined[ \t]*\(?[ \t]*)\Z")
 
 
 def arch_uses(closure: Closure) -> tuple[str, ...]:
@@ -35,11 +36,17 @@ def arch_uses(closure: Closure) -> tuple[str, ...]:
 def _lines(text: str) -> Iterator[int]:
     if "__CUDA_ARCH_" not in text and "_SM_" not in text:
         return
-    for match in _LEXER.finditer(text):
-        if match.lastgroup == "macro" and not _only_tests(text, match):
-            yield text.count("\n", 0, match.start()) + 1
+    source = Joined(text)
+    position = done = 0
+    line = 1
+    while found := _LEXER.find(source, position):
+        position = found.end
+        if not found.is_unclear and not _only_tests(source.text, found):
+            place = source.place(found.start)
+            line, done = line + text.count("\n", done, place), place
+            yield line
 
 
-def _only_tests(text: str, match: re.Match[str]) -> bool:
-    start = text.rfind("\n", 0, match.start()) + 1
-    return match["macro"] == "__CUDA_ARCH__" and _TESTED.search(text[start : match.start()]) is not None
+def _only_tests(text: str, found: Found) -> bool:
+    before = text[max(0, found.start - _WIDEST_TEST) : found.start]
+    return text[found.start : found.end] == "__CUDA_ARCH__" and _TESTED.search(before) is not None

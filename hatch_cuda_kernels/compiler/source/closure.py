@@ -11,16 +11,21 @@ import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles, normalize
-from hatch_cuda_kernels.compiler.source.rewrite import VIRTUAL_ROOT, Rewritten, rewriter_of, wandering
-from hatch_cuda_kernels.compiler.source.source_text import SourceText, parse_text, read_text
+from hatch_cuda_kernels.compiler.source.directives import find_directives
+from hatch_cuda_kernels.compiler.source.macros import parse_define
+from hatch_cuda_kernels.compiler.source.project import Project
+from hatch_cuda_kernels.compiler.source.project_files import normalize
+from hatch_cuda_kernels.compiler.source.rewrite import Rewritten, wandering
+from hatch_cuda_kernels.compiler.source.source_text import SourceText, parse_text
+from hatch_cuda_kernels.compiler.source.ways_out import Located, ways_out
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["VIRTUAL_ROOT", "Closure", "read_closure"]
+__all__ = ["Closure", "read_closure"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +58,19 @@ def read_closure(
     include: Sequence[str] = (),
     headers: Sequence[str] = (),
     pre_include: Sequence[str] = (),
-    project: ProjectFiles | None = None,
+    define: Sequence[tuple[str, str | None]] = (),
+    project: Project | None = None,
 ) -> Closure:
     """Read a source and all project headers it names, all paths relative to ``root``.
 
     With ``text``, the source is that text and ``source`` only the name it goes by. ``include`` are folders; ``headers``
-    are globs for what computed includes need. A ``project`` of that root, shared by many calls, lists each folder and
-    reads each file once. Raises InputError, one line for each problem.
+    are globs for what computed includes need; ``define`` are the options' macros, which may name headers too. A
+    ``project`` of that root, shared by many calls, lists each folder and reads each file once. Raises InputError, one
+    line for each problem.
     """
-    project = project or ProjectFiles(root)
-    reader = _Reader(project, {} if text is None else {source: text.encode()})
+    reader = _Reader(project or Project(root), {} if text is None else {source: text.encode()}, define)
     start = reader.source(source)
-    reader.rewriter = rewriter_of(project, [found for path in include if (found := reader.folder(path)) is not None])
+    reader.search_in(include)
     declared = list(dict.fromkeys(path for pattern in headers for path in reader.declared(pattern)))
     forced = tuple(reader.forced(spelling) for spelling in pre_include)
     if not reader.problems:
@@ -82,8 +88,8 @@ def read_closure(
         files=tuple(sorted((path, reader.text(path).sha256) for path in reader.done)),
         pre_include=forced,
         outside=tuple(sorted(outside)),
-        computed=tuple(sorted(reader.named("computed"))),
-        probes=tuple(sorted(reader.named("probes"))),
+        computed=tuple(reader.named("computed")),
+        probes=tuple(reader.named("probes")),
     )
 
 
@@ -101,13 +107,14 @@ def _spellings(declared: Sequence[str], folders: Sequence[str]) -> dict[str, str
 class _Reader:
     """Reads project files, follows their directives, and gathers every problem."""
 
-    def __init__(self, project: ProjectFiles, given: Mapping[str, bytes]) -> None:
+    def __init__(self, project: Project, given: Mapping[str, bytes], define: Sequence[tuple[str, str | None]]) -> None:
         self.project = project
         self.given = {path: parse_text(path, data) for path, data in given.items()}
-        self.rewriter = rewriter_of(project, ())
+        self.define = [(name, "1" if value is None else value) for name, value in define]
+        self.rewriter = project.rewriter(())
         self.done: dict[str, Rewritten] = {}
         self.wanted: set[str] = set()  # what must be in memory: the source is not, unless something includes it
-        self.problems: list[str] = []
+        self.problems: list[str] = [problem for name, value in self.define for problem in _clocks(name, value)]
         self._forced: set[str] = set()
         self._waiting: list[str] = []
 
@@ -116,18 +123,23 @@ class _Reader:
         found = normalize("", path)
         if found is None:
             self.problems.append(f"{path}: the source must be inside the project, given relative to it")
-        elif found not in self.given and self.project.kind(found) not in {"file", "away"}:
-            self.problems.append(f"{path}: no such source file in {self.project.root}")
+        elif found not in self.given and self.project.files.kind(found) not in {"file", "outside"}:
+            self.problems.append(f"{path}: no such source file in {self.project.files.root}")
         self._waiting.append(found or path)
         return found or path
 
-    def folder(self, path: str) -> str | None:
+    def search_in(self, folders: Sequence[str]) -> None:
+        """Look for headers in these folders from now on."""
+        self.rewriter = self.project.rewriter([found for path in folders if (found := self._folder(path)) is not None])
+
+    def _folder(self, path: str) -> str | None:
         """Return an include folder's path; None, with a problem noted, when it is not a folder of the project."""
         found = normalize("", path)
-        if found is None or self.project.kind(found) == "away":
+        kind = None if found is None else self.project.files.kind(found)
+        if found is None or kind == "outside":
             self.problems.append(f"{path}: an include folder must be inside the project, given relative to it")
-        elif self.project.kind(found) != "folder":
-            self.problems.append(f"{path}: no such include folder in {self.project.root}")
+        elif kind != "folder":
+            self.problems.append(f"{path}: no such include folder in {self.project.files.root}")
         else:
             return found
         return None
@@ -135,11 +147,11 @@ class _Reader:
     def declared(self, pattern: str) -> list[str]:
         """Return the files of a declared glob, now wanted in memory."""
         found = normalize("", pattern)
-        files = list(self.project.glob(found)) if found else []
+        files = list(self.project.files.glob(found)) if found else []
         if not found:
             self.problems.append(f"{pattern}: headers must be inside the project, given relative to it")
         elif not files:
-            self.problems.append(f"{pattern}: no header in {self.project.root} matches this pattern")
+            self.problems.append(f"{pattern}: no header in {self.project.files.root} matches this pattern")
         self._want(files)
         return files
 
@@ -150,7 +162,7 @@ class _Reader:
             self._want([found])
             return VIRTUAL_ROOT + found
         if wandering(spelling):
-            self.problems.append(f"{spelling}: no such header to pre-include in {self.project.root}")
+            self.problems.append(f"{spelling}: no such header to pre-include in {self.project.files.root}")
         self._forced.add(spelling)
         return spelling
 
@@ -160,30 +172,41 @@ class _Reader:
             path = self._waiting.pop()
             if path not in self.done:
                 given = self.given.get(path)
-                found = self.done[path] = self.rewriter.file(path) if given is None else self.rewriter.rewrite(given)
+                found = self.project.rewritten(path, self.rewriter) if given is None else self.rewriter.rewrite(given)
+                self.done[path] = found
                 self.problems += found.problems
                 self._want(found.wanted)
 
     def text(self, path: str) -> SourceText:
         """Return a file as it is on disk, or was given."""
-        return self.given.get(path) or read_text(self.project, path)
+        return self.given.get(path) or self.project.text(path)
 
-    def named(self, what: str) -> set[str]:
-        """Return one kind of note about all files that were read."""
-        return {note for found in self.done.values() for note in getattr(found, what)}
+    def named(self, what: str) -> list[str]:
+        """Return one kind of note about all files that were read, in order."""
+        return sorted({note for found in self.done.values() for note in getattr(found, what)})
 
     def outside(self, spellings: Mapping[str, str]) -> set[str]:
         """Return what is not the project's: spelled in directives, and where a macro names headers, in macros too."""
-        outside = self._forced | self.named("outside")
-        if not self.named("computed") and not self.named("probes"):
+        outside = {*self._forced, *self.named("outside")}
+        uses = self.named("computed") + self.named("probes")
+        if not uses:
             return outside
-        texts = [self.text(path) for path in self.done]
-        if self.named("computed"):
-            self.problems += [problem for text in texts for problem in text.macro_problems]
-        return outside | {name for text in texts for name in text.macro_names if name not in spellings}
+        texts = [Located(text, macro) for text in map(self.text, self.done) for macro in text.macros]
+        for name, value in self.define:
+            option = f"{uses[0]}: a macro names this header, and the option define {name}={value}"
+            texts.append(Located(option, parse_define(f"{name} {value}")))
+        self.problems += ways_out(texts)
+        return outside | ({name for located in texts for name in located.names} - spellings.keys())
 
     def _want(self, paths: Iterable[str]) -> None:
         for path in paths:
             if path not in self.wanted:
                 self.wanted.add(path)
                 self._waiting.append(path)
+
+
+def _clocks(name: str, value: str) -> Iterator[str]:
+    """Yield what makes an option's macro differ in each build."""
+    for directive in find_directives(value):
+        if directive.problem:
+            yield f"the option define {name}={value}: {directive.problem}"

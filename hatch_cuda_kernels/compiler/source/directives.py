@@ -1,7 +1,7 @@
 """Finds the ``#include`` and ``__has_include`` of a C++ file without preprocessing it: ``#if`` is not evaluated.
 
-``%:`` and, in C++14, ``??=`` stand for ``#``. A word or a comment mark that a backslash splits over two lines is not
-put together; it is refused, because an include could hide in it.
+``#import`` counts as an include; ``%:`` and, in C++14, ``??=`` stand for ``#``. What compilers or versions of the
+language take in two ways is refused, because an include could hide in it. So are macros whose value is the time.
 """
 
 from __future__ import annotations
@@ -9,44 +9,39 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.compiler.source.lexer import COMMENT, SPACE, Joined, Lexer, end_of_line
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ANY_HASH", "LITERALS", "SPACE", "Directive", "find_directives"]
+    from hatch_cuda_kernels.compiler.source.lexer import Found
 
-# Comments, raw strings, strings and characters come first, so that a directive inside one is never seen. A ' after a
-# letter or digit is a digit separator unless that is an encoding prefix. Every alternative starts with one of few
-# characters, and what is rare has a search of its own: that is what makes the search fast (50 MB/s).
-_SPLICE: Final = r"\\\r?\n"
-SPACE: Final = rf"(?:[ \t\v\f]|{_SPLICE}|/\*(?:[^*]|\*(?!/))*+\*/)*+"
-ANY_HASH: Final = r"(?:\#|%:|\?\?=)"
-LITERALS: Final = (
-    r"//[^\n\\]*(?:\\(?:\r\n|[\s\S])[^\n\\]*)*",
-    r"(?P<comment>/\*[\s\S]*?(?:\*/|\Z))",
-    (
-        r'"(?:(?:(?<=\bR")|(?<=\b[uUL]R")|(?<=\bu8R"))(?P<delimiter>[^()\\\s]{0,16})\([\s\S]*?\)(?P=delimiter)"'
-        r'|(?:[^"\\\n]|\\(?:\r\n|[\s\S]))*")'
-    ),
-    r"'(?:(?<!\w')|(?<=\b[uUL]')|(?<=\bu8'))(?:[^'\\\n]|\\.)+'",
-)
-_SPELLING: Final = r'"[^"\n]+"|<[^>\n]+>'
-_INCLUDE: Final = rf"{SPACE}include(?P<next>_next)?(?!\w){SPACE}(?P<included>{_SPELLING}|)"
-_CONDITION: Final = rf"{SPACE}(?:el)?if\b(?P<condition>)"
-_PROBE: Final = (
-    r"__has_include(?<!\w__has_include)(?P<probe_next>_next)?(?!\w)"
-    rf"(?:{SPACE}\({SPACE}(?P<probed>{_SPELLING})|(?P<unclear>))"
-)
-_GOES_ON: Final = rf"\r?\n(?:{_SPLICE})*"
-_SPLIT_WORD: Final = rf'\\(?:(?<=\w\\){_GOES_ON}(?=\w)|(?<=R\\){_GOES_ON}(?="))(?P<split>)'
-_LEXER: Final = re.compile("|".join((*LITERALS, rf"\#{_INCLUDE}", rf"\#{_CONDITION}")))
-_FULL_LEXER: Final = re.compile("|".join((*LITERALS, ANY_HASH + _INCLUDE, ANY_HASH + _CONDITION, _PROBE, _SPLIT_WORD)))
-_SPLIT: Final = re.compile(_SPLIT_WORD)
-_SPLIT_MARK: Final = re.compile(rf"\\(?:(?<=/\\){_GOES_ON}[/*]|(?<=\*\\){_GOES_ON}/|(?<=%\\){_GOES_ON}:)")
-_TRIGRAPH_SPLICE: Final = re.compile(r"\?\?/")
-#: A header's name as an argument in a condition: no expression has one, so it is for a macro that probes.
-_ARGUMENT: Final = re.compile(rf"\({SPACE}({_SPELLING})")
-_LINE: Final = re.compile(r"(?:[^\n\\]|\\(?:\r\n|[\s\S]))*")
-_TESTED: Final = re.compile(r"(?:ifn?def|defined)[\s(]*\Z")
+__all__ = ["HASH", "Directive", "find_directives"]
+
+HASH: Final = r"(?:\#|%:|\?\?=)"
+_DIRECTIVE: Final = rf"{HASH}{SPACE}(?:(?:include(?:_next)?|import|embed)(?!\w)|(?:el)?if(?!\w)(?=[^\n#\"</]*+[#\"</]))"
+_WORDS: Final = r"(?<!\w)__(?:has_(?:include(?:_next)?|embed)|DATE__|TIME__|TIMESTAMP__)(?!\w)"
+_LEXER: Final = Lexer(_DIRECTIVE, "#%?")
+_FULL_LEXER: Final = Lexer(rf"(?:{_DIRECTIVE}|{_WORDS})", "#%?_")  # slower, for the texts with one of the words
+_TRIGRAPH: Final = re.compile(r"\?\?[/']")
+_BLANKS: Final = " \t\v\f\r"
+_LAST_WORD: Final = re.compile(r"(?<!\w)\w++\Z", re.ASCII)
+
+_NAME: Final = r"\"[^\"\n]+\"|<[^<>\n]+>"
+_INCLUDED: Final = re.compile(rf"{SPACE}(?:(?P<name>{_NAME})|(?P<unclosed>[\"<])|(?P<nothing>\n|//|\Z)|(?P<macro>))")
+_PROBED: Final = re.compile(rf"{SPACE}\({SPACE}(?P<name>{_NAME})|(?P<macro>)")
+#: A header's name as an argument in a condition: it is for a macro that probes, as no expression has such a thing.
+_ARGUMENT: Final = re.compile(rf"{COMMENT}|{_WORDS}{SPACE}\({SPACE}(?:{_NAME})|[(,]{SPACE}(?P<name>{_NAME})", re.ASCII)
+_TESTED: Final = re.compile(r"(?:ifn?def|defined)[\s(]*+\Z")
+_MARK: Final = re.compile(r"/\*|[\"']")
+
+_TWO_READINGS: Final = "compilers take this {} in two ways; write it differently"
+_UNCLOSED: Final = "a header's name goes on one line, between two quotes or < and >"
+_EMBED: Final = "NVRTC knows no #embed, and nobody would hash what it reads; write the data as a header"
+_PROBLEMS: Final = dict.fromkeys(("embed", "__has_embed"), _EMBED) | {
+    clock: f"{clock} differs in each build, and images must not; give such a value through define: in the manifest"
+    for clock in ("__DATE__", "__TIME__", "__TIMESTAMP__")
+}
 
 
 class Directive(NamedTuple):
@@ -61,68 +56,92 @@ class Directive(NamedTuple):
     is_probe: bool = False
     """``__has_include``, which opens nothing."""
     problem: str = ""
-    """Why the text cannot be read here; such a directive has no spelling."""
+    """Why the text cannot be used here; such a directive has no spelling."""
 
 
-def find_directives(text: str) -> Iterator[Directive]:
-    """Yield the includes and probes of a file in order, none of those inside comments and literals."""
-    has_include = "include" in text
-    full = (has_include and "__has_include" in text) or "%:" in text or "??=" in text or _SPLIT.search(text) is not None
-    if not full and not has_include and not _may_probe(text):
-        return
-    for mark in filter(None, (_SPLIT_MARK.search(text), _TRIGRAPH_SPLICE.search(text))):
-        yield Directive(*mark.span(), problem="a mark split over two lines, or a trigraph; write it plainly")
-    clean = done = 0  # the ends of the last comment that may begin a line, and of the last probe
-    for match in (_FULL_LEXER if full else _LEXER).finditer(text):
-        if match.lastgroup in {"comment", "included"}:
-            if _starts_line(text, match.start(), clean):
-                if match.lastgroup == "included":
-                    yield _included(text, match)
-                else:
-                    clean = match.end()
-        elif match.lastgroup is not None and match.lastgroup != "delimiter":
-            for directive in _probes(text, match):
-                if directive.problem or directive.start >= done:
-                    yield directive
-                    done = max(done, directive.end)
+def find_directives(text: str) -> list[Directive]:
+    """Return the includes and probes of a file in order, none of those inside comments and literals."""
+    source = Joined(text)
+    has_word = any(word in source.text for word in ("__has_", "__DATE__", "__TIME"))
+    found = list(_find(source, _FULL_LEXER if has_word else _LEXER))
+    trigraph = _TRIGRAPH.search(source.text) if "??" in text else None
+    if trigraph:
+        found.append(Directive(*trigraph.span(), problem=_TWO_READINGS.format("trigraph")))
+    if source.text is not text:
+        found = [one._replace(start=source.place(one.start), end=source.place(one.end - 1) + 1) for one in found]
+    return sorted(found)
 
 
-def _may_probe(text: str) -> bool:
-    """Return whether a text without the word include may have a condition with a header's name."""
-    for found in _ARGUMENT.finditer(text):
-        line = text.rfind("\n", 0, found.start()) + 1
-        if "if" in text[line : found.start()] or text.endswith(("\\\n", "\\\r\n"), 0, line):
-            return True
-    return False
+def _find(source: Joined, lexer: Lexer) -> Iterator[Directive]:
+    """Yield the directives of a text by position in it with its lines joined."""
+    text, position, condition = source.text, 0, 0
+    while found := lexer.find(source, position):
+        before, position = position, found.end
+        last = _LAST_WORD.search(text, found.start, found.end)
+        word = last[0] if last else ""
+        if word[:1] not in {"", "_"} and not _starts_line(text, before, found.start):
+            continue
+        if word in {"if", "elif"}:
+            if found.start >= condition:
+                condition = end_of_line(text, found.end)
+                yield from _arguments(text, found.end, condition)
+        elif (directive := _directive(text, found, word, before)) is not None:
+            yield directive
+            position = directive.end
+            if directive.is_probe and directive.spelling and found.start >= condition:
+                yield Directive(found.start, found.end, is_probe=True)  # in a macro, macros may change the name
+        if found.is_unclear:  # what follows may be code or not
+            return
 
 
-def _included(text: str, match: re.Match[str]) -> Directive:
-    start, end = match.span("included")
-    if start == end and text[start : start + 1] in {'"', "<"}:
-        return Directive(start, end, problem="a header's name goes on one line, between two quotes or < and >")
-    return Directive(start, end, match["included"], match["next"] is not None)
+def _starts_line(text: str, before: int, start: int) -> bool:
+    """Return whether only blanks and the end of a comment may stand before a position on its line.
+
+    It errs on the side of yes: then an include is found that is none.
+    """
+    passed = text[before:start].rstrip(_BLANKS)
+    return passed.endswith(("\n", "*/")) or (not passed and before == 0)
 
 
-def _probes(text: str, match: re.Match[str]) -> Iterator[Directive]:
-    """Yield the probes of a condition, with ``__has_include`` or a macro that wraps it, or the one found."""
-    start = match.start()
-    if match.lastgroup == "condition":
-        line = _LINE.match(text, match.end())
-        for found in _ARGUMENT.finditer(text, match.end(), line.end() if line else start):
-            is_next = text.endswith(("_next", "_next "), start, found.start())
-            yield Directive(*found.span(1), found[1], is_next, is_probe=True)
-    elif match.lastgroup == "probed":
-        yield Directive(*match.span("probed"), match["probed"], match["probe_next"] is not None, is_probe=True)
-    elif match.lastgroup == "split":
-        yield Directive(start, start, problem="a word split over two lines; write it in one piece")
-    elif not _TESTED.search(text, text.rfind("\n", 0, start) + 1, start):
-        yield Directive(start, match.end(), is_probe=True)
+def _arguments(text: str, start: int, end: int) -> Iterator[Directive]:
+    """Yield the headers that a condition names to a macro."""
+    for found in _ARGUMENT.finditer(text, start, end):
+        if found["name"]:
+            is_next = text[max(start, found.start() - 8) : found.start()].lower().rstrip(_BLANKS).endswith("next")
+            yield Directive(*found.span("name"), found["name"], is_next, is_probe=True)
 
 
-def _starts_line(text: str, position: int, clean: int) -> bool:
-    """Return whether nothing but blanks, comments and continued lines stands before a position on its line."""
-    while not text[max(line := text.rfind("\n", 0, position) + 1, clean) : position].strip():
-        if clean > line or not text.endswith(("\\\n", "\\\r\n"), 0, line):
-            return True
-        position = line - (3 if text.endswith("\r\n", 0, line) else 2)
-    return False
+def _directive(text: str, found: Found, word: str, before: int) -> Directive | None:
+    """Return the include, probe or problem that is found; None where it names nothing."""
+    here = Directive(found.start, found.end, is_next=word.endswith("_next"), is_probe=word.startswith("__has_"))
+    if here.is_probe and _TESTED.search(text, max(before, found.start - 40), found.start):
+        return None
+    problem = _TWO_READINGS.format("quote") if found.is_unclear else _PROBLEMS.get(word)
+    if problem:
+        return here._replace(problem=problem)
+    operand = (_PROBED if here.is_probe else _INCLUDED).match(text, found.end)
+    return _named(here, operand) if operand else here
+
+
+def _named(here: Directive, operand: re.Match[str]) -> Directive | None:
+    """Return an include or probe with the name in its operand; None where that is empty."""
+    if operand.lastgroup == "nothing":
+        return None
+    if operand.lastgroup == "unclosed":
+        return here._replace(problem=_UNCLOSED)
+    if operand.lastgroup == "macro":
+        return here
+    name = operand["name"]
+    if _has_two_readings(operand.string, name, operand.end()):
+        return here._replace(problem=_TWO_READINGS.format("name"))
+    return here._replace(start=operand.start("name"), end=operand.end("name"), spelling=name)
+
+
+def _has_two_readings(text: str, name: str, end: int) -> bool:
+    """Return whether a name is another thing to a compiler that skips it, and what follows on its line might be too."""
+    if name.startswith('"'):
+        return name.endswith('\\"')
+    end_of_line = text.find("\n", end)
+    return _MARK.search(name) is not None or (
+        "//" in name and _MARK.search(text, end, len(text) if end_of_line < 0 else end_of_line) is not None
+    )

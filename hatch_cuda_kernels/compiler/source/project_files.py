@@ -5,21 +5,21 @@ from __future__ import annotations
 import fnmatch
 import os
 import posixpath
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from hatch_cuda_kernels.compiler.source.source_text import parse_text
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from hatch_cuda_kernels.compiler.source.rewrite import Rewriter
-
 __all__ = ["ProjectFiles", "normalize"]
 
-_Kind = Literal["file", "folder", "away"]
-_AWAY: Final = "away"
+_Kind = Literal["file", "folder", "outside"]
+_OUTSIDE: Final = "outside"
+#: What no include spells: the names of files that are not UTF-8, and what would end a directive.
+_UNSPELLABLE: Final = re.compile(r'[\x00-\x1f\x7f"<>\ud800-\udfff]')
 
 
 def normalize(folder: str, path: str) -> str | None:
@@ -33,20 +33,19 @@ def normalize(folder: str, path: str) -> str | None:
 
 
 class ProjectFiles:
-    """A project's folders, listed once each, and what readers of its files remember. Paths are relative and posix.
+    """A project's folders, listed once each. Paths are relative and posix.
 
-    It shows the project as it was when a folder or file was first asked for, so it serves one plan, not a process.
-    Listing instead of probing makes names case-exact on every system. A symbolic link out of the project is ``away``,
-    and so is all below it. ``given`` texts, by path, are files as well.
+    It shows the project as it was when a folder was first asked for, so it serves one plan, not a process. Listing
+    instead of probing makes names case-exact on every system. A symbolic link out of the project is ``outside``,
+    and so is all below it. Names that no include could spell are left out. ``given`` texts, by path, are files as well.
     """
 
     def __init__(self, root: Path, given: Mapping[str, str] | None = None) -> None:
         self.root: Final = Path(os.path.realpath(root))
-        self.texts: Final = {path: parse_text(path, text.encode()) for path, text in (given or {}).items()}
+        self._texts: Final = dict(given or {})
         self._given: dict[str, dict[str, _Kind]] = {}
-        for path in self.texts:
+        for path in self._texts:
             _add(self._given, path, "file")
-        self.rewriters: Final[dict[tuple[str, ...], Rewriter]] = {}
         self._listed: dict[str, dict[str, _Kind]] = {}
 
     def kind(self, path: str) -> _Kind | None:
@@ -60,18 +59,31 @@ class ProjectFiles:
         """Return the names in a folder with what they are; empty when it is not a folder."""
         found = self._listed.get(folder)
         if found is None:
-            found = self._listed[folder] = self._scan(folder) if self.kind(folder) in ("folder", _AWAY) else {}
+            found = self._listed[folder] = self._scan(folder) if self.kind(folder) in ("folder", _OUTSIDE) else {}
         return found
 
+    def read(self, path: str) -> bytes:
+        """Return what is in a file. Raises InputError where it cannot be read, or is not the project's."""
+        if path in self._texts:
+            return self._texts[path].encode()
+        if self.kind(path) == _OUTSIDE:
+            raise InputError(f"{path}: a symbolic link leads out of the project; copy the file into it")
+        try:
+            return (self.root / path).read_bytes()
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
     def _scan(self, folder: str) -> dict[str, _Kind]:
-        away = self.kind(folder) == _AWAY
+        outside = self.kind(folder) == _OUTSIDE
         found: dict[str, _Kind] = {}
         try:
             with os.scandir(self.root / folder) as listing:
                 for entry in listing:
                     kind: _Kind | None = "file" if entry.is_file() else "folder" if entry.is_dir() else None
-                    if kind is not None:
-                        found[entry.name] = _AWAY if away or (entry.is_symlink() and self._leaves(entry)) else kind
+                    if kind is not None and not _UNSPELLABLE.search(entry.name):
+                        found[entry.name] = (
+                            _OUTSIDE if outside or (entry.is_symlink() and self._leaves(entry)) else kind
+                        )
         except FileNotFoundError:
             pass  # a folder of given files only, or one that was removed just now
         except NotADirectoryError:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.compiler.source.lexer import SPLICE
 from hatch_cuda_kernels.compiler.source.project_files import normalize
-from hatch_cuda_kernels.compiler.source.source_text import read_text
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,9 +16,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
     from hatch_cuda_kernels.compiler.source.source_text import SourceText
 
-__all__ = ["VIRTUAL_ROOT", "Rewriter", "Rewritten", "rewriter_of", "wandering"]
-
-VIRTUAL_ROOT: Final = "/hatch-cuda-kernels/"
+__all__ = ["Rewriter", "Rewritten", "wandering"]
 
 
 class Rewritten(NamedTuple):
@@ -44,20 +43,12 @@ class _Target(NamedTuple):
 
 
 class Rewriter:
-    """Rewrites a project's files for one list of include folders, each file once."""
+    """Rewrites texts for a project's files and one list of include folders; nothing else has a part in the outcome."""
 
-    def __init__(self, project: ProjectFiles, include: tuple[str, ...]) -> None:
-        self.project = project
-        self.include = include
-        self._files: dict[str, Rewritten] = {}
-        self._targets: dict[tuple[str | None, str], _Target] = {}
-
-    def file(self, path: str) -> Rewritten:
-        """Return a file of the project, rewritten."""
-        found = self._files.get(path)
-        if found is None:
-            found = self._files[path] = self.rewrite(read_text(self.project, path))
-        return found
+    def __init__(self, files: ProjectFiles, include: tuple[str, ...]) -> None:
+        self.files: Final = files
+        self.include: Final = include
+        self._targets: Final[dict[tuple[str | None, str], _Target]] = {}
 
     def rewrite(self, source: SourceText) -> Rewritten:
         """Return a text, rewritten as if it were the file its path names."""
@@ -70,6 +61,7 @@ class Rewriter:
             if target is not None:
                 pieces += source.text[done : directive.start], directive.spelling[0], VIRTUAL_ROOT, target
                 done = directive.end - 1
+                pieces += SPLICE.findall(source.text, directive.start, done)  # the file keeps its lines
         text = "".join((*pieces, source.text[done:])) if done else source.text
         return Rewritten(text, **{field: tuple(dict.fromkeys(found)) for field, found in notes.items()})
 
@@ -77,7 +69,7 @@ class Rewriter:
         """Return the first project file a spelling names, taken from these folders."""
         for folder in folders:
             path = normalize(folder, spelling)
-            if path is not None and self.project.kind(path) in {"file", "away"}:
+            if path is not None and self.files.kind(path) in {"file", "outside"}:
                 return path
         return None
 
@@ -110,7 +102,7 @@ class Rewriter:
         A missing file that is spelled with ``..`` gets the virtual name it would have: from a toolkit folder, ``..``
         could reach a file that nobody hashed.
         """
-        quoted, name = spelling[0] == '"', spelling[1:-1]
+        quoted, name = spelling[0] == '"', spelling[1:-1].replace("\\", "/")
         key = folder if quoted else None, name
         known = self._targets.get(key)
         if known is None:
@@ -123,15 +115,7 @@ class Rewriter:
         return known
 
 
-def rewriter_of(project: ProjectFiles, include: Sequence[str]) -> Rewriter:
-    """Return the project's rewriter for these include folders; the project remembers it."""
-    key = tuple(include)
-    found = project.rewriters.get(key)
-    if found is None:
-        found = project.rewriters[key] = Rewriter(project, key)
-    return found
-
-
 def wandering(spelling: str) -> bool:
-    """Return whether a spelling could reach a file outside the folder it is searched in."""
-    return spelling.startswith("/") or ".." in spelling.split("/")
+    """Return whether a spelling could reach a file outside the folder it is searched in, on any system."""
+    path = spelling.replace("\\", "/")
+    return path.startswith("/") or path[1:2] == ":" or ".." in path.split("/")

@@ -1,20 +1,22 @@
-"""One file of a project as text, with what stands in it: read, hashed and scanned once."""
+"""One file of a project as text, with what stands in it."""
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.source.directives import find_directives
-from hatch_cuda_kernels.compiler.source.macros import find_macro_texts, possible_names, wanders
+from hatch_cuda_kernels.compiler.source.macros import find_macro_texts
 from hatch_cuda_kernels.digest import sha256
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.source.directives import Directive
-    from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
+    from hatch_cuda_kernels.compiler.source.macros import MacroText
 
-__all__ = ["SourceText", "parse_text", "read_text"]
+__all__ = ["SourceText", "parse_text"]
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,13 @@ class SourceText:
     """Digest of the bytes on disk in hex; empty where they cannot be read."""
     problems: tuple[str, ...] = ()
 
-    def at(self, position: int) -> str:
+    def at(self, place: int) -> str:
         """Return ``path:line``."""
-        return f"{self.path}:{self.text.count(chr(10), 0, position) + 1}"
+        return f"{self.path}:{bisect_left(self._line_ends, place) + 1}"
+
+    @cached_property
+    def _line_ends(self) -> tuple[int, ...]:
+        return tuple(newline.start() for newline in re.finditer("\n", self.text))
 
     @cached_property
     def directives(self) -> tuple[Directive, ...]:
@@ -37,35 +43,9 @@ class SourceText:
         return tuple(find_directives(self.text))
 
     @cached_property
-    def macro_names(self) -> frozenset[str]:
-        """What the macros defined here could name to an include."""
-        return frozenset(name for _, replacement in find_macro_texts(self.text) for name in possible_names(replacement))
-
-    @cached_property
-    def macro_problems(self) -> tuple[str, ...]:
-        """The macros that could lead an include out of the project."""
-        advice = "could lead an include out of the project; name the header in the include itself"
-        found = ((position, text) for position, text in find_macro_texts(self.text) if wanders(text))
-        return tuple(f"{self.at(position)}: the macro text {text!r} {advice}" for position, text in found)
-
-
-def read_text(project: ProjectFiles, path: str) -> SourceText:
-    """Return a file of a project; the project remembers it."""
-    found = project.texts.get(path)
-    if found is None:
-        found = project.texts[path] = _read(project, path)
-    return found
-
-
-def _read(project: ProjectFiles, path: str) -> SourceText:
-    if project.kind(path) == "away":
-        problem = f"{path}: a symbolic link leads out of the project; copy the file into it"
-        return SourceText(path, problems=(problem,))
-    try:
-        data = (project.root / path).read_bytes()
-    except OSError as error:
-        return SourceText(path, problems=(f"{path}: cannot be read: {error.strerror}",))
-    return parse_text(path, data)
+    def macros(self) -> tuple[MacroText, ...]:
+        """What could name a header to an include or probe."""
+        return tuple(find_macro_texts(self.text))
 
 
 def parse_text(path: str, data: bytes) -> SourceText:

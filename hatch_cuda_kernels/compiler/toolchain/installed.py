@@ -1,17 +1,23 @@
-"""Which NVRTC and which toolkit headers compile here, by exact version."""
+"""Which NVRTC, nvJitLink and toolkit headers compile here, by exact version, found by looking for them."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.arch import cuda_release_for_arch
-from hatch_cuda_kernels.compiler.interrupts import held_back
+from hatch_cuda_kernels.compiler.toolchain.libraries import (
+    altered_library,
+    ask_nvrtc,
+    check_age,
+    nvjitlink_version,
+    supported_numbers,
+)
 from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
-from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import HeaderMemo, other_headers
-from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders, library_version, listed_version, preload
+from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import HeaderScan, scan_headers
+from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders, library_version
 from hatch_cuda_kernels.errors import ToolchainError
 
 if TYPE_CHECKING:
@@ -19,36 +25,20 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
 
-__all__ = [
-    "Toolchain",
-    "check_age",
-    "find_toolchain",
-    "header_folders",
-    "load_toolchain",
-    "missing_nvrtc",
-    "supported_numbers",
-    "supports_arch",
-]
-
-_INSTALL: Final = 'python3 -m pip install "hatch-cuda-kernels[jit]"'
-_PROBE: Final = b"// asks NVRTC which build it is: the PTX it writes says so in its head"
-#: NVRTC before it refuses the flags that make images the same in every process.
-_OLDEST: Final = (12, 9)
-_BUILD_LINE: Final = rb"release \d+\.\d+, V([0-9.]+)"
+__all__ = ["Toolchain", "find_toolchain", "header_folders", "load_toolchain", "supports_arch"]
 
 
 class Toolchain(NamedTuple):
-    """NVRTC's major.minor.build and the toolkit headers' versions; two equal ones give equal images."""
+    """The versions of NVRTC, nvJitLink and the toolkit's headers; two equal toolchains give equal images."""
 
     nvrtc: str
+    """Such as ``13.0.88``, followed by ``+`` and a digest where the library is not as its wheel lists it."""
     headers: str = ""
-    """Such as ``cccl 13.0.85, crt 13.0.88, cudart 13.0.96``; empty when no toolkit headers are installed."""
+    """Such as ``cccl 13.0.85, crt 13.0.88, cudart 13.0.96``; empty where no toolkit headers are installed."""
     include_dirs: tuple[str, ...] = ()
     """Where the headers are on this machine; not part of the toolchain's identity."""
     nvjitlink: str = ""
-    """nvJitLink's version, as far as it is known without loading it."""
-    memo: HeaderMemo | None = None
-    """What is remembered of headers that no version stands for."""
+    """nvJitLink's version, in the same form; empty where it is missing, or unknown until it is loaded."""
 
     @property
     def release(self) -> tuple[int, int]:
@@ -58,21 +48,24 @@ class Toolchain(NamedTuple):
 
     @property
     def key_part(self) -> dict[str, str]:
-        """What of it enters a key, as ``cache_key`` takes it."""
+        """What enters a key, as ``cache_key`` takes it."""
         return {"nvrtc": self.nvrtc, "toolkit_headers": self.headers, "nvjitlink": self.nvjitlink}
 
-    def of_compile(self, outside: tuple[str, ...] | None, *, lto: bool, asked: set[str] | None = None) -> Toolchain:
-        """Return what has a part in one compile: what its key is made of and its images record.
+    def of_compile(self, outside: tuple[str, ...] | None, *, lto: bool) -> Toolchain:
+        """Return what has a part in one compile: what enters its key, and what its images record.
 
-        ``outside`` are the headers it may take from the toolkit's folders, None when it does not search them; ``asked``
-        receives the paths that were looked for. In the result ``headers`` is empty where nothing is searched, and else
-        ends with a digest of those that no version stands for, if there are any; ``nvjitlink`` is empty unless it
-        finishes the compile, or where there is none.
+        ``outside`` are the headers that the compile may take from the toolkit's folders; None if it does not search
+        them. In the result, ``headers`` is empty if nothing is searched, and otherwise ends with a digest of the
+        headers that no version stands for, if there are any. ``nvjitlink`` is empty unless it finishes the compile.
         """
-        others = other_headers(outside, self.include_dirs, self.memo, asked) if outside is not None else ""
+        others = self.scan(outside).others
         headers = [self.headers, f"others {others}" if others else ""] if outside is not None else []
         nvjitlink = (self.nvjitlink or _loaded_nvjitlink()) if lto else ""
         return Toolchain(self.nvrtc, ", ".join(filter(None, headers)), nvjitlink=nvjitlink)
+
+    def scan(self, outside: tuple[str, ...] | None) -> HeaderScan:
+        """Return what these headers lead to in the toolkit's folders: nothing, if a compile does not search them."""
+        return HeaderScan("", {}) if outside is None else scan_headers(outside, self.include_dirs)
 
     def to_json(self) -> dict[str, str]:
         """Return what the index and cache entries record."""
@@ -86,16 +79,17 @@ def load_toolchain() -> Toolchain:
 
     Raises ToolchainError, naming the package to install, when there is no NVRTC, or only one that is too old.
     """
-    return _toolchain(_nvrtc_version())
+    return _toolchain(ask_nvrtc())
 
 
 def find_toolchain() -> Toolchain:
-    """Return the same without loading NVRTC, where an untouched wheel brings it: its version is NVRTC's build.
+    """Return the toolchain of this process, without loading NVRTC if its wheel is untouched: that names the build.
 
     Raises ToolchainError, naming the package to install, when there is no NVRTC, or only one that is too old.
     """
-    version = listed_version("nvrtc")
-    return _toolchain(version) if version.count(".") == 2 else load_toolchain()
+    version = library_version("nvrtc")
+    untouched = version.count(".") == 2 and not altered_library("nvrtc")
+    return _toolchain(version if untouched else ask_nvrtc())
 
 
 def _toolchain(version: str) -> Toolchain:
@@ -103,47 +97,17 @@ def _toolchain(version: str) -> Toolchain:
     major = int(version.partition(".")[0])
     folders = tuple(str(folder) for folder in header_folders(major))
     headers = ", ".join(f"{part.name} {part.version}" for part in find_parts(folders, major))
-    return Toolchain(version, headers, folders, library_version("nvJitLink"))
+    return Toolchain(_build(version, "nvrtc"), headers, folders, _build(library_version("nvJitLink"), "nvJitLink"))
 
 
-def check_age(version: str) -> None:
-    """Raise ToolchainError for an NVRTC too old to compile with; other packages install such ones."""
-    major, minor = (int(number) for number in version.split(".")[:2])
-    if (major, minor) < _OLDEST:
-        oldest = f"{_OLDEST[0]}.{_OLDEST[1]}"
-        fix = f"python3 -m pip install 'nvidia-cuda-nvrtc-cu{major}=={oldest}.*'"
-        raise ToolchainError(f"NVRTC {version} is too old; {oldest} or newer is needed", fix)
-
-
-def missing_nvrtc(cause: object) -> ToolchainError:
-    """Return the error for a process that needs NVRTC and has none."""
-    return ToolchainError(f"NVRTC is not installed ({cause})", _INSTALL)
-
-
-def _nvrtc_version() -> str:
-    """Read NVRTC's build from the head of an empty program's PTX; ``nvrtcVersion`` leaves the build number out."""
-    preload("nvrtc")
-    try:
-        from cuda.bindings import nvrtc  # loads the library
-
-        _, program = nvrtc.nvrtcCreateProgram(_PROBE, b"probe.cu", 0, [], [])
-    except Exception as error:  # pathfinder and the bindings raise several types for a missing library
-        raise missing_nvrtc(type(error).__name__) from error
-    # Without the option NVRTC looks for the driver, which may be broken; before 12.9 there is no such option.
-    with held_back():
-        if nvrtc.nvrtcCompileProgram(program, 1, [b"-no-cache"])[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            nvrtc.nvrtcCompileProgram(program, 0, [])
-    ptx = b"\0" * nvrtc.nvrtcGetPTXSize(program)[1]
-    nvrtc.nvrtcGetPTX(program, ptx)
-    nvrtc.nvrtcDestroyProgram(program)
-    match = re.search(_BUILD_LINE, ptx)
-    if match is None:
-        raise ToolchainError("NVRTC does not say which build it is", _INSTALL)
-    return match[1].decode()
+def _build(version: str, stem: str) -> str:
+    """Return a library's version, followed by a digest of the library if it is not as its wheel lists it."""
+    altered = altered_library(stem) if version else ""
+    return f"{version}+{altered}" if altered else version
 
 
 def header_folders(major: int) -> Iterator[Path]:
-    """Yield the folders with the toolkit's headers, each once: from wheels, else as cuda.pathfinder finds them."""
+    """Yield the folders with the toolkit's headers, each once: those of wheels, or else those cuda.pathfinder finds."""
     folders = list(find_header_folders())
     for name, part in PARTS.items():
         if not any((folder / part.marker).is_file() for folder in folders):
@@ -170,26 +134,17 @@ def _major_of(folder: Path) -> int | None:
 
 @cache
 def _loaded_nvjitlink() -> str:
-    """Return the release of the nvJitLink that no wheel brought, empty when there is none."""
-    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # another 117 MB library
-
+    """Return the release of an nvJitLink that no wheel brought; empty if there is none."""
     try:
-        return ".".join(map(str, nvjitlink_version()))
+        return _build(".".join(map(str, nvjitlink_version())), "nvJitLink")
     except ToolchainError:
         return ""
 
 
-@cache
-def supported_numbers() -> frozenset[int]:
-    """Return the base numbers (75, 80, ...) this NVRTC compiles; suffixed forms are not listed by it."""
-    load_toolchain()
-    from cuda.bindings import nvrtc  # loads the library
-
-    _, count = nvrtc.nvrtcGetNumSupportedArchs()
-    return frozenset(int(number) for number in nvrtc.nvrtcGetSupportedArchs()[1][:count])
-
-
 def supports_arch(arch: SmArch, release: tuple[int, int]) -> bool:
-    """Return whether the NVRTC of a release compiles for an architecture; it is loaded only where the table says no."""
+    """Return whether the NVRTC of a release compiles for an architecture; NVRTC is loaded only if the table says no.
+
+    Raises ToolchainError when it has to be loaded and is missing.
+    """
     since = cuda_release_for_arch(arch, major=release[0])
     return (since is not None and since <= release) or arch.number in supported_numbers()

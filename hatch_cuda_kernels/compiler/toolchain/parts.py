@@ -1,7 +1,7 @@
-"""The parts of the toolkit whose headers a compile may use: where they are, which version, and which files are theirs.
+"""The parts of the toolkit whose headers a compile may use: where they are, their versions, and which files are theirs.
 
-A wheel names its version and lists its files. Conda and the toolkit's own installer name versions only, a plain copy
-not even that; there, a part's files are told by their names.
+A wheel states its version and lists its files. Conda and the toolkit's own installer state only versions, and a plain
+copy not even that; in these cases, a part's files are recognised by their names.
 """
 
 from __future__ import annotations
@@ -9,36 +9,36 @@ from __future__ import annotations
 import json
 import re
 from fnmatch import fnmatch
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hatch_cuda_kernels.compiler.toolchain.packages import distribution
+from hatch_cuda_kernels.compiler.toolchain.wheels import listed_files, site_of, wheel_of, wheels_in
 from hatch_cuda_kernels.digest import sha256
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["PARTS", "FoundPart", "Part", "belongs", "distribution", "find_parts", "is_listed"]
+__all__ = ["PARTS", "FoundPart", "Part", "PartFiles", "find_parts"]
 
 
 class Part(NamedTuple):
-    """One part, and what the ways to install a toolkit call it."""
+    """One part, and its name in each way to install a toolkit."""
 
     marker: str
-    """A file that shows that a folder holds the part."""
-    wheels: tuple[str, str]
-    """Distribution without ``nvidia_``: from CUDA 13 on, and for CUDA 12 (where ``_cu12`` follows)."""
+    """A file whose presence shows that a folder holds the part."""
     component: str
-    """The name in a toolkit's version.json."""
+    """Its name in a toolkit's version.json."""
     conda: str
+    """Its conda package."""
     files: tuple[str, ...]
-    """Patterns of its files, for a folder whose packages do not list theirs."""
+    """Patterns of its files, for folders whose files no wheel lists."""
     telling: tuple[str, ...]
-    """Patterns of the files whose content stands for the version where nothing names it."""
+    """Patterns of the files whose content serves as the version if nothing states one."""
 
 
 class FoundPart(NamedTuple):
-    """A part that was found, its version, and the files that tell it: another version changes one of them."""
+    """A part that was found, its version, and the files that the version was read from."""
 
     name: str
     version: str
@@ -69,10 +69,12 @@ _CUDART_ALL: Final = (*_CUDART, "cooperative_groups/*/*")
 _CCCL: Final = ("cccl/*", "cub/*", "cuda/*", "nv/*", "thrust/*")
 _CCCL_VERSION: Final = ("cuda/std/version", "cuda/std/__cccl/version.h", "cub/version.cuh", "thrust/version.h")
 PARTS: Final = {
-    "cccl": Part("cuda/std/version", ("cuda_cccl",) * 2, "cuda_cccl", "cuda-cccl", _CCCL, _CCCL_VERSION),
-    "crt": Part("crt/host_config.h", ("cuda_crt", "cuda_nvcc"), "cuda_nvcc", "cuda-crt-dev", ("crt/*",), ("crt/*",)),
-    "cudart": Part("cuda_runtime.h", ("cuda_runtime",) * 2, "cuda_cudart", "cuda-cudart-dev", _CUDART, _CUDART_ALL),
+    "cccl": Part("cuda/std/version", "cuda_cccl", "cuda-cccl", _CCCL, _CCCL_VERSION),
+    "crt": Part("crt/host_config.h", "cuda_nvcc", "cuda-crt-dev", ("crt/*",), ("crt/*",)),
+    "cudart": Part("cuda_runtime.h", "cuda_cudart", "cuda-cudart-dev", _CUDART, _CUDART_ALL),
 }
+#: What brings the parts; a folder of wheels may have those of either CUDA major.
+_DISTRIBUTIONS: Final = sorted({distribution(name, major) for name in PARTS for major in (12, 13)})
 _VERSION_MACRO: Final = rb"#\s*define\s+(?:CCCL|CUDART)_VERSION\s+(\d+)"
 
 
@@ -82,65 +84,35 @@ def find_parts(folders: Iterable[str], major: int) -> Iterator[FoundPart]:
     for name, part in PARTS.items():
         holder = next((folder for folder in paths if (folder / part.marker).is_file()), None)
         if holder is not None:
-            yield FoundPart(name, *(_packaged(holder, part, major) or _copied(holder, part)))
+            yield FoundPart(name, *(_packaged(holder, name, major) or _copied(holder, part)))
 
 
-def belongs(folder: str, name: str, size: int) -> bool:
-    """Return whether a file of an include folder is one of a part's, so that the part's version stands for it.
+class PartFiles:
+    """Which files of an include folder are the parts' own, so that the parts' versions stand for them.
 
-    Where wheels list their files, it must be listed with the size it has: an edited one stands for itself.
+    If wheels list their files, these are the files with the listed digests; otherwise, those with known names.
     """
-    site = _site(Path(folder))
-    if site is None or not _records(site):
+
+    def __init__(self, folder: str) -> None:
+        site = site_of(Path(folder))
+        wheels = wheels_in(site, _DISTRIBUTIONS) if site is not None else []
+        self.records = tuple(wheel.record for wheel in wheels)
+        self._listed = listed_files(wheels)
+        self._prefix = f"{Path(folder).relative_to(site).as_posix()}/" if site is not None else ""
+
+    def holds(self, name: str, digest: str) -> bool:
+        """Return whether a file with this name, relative to the folder, and this digest is one of a part's."""
+        if self._listed:
+            return self._listed.get(f"{self._prefix}{name}") == digest
         return any(fnmatch(name, pattern) for part in PARTS.values() for pattern in part.files)
-    return _listed_size(site, (Path(folder) / name).relative_to(site).as_posix()) == b"%d" % size
 
 
-@cache
-def _listed_size(site: Path, path: str) -> bytes:
-    return _size_in(_records(site), path)
-
-
-def _size_in(records: bytes, path: str) -> bytes:
-    start = records.find(f"\n{path},".encode()) + 1
-    return records[start : records.find(b"\n", start)].rpartition(b",")[2].strip() if start else b""
-
-
-def is_listed(info: Path, path: Path) -> bool:
-    """Return whether a wheel's file list (below its dist-info folder) has a file with the size it has."""
-    try:
-        records = b"\n" + (info / "RECORD").read_bytes()
-        return _size_in(records, path.relative_to(info.parent).as_posix()) == b"%d" % path.stat().st_size
-    except (OSError, ValueError):
-        return False
-
-
-@cache
-def _records(site: Path) -> bytes:
-    """Return the file lists of the parts' wheels in a site folder, joined; empty where there are none."""
-    stems = {f"nvidia_{wheel}" for part in PARTS.values() for wheel in part.wheels}
-    infos = sorted(site.glob("nvidia_cuda_*.dist-info"))
-    found = [info / "RECORD" for info in infos if re.sub(r"(_cu\d+)?-.*", "", info.name) in stems]
-    return b"".join(b"\n" + path.read_bytes() for path in found if path.is_file())
-
-
-def distribution(path: Path, name: str) -> Path | None:
-    """Return the dist-info folder of the installed wheel of that name that a file below ``nvidia`` may be from."""
-    site = _site(path)
-    return next(iter(sorted(site.glob(f"{name}-*.dist-info"))), None) if site is not None else None
-
-
-def _site(path: Path) -> Path | None:
-    """Return the folder that wheels were unpacked into, for a path below its ``nvidia`` folder."""
-    return next((parent.parent for parent in path.parents if parent.name == "nvidia"), None)
-
-
-def _packaged(folder: Path, part: Part, major: int) -> tuple[str, tuple[Path, ...]] | None:
-    """Return what a wheel, conda or the toolkit's installer says."""
-    wheel = f"nvidia_{part.wheels[0]}" if major >= 13 else f"nvidia_{part.wheels[1]}_cu{major}"
-    info = distribution(folder, wheel)
-    if info is not None:
-        return info.name.removesuffix(".dist-info").rpartition("-")[2], (info / "RECORD",)
+def _packaged(folder: Path, name: str, major: int) -> tuple[str, tuple[Path, ...]] | None:
+    """Return the version that a wheel, conda or the toolkit's installer states, and the file that states it."""
+    part = PARTS[name]
+    wheel = wheel_of(folder, distribution(name, major))
+    if wheel is not None:
+        return wheel.version, (wheel.record,)
     for parent in folder.parents:
         for listing in sorted(parent.glob(f"conda-meta/{part.conda}*.json")):
             return str(_json(listing).get("version")), (listing,)
@@ -153,7 +125,7 @@ def _packaged(folder: Path, part: Part, major: int) -> tuple[str, tuple[Path, ..
 
 
 def _copied(folder: Path, part: Part) -> tuple[str, tuple[Path, ...]]:
-    """Return a version macro's value, where the part has one, and a digest of the telling files."""
+    """Return a version made of the version macro, if the part has one, and a digest of the telling files; and these."""
     files = tuple(sorted({path for pattern in part.telling for path in folder.glob(pattern) if path.is_file()}))
     contents = [path.read_bytes() for path in files]
     macros = [match[1].decode() for content in contents if (match := re.search(_VERSION_MACRO, content))]

@@ -1,4 +1,4 @@
-"""The headers of a host compiler's C and C++ libraries, none of which NVRTC has, and those libcu++ has for it."""
+"""The headers of a host compiler's C and C++ libraries, which NVRTC lacks, and libcu++'s replacements for some."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CPP: Final = frozenset(
     thread tuple type_traits typeindex typeinfo unordered_map unordered_set utility valarray variant vector version
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
-#: What host code includes with ``<...>``, and what CUDA's own headers ask the host for.
+#: What host code includes with ``<...>``, and what CUDA's own headers expect of the host.
 HOST_HEADERS: Final = (
     _CPP
     | {f"{name}.h" for name in _C}
@@ -30,7 +30,7 @@ HOST_HEADERS: Final = (
     | {"endian.h", "features.h", "intrin.h", "malloc.h", "memory.h", "pthread.h", "sched.h", "strings.h", "unistd.h"}
     | {"omp.h", "windows.h"}
 )
-#: What every libcu++ from CUDA 12.9 on has in ``cuda/std``.
+#: What libcu++ has in ``cuda/std``, from CUDA 12.9 on.
 _LIBCUDACXX: Final = frozenset(
     """
     array atomic barrier bit bitset cassert cfloat chrono climits cmath complex concepts cstddef cstdint cstdlib ctime
@@ -41,7 +41,7 @@ _LIBCUDACXX: Final = frozenset(
 
 
 def device_header(name: str) -> str | None:
-    """Return what to include in place of a host header: ``cuda/std/cstdint`` for ``stdint.h``; None for most."""
+    """Return what to include in place of a host header, such as ``cuda/std/cstdint`` for ``stdint.h``, or None."""
     plain = name.removesuffix(".h")
     for standard in (plain, f"c{plain}"):
         if standard in _LIBCUDACXX and (plain == name or plain in _C):

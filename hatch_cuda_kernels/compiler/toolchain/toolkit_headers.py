@@ -1,132 +1,110 @@
-"""The headers in the toolkit's folders that no part's version stands for: each is hashed, with what it includes there.
+"""What a compile could open in the toolkit's folders. The files that no part's version stands for enter its key.
 
-Other wheels (cuRAND, ...) unpack into the same folders, and people put files there. The parts' own headers ask for each
-other and for headers of a host compiler's library; those are looked for as well.
+Other wheels, such as cuRAND's, unpack into the same folders, and people add and edit files there. So the includes of
+every header are followed, the parts' own headers among them, in every folder searched. ``#if`` is not evaluated.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
+import hashlib
 import os
-import stat
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.toolchain.parts import belongs
-from hatch_cuda_kernels.compiler.toolchain.standard_headers import HOST_HEADERS
-from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.cache.notes import file_state, unchanged
+from hatch_cuda_kernels.compiler.toolchain.contents import contents_at, digest_of_all, record_digest
+from hatch_cuda_kernels.compiler.toolchain.parts import PartFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Mapping
 
-__all__ = ["HeaderMemo", "other_headers"]
-
-
-class HeaderMemo:
-    """What headers hold, remembered by path, size and modification time: here, and in a file where one is given."""
-
-    def __init__(self, file: Path | None = None) -> None:
-        self._file = file
-        self._known: dict[str, tuple[list[int], str, list[str]]] | None = None if file else {}
-        self._changed = False
-
-    def read(self, path: str) -> tuple[str, list[str]]:
-        """Return a header's digest and the includes in it as spelled; nothing of one that cannot be read."""
-        if self._known is None:
-            self._known = self._load()
-        found = os.stat(path)  # noqa: PTH116 - Path takes several times as long, on the way to a cached kernel
-        stamp = [found.st_size, found.st_mtime_ns]
-        known = self._known.get(path)
-        if known is None or known[0] != stamp:
-            try:
-                data = Path(path).read_bytes()
-            except OSError:  # NVRTC cannot read it either
-                return "", []
-            from hatch_cuda_kernels.compiler.source.directives import find_directives  # only for a new file
-
-            includes = {directive.spelling for directive in find_directives(data.decode(errors="replace"))} - {""}
-            known = self._known[path] = stamp, sha256(data).hexdigest(), sorted(includes)
-            self._changed = True
-        return known[1], known[2]
-
-    def save(self) -> None:
-        """Write the file where something was read anew; what cannot be written is read again by the next process."""
-        if self._file is None or not self._changed:
-            return
-        staged = self._file.with_suffix(f".{os.getpid()}")
-        with contextlib.suppress(OSError):
-            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            staged.write_text(json.dumps(dict(self._known or {})), encoding="utf-8")
-            staged.replace(self._file)
-        self._changed = False
-
-    def _load(self) -> dict[str, tuple[list[int], str, list[str]]]:
-        try:
-            data = json.loads(self._file.read_bytes()) if self._file else {}
-            return {path: (stamp, str(digest), list(includes)) for path, (stamp, digest, includes) in data.items()}
-        except (OSError, ValueError, TypeError, AttributeError):
-            return {}
+__all__ = ["HeaderScan", "scan_headers"]
 
 
-_IN_PROCESS: Final = HeaderMemo()
+class HeaderScan(NamedTuple):
+    """What headers lead to in the toolkit's folders."""
+
+    others: str
+    """A digest of the files that no part's version stands for; empty if there are none."""
+    states: Mapping[str, str]
+    """The state of every file found and every folder searched; while they are unchanged, so is the digest."""
 
 
-def other_headers(
-    names: Iterable[str], folders: tuple[str, ...], memo: HeaderMemo | None = None, asked: set[str] | None = None
-) -> str:
-    """Return a digest of every file that the names lead to and that is none of a part's; empty where there is none.
+#: How many scans are kept: a set of headers may lead to a thousand files, and is asked for again and again.
+_MOST: Final = 64
+_scans: dict[tuple[tuple[str, ...], tuple[str, ...]], HeaderScan] = {}
 
-    ``asked`` receives every path that was looked for, there or not.
-    """
-    memo = memo or _IN_PROCESS
-    found: dict[str, str] = {}
-    waiting = [(name, "") for name in (*names, *_host_headers(folders))]
-    asked = set() if asked is None else asked
-    while waiting:
-        name, beside = waiting.pop()
-        for path in _new_strangers(name, (beside, *folders) if beside else folders, folders, asked):
-            found[path], includes = memo.read(path)
+
+def scan_headers(names: tuple[str, ...], folders: tuple[str, ...]) -> HeaderScan:
+    """Return what headers, given as an include spells them, lead to in the toolkit's folders."""
+    known = _scans.get((names, folders))
+    if known is not None and unchanged(known.states):
+        return known
+    found = _scans[names, folders] = _Scan(folders).follow(names)
+    for oldest in [*_scans][:-_MOST]:
+        _scans.pop(oldest, None)
+    return found
+
+
+class _Scan:
+    """One pass through the includes of the files in some folders."""
+
+    def __init__(self, folders: tuple[str, ...]) -> None:
+        self._folders = folders
+        self._parts = {folder: PartFiles(folder) for folder in folders}
+        self._contents = contents_at("\n".join(folders), _digest_and_includes)
+        self._asked: set[str] = set()
+        self._states = {str(record): file_state(record) for part in self._parts.values() for record in part.records}
+
+    def follow(self, names: tuple[str, ...]) -> HeaderScan:
+        """Return what these headers lead to."""
+        others: list[tuple[str, str]] = []
+        waiting = [(name, "") for name in names]
+        while waiting:
+            name, beside = waiting.pop()
+            for path, state in self._new_files(name, beside):
+                digest, *includes = self._contents.of(path, state)
+                owner, below = self._place(path)
+                if digest and not (owner and self._parts[owner].holds(below, digest)):
+                    others.append((below, digest))
+                folder = os.path.dirname(path)  # noqa: PTH120 - Path takes several times as long, a thousand times
+                waiting += [(spelling[1:-1], folder if spelling[0] == '"' else "") for spelling in includes]
+        self._contents.save()
+        return HeaderScan(digest_of_all(others), self._states)
+
+    def _new_files(self, name: str, beside: str) -> Iterator[tuple[str, str]]:
+        """Yield each file that a name could mean and that was not seen before, with its state."""
+        for searched in (beside, *self._folders) if beside else self._folders:
+            path = os.path.normpath(name if name.startswith("/") else f"{searched}/{name}")
+            if path in self._asked:
+                continue
+            self._asked.add(path)
             folder = os.path.dirname(path)  # noqa: PTH120
-            waiting += [(spelling[1:-1], folder if spelling[0] == '"' else "") for spelling in includes]
-    if not found:
-        return ""
-    memo.save()
-    listed = sorted([_place(path, folders)[1], digest] for path, digest in found.items())
-    return sha256(json.dumps(listed).encode()).hexdigest()[:16]
+            if folder not in self._states:
+                self._states[folder] = file_state(folder)  # it changes when a file appears in the folder
+            state = file_state(path) if self._states[folder] else ""
+            if state:
+                self._states[path] = state
+                yield path, state
+
+    def _place(self, path: str) -> tuple[str, str]:
+        """Return the innermost folder that holds a file, and the path from there; without one, the bare name."""
+        inside = [folder for folder in self._folders if path.startswith(f"{folder}/")]
+        if not inside:
+            return "", path.rpartition("/")[2]
+        owner = max(inside, key=len)
+        return owner, path[len(owner) + 1 :]
 
 
-def _new_strangers(name: str, searched: Iterable[str], folders: tuple[str, ...], asked: set[str]) -> Iterator[str]:
-    """Yield the files a name leads to in any of the searched folders, each once, without the parts' own."""
-    for folder in searched:
-        path = os.path.normpath(name if name.startswith("/") else f"{folder}/{name}")
-        if path in asked:
-            continue
-        asked.add(path)
-        try:
-            found = os.stat(path)  # noqa: PTH116
-        except (OSError, ValueError):
-            continue
-        owner, below = _place(path, folders)
-        if stat.S_ISREG(found.st_mode) and not (owner and belongs(owner, below, found.st_size)):
-            yield path
+def _digest_and_includes(path: str) -> list[str]:
+    """Return a header's digest, as RECORD spells it, and the spellings it includes; an empty digest for no file."""
+    from hatch_cuda_kernels.compiler.source.directives import find_directives  # only for a new file
 
-
-def _place(path: str, folders: tuple[str, ...]) -> tuple[str, str]:
-    """Return the innermost of the folders a file is in, and its path from there; else nothing and its bare name."""
-    inside = [folder for folder in folders if path.startswith(f"{folder}/")]
-    if not inside:
-        return "", path.rpartition("/")[2]
-    owner = max(inside, key=len)
-    return owner, path[len(owner) + 1 :]
-
-
-@cache
-def _host_headers(folders: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of host library headers that the folders hold; a toolkit below ``/usr/include`` has many."""
-    found: set[str] = set()
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            found |= HOST_HEADERS.intersection(os.listdir(folder))  # noqa: PTH208
-    return tuple(sorted(found))
+    try:
+        data = Path(path).read_bytes() if os.path.isfile(path) else None  # noqa: PTH113
+    except OSError:
+        data = None
+    if data is None:  # NVRTC cannot read it, either
+        return [""]
+    includes = {directive.spelling for directive in find_directives(data.decode(errors="replace"))} - {""}
+    return [record_digest(hashlib.sha256(data).digest()), *sorted(includes)]

@@ -1,32 +1,51 @@
-"""CUDA libraries and headers installed as wheels, wherever ``sys.path`` finds them.
-
-cuda.pathfinder looks into the interpreter's own site-packages. pip builds in an environment only ``sys.path`` knows,
-so a library found there is loaded before the bindings ask for it: they take what is loaded already.
-"""
+"""CUDA libraries and headers that were installed as wheels: where ``sys.path`` finds them, and their versions."""
 
 from __future__ import annotations
 
-import ctypes
-import struct
 import sys
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.toolchain.parts import distribution, is_listed
-from hatch_cuda_kernels.errors import ToolchainError
+from hatch_cuda_kernels.cache.notes import file_state
+from hatch_cuda_kernels.compiler.toolchain.packages import bindings, distribution
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-__all__ = ["bindings_major", "find_header_folders", "find_library", "library_version", "listed_version", "preload"]
+__all__ = [
+    "Wheel",
+    "bindings_major",
+    "find_header_folders",
+    "find_library",
+    "library_version",
+    "library_wheel",
+    "listed_files",
+    "missing_bindings",
+    "site_of",
+    "wheel_of",
+    "wheels_in",
+]
 
 #: Folder of a library below ``nvidia/`` in wheels of CUDA 12; from CUDA 13 on, all are in ``cu13``.
 _CUDA_12_FOLDERS: Final = {"nvrtc": "cuda_nvrtc", "nvJitLink": "nvjitlink"}
 _CUDA_12_HEADERS: Final = ("cuda_runtime", "cuda_cccl", "cuda_nvcc", "curand")
-_WHEELS: Final = {"nvrtc": "nvidia-cuda-nvrtc", "nvJitLink": "nvidia-nvjitlink"}
-#: Offset, entry size and number of the section headers, in a 64-bit little-endian ELF file.
-_ELF_HEADER: Final = struct.Struct("<40xQ10xHH2x")
+
+
+class Wheel(NamedTuple):
+    """An installed wheel, by the dist-info folder beside the files that it brought."""
+
+    info: Path
+
+    @property
+    def version(self) -> str:
+        """The version of the distribution."""
+        return self.info.name.removesuffix(".dist-info").rpartition("-")[2]
+
+    @property
+    def record(self) -> Path:
+        """The file that lists the wheel's files with their digests."""
+        return self.info / "RECORD"
 
 
 def bindings_major() -> int:
@@ -36,16 +55,33 @@ def bindings_major() -> int:
     return int(__version__.split(".")[0])
 
 
+def missing_bindings(major: int) -> list[str]:
+    """Return the requirements that make a process load the libraries of a CUDA major; none if it does already."""
+    return [] if bindings_major() == major else [bindings(major)]
+
+
 def find_library(stem: str) -> Path | None:
-    """Return the first shared library of that stem (``nvrtc``, ``nvJitLink``) in a wheel on ``sys.path``, or None."""
+    """Return the first shared library of that name (``nvrtc``, ``nvJitLink``) in a wheel on ``sys.path``, or None."""
     major = bindings_major()
     folder = f"cu{major}" if major >= 13 else _CUDA_12_FOLDERS[stem]
     found = (root / folder / "lib" / f"lib{stem}.so.{major}" for root in _nvidia_folders())
     return next((path for path in found if path.is_file()), None)
 
 
+def library_version(stem: str) -> str:
+    """Return the version of the wheel that brings a library, without loading it; empty if no wheel does."""
+    wheel = library_wheel(stem)
+    return wheel.version if wheel is not None else ""
+
+
+def library_wheel(stem: str) -> Wheel | None:
+    """Return the wheel that brings a library, or None."""
+    path = find_library(stem)
+    return wheel_of(path, distribution(stem.lower(), bindings_major())) if path is not None else None
+
+
 def find_header_folders() -> tuple[Path, ...]:
-    """Return the folders of toolkit headers in wheels on ``sys.path``, first found first."""
+    """Return the folders with toolkit headers of wheels on ``sys.path``, in the order in which they are searched."""
     major = bindings_major()
     names = (f"cu{major}",) if major >= 13 else _CUDA_12_HEADERS
     folders = [root / name / "include" for root in _nvidia_folders() for name in names]
@@ -53,60 +89,38 @@ def find_header_folders() -> tuple[Path, ...]:
     return tuple(folders + [folder / "cccl" for folder in folders if (folder / "cccl").is_dir()])
 
 
-@cache
-def preload(stem: str) -> None:
-    """Load a wheel's library into the process, if there is one, so that the bindings use this very file.
-
-    Raises ToolchainError, naming the file, when it cannot be loaded.
-    """
-    path = find_library(stem)
-    if path is None:
-        return
-    for file in (*sorted(path.parent.glob(f"lib{stem}-builtins.so.*")), path):
-        try:
-            _refuse_cut(file)
-            ctypes.CDLL(str(file), mode=ctypes.RTLD_GLOBAL)
-        except OSError as error:
-            version = library_version(stem)
-            pinned = f"{_wheel(stem)}=={version}" if version else _wheel(stem)
-            fix = f"python3 -m pip install --force-reinstall --no-deps {pinned}"
-            raise ToolchainError(f"{file} cannot be loaded ({error})", fix) from error
+def site_of(path: Path) -> Path | None:
+    """Return the folder that a wheel was unpacked into, for a path below its ``nvidia`` folder, or None."""
+    return next((parent.parent for parent in path.parents if parent.name == "nvidia"), None)
 
 
-def _refuse_cut(file: Path) -> None:
-    """Raise OSError for an ELF file that ends before its section headers do: the loader would crash the process."""
-    with file.open("rb") as opened:
-        head = opened.read(_ELF_HEADER.size)
-    if len(head) == _ELF_HEADER.size and head.startswith(b"\x7fELF"):
-        start, size, count = _ELF_HEADER.unpack(head)
-        needed, found = start + size * count, file.stat().st_size
-        if found < needed:
-            message = f"it has {found} of at least {needed} bytes"
-            raise OSError(message)
+def wheels_in(site: Path, names: Iterable[str]) -> list[Wheel]:
+    """Return the installed wheels of these distributions in a site folder."""
+    patterns = (f"{name.replace('-', '_')}-*.dist-info" for name in names)
+    return [Wheel(info) for pattern in patterns for info in sorted(site.glob(pattern))]
 
 
-def library_version(stem: str) -> str:
-    """Return the version of the wheel that brings a library, without loading it; empty when no wheel does."""
-    path = find_library(stem)
-    info = distribution(path, _wheel(stem).replace("-", "_")) if path is not None else None
-    return info.name.removesuffix(".dist-info").rpartition("-")[2] if info is not None else ""
+def wheel_of(path: Path, name: str) -> Wheel | None:
+    """Return the installed wheel of a distribution that may have brought a file below ``nvidia``, or None."""
+    site = site_of(path)
+    return next(iter(wheels_in(site, [name])), None) if site is not None else None
 
 
-def listed_version(stem: str) -> str:
-    """Return the same where the wheel's file list has the library with the size it has, so that it is the wheel's own.
-
-    Empty otherwise.
-    """
-    path = find_library(stem)
-    info = distribution(path, _wheel(stem).replace("-", "_")) if path is not None else None
-    if path is None or info is None or not is_listed(info, path):
-        return ""
-    return info.name.removesuffix(".dist-info").rpartition("-")[2]
+def listed_files(wheels: Iterable[Wheel]) -> dict[str, str]:
+    """Return the sha256 of each file that wheels list, as RECORD spells it, by its path in the site folder."""
+    return {
+        path: digest for wheel in wheels for path, digest in _listed(wheel.record, file_state(wheel.record)).items()
+    }
 
 
-def _wheel(stem: str) -> str:
-    major = bindings_major()
-    return _WHEELS[stem] if major >= 13 else f"{_WHEELS[stem]}-cu{major}"
+@lru_cache(maxsize=16)
+def _listed(record: Path, _state: str) -> dict[str, str]:
+    try:
+        lines = record.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return {}
+    fields = (line.partition(",sha256=") for line in lines)
+    return {path: rest.partition(",")[0] for path, _, rest in fields if rest}
 
 
 def _nvidia_folders() -> Iterator[Path]:

@@ -1,1 +1,1 @@
-"""The ladder: request, rungs, climb, explanation."""
+"""From a kernel's name to an image: request, rungs, climb, explanation."""

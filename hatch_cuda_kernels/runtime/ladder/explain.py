@@ -1,20 +1,21 @@
-"""The ladder as an answer to read: every candidate with its reason, and the one chosen."""
+"""Explains the ladder's choice: every candidate with its reason, and the one chosen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.runtime.ladder.climb import try_candidate
+from hatch_cuda_kernels.runtime.ladder.climb import attempt
 from hatch_cuda_kernels.runtime.ladder.fixes import suggest_fixes
-from hatch_cuda_kernels.runtime.ladder.rungs import candidates
+from hatch_cuda_kernels.runtime.ladder.rungs import ladder
+from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Candidate, Image
-    from hatch_cuda_kernels.runtime.ladder.rungs import Request
+    from hatch_cuda_kernels.runtime.ladder.request import Request
 
 __all__ = ["Explanation", "explain"]
 
@@ -29,7 +30,7 @@ class Explanation:
     chosen: Candidate | None
     candidates: tuple[Candidate, ...]
     fixes: tuple[str, ...]
-    """What would help, where nothing was chosen."""
+    """What would help, if nothing was chosen."""
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object of ``explain --json``."""
@@ -37,13 +38,13 @@ class Explanation:
         return {
             "kernel": self.kernel,
             "arch": str(self.arch),
-            "driver": None if self.driver is None else f"{self.driver[0]}.{self.driver[1]}",
+            "driver": None if self.driver is None else version_text(self.driver),
             "chosen": chosen and {"origin": chosen.origin, "arch": str(chosen.arch), "kind": chosen.kind},
             "candidates": [candidate.to_json() for candidate in self.candidates],
         }
 
     def __str__(self) -> str:
-        driver = "any driver" if self.driver is None else f"a driver for CUDA {self.driver[0]}.{self.driver[1]}"
+        driver = "any driver" if self.driver is None else f"a driver for CUDA {version_text(self.driver)}"
         lines = [f"{self.kernel} on {self.arch} with {driver}:"]
         lines += [f" {'->' if candidate is self.chosen else '  '} {candidate}" for candidate in self.candidates]
         if self.chosen is None:
@@ -52,23 +53,27 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(request: Request, load: Callable[[Image], object] | None) -> Explanation:
+def explain(request: Request, take: Callable[[Image], object] | None) -> Explanation:
     """Return every candidate and the first accepted one; compiles nothing.
 
-    With ``load``, which raises ImageRefusedError, the driver is asked about what the table accepts, up to the first
+    With ``take``, which raises ImageRefusedError, the driver is asked about what the table accepts, up to the first
     image it takes.
     """
-    considered = tuple(candidates(request) if load is None else _asked(request, load))
+    considered = tuple(_candidates(request) if take is None else _settled(request, take))
     chosen = next((candidate for candidate in considered if candidate.accepted), None)
     fixes = suggest_fixes(request, considered) if chosen is None else ()
-    arch = request.arch
-    return Explanation(request.kernel.name, arch, request.driver, chosen, considered, fixes)
+    return Explanation(request.kernel.name, request.arch, request.driver, chosen, considered, fixes)
 
 
-def _asked(request: Request, load: Callable[[Image], object]) -> Iterator[Candidate]:
-    decided = False
-    for candidate in candidates(request):
-        asks = candidate.accepted and not decided and candidate.origin != "jitted"
-        settled = try_candidate(candidate, load, []).candidate if asks else candidate
-        decided = decided or settled.accepted
+def _candidates(request: Request) -> Iterator[Candidate]:
+    for rung in ladder(request):
+        yield from rung(request)
+
+
+def _settled(request: Request, take: Callable[[Image], object]) -> Iterator[Candidate]:
+    taken = False
+    for candidate in _candidates(request):
+        asks = candidate.accepted and not taken and candidate.origin != "jitted"
+        settled = attempt(candidate, take).candidate if asks else candidate
+        taken = taken or settled.accepted
         yield settled

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
+from hatch_cuda_kernels.environment import JIT
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hatch_cuda_kernels.image import Candidate
-    from hatch_cuda_kernels.runtime.ladder.rungs import Request
+    from hatch_cuda_kernels.runtime.ladder.request import Request
 
 __all__ = ["suggest_fixes"]
 
@@ -18,11 +21,11 @@ def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[st
     reasons = [candidate.reason for candidate in considered]
     fixes = []
     if not request.jit:
-        fixes.append("allow compiling: unset HATCH_CUDA_KERNELS_JIT")
+        fixes.append(f"allow compiling: unset {JIT}")
     elif request.policy == "prebuilt":
         fixes.append("allow compiling: policy='compatible'")
     elif any("is not installed" in reason for reason in reasons):
-        fixes.append('install a compiler for run time: python3 -m pip install "hatch-cuda-kernels[jit]"')
+        fixes.append(f"install a compiler for run time: {pip_install(extra('jit'))}")
     if any("written as PTX ISA" in reason for reason in reasons):
         fixes.append("install a newer driver, or build the package with an older toolkit (cuda: in its kernels.yaml)")
     return (*fixes, _build_fix(request))

@@ -3,40 +3,43 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels.arch import isa_refusal
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.compiler.key import link_key
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.image import Candidate
-from hatch_cuda_kernels.runtime.ladder.jit import image_of, jit_refusal, recorded
-from hatch_cuda_kernels.runtime.ladder.rungs import isa_refusal
+from hatch_cuda_kernels.runtime.ladder.recorded import image_of, recorded
+from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Image
-    from hatch_cuda_kernels.runtime.ladder.rungs import Request
+    from hatch_cuda_kernels.runtime.ladder.request import Request
     from hatch_cuda_kernels.store.index import ImageRecord
 
 __all__ = ["linked_candidates"]
 
 
 def linked_candidates(request: Request) -> Iterator[Candidate]:
-    """Yield, for each prebuilt PTX or LTO-IR that suits the device, the CUBIN nvJitLink made of it, or would make."""
+    """Yield the CUBIN that nvJitLink made, or would make, of each prebuilt PTX or LTO-IR that suits the device."""
     for record, arch in _inputs(request):
-        known = recorded(request, open_cache().get(_key(request, record, arch)))
+        known = recorded(request, _key(request, record, arch))
         if known is not None:
             yield known
             continue
-        reason = _refusal(request, record)
-        praise = f"{record.arch} {record.kind} finished by nvJitLink"
-        yield Candidate("jitted", arch, "cubin", reason is None, reason or praise, _linker(request, record, arch))
+        refusal = _refusal(request, record)
+        reason = f"{record.arch} {record.kind} finished by nvJitLink"
+        get = partial(_link, request, record, arch)
+        yield Candidate("jitted", arch, "cubin", refusal is None, refusal or reason, get)
 
 
 def _inputs(request: Request) -> Iterator[tuple[ImageRecord, SmArch]]:
-    """Yield what nvJitLink could start from, LTO-IR first, and the architecture it would finish it for."""
+    """Yield each image that nvJitLink could start from, LTO-IR first, and the architecture of the result."""
     if not request.listed or request.source.stale:
         return
     records = [record for record in request.module.images if record.kind != "cubin"]
@@ -48,38 +51,33 @@ def _inputs(request: Request) -> Iterator[tuple[ImageRecord, SmArch]]:
 
 
 def _refusal(request: Request, record: ImageRecord) -> str | None:
-    refusal = jit_refusal(request)
-    if refusal is None and record.kind == "ptx" and isa_refusal(record.ptx_isa, request.driver, "the driver") is None:
-        digest = request.refused(record.sha256)
-        refusal = None if digest else "the driver assembles this PTX itself"
-    if refusal is not None:
-        return refusal
-    from hatch_cuda_kernels.compiler.nvjitlink import nvjitlink_version  # a large library
+    if request.compile_refusal is not None:
+        return request.compile_refusal
+    unknown = record.kind != "ptx" or isa_refusal(record.ptx_isa, request.driver, "the driver") is not None
+    if not unknown and request.refused(record.sha256) is None:
+        return "the driver assembles this PTX itself"
+    from hatch_cuda_kernels.compiler.toolchain.libraries import nvjitlink_version  # a large library
 
     try:
         version = nvjitlink_version()
     except ToolchainError as error:
-        return getattr(error, "message", str(error))
-    return isa_refusal(record.ptx_isa, version, f"nvJitLink {version[0]}.{version[1]}")
-
-
-def _linker(request: Request, record: ImageRecord, arch: SmArch) -> Callable[[], Image]:
-    return lambda: _link(request, record, arch)
+        return error.message
+    return isa_refusal(record.ptx_isa, version, f"nvJitLink {version_text(version)}")
 
 
 def _link(request: Request, record: ImageRecord, arch: SmArch) -> Image:
-    """Finish an image and record it, unless another process does just now. Raises CompileError; others may serve."""
+    """Finish an image and record it, unless another process is doing so. Raises CompileError."""
     key = _key(request, record, arch)
     entry, made = open_cache().get_or_make(key, lambda: _link_now(request, record, arch, key))
     return image_of(entry, "jitted" if made else "cached")
 
 
 def _link_now(request: Request, record: ImageRecord, arch: SmArch, key: str) -> Entry:
-    from hatch_cuda_kernels.compiler.nvjitlink import link, nvjitlink_version  # a large library
-    from hatch_cuda_kernels.options import NvrtcOptions
+    from hatch_cuda_kernels.compiler.nvjitlink import link  # a large library
+    from hatch_cuda_kernels.compiler.toolchain.libraries import nvjitlink_version
     from hatch_cuda_kernels.runtime.ladder.notices import compiling
 
-    options = NvrtcOptions.from_canonical(request.module.options)
+    options = request.source.recipe().options
     start = time.perf_counter()
     with compiling(request, arch, "nvJitLink"):
         done = link(request.read(record).data, record.kind, arch=arch, options=options, name=request.module.module)
@@ -93,7 +91,7 @@ def _link_now(request: Request, record: ImageRecord, arch: SmArch, key: str) -> 
         globals=(),
         resources={},
         ptx_isa=record.ptx_isa,
-        toolchain={"nvjitlink": ".".join(map(str, nvjitlink_version())), "headers": ""},
+        toolchain={"nvjitlink": version_text(nvjitlink_version()), "headers": ""},
         log="",
         created=Entry.now(),
         seconds=time.perf_counter() - start,
@@ -102,5 +100,5 @@ def _link_now(request: Request, record: ImageRecord, arch: SmArch, key: str) -> 
 
 
 def _key(request: Request, record: ImageRecord, arch: SmArch) -> str:
-    """Return the key of a finished image: input and target. nvJitLink's version is recorded, not keyed: any will do."""
+    """Return the key of a finished image. It covers input and target; nvJitLink's version is only recorded."""
     return link_key(image_sha256=record.sha256, arch=arch, options=request.module.options)

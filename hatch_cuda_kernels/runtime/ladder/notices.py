@@ -1,4 +1,4 @@
-"""What a compile at run time tells the user: it is no hang, why it happens, how long it took, how to avoid it."""
+"""What a compile at run time tells the user: that it runs and why, how long it took, and how to avoid it."""
 
 from __future__ import annotations
 
@@ -9,38 +9,40 @@ import time
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
+from hatch_cuda_kernels.environment import JIT
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.runtime.ladder.rungs import Request
+    from hatch_cuda_kernels.runtime.ladder.request import Request
 
-__all__ = ["LOGGER", "compiling", "nvtx_range"]
+__all__ = ["LOGGER", "compiling"]
 
 LOGGER: Final = logging.getLogger("hatch_cuda_kernels")
-#: Shorter compiles are told at INFO, longer ones at WARNING, which shows without any logging set up.
+#: Seconds. Shorter compiles are logged as INFO, longer ones as WARNING, which shows without any logging set up.
 _NOTICEABLE: Final = 1.0
 
 
 @contextmanager
 def compiling(request: Request, arch: SmArch, compiler: str) -> Iterator[None]:
-    """Tell of a compile around the body: log its start and end, and show progress on a terminal after a second."""
+    """Log the start and the end of the compile in the body, and show progress on a terminal after a second."""
     what = f"{request.module.module} ({request.kernel.name}) for {arch} with {compiler}"
     LOGGER.info("compiling %s; %s", what, _why(request))
     start = time.perf_counter()
-    with nvtx_range(f"compile {request.kernel.name}"), _progress(f"compiling {what}"):
+    with _nvtx_range(f"compile {request.kernel.name}"), _progress(f"compiling {what}"):
         yield
     seconds = time.perf_counter() - start
     level = logging.WARNING if seconds > _NOTICEABLE else logging.INFO
     ship = f"ship {arch}" if request.listed else "list the instance in kernels.yaml"
-    advice = f"to avoid it, {ship}, or set HATCH_CUDA_KERNELS_JIT=0 to forbid it"
+    advice = f"to avoid it, {ship}, or set {JIT}=0 to forbid it"
     LOGGER.log(
         level, "compiled %s in %.2f s, recorded for the next process; %s; %s", what, seconds, _why(request), advice
     )
 
 
-def nvtx_range(name: str) -> Any:  # a context manager
-    """Return an NVTX range where the application has imported nvtx, else a context that does nothing."""
+def _nvtx_range(name: str) -> Any:  # a context manager
+    """Return an NVTX range if the application has imported nvtx, else a context that does nothing."""
     nvtx = sys.modules.get("nvtx")
     return nullcontext() if nvtx is None else nvtx.annotate(f"hatch_cuda_kernels: {name}")
 
@@ -56,7 +58,7 @@ def _why(request: Request) -> str:
 
 @contextmanager
 def _progress(text: str) -> Iterator[None]:
-    """Show a line that counts seconds on a terminal, once the body has taken a second."""
+    """On a terminal, show a line that counts seconds once the body has taken one."""
     if not sys.stderr.isatty():
         yield
         return

@@ -1,50 +1,141 @@
-"""From a kernel's name to a request for the ladder."""
+"""What the ladder is asked: this kernel, for such a device and driver, under such a policy."""
 
 from __future__ import annotations
 
-import os
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.driver import current_device
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
-from hatch_cuda_kernels.image import Image
+from hatch_cuda_kernels.image import Image, Symbol
 from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
-from hatch_cuda_kernels.runtime.context import current_context_id, current_device
-from hatch_cuda_kernels.runtime.ladder.rungs import POLICIES, Request
-from hatch_cuda_kernels.runtime.libraries import LOADER
+from hatch_cuda_kernels.runtime.ladder.policy import JIT_FORBIDDEN, checked_policy, jit_allowed
 from hatch_cuda_kernels.store.reader import KernelLine
 from hatch_cuda_kernels.store.source import ModuleSource
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hatch_cuda_kernels.arch import ComputeCapability
-    from hatch_cuda_kernels.runtime.ladder.rungs import Policy
-    from hatch_cuda_kernels.store.index import ImageRecord
+    from hatch_cuda_kernels.runtime.ladder.policy import Policy
+    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
 
-__all__ = ["checked_policy", "device_capability", "find_kernel", "find_variable", "make_request", "symbol_of"]
+__all__ = ["Request", "find_variable", "make_request"]
 
 
-def find_kernel(reader: StoreReader, name: str, module: str | None) -> tuple[KernelLine, bool]:
-    """Return a kernel's line and whether the manifest lists it.
+class Request(NamedTuple):
+    """One question to the ladder."""
 
-    An unlisted instance belongs to the module that lists others of its template. Raises KernelNotFoundError.
+    reader: StoreReader
+    kernel: KernelLine
+    listed: bool
+    """Whether the manifest lists the kernel; an unlisted instance has no prebuilt image."""
+    module: ModuleIndex
+    source: ModuleSource
+    capability: ComputeCapability
+    driver: tuple[int, int] | None
+    """Newest CUDA the driver supports; None for a driver that knows every PTX."""
+    policy: Policy
+    tier_up: bool
+    """Whether a recorded exact image comes before a prebuilt one that merely runs."""
+    jit: bool
+    """Whether the environment allows compiling."""
+    refusal: Callable[[ComputeCapability, str], str | None]
+    """Why the driver of such a device refused an image (by digest) earlier in this process, or None."""
+
+    @property
+    def arch(self) -> SmArch:
+        """The real architecture that a compile for the device has."""
+        return self.source.device_arch(self.capability)
+
+    @property
+    def instance(self) -> str | None:
+        """The kernel's name if the manifest does not list it, else None."""
+        return None if self.listed else self.kernel.name
+
+    @property
+    def compile_refusal(self) -> str | None:
+        """Why nothing may be compiled, or None."""
+        if self.policy == "prebuilt":
+            return "policy 'prebuilt' never compiles"
+        return None if self.jit else JIT_FORBIDDEN
+
+    def refused(self, sha256: str) -> str | None:
+        """Return why the driver refused an image (by digest) earlier in this process, or None."""
+        return self.refusal(self.capability, sha256)
+
+    def is_exact(self, image: Image) -> bool:
+        """Return whether an image is machine code for exactly this compute capability."""
+        return image.kind == "cubin" and image.arch.capability == self.capability
+
+    def read(self, record: ImageRecord) -> Image:
+        """Return a prebuilt image. Raises StoreError."""
+        kernel = self.kernel
+        own = Symbol(kernel.name, self.reader.lowered(kernel, record.sha256), kernel.params)
+        return Image(
+            module=self.kernel.module,
+            origin="prebuilt",
+            arch=record.arch,
+            kind=record.kind,
+            data=self.reader.read_image(self.kernel.module, record),
+            sha256=record.sha256,
+            path=self.reader.image_path(self.kernel.module, record),
+            kernels=(own,) if own.lowered != kernel.lowered else (),
+        )
+
+    def symbol(self, image: Image) -> Symbol:
+        """Return the kernel as it is in an image: as the compile recorded it, else as the store lists it.
+
+        The two differ in an editable install, where a signature may have changed since the store was written.
+        """
+        wanted = self.kernel
+        found = next((symbol for symbol in image.kernels if normalize_name(symbol.name) == wanted.key), wanted)
+        return Symbol(wanted.name, found.lowered, found.params)
+
+
+def make_request(
+    reader: StoreReader,
+    name: str,
+    module: str | None,
+    arch: str | SmArch | None,
+    driver: tuple[int, int] | None,
+    *,
+    policy: str,
+    tier_up: bool,
+    refusal: Callable[[ComputeCapability, str], str | None],
+) -> Request:
+    """Return the request for a kernel of a store: for ``arch``, or else for the current device and its driver.
+
+    Raises KernelNotFoundError, StoreError if the store cannot be read, InputError for an unknown policy or an ``arch``
+    that is not a device's, or DriverError without a device.
     """
-    key = normalize_name(name)
-    lines = [] if key.startswith("&") else reader.find(key)
-    if not lines and "<" in key:
-        if module is not None and reader.has_module(module):
-            return KernelLine(key, module, "", (), name), False
-        instances = reader.find(f"<{base_name(key)}")
-        if instances:
-            return KernelLine(key, _one(reader, instances, name, module).module, "", (), name), False
-    return _one(reader, lines, name, module), True
+    kernel, listed = _find_kernel(reader, name, module)
+    if arch is None:
+        _, capability, of_device = current_device()
+        driver = driver or of_device
+    else:
+        capability = _capability(arch)
+    return Request(
+        reader=reader,
+        kernel=kernel,
+        listed=listed,
+        module=reader.module(kernel.module),
+        source=ModuleSource(reader, kernel.module),
+        capability=capability,
+        driver=driver,
+        policy=checked_policy(policy),
+        tier_up=tier_up,
+        jit=jit_allowed(),
+        refusal=refusal,
+    )
 
 
 def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[KernelLine, KernelLine]:
     """Return a listed variable's line and that of a kernel which every image of its module has.
 
-    Raises KernelNotFoundError where there is no such variable, or no such kernel.
+    Raises KernelNotFoundError if either is missing, StoreError if the store cannot be read.
     """
     variable = _one(reader, reader.find(f"&{normalize_name(name)}"), name, module, what="variable")
     index = reader.module(variable.module)
@@ -58,69 +149,32 @@ def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[K
     raise KernelNotFoundError(name, reader.label, hint=hint, what="variable")
 
 
-def make_request(
-    reader: StoreReader,
-    found: tuple[KernelLine, bool],
-    *,
-    arch: str | SmArch | None,
-    driver: tuple[int, int] | None,
-    policy: str,
-    tier_up: bool,
-) -> Request:
-    """Return the ladder's question about a kernel: for ``arch``, or else for the current device and its driver.
+def _find_kernel(reader: StoreReader, name: str, module: str | None) -> tuple[KernelLine, bool]:
+    """Return a kernel's line and whether the manifest lists it.
 
-    Raises InputError for an architecture or policy that does not exist, DriverError without a device to ask about.
+    An unlisted instance belongs to the module that lists others of its template. Raises KernelNotFoundError, or
+    StoreError if the store cannot be read.
     """
-    checked = checked_policy(policy)
-    if arch is None:
-        current_context_id()
-        device = current_device()
-        capability, driver = device.capability, driver or device.driver
-    else:
-        capability = device_capability(arch)
-    kernel, listed = found
-    return Request(
-        kernel=kernel,
-        listed=listed,
-        module=reader.module(kernel.module),
-        source=ModuleSource(reader, kernel.module),
-        capability=capability,
-        driver=driver,
-        policy=checked,
-        tier_up=tier_up,
-        jit=os.environ.get("HATCH_CUDA_KERNELS_JIT", "1") != "0",
-        read=lambda record: _read(reader, kernel.module, record),
-        refused=lambda sha256: LOADER.refusal(sha256, capability),
-    )
+    key = normalize_name(name)
+    lines = [] if key.startswith("&") else reader.find(key)
+    if not lines and "<" in key:
+        if module is not None and reader.has_module(module):
+            return KernelLine(key, module, "", (), name), False
+        instances = reader.find(f"<{base_name(key)}")
+        if instances:
+            return KernelLine(key, _one(reader, instances, name, module).module, "", (), name), False
+    return _one(reader, lines, name, module), True
 
 
-def symbol_of(request: Request, image: Image) -> tuple[str, tuple[str, ...]]:
-    """Return the lowered name and parameter types: what the compile recorded with the image, else what the store lists.
-
-    The two differ in an editable install, where a signature may have changed since the store was written.
-    """
-    key = request.kernel.key
-    found = next((symbol for symbol in image.kernels if normalize_name(symbol.name) == key), None)
-    return (request.kernel.lowered, request.kernel.params) if found is None else (found.lowered, found.params)
-
-
-def device_capability(arch: str | SmArch) -> ComputeCapability:
-    """Return the compute capability an imagined device ``sm_90`` has. Raises InputError for anything else."""
+def _capability(arch: str | SmArch) -> ComputeCapability:
+    """Return the compute capability of the device that ``sm_90`` stands for. Raises InputError for anything else."""
     try:
         parsed = SmArch.parse(arch) if isinstance(arch, str) else arch
     except ValueError as error:
-        raise InputError(f"{error}; an imagined device is written like sm_90") from error
+        raise InputError(f"{error}; write a device as sm_90") from error
     if parsed.virtual:
-        raise InputError(f"{parsed} is no device; write {parsed.real}")
+        raise InputError(f"{parsed} is not a device; write {parsed.real}")
     return parsed.capability
-
-
-def checked_policy(policy: str) -> Policy:
-    """Return the policy. Raises InputError for a word that is none."""
-    for known in POLICIES:
-        if policy == known:
-            return known
-    raise InputError(f"unknown policy {policy!r}; it is one of {', '.join(POLICIES)}")
 
 
 def _one(
@@ -131,29 +185,17 @@ def _one(
         return fitting[0]
     modules = ", ".join(line.module for line in lines)
     if lines:
-        hint = f"name one of the modules that have it with module=: {modules}"
+        hint = f"pass module= with a module that has it: {modules}"
         raise KernelNotFoundError(name, reader.label, hint=hint, what=what)
     raise KernelNotFoundError(name, reader.label, *_suggestions(reader, name, what), what=what)
 
 
 def _suggestions(reader: StoreReader, name: str, what: str) -> tuple[list[str], str]:
-    """Return names that look like the wrong one, and what else may be the matter."""
+    """Return similar names, and a hint if the list of kernels may be out of date."""
     from difflib import get_close_matches  # only for the message
 
     everything = [line for line in reader.lines() if line.key.startswith("&") == (what == "variable")]
     alike = {line.name: line.name for line in everything} | {base_name(line.key): line.name for line in everything}
     near = list(dict.fromkeys(alike[match] for match in get_close_matches(name, alike)))
     editable = everything and reader.module(everything[0].module).editable is not None
-    return near, "an editable install knows the kernels of its last install" if editable else ""
-
-
-def _read(reader: StoreReader, module: str, record: ImageRecord) -> Image:
-    return Image(
-        module=module,
-        origin="prebuilt",
-        arch=record.arch,
-        kind=record.kind,
-        data=reader.read_image(module, record),
-        sha256=record.sha256,
-        path=reader.image_path(module, record),
-    )
+    return near, "an editable install lists the kernels of its last build" if editable else ""

@@ -1,61 +1,38 @@
 """The ladder: which image a kernel gets on a device, and why not another.
 
 Each rung is a function that yields candidates, best first; a ladder is a tuple of rungs. A candidate is accepted or
-carries the reason it was refused. The table proposes: where a device is at hand the driver decides (see ``loader``).
+carries the reason it was refused. The table proposes; where there is a device, its driver decides.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.arch import ptx_isa_of_driver
+from hatch_cuda_kernels.arch import isa_refusal
 from hatch_cuda_kernels.image import Candidate
+from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hatch_cuda_kernels.arch import ComputeCapability, SmArch
-    from hatch_cuda_kernels.image import Image, Kind
-    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
-    from hatch_cuda_kernels.store.reader import KernelLine
-    from hatch_cuda_kernels.store.source import ModuleSource
+    from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.runtime.ladder.request import Request
+    from hatch_cuda_kernels.store.index import ImageRecord
 
-    Rung = Callable[["Request"], Iterator["Candidate"]]
+    Rung = Callable[[Request], Iterator[Candidate]]
 
-__all__ = ["POLICIES", "Policy", "Request", "candidates", "isa_refusal", "ladder"]
-
-Policy = Literal["compatible", "exact", "prebuilt"]
-POLICIES: Final = ("compatible", "exact", "prebuilt")
+__all__ = ["ladder"]
 
 
-class Request(NamedTuple):
-    """One question to the ladder: this kernel of this module, on such a device, under such a driver."""
+def ladder(request: Request) -> tuple[Rung, ...]:
+    """Return the rungs of the request's policy, in order.
 
-    kernel: KernelLine
-    listed: bool
-    """Whether the manifest lists the kernel; an unlisted instance has no prebuilt image."""
-    module: ModuleIndex
-    source: ModuleSource
-    capability: ComputeCapability
-    driver: tuple[int, int] | None
-    """Newest CUDA the driver supports; None when there is no driver to ask, which then limits nothing."""
-    policy: Policy
-    tier_up: bool
-    """Whether a recorded exact image goes before a prebuilt one that merely runs."""
-    jit: bool
-    read: Callable[[ImageRecord], Image]
-    refused: Callable[[str], str | None]
-    """Why the driver refused an image (by digest) earlier in this process, or None."""
-
-    @property
-    def arch(self) -> SmArch:
-        """The real architecture that a compile for the device has."""
-        return self.source.device_arch(self.capability)
-
-    @property
-    def instance(self) -> str | None:
-        """The kernel's name where no prebuilt image has it, None for one that the manifest lists."""
-        return None if self.listed else self.kernel.name
+    The rungs that compile are there under ``prebuilt``, too: they say why nothing is compiled.
+    """
+    if request.policy == "exact":
+        return _EXACT
+    return _TIER_UP if request.tier_up else _COMPATIBLE
 
 
 def prebuilt_cubins(request: Request) -> Iterator[Candidate]:
@@ -64,12 +41,12 @@ def prebuilt_cubins(request: Request) -> Iterator[Candidate]:
 
 
 def exact_cubins(request: Request) -> Iterator[Candidate]:
-    """Rung 1, kept to images made for this very compute capability."""
+    """Rung 1, only images made for exactly this compute capability."""
     yield from (c for c in _prebuilt(request, "cubin") if c.arch.capability == request.capability)
 
 
 def other_cubins(request: Request) -> Iterator[Candidate]:
-    """Rung 1, the images that ``exact_cubins`` leaves."""
+    """Rung 1, only images that ``exact_cubins`` leaves out."""
     yield from (c for c in _prebuilt(request, "cubin") if c.arch.capability != request.capability)
 
 
@@ -80,7 +57,7 @@ def prebuilt_ptx(request: Request) -> Iterator[Candidate]:
 
 def cached(request: Request) -> Iterator[Candidate]:
     """Rung 3: an image that an earlier process (or a build on this machine) recorded in the disk cache."""
-    from hatch_cuda_kernels.runtime.ladder.jit import cached_candidates  # off the prebuilt path
+    from hatch_cuda_kernels.runtime.ladder.recorded import cached_candidates  # off the prebuilt path
 
     yield from cached_candidates(request)
 
@@ -104,43 +81,18 @@ _TIER_UP: Final[tuple[Rung, ...]] = (exact_cubins, cached, other_cubins, prebuil
 _EXACT: Final[tuple[Rung, ...]] = (exact_cubins, cached, jitted, other_cubins, prebuilt_ptx, linked)
 
 
-def ladder(policy: Policy, *, tier_up: bool = False) -> tuple[Rung, ...]:
-    """Return the rungs of a policy, in order; ``prebuilt`` keeps the compiling rungs only to say that they are off."""
-    if policy == "exact":
-        return _EXACT
-    return _TIER_UP if tier_up else _COMPATIBLE
-
-
-def candidates(request: Request) -> Iterator[Candidate]:
-    """Yield the candidates of every rung in order, compiling nothing."""
-    for rung in ladder(request.policy, tier_up=request.tier_up):
-        yield from rung(request)
-
-
-def isa_refusal(isa: tuple[int, int], consumer: tuple[int, int] | None, what: str) -> str | None:
-    """Return why a driver or nvJitLink of CUDA ``consumer`` cannot read PTX of an ISA, or None when it can."""
-    known = None if consumer is None else ptx_isa_of_driver(consumer)
-    if known is None or isa <= known:
-        return None
-    return f"written as PTX ISA {isa[0]}.{isa[1]}, {what} knows up to {known[0]}.{known[1]}"
-
-
 def _prebuilt(request: Request, kind: Kind) -> Iterator[Candidate]:
     if not request.listed:
         return
     records = [record for record in request.module.images if record.kind == kind]
     for record in sorted(records, key=lambda record: record.arch.preference(request.capability)):
-        reason = _refusal(request, record)
-        praise = reason or _praise(request, record)
-        yield Candidate("prebuilt", record.arch, kind, reason is None, praise, _reader(request, record))
-
-
-def _reader(request: Request, record: ImageRecord) -> Callable[[], Image]:
-    return lambda: request.read(record)
+        refusal = _refusal(request, record)
+        reason = refusal or _acceptance(request, record)
+        yield Candidate("prebuilt", record.arch, kind, refusal is None, reason, partial(request.read, record))
 
 
 def _refusal(request: Request, record: ImageRecord) -> str | None:
-    """Return why a prebuilt image cannot serve, in the order a user would want to know."""
+    """Return why a prebuilt image cannot be used; of several reasons, the one that helps most."""
     return (
         record.arch.refusal(request.capability)
         or request.source.stale
@@ -155,9 +107,9 @@ def _lack(request: Request, record: ImageRecord) -> str | None:
     return f"the kernel is not in this image ({lowered})" if lowered in record.lacks else None
 
 
-def _praise(request: Request, record: ImageRecord) -> str:
+def _acceptance(request: Request, record: ImageRecord) -> str:
     if record.kind == "ptx":
-        return f"PTX ISA {record.ptx_isa[0]}.{record.ptx_isa[1]}, assembled by the driver"
+        return f"PTX ISA {version_text(record.ptx_isa)}, assembled by the driver"
     # CUBINs of CUDA 13 are promised to load from R580 on, those of CUDA 12 from R525 on (minor version compatibility).
     wrote = record.ptx_isa[0] + 4
     old = request.driver is not None and request.driver[0] < wrote

@@ -1,1 +1,1 @@
-"""A loaded kernel: arguments, streams, launch."""
+"""From an image to a launch: library, kernel, arguments, stream."""

@@ -11,15 +11,15 @@ import re
 import struct
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.errors import ArgumentError
+from hatch_cuda_kernels.errors import ArgumentError, LaunchError
 from hatch_cuda_kernels.runtime.launch.arrays import device_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["PLAIN_NUMBERS", "Signature", "Slot", "as_number", "describe_type", "preparer"]
+__all__ = ["PLAIN_NUMBERS", "Signature", "Slot", "preparer"]
 
-#: struct code, size, and the words for people, by PTX type.
+#: struct code, size and description, by PTX type.
 _SCALARS: Final[dict[str, tuple[str, int, str]]] = {
     "u8": ("B", 1, "8-bit integer or bool"),
     "s8": ("b", 1, "8-bit integer"),
@@ -42,11 +42,12 @@ _POINTERS: Final = frozenset({"u64", "b64", "ptr"})
 _FLOATS: Final = frozenset({"f16", "f32", "f64"})
 #: Types that struct checks and converts by itself.
 PLAIN_NUMBERS: Final = frozenset({int, float, bool})
-_STRUCT: Final = re.compile(r"b8\[(\d+)\]:(\d+)")
+#: A kernel takes at most 32,764 bytes of parameters.
+_STRUCT: Final = re.compile(r"b8\[([0-9]{1,5})\]:([1-9][0-9]{0,3})")
 
 
 class Slot:
-    """A parameter buffer and the ``extra`` array that describes it to cuLaunchKernel, at addresses that stay."""
+    """A parameter buffer and the ``extra`` array that describes it to cuLaunchKernel, at fixed addresses."""
 
     __slots__ = ("_extra", "_size", "buffer", "extra")
 
@@ -60,11 +61,18 @@ class Slot:
 
 
 class Signature:
-    """A kernel's parameters: how arguments are checked, converted and laid out in the parameter buffer."""
+    """A kernel's parameters: how arguments are checked, converted and laid out in the parameter buffer.
+
+    Raises LaunchError for a parameter type that this version does not know.
+    """
 
     def __init__(self, kernel: str, params: Sequence[str]) -> None:
         self.kernel = kernel
         self.params = tuple(params)
+        unknown = [param for param in self.params if param not in _SCALARS and not _STRUCT.fullmatch(param)]
+        if unknown:
+            message = f"{kernel} is recorded with parameters of unknown types: {', '.join(unknown)}"
+            raise LaunchError(f"{message}; reinstall its package, or upgrade hatch-cuda-kernels")
         self.layout = struct.Struct(_layout(self.params))
 
     @property
@@ -90,11 +98,11 @@ class Signature:
             return _convert(param, preparer(param)(arg), *_size_of(param)[:2])
         except (struct.error, AttributeError, TypeError, ValueError, OverflowError) as error:
             raise ArgumentError(
-                f"argument {index} of {self.kernel} must be a {describe_type(param)}, got {_describe(arg)}: {error}"
+                f"argument {index} of {self.kernel} must be a {_describe_type(param)}, got {_describe(arg)}: {error}"
             ) from error
 
 
-def describe_type(param: str) -> str:
+def _describe_type(param: str) -> str:
     """Return a parameter type in words: ``float (f32)``, ``struct of 16 bytes (b8[16]:8)``."""
     match = _STRUCT.fullmatch(param)
     words = f"struct of {match[1]} bytes" if match else _SCALARS[param][2]
@@ -121,15 +129,15 @@ def _size_of(param: str) -> tuple[str, int, int]:
 
 
 def preparer(param: str) -> Callable[[Any], Any]:
-    """Return the function that turns an argument for this parameter into what struct takes, or raises."""
+    """Return the function that turns an argument for this parameter into a value for struct, or raises."""
     if _STRUCT.fullmatch(param):
         size = _size_of(param)[1]
         return lambda arg: _struct_bytes(arg, size)
-    return device_address if param in _POINTERS else as_number
+    return device_address if param in _POINTERS else _as_number
 
 
-def as_number(arg: Any) -> Any:  # any Python object may be passed
-    """Pass numbers of Python and numpy; refuse arrays, which struct would read by a hidden copy from the device."""
+def _as_number(arg: Any) -> Any:  # any Python object may be passed
+    """Return numbers of Python and numpy; refuse arrays, which struct would silently copy from the device."""
     if type(arg) in PLAIN_NUMBERS:
         return arg
     if hasattr(arg, "__array__") and getattr(arg, "shape", None) == () and type(arg).__module__ == "numpy":
@@ -140,7 +148,7 @@ def as_number(arg: Any) -> Any:  # any Python object may be passed
 
 
 def _convert(param: str, value: Any, code: str, size: int) -> Any:
-    """Convert what struct would reject, or raise the reason. PTX does not say which integers are signed."""
+    """Convert a value that struct would reject, or raise. PTX does not say which integers are signed."""
     if param.startswith("u") and isinstance(value, int) and value < 0:
         if value < -(1 << (8 * size - 1)):
             raise ValueError(f"{value} is below the smallest {8 * size}-bit integer")

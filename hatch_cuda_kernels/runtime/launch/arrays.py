@@ -1,4 +1,4 @@
-"""Device addresses of other people's arrays, without importing any framework."""
+"""Device addresses of any library's arrays, without importing any framework."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hatch_cuda_kernels.errors import DriverError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ADDRESS_READERS", "NotAnArrayError", "device_address"]
+__all__ = ["ADDRESS_READERS", "device_address"]
 
 #: DLPack device types whose memory a kernel can reach: CUDA, pinned host, managed (dlpack.h, DLDeviceType).
 _DLPACK_REACHABLE: Final = frozenset({2, 3, 13})
 
 
 class NotAnArrayError(TypeError):
-    """An argument for a pointer is neither an array in reach of the device, nor an address, nor None."""
+    """An argument for a pointer is neither an array that the device can access, nor an address, nor None."""
 
 
 def device_address(arg: Any) -> int:  # any Python object may be passed
@@ -32,7 +32,7 @@ def device_address(arg: Any) -> int:  # any Python object may be passed
 
 
 class _Readers(dict[type, "Callable[[Any], int]"]):
-    """How to read the address of an argument, by its type; an unknown type is looked at once."""
+    """How to read the address of an argument, by its type; each new type is examined once."""
 
     def __missing__(self, kind: type) -> Callable[[Any], int]:
         def first(arg: Any) -> int:
@@ -88,7 +88,7 @@ def _dlpack(array: Any) -> int:
     device, _ = array.__dlpack_device__()
     if int(device) not in _DLPACK_REACHABLE:
         raise NotAnArrayError(f"the array is on DLPack device type {int(device)}, which kernels cannot reach")
-    capsule = array.__dlpack__(stream=-1)  # -1: the launch is ordered by its stream, no synchronisation is wanted
+    capsule = array.__dlpack__(stream=-1)  # -1: the launch is ordered by its stream, no synchronisation is needed
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     tensor = _DLTensor.from_address(pointer(capsule, b"dltensor"))

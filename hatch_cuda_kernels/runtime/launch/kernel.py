@@ -6,24 +6,23 @@ from functools import cached_property
 from operator import index
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.driver import check, cuda, current_context_id, current_device
 from hatch_cuda_kernels.errors import DriverError, KernelNotFoundError, LaunchError, StaleKernelError
-from hatch_cuda_kernels.runtime.context import current_context_id
+from hatch_cuda_kernels.runtime.launch.libraries import LIBRARIES
 from hatch_cuda_kernels.runtime.launch.streams import stream_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hatch_cuda_kernels.image import Image
-    from hatch_cuda_kernels.runtime.launch.launch import Configs
-    from hatch_cuda_kernels.runtime.libraries import LoadedKernel
+    from hatch_cuda_kernels.image import Image, Symbol
+    from hatch_cuda_kernels.runtime.launch.configs import Configs
 
-__all__ = ["GlobalVariable", "Kernel"]
+__all__ = ["Dim", "GlobalVariable", "Kernel", "load_kernel"]
 
-#: Dynamic shared memory that needs no opting in (CUDA C++ Programming Guide, "Shared memory" of each architecture).
+#: Bytes of dynamic shared memory without opting in (CUDA C++ Programming Guide, "Shared memory" of each architecture).
 _FREE_SHARED: Final = 48 << 10
 _MAX_DYNAMIC: Final = "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"
-#: Shapes remembered by one kernel; programs that vary them without end start over.
+#: Shapes remembered by one kernel; a program that keeps changing them starts over.
 _MAX_SHAPES: Final = 256
 
 Dim = int | tuple[int, ...]
@@ -37,27 +36,40 @@ class GlobalVariable(NamedTuple):
     size: int
 
 
+def load_kernel(image: Image, symbol: Symbol, scope: str) -> Kernel:
+    """Return a kernel of an image, loaded for the current context; ``scope`` is as in ``Libraries.load``.
+
+    Raises ImageRefusedError when the driver cannot use the image, DriverError for any other failure.
+    """
+    context_id, device = current_context_id(), current_device()
+    library, handle = LIBRARIES.load(image, symbol.lowered, device.capability, scope)
+    return Kernel(image, symbol, library=library, handle=handle, context_id=context_id, ordinal=device.ordinal)
+
+
 class Kernel:
     """One kernel, loaded for one context. ``kernel[grid, block](*args)`` launches it."""
 
     def __init__(
-        self, name: str, params: Sequence[str], loaded: LoadedKernel, *, context_id: int, ordinal: int
+        self, image: Image, symbol: Symbol, *, library: Any, handle: Any, context_id: int, ordinal: int
     ) -> None:
-        self.name = name
-        self.lowered = loaded.lowered
-        self.params = tuple(params)
-        self.image: Image = loaded.image
-        self.handle = loaded.handle
+        self.name = symbol.name
+        self.lowered = symbol.lowered
+        self.params = symbol.params
+        self.image = image
+        self.handle = handle
         self.context_id = context_id
         self.ordinal = ordinal
         self.hits = 0
-        """How often the store answered with this object after loading it."""
-        self._library = loaded.library
+        """How often the store has returned this object again."""
+        self._library = library
         self._shapes: dict[Any, Callable[..., None]] = {}
         self._configs: dict[Any, Configs] = {}
 
     def __getitem__(self, launch: tuple[Any, ...]) -> Callable[..., None]:
-        """Return the launch function for ``kernel[grid, block]``, optionally with shared memory bytes and a stream."""
+        """Return the launch function for ``kernel[grid, block]``, optionally with shared memory bytes and a stream.
+
+        Raises LaunchError for bad dimensions, TypeError for anything that is not a stream.
+        """
         try:
             return self._shapes[launch]
         except (KeyError, TypeError):  # TypeError: a list among the sizes, or a stream that cannot be hashed
@@ -77,12 +89,12 @@ class Kernel:
         cluster: Dim | None = None,
         cooperative: bool = False,
     ) -> None:
-        """Launch asynchronously on ``stream`` (default: the current stream of the framework the arrays come from).
+        """Launch asynchronously on ``stream`` (default: the current stream of the arrays' framework).
 
         ``grid`` counts blocks, ``block`` the threads of a block, ``cluster`` the blocks of a cluster; ``shared_mem`` is
         dynamic shared memory in bytes, which beyond 48 KiB is opted in to. Raises ArgumentError for arguments that do
         not fit the signature, LaunchError for bad dimensions, StaleKernelError when the context was destroyed or reset,
-        DriverError for what the driver refuses.
+        DriverError if the driver refuses the launch.
         """
         key = (grid, block, shared_mem, cluster, cooperative)
         try:
@@ -107,8 +119,8 @@ class Kernel:
         return GlobalVariable(name, int(address), int(size))
 
     def as_cuda_core(self) -> Any:  # cuda.core.Kernel
-        """Return a ``cuda.core`` Kernel of the same image, for ``cuda.core.launch``; imports cuda.core."""
-        from cuda.core import ObjectCode  # noqa: TID251 - half a second, only when asked for
+        """Return a ``cuda.core`` Kernel of the same image, for ``cuda.core.launch``. Raises ImportError without it."""
+        from cuda.core import ObjectCode  # noqa: TID251 - half a second, on request only
 
         make = ObjectCode.from_ptx if self.image.kind == "ptx" else ObjectCode.from_cubin
         return make(self.image.data, symbol_mapping={self.name: self.lowered.encode()}).get_kernel(self.name)
@@ -125,18 +137,24 @@ class Kernel:
             )
 
     def _fail_launch(self, status: Any) -> None:  # CUresult
-        """Raise the DriverError of a refused launch."""
+        """Raise the DriverError for a launch that the driver refused."""
         raise DriverError(f"launching {self.name}", int(status), status.name)
 
     @cached_property
     def _bind(self) -> Callable[[Configs, int | None], Callable[..., None]]:
-        from hatch_cuda_kernels.runtime.launch.arguments import Signature  # a kernel is loaded before launched
+        from hatch_cuda_kernels.runtime.launch.arguments import Signature  # not needed before the first launch
         from hatch_cuda_kernels.runtime.launch.launch import make_launch
 
-        signature = Signature(self.name, self.params)
-        return make_launch(self, signature, check_context=self._check_context, fail=self._fail_launch)
+        return make_launch(
+            Signature(self.name, self.params),
+            self.handle,
+            context_id=self.context_id,
+            ordinal=self.ordinal,
+            check_context=self._check_context,
+            fail=self._fail_launch,
+        )
 
-    def _shape(self, launch: Any) -> Callable[..., None]:  # what stands between the brackets
+    def _shape(self, launch: Any) -> Callable[..., None]:  # the contents of the brackets
         if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
             message = "write kernel[grid, block], optionally with shared memory bytes and a stream"
             raise LaunchError(f"{self.name}: {message}")
@@ -144,12 +162,12 @@ class Kernel:
         stream = rest[1] if len(rest) == 2 else None
         configs = self._make_configs(grid, block, rest[0] if rest else 0, None, False)
         function = self._bind(configs, None if stream is None else stream_address(stream))
-        if stream is None or isinstance(stream, int):  # another stream may change its address, or die
+        if stream is None or isinstance(stream, int):  # the address of another may change
             _remember(self._shapes, launch, function)
         return function
 
     def _make_configs(self, grid: Dim, block: Dim, shared_mem: int, cluster: Dim | None, cooperative: bool) -> Configs:
-        from hatch_cuda_kernels.runtime.launch.launch import Configs  # a kernel is loaded before launched
+        from hatch_cuda_kernels.runtime.launch.configs import Configs  # not needed before the first launch
 
         configs = Configs(
             self._dims(grid, "grid"),
@@ -164,7 +182,7 @@ class Kernel:
 
     @cached_property
     def _free_shared(self) -> int:
-        """Dynamic shared memory in bytes that needs no opting in: what the kernel's static part leaves of 48 KiB."""
+        """Bytes of dynamic shared memory that need no opting in: 48 KiB less the kernel's static part."""
         return max(_FREE_SHARED - self._attribute("CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES"), 0)
 
     def _allow_shared(self, wanted: int) -> int:

@@ -1,4 +1,4 @@
-"""The launch function of a kernel, generated for its signature: a launch is counted in tenths of microseconds.
+"""The launch function of a kernel, generated for its signature: every tenth of a microsecond counts.
 
 For ``(f32, ptr, u64)`` it reads as below. What struct rejects takes a slower path that converts or explains.
 
@@ -31,22 +31,20 @@ from __future__ import annotations
 
 import struct
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.driver import cuda
 from hatch_cuda_kernels.runtime.launch.arguments import PLAIN_NUMBERS, Slot, preparer
 from hatch_cuda_kernels.runtime.launch.arrays import ADDRESS_READERS
-from hatch_cuda_kernels.runtime.launch.attributes import launch_config
 from hatch_cuda_kernels.runtime.launch.streams import current_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from hatch_cuda_kernels.runtime.launch.arguments import Signature
-    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+    from hatch_cuda_kernels.runtime.launch.configs import Configs
 
-__all__ = ["Configs", "make_launch"]
+__all__ = ["make_launch"]
 
 _TEMPLATE: Final = """
 def bind(configs, stated_stream):
@@ -71,50 +69,31 @@ def bind(configs, stated_stream):
     return launch
 """
 _MISSING: Final = object()
-#: Streams whose configuration is remembered for one shape; programs that make streams without end start over.
-_MAX_STREAMS: Final = 64
-
-
-class Configs(dict[int, Any]):
-    """The driver's launch configurations of one shape, by stream; they never change, so threads share them."""
-
-    def __init__(
-        self,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        *,
-        shared_mem: int,
-        cluster: tuple[int, int, int] | None = None,
-        cooperative: bool = False,
-    ) -> None:
-        self._make = partial(
-            launch_config, grid=grid, block=block, shared_mem=shared_mem, cluster=cluster, cooperative=cooperative
-        )
-
-    def __missing__(self, stream: int) -> Any:  # CUlaunchConfig
-        if len(self) >= _MAX_STREAMS:
-            self.clear()
-        config = self[stream] = self._make(stream=stream)
-        return config
 
 
 def make_launch(
-    kernel: Kernel, signature: Signature, *, check_context: Callable[[], None], fail: Callable[[Any], None]
+    signature: Signature,
+    handle: Any,
+    *,
+    context_id: int,
+    ordinal: int,
+    check_context: Callable[[], None],
+    fail: Callable[[Any], None],
 ) -> Callable[[Configs, int | None], Callable[..., None]]:
-    """Return ``bind(configs, stream)``, which gives the function that launches a loaded kernel with its arguments.
+    """Return ``bind(configs, stream)``, which gives the function that launches a kernel with its arguments.
 
-    None for a stream is the caller's current one. The function raises ArgumentError, and what ``check_context`` (called
-    in another context) and ``fail`` raise. A buffer belongs to one launch at a time, because the bindings release the
-    GIL during the call.
+    ``handle`` is the driver's kernel, loaded for a context on the device with that ordinal. None for a stream is the
+    caller's current one. The function raises ArgumentError, and what ``check_context`` (called in another context) and
+    ``fail`` raise. A buffer belongs to one launch at a time, because the bindings release the GIL during the call.
     """
     driver = cuda()
-    # A process that imports torch after this launch function was made takes the general path, which is right as well.
+    # A process that imports torch after this takes the general path, which gives the same result.
     torch: Any = sys.modules.get("torch")
     free: list[Slot] = []
     names: dict[str, Any] = {
         "context_id": driver.cuCtxGetId,
         "current": driver.CUcontext(0),  # NULL: the current context (CUDA Driver API, cuCtxGetId)
-        "loaded_for": kernel.context_id,
+        "loaded_for": context_id,
         "check_context": check_context,
         "pop": free.pop,
         "push": free.append,
@@ -130,9 +109,9 @@ def make_launch(
         "data_ptr": torch and torch.Tensor.data_ptr,
         "torch_stream": torch and torch._C._cuda_getCurrentRawStream,  # noqa: SLF001 - see streams
         "current_stream": current_stream,
-        "ordinal": kernel.ordinal,
+        "ordinal": ordinal,
         "cu_launch": driver.cuLaunchKernelEx,
-        "handle": kernel.handle,
+        "handle": handle,
         "success": driver.CUresult.CUDA_SUCCESS,
         "fail": fail,
     }
@@ -142,7 +121,7 @@ def make_launch(
 
 
 def _source(signature: Signature) -> str:
-    """Fill the template in. Nothing of the kernel but its parameters' positions and types gets into the text."""
+    """Fill in the template. Only the positions and types of the parameters get into the text."""
     names = [f"a{index}" for index in range(len(signature.params))]
     pointers = signature.pointers
     others = f"current_stream(({_listed(names)}), ordinal)"

@@ -1,4 +1,4 @@
-"""The stream a launch goes to: the caller's, whoever's type it is."""
+"""The stream of a launch: the framework's current one, or the caller's, of any type."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def current_stream(args: Sequence[Any], ordinal: int) -> int:
 
 
 class _CurrentStreams(dict[type, "Callable[[Any, int], int | None]"]):
-    """How to ask for the current stream, by an argument's type; None means that the type has no say."""
+    """How to ask for the current stream, by an argument's type; None if the type has no streams."""
 
     def __missing__(self, kind: type) -> Callable[[Any, int], int | None]:
         def first(arg: Any, ordinal: int) -> int | None:

@@ -1,1 +1,1 @@
-"""What a manifest promises of its wheel (devices, spills, bytes), and where the images do not keep it."""
+"""What a manifest promises about its wheel (devices, spills, size), and the checks of these promises."""

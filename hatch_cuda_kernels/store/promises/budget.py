@@ -1,4 +1,4 @@
-"""``max_wheel_size``: what a wheel weighs, and which images weigh most of it."""
+"""``max_wheel_size``: how large a wheel is, and which images take most of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["check_store", "check_wheel"]
 
 _LISTED: Final = 8
-#: What a zip archive says of a file, twice, besides its name.
+#: Bytes of a file's two headers in a zip archive, without its name.
 _ZIP_HEADERS: Final = 76
 
 
@@ -30,14 +30,14 @@ class _Share(NamedTuple):
 
 
 def check_store(folder: Path, limit: int) -> None:
-    """Raise BuildError, with the largest images, where a store would take more than ``limit`` bytes of a wheel."""
+    """Raise BuildError, with the largest images, if a store would take more than ``limit`` bytes of a wheel."""
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     sizes = {name: _in_a_wheel(name, path) for name, path in files.items()}
     _check("the kernel store would take", sum(sizes.values()), limit, sizes, lambda name: files[name].read_bytes())
 
 
 def check_wheel(wheel: Path, limit: int) -> None:
-    """Raise BuildError, with the largest images, where a wheel has more than ``limit`` bytes."""
+    """Raise BuildError, with the largest images, if a wheel has more than ``limit`` bytes."""
     with zipfile.ZipFile(wheel) as archive:
         inside = {name.partition(f"/{STORE_FOLDER}/")[2]: name for name in archive.namelist()}
         sizes = {name: archive.getinfo(path).compress_size for name, path in inside.items() if name}
@@ -46,7 +46,7 @@ def check_wheel(wheel: Path, limit: int) -> None:
 
 
 def _in_a_wheel(name: str, path: Path) -> int:
-    """Return what hatchling's zip makes of a file."""
+    """Return how many bytes of the wheel hatchling makes of a file."""
     packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     return len(packer.compress(path.read_bytes()) + packer.flush()) + _ZIP_HEADERS + 2 * len(name)
 
@@ -69,7 +69,7 @@ def _check(what: str, size: int, limit: int, sizes: Mapping[str, int], read: Cal
 
 
 def _shares(indices: Sequence[ModuleIndex], sizes: Mapping[str, int]) -> Iterator[_Share]:
-    """Yield each image stored with its share: of a block, in proportion to its unpacked bytes."""
+    """Yield each stored image with its share of the bytes; images of a block share it by their unpacked sizes."""
     blocks: dict[tuple[str, int], dict[str, int]] = {}
     for _, image in _images(indices):
         if image.stored and image.stored.size:

@@ -1,43 +1,32 @@
-"""What a manifest promises of its wheel. The store records it, so that a wheel can be verified without its manifest."""
+"""What a manifest promises about its wheel. The store records it, so that a wheel can be verified by itself."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from hatch_cuda_kernels.arch import ComputeCapability
+from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["PROMISES_FILE", "PROMISES_SCHEMA", "Gap", "Promises", "Supports", "read_promises", "version_text"]
+__all__ = ["PROMISES_FILE", "Promises", "Supports", "read_promises"]
 
-#: Beside ``kernels.tsv``; a store whose manifest promises nothing has none.
+#: Beside ``kernels.tsv``, unless the manifest promises nothing.
 PROMISES_FILE: Final = "promises.json"
-PROMISES_SCHEMA: Final = 1
-
-
-class Gap(NamedTuple):
-    """Where a promise is not kept, and the change that closes the gap."""
-
-    problem: str
-    fix: str
-    image: str = ""
-    """The image at fault, where it is one."""
-
-    def __str__(self) -> str:
-        return f"{self.problem}; {self.fix}"
+_PROMISES_SCHEMA: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supports:
-    """A promise the build proves: every kernel runs on these devices, with this driver, without a JIT."""
+    """A promise the build proves: every kernel runs on these devices, with this driver, without JIT."""
 
     devices: tuple[ComputeCapability, ...]
     driver: tuple[int, int] | None
-    """Oldest CUDA driver API, None when the manifest does not say."""
+    """Oldest CUDA driver API; None if the manifest does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +35,12 @@ class Promises:
 
     supports: Supports | None = None
     max_spill_bytes: Mapping[str, int] = field(default_factory=dict)
-    """By module: most bytes of spill stores and loads a thread of one kernel."""
+    """By module: maximum bytes of spill stores and loads per thread of a kernel."""
     max_wheel_size: int | None = None
-    """Bytes of the wheel file."""
+    """Maximum size of the wheel file in bytes."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON object of ``promises.json`` without its schema; empty where nothing is promised."""
+        """Return the JSON object of ``promises.json`` without its schema; empty if nothing is promised."""
         data: dict[str, Any] = {}
         if self.supports is not None:
             driver = self.supports.driver
@@ -74,26 +63,25 @@ class Promises:
         )
 
     def text(self) -> str:
-        """Return the whole text of ``promises.json``, empty where nothing is promised."""
+        """Return the whole text of ``promises.json``; empty if nothing is promised."""
         data = self.to_json()
-        return f"{json.dumps({'schema': PROMISES_SCHEMA, **data}, indent=1, sort_keys=True)}\n" if data else ""
+        return f"{json.dumps({'schema': _PROMISES_SCHEMA, **data}, indent=1, sort_keys=True)}\n" if data else ""
 
 
 def _supports(data: dict[str, Any]) -> Supports:
     driver = data.get("driver")
-    numbers = None if driver is None else driver.split(".")
     return Supports(
         devices=tuple(ComputeCapability.parse(device) for device in data["devices"]),
-        driver=None if numbers is None else (int(numbers[0]), int(numbers[1])),
+        driver=None if driver is None else parse_version(driver),
     )
 
 
 def read_promises(store: Path) -> Promises:
-    """Return what a store records; nothing where it has no such file. Raises ValueError when it cannot be read."""
+    """Return the promises that a store records. Raises ValueError if they cannot be read."""
     try:
         data = json.loads((store / PROMISES_FILE).read_bytes())
         schema = data["schema"]
-        if schema == PROMISES_SCHEMA:
+        if schema == _PROMISES_SCHEMA:
             found = Promises.from_json(data)
             return found if {"schema": schema, **found.to_json()} == data else _refuse()
     except FileNotFoundError:
@@ -101,14 +89,9 @@ def read_promises(store: Path) -> Promises:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         message = f"cannot be read ({type(error).__name__}: {error})"
         raise ValueError(message) from error
-    message = f"schema {schema} is not {PROMISES_SCHEMA}: written by another hatch-cuda-kernels"
+    message = f"schema {schema} is not {_PROMISES_SCHEMA}: written by another version of hatch-cuda-kernels"
     raise ValueError(message)
 
 
 def _refuse() -> NoReturn:
-    raise ValueError("it is not as a build writes it")
-
-
-def version_text(version: tuple[int, int]) -> str:
-    """Return ``13.0`` for ``(13, 0)``."""
-    return f"{version[0]}.{version[1]}"
+    raise ValueError("it differs from what a build writes")

@@ -1,11 +1,12 @@
-"""The manifest's promise: every kernel runs on these devices, under this driver, without a JIT."""
+"""The manifest's promise: every kernel runs on these devices, under this driver, without JIT."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, ptx_isa_of_driver
-from hatch_cuda_kernels.store.promises.model import Gap, version_text
+from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,11 +22,11 @@ __all__ = ["find_gaps"]
 _OLDEST_RELEASE: Final = (12, 9)
 
 
-def find_gaps(supports: Supports, kernels: Sequence[Symbol], images: Sequence[ImageRecord]) -> Iterator[Gap]:
-    """Yield a gap for each promised device that a module's images leave out.
+def find_gaps(supports: Supports, kernels: Sequence[Symbol], images: Sequence[ImageRecord]) -> Iterator[Problem]:
+    """Yield a problem for each promised device that a module's images do not serve.
 
-    The rules are the run side's: a CUBIN by architecture, PTX also by the ISA the driver knows, LTO-IR never. A CUBIN
-    of a newer CUDA major than the driver's may load, which is no promise: minor compatibility ends at the major.
+    The rules are those of the run side: a CUBIN counts by its architecture, PTX also by the ISA the driver knows, and
+    LTO-IR never. A CUBIN of a newer CUDA major than the driver's may load, but CUDA only promises that within a major.
     """
     for device in supports.devices:
         fitting = [image for image in images if image.kind != "ltoir" and image.arch.refusal(device) is None]
@@ -42,17 +43,17 @@ def find_gaps(supports: Supports, kernels: Sequence[Symbol], images: Sequence[Im
             advice = _older_major(device, supports.driver, "" if fitting else f"{advice}, and ")
         else:
             advice += _older_release(refused, supports.driver)
-        yield Gap(f"{what} for the promised device {device}{why}", advice)
+        yield Problem(f"{what} for the promised device {device}{why}", advice)
 
 
 def _refusal(image: ImageRecord, driver: tuple[int, int] | None) -> str:
-    """Return why a driver is not promised to load an image; empty where it is."""
+    """Return why a driver may fail to load an image; empty if it is sure to load it."""
     if driver is None:
         return ""
     if image.kind == "cubin":
         wrote = _cuda_major(image)
         newer = wrote > driver[0]
-        return f"the {image.arch} CUBIN is CUDA {wrote}'s, which needs a driver for CUDA {wrote}" if newer else ""
+        return f"the {image.arch} CUBIN is of CUDA {wrote} and needs a driver for CUDA {wrote}" if newer else ""
     known = ptx_isa_of_driver(driver)
     if known is None or image.ptx_isa <= known:
         return ""
@@ -66,7 +67,7 @@ def _cuda_major(image: ImageRecord) -> int:
 
 
 def _older_release(refused: Sequence[ImageRecord], driver: tuple[int, int] | None) -> str:
-    """Return the advice to compile with the driver's own release, where that compiles the PTX and is supported."""
+    """Return the advice to compile with the driver's own release, if that is supported and compiles the PTX."""
     if driver is None or driver < _OLDEST_RELEASE:
         return ""
     first = [cuda_release_for_arch(image.arch, major=driver[0]) for image in refused]
@@ -84,12 +85,12 @@ def _older_major(device: ComputeCapability, driver: tuple[int, int], besides: st
 
 
 def _advice(device: ComputeCapability, images: Sequence[ImageRecord]) -> str:
-    """Say which architecture to add; a module of suffixed architectures is taken to need the suffix."""
+    """Say which architecture to add, with a suffix if all of the module's architectures have one."""
     suffix = min((image.arch.suffix for image in images), default="")
     archs = [SmArch.of_device(device, suffix), SmArch.of_device(device)]
     arch = next(filter(_release_major, archs), None)
     if arch is None:
-        return f"take it out of 'supports:': no CUDA release known here compiles {archs[-1]}"
+        return f"take it out of 'supports:': no known CUDA release compiles {archs[-1]}"
     if any(image.arch == arch for image in images):
         return f"compile it for {arch} too, or take {device} out of 'supports:'"
     release = "" if _release_major(arch) == 13 else ', with cuda: "12.9"'
@@ -97,5 +98,5 @@ def _advice(device: ComputeCapability, images: Sequence[ImageRecord]) -> str:
 
 
 def _release_major(arch: SmArch) -> int | None:
-    """Return the newest CUDA major that compiles an architecture, None when none known does."""
+    """Return the newest CUDA major that compiles an architecture; None if no known one does."""
     return next((major for major in (13, 12) if cuda_release_for_arch(arch, major=major)), None)

@@ -6,10 +6,10 @@ import random
 import struct
 
 import pytest
+from ptxas_report import reported
 from raw_nvrtc import RawResult, compile_raw
 
 from hatch_cuda_kernels.compiler.output.cubin import Cubin, KernelSection, read_cubin
-from hatch_cuda_kernels.compiler.output.log import split_log
 
 SOURCE = """
 struct alignas(8) Pair { int a; double b; };
@@ -31,6 +31,40 @@ template <class T> __global__ void sum(T* out, T value, Pair pair) {
 extern "C" __global__ void calls(float* p, signed char c, short h, bool b) { *p = chosen(*p) + c + h + b; }
 extern "C" __global__ void large(Large in, int* out) { *out = in.bytes[*out] + ns::table[1]; }
 extern "C" __global__ void empty() {}
+"""
+#: Kernels that spill: 4, 8 and 16 bytes at a time, by themselves and in a function that they call.
+SPILLS = """
+__device__ __noinline__ float mix(float x, float* y, int n) {
+    float a[64];
+#pragma unroll
+    for (int i = 0; i < 64; ++i) a[i] = y[i * n + threadIdx.x];
+    for (int k = 0; k < n; ++k) {
+#pragma unroll
+        for (int i = 0; i < 64; ++i) a[i] = a[i] * a[(i + 7) % 64] + a[(i * 5 + 3) % 64];
+    }
+#pragma unroll
+    for (int i = 0; i < 64; ++i) y[i * n + threadIdx.x] = a[i] * x;
+    return a[3];
+}
+extern "C" __global__ void caller(float* y, int n) { y[0] = mix(y[1], y, n); }
+extern "C" __global__ void spills(const float4* in, float4* out) {
+    float4 v[24];
+#pragma unroll
+    for (int i = 0; i < 24; ++i) v[i] = in[i * 256 + threadIdx.x];
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < 24; ++i) {
+        float a = 0;
+#pragma unroll
+        for (int j = 0; j < 24; ++j) a += v[j].x * v[(i * j + 7) % 24].w;
+        out[i * 256 + threadIdx.x] = make_float4(a, v[i].y, v[(i * 5) % 24].z, 0);
+    }
+}
+extern "C" __global__ void indexed(float* y, int n) {
+    float all[64];
+    for (int i = 0; i < n; ++i) all[i] = y[i];
+    y[0] = all[n / 2];
+}
 """
 ARCHS = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_90a", "sm_100", "sm_100f", "sm_120", "sm_120a", "sm_121"]
 SUM = "_Z3sumIfEvPT_S0_4Pair"
@@ -66,11 +100,30 @@ def test_the_architecture_is_read_with_its_suffix(sample):
 def test_resources_agree_with_ptxas(sample):
     """Registers, static shared memory and stack are what ptxas printed, on every architecture."""
     _, result, cubin = sample
-    reported, _ = split_log(result.log)
-    read = {name: (kernel.registers, kernel.shared, kernel.frame) for name, kernel in cubin.kernels.items()}
-    assert read == {name: (found.registers, found.shared, found.stack) for name, found in reported.items()}
+    assert cubin.resources == reported(result.log)
     assert cubin.kernels[SUM].shared == 256
-    assert cubin.kernels["calls"].frame >= 128
+    assert cubin.kernels["calls"].stack >= 128
+
+
+@pytest.mark.parametrize("flags", [(), ("--device-debug",), ("--generate-line-info",), ("--ptxas-options=-O1",)])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"])
+def test_spills_agree_with_ptxas(arch, flags):
+    """The image itself tells how many bytes a kernel spills, functions it calls included; local arrays are none."""
+    result = compile_raw(SPILLS, "--maxrregcount=32", "--ptxas-options=-v", *flags, arch=arch)
+    cubin = read_cubin(result.cubin)
+    assert cubin.resources == reported(result.log)
+    assert (cubin.kernels["indexed"].spill_stores, cubin.kernels["indexed"].spill_loads) == (0, 0)
+    assert cubin.kernels["indexed"].stack >= 256
+    if "--device-debug" not in flags:
+        assert cubin.kernels["caller"].spill_stores > 500
+        assert cubin.kernels["spills"].spill_loads > 100
+
+
+def test_a_relocatable_image_says_so(image):
+    """An image that still has to be linked is no image for a driver."""
+    assert not read_cubin(image).relocatable
+    apart = compile_raw(SOURCE, "--relocatable-device-code=true", expressions=("sum<float>",))
+    assert read_cubin(apart.cubin).relocatable
 
 
 def test_code_is_counted(sample):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from typing import TYPE_CHECKING
 
 import pytest
 from raw_nvrtc import RawResult, compile_raw
 
-from hatch_cuda_kernels.compiler.source.closure import VIRTUAL_ROOT, Closure, read_closure
-from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
+from hatch_cuda_kernels.compiler.source.closure import Closure, read_closure
+from hatch_cuda_kernels.compiler.source.project import Project
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,6 +100,44 @@ def test_one_file_under_two_spellings_is_included_once(tmp_path):
     )
     assert stored_value(build(closure)) == 7
     assert closure.pre_include == (f"{VIRTUAL_ROOT}include/once.h",)
+
+
+@pytest.mark.parametrize(
+    "before", ["#ifdef OLD\n#error can't include detail/*.cuh\n#endif", '#if 0\n12" /*\n#endif', "#define Z(x) ' /*"]
+)
+def test_a_quote_hides_no_header(tmp_path, before):
+    """An apostrophe in prose ends with its line: the header after it is in the closure, not one beside the toolkit."""
+    write(tmp_path, {"toolkit/v.h": "#define X 1\n"})
+    write(tmp_path / "p", {"k.cu": f'{before}\n#include "v.h"\n{KERNEL}', "v.h": "#define X 2\n"})
+    closure = read_closure(tmp_path / "p", "k.cu")
+    assert [path for path, _ in closure.files] == ["k.cu", "v.h"]
+    assert stored_value(build(closure, f"-I{tmp_path}/toolkit")) == 2
+
+
+def test_an_include_in_pieces_keeps_its_lines(tmp_path):
+    """A directive that a backslash splits is rewritten in as many lines, so that messages name the right one."""
+    write(tmp_path, {"k.cu": '#inc\\\nlude "v\\\r\n.h\\\n"\n#include <w\\\n.h>\nbroken\n', "v.h": "", "w.h": ""})
+    closure = read_closure(tmp_path, "k.cu", include=["."])
+    assert closure.source.count("\n") == 7
+    assert f"{VIRTUAL_ROOT}k.cu(7): error" in build(closure).log
+    assert [path for path, _ in closure.files] == ["k.cu", "v.h", "w.h"]
+
+
+def test_backslashes_between_folders(tmp_path):
+    """A name as some write it on Windows means the same file everywhere."""
+    write(tmp_path, {"k.cu": '#include "in\\v.h"\n' + KERNEL, "in/v.h": "#define X 3\n"})
+    assert stored_value(build(read_closure(tmp_path, "k.cu"))) == 3
+
+
+def test_names_that_no_include_can_spell(tmp_path):
+    """A file whose name is not UTF-8, or holds a quote, is no header; the others in its folder are."""
+    write(tmp_path, {"k.cu": "#define T <t.inc>\n#include T\n" + KERNEL, "in/t.inc": "#define X 4\n"})
+    for name in (b"\xff\xfe.inc", b'a"b.inc', b"a\nb.inc", b"\xe9"):
+        (tmp_path / "in" / os.fsdecode(name)).write_text("#error\n")
+    (tmp_path / os.fsdecode(b"\xff")).mkdir()
+    closure = read_closure(tmp_path, "k.cu", include=["in"], headers=["in/*", "**/*.inc"])
+    assert [path for path, _ in closure.files] == ["in/t.inc", "k.cu"]
+    assert stored_value(build(closure)) == 4
 
 
 @pytest.mark.parametrize("spelling", ['"stray.h"', "<stray.h>", '"kernels/stray.h"'])
@@ -294,8 +334,14 @@ def test_byte_order_mark_line_ends_and_line_numbers(tmp_path):
         ({"k.cu": ""}, {"include": ["k.cu"]}, r"k\.cu: no such include folder in .*"),
         ({"k.cu": ""}, {"include": ["/usr/include"]}, r"/usr/include: an include folder must be inside .*"),
         ({"k.cu": ""}, {"pre_include": ["../x.h"]}, r"\.\./x\.h: no such header to pre-include in .*"),
-        ({"k.cu": '\n#inc\\\nlude "a.h"\n'}, {}, r"k\.cu:2: a word split over two lines; .*"),
-        ({"k.cu": '#include "a\\\n.h"\n'}, {}, r"k\.cu:1: a header's name goes on one line, .*"),
+        ({"k.cu": '\n#include "a.h\n'}, {}, r"k\.cu:2: a header's name goes on one line, .*"),
+        (
+            {"k.cu": '#include "a.h"\n', "a.h": "\n\nint t = *__TIME__;"},
+            {},
+            r"a\.h:3: __TIME__ differs in each build, .*",
+        ),
+        ({"k.cu": ""}, {"define": [("NOW", "__DATE__")]}, r"the option define NOW=__DATE__: __DATE__ differs .*"),
+        ({"k.cu": '#include "..\\x.h"\n'}, {}, r'k\.cu:1: "\.\.\\x\.h" leaves the project; .*'),
     ],
 )
 def test_what_cannot_be_used_is_named(tmp_path, files, arguments, problem):
@@ -306,6 +352,7 @@ def test_what_cannot_be_used_is_named(tmp_path, files, arguments, problem):
     assert re.fullmatch(problem, str(caught.value)), str(caught.value)
 
 
+TEXT = "#define S2(x) #x\n#define S(x) S2(x)\n"
 WAYS_OUT = {
     "digraph": '%:include "{0}"',
     "trigraph": '??=include "{0}"',
@@ -319,6 +366,15 @@ WAYS_OUT = {
     "argument on another line": "#define S2(x) #x\n#define S(x) S2(x)\n#define H \\\n  S({0})\n#include H",
     "folder in a macro": "#define S2(x) #x\n#define S(x) S2(x)\n#define D {0}\n#include S(D)",
     "split angle": "#define LT <\n#include LT{0}>",
+    "empty macro": f"{TEXT}#define E\n#include S(E{{0}})",
+    "empty macro and a blank": f"{TEXT}#define E /* nothing */\n#include S(E {{0}})",
+    "empty call": f"{TEXT}#define E(x)\n#define F(x) E(x)\n#include S(F(1){{0}})",
+    "empty argument": f"{TEXT}#define JOIN(a, b) a/b\n#include S(JOIN(,{{1}}))",
+    "empty argument, joined": f"{TEXT}#define JOIN(a, b) a##/b\n#include S(JOIN(,{{1}}))",
+    "empty macro in angles": "#define E\n#define H <E{0}>\n#include H",
+    "empty macro in brackets": f"{TEXT}#define E\n#define CALL(m, a) m a\n#include CALL(S, (E{{0}}))",
+    "macro of a slash": f"{TEXT}#define ROOT() /\n#include S(ROOT(){{1}})",
+    "name put together": f"{TEXT}#define A_1 {{0}}\n#define PICK(n) A_##n\n#include S(PICK(1))",
 }
 
 
@@ -326,19 +382,54 @@ WAYS_OUT = {
 def test_no_absolute_path_is_opened(tmp_path, way):
     """NVRTC would open each of these from the disk, unhashed; the scan refuses all, naming the line."""
     (tmp_path / "x.h").write_text("#define X 1\n")
-    text = f"{way.format(tmp_path / 'x.h')}\n{KERNEL}"
+    text = f"{way.format(tmp_path / 'x.h', str(tmp_path / 'x.h')[1:])}\n{KERNEL}"
     assert compile_raw(text, "--std=c++14").ok
     write(tmp_path / "p", {"k.cu": text})
-    with pytest.raises(InputError, match=r"k\.cu:\d: .*(leaves|out of) the project|k\.cu:1: .*(two lines|one line)"):
+    with pytest.raises(InputError, match=r"k\.cu:\d: .*(leaves|out of) the project"):
         read_closure(tmp_path / "p", "k.cu")
 
 
-def test_no_toolkit_folder_is_left_through_a_macro(tmp_path):
+@pytest.mark.parametrize(
+    "define",
+    [
+        "#define H <../x.h>",
+        "#define E\n#define H S(E../x.h)",
+        "#define E\n#define H S(y/.E./../x.h)",
+        "#define DOT() .\n#define H S(DOT()DOT()/x.h)",
+        "#define UP(a) a../x.h\n#define H S(UP())",
+    ],
+)
+def test_no_toolkit_folder_is_left_through_a_macro(tmp_path, define):
     """A macro with ``..`` would reach what lies beside the toolkit's headers; one in a header counts as well."""
-    write(tmp_path, {"toolkit/x.h": "#define X 1\n", "toolkit/include/y.h": ""})
-    write(tmp_path / "p", {"k.cu": '#include "a.h"\n#include H\n' + KERNEL, "a.h": "\n#define H <../x.h>\n"})
-    assert compile_raw("#define H <../x.h>\n#include H\n" + KERNEL, f"-I{tmp_path}/toolkit/include").ok
-    with pytest.raises(InputError, match=r"a\.h:2: the macro text '<\.\./x\.h>' could lead an include out"):
+    write(tmp_path, {"toolkit/x.h": "#define X 1\n", "toolkit/include/y/z.h": ""})
+    header = f"{TEXT}{define}\n"
+    write(tmp_path / "p", {"k.cu": '#include "a.h"\n#include H\n' + KERNEL, "a.h": header})
+    assert compile_raw(f"{header}#include H\n{KERNEL}", f"-I{tmp_path}/toolkit/include").ok
+    with pytest.raises(InputError, match=r"a\.h:\d: the macro text '.*' could lead an include out of the project"):
+        read_closure(tmp_path / "p", "k.cu")
+
+
+PROBES_OUT = {
+    "macro": '#define H "{0}"\n#if __has_include(H)',
+    "wrapped": "#define HAS(x) __has_include(x)\n#define H <{0}>\n#if HAS(H)",
+    "wrapped in angles": "#define HAS(x) __has_include(<x>)\n#if HAS({0})",
+    "another name": '#define HAS __has_include\n#define H "{0}"\n#if HAS(H)',
+    "empty macro": f"{TEXT}#define E\n#if __has_include(S(E{{0}}))",
+    "split angle": "#define LT <\n#if __has_include(LT{0}>)",
+    "empty macro in angles": "#define E\n#define H __has_include(<E{0}>)\n#if H",
+    "second argument": '#define HAS(a, x) __has_include(x)\n#if HAS(1, "{0}")',
+    "a line that a comment joins": '#define HAS(x) __has_include(x)\n#if 0 /*\n*/ || HAS("{0}")',
+}
+
+
+@pytest.mark.parametrize("way", PROBES_OUT.values(), ids=PROBES_OUT.keys())
+def test_no_absolute_path_is_probed(tmp_path, way):
+    """Whether a file is on this disk would be in the image and not in the key: each of these is refused."""
+    (tmp_path / "x.h").write_text("")
+    text = f"{way.format(tmp_path / 'x.h')}\n#define X 1\n#endif\n{KERNEL}"
+    assert stored_value(compile_raw(text)) == 1
+    write(tmp_path / "p", {"k.cu": text})
+    with pytest.raises(InputError, match=r"k\.cu:\d: .*(leaves|out of) the project"):
         read_closure(tmp_path / "p", "k.cu")
 
 
@@ -349,16 +440,23 @@ HARMLESS = """
 #define EMPTY
 #define STEP \\
     do { x /= 2; } while (0)
+#define RATIO(a, b) (a/b)
+#define HALF_OF(n) n/2
+#define COUNT(x) (sizeof(x)/sizeof(x[0]))
+#define EACH(...) f(__VA_ARGS__, ...)
 """
 
 
 def test_macros_that_lead_nowhere_pass(tmp_path):
-    """Division, dots and comments in macros are no paths; without a computed include, neither is a path."""
-    write(tmp_path, {"k.cu": HARMLESS + "#define T <t.inc>\n#include T\n" + KERNEL, "t.inc": "#define X 6\n"})
+    """Division, dots and comments in macros are no paths; a path that no include and no probe leads to does no harm."""
+    used = "HALF(1) JOIN(1) RANGE EMPTY STEP RATIO(1, 2) HALF_OF(1) COUNT(a) EACH(a)"
+    path = '#define PATH "/dev/null"\n'
+    text = f"{HARMLESS}{path}#define TABLE(x) <t.inc>\n#include TABLE({used})\n{KERNEL}"
+    write(tmp_path, {"k.cu": text, "t.inc": "#define X 6\n"})
     closure = read_closure(tmp_path, "k.cu", headers=["t.inc"])
-    assert closure.computed == ("k.cu:9",)
+    assert closure.computed == (f"k.cu:{text.count(chr(10), 0, text.index('#include')) + 1}",)
     assert stored_value(build(closure)) == 6
-    write(tmp_path, {"k.cu": '#define PATH "/dev/null"\n#define HAS(x) __has_include(x)\n#define X 7\n' + KERNEL})
+    write(tmp_path, {"k.cu": path + "#define HAS(x) __has_include(x)\n#define X 7\n" + KERNEL})
     assert stored_value(build(read_closure(tmp_path, "k.cu"))) == 7
 
 
@@ -409,7 +507,7 @@ def test_closures_that_share_a_project_are_what_they_are_apart(tmp_path):
                 except InputError as error:
                     yield str(error)
 
-    project = ProjectFiles(tmp_path)
+    project = Project(tmp_path)
     apart = list(outcomes())
     assert list(outcomes(project=project)) == apart
     assert len({closure.headers for closure in apart[:3]}) == 2

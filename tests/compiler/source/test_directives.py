@@ -27,7 +27,7 @@ def spellings(text: str) -> list[str]:
         "char c = '\"';\n#include \"a.h\"\nchar d = '\"';",
         'auto s = "\\"/*";\n#include "a.h"',
         '#if __has_include("a.h")\n#endif',
-        '#define HAVE __has_include \\\n ( "a.h" )',
+        '#if 0 || __has_include \\\n ( "a.h" )\n#endif',
         'const char* s = LR"x()" #include "no.h" )x";\n#include "a.h"',
         '// C:\\dir \\ \n#include "a.h"',
         '\f#include "a.h"\r\n',
@@ -38,6 +38,10 @@ def spellings(text: str) -> list[str]:
         '#define EMPTY \\\n\n#include "a.h"',
         '#if HAS("a.h")\n#endif',
         '#if 0\n#  elif defined(HAS) && \\\n HAS ( "a.h" )\n#endif',
+        '#if 0 || HAS(1, "a.h")\n#endif',
+        '#if 0 /*\n*/ || HAS("a.h")\n#endif',
+        '#import "a.h"',
+        '#\rinclude\r"a.h"\r\n',
     ],
 )
 def test_one_header_is_found(text):
@@ -61,8 +65,10 @@ def test_one_header_is_found(text):
         'int x; #include "a.h"',
         '#define M \\\n#include "a.h"',
         '#includes "a.h"',
-        '#import "a.h"',
         'int my__has_include("a.h");',
+        "#include\n",
+        '#if 0 // HAS("a.h")\n#endif',
+        '#if A /* HAS("a.h") */\n#endif\nint b = f("a.h");',
         "int included;",
         '/* never closed\n#include "a.h"',
         'const char* s = "split\\\nword", *t = "90%:include <a.h>"; // and\\\nhere: ??=include <a.h>',
@@ -88,17 +94,64 @@ def test_kinds_are_told_apart():
         '#inc\\\nlude "a.h"',
         '#inc\\\r\n\\\r\nlude "a.h"',
         '#include "a\\\n.h"',
-        "#include <a\\\n.h>",
         '%\\\n:include "a.h"',
         '/\\\n* " *\\\n/\n#include "a.h"',
         '#if __has_in\\\nclude("a.h")\n#endif',
         'const char* s = R\\\n"( /* )";\n#include "a.h"\n// */',
-        '// goes on ??/\n#include "a.h"',
+        'const char* s = R"(\\\n)\\\n" )";\n#include "a.h"',
+        '// goes on \\\r\r\nhere\n#include "a.h"',
     ],
 )
-def test_what_could_hide_an_include_is_refused(text):
-    """A directive in pieces is not put together; it is a problem with a place."""
-    assert [directive for directive in find_directives(text) if directive.problem]
+def test_lines_that_a_backslash_joins_are_read_as_one(text):
+    """A word, a name or a comment mark in two pieces is one; where it stands in the file is known."""
+    assert spellings(text) == ['"a.h"']
+    (directive,) = find_directives(text)
+    assert text[directive.start : directive.end].replace("\\\n", "") == directive.spelling
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("// goes on ??/\n", "this trigraph in two ways"),
+        ("#define A ??' /*\n", "this trigraph in two ways"),
+        ("#if 0\n#include <a/*b>\n", "this name in two ways"),
+        ("#if 0\n#include <a'b> /*\n", "this name in two ways"),
+        ("#if 0\n#include <a//b> /*\n", "this name in two ways"),
+        ('#if 0\n#include "a\\" /* "\n', "this name in two ways"),
+        ("#define Z 1\\u00e9'a/*'\n", "this quote in two ways"),
+        ('#define Z R"a\\\nb( /* )ab"\n', "this quote in two ways"),
+        ("#if 0\nint x = 1'0; /*\n#endif\n", "this quote in two ways"),
+        ("#if 0\nf(1'0, R\"(\n#endif\n", "this quote in two ways"),
+        ('#define Z "a"R"( " /* )"\n', "this quote in two ways"),
+        ('#define Z \'a\'u8R"( " /* )"\n', "this quote in two ways"),
+        ("#include <a.h\n", "goes on one line"),
+        ('#include "a.h\n', "goes on one line"),
+        ('#embed "a.h"\n', "NVRTC knows no #embed"),
+        ('#if __has_embed("a.h")\n', "NVRTC knows no #embed"),
+        ("const char* s = __DATE__;", "__DATE__ differs in each build"),
+        ("#ifdef OLD\n#define NOW __TIME__ __TIMESTAMP__\n#endif", "__TIMESTAMP__ differs in each build"),
+        ("const char* s = __TI\\\nME__;", "__TIME__ differs in each build"),
+    ],
+)
+def test_what_cannot_be_read_safely_is_refused(text, problem):
+    """What could hide an include, or change with each build, is a problem with a place."""
+    assert any(problem in directive.problem for directive in find_directives(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '// __DATE__\nconst char* s = "__TIME__", *t = R"(__TIMESTAMP__)";',
+        "int __DATE__s, my__TIME__, __TIMESTAMP;",
+        "#if defined(__has_embed) && 0\n#endif",
+        "int a = 1'000; // it's\nint b = 1'000'000; /* over\ntwo lines */ int c = 1'000; /* on one */",
+        "f(1'000'000, 0x1'0'1, R\"(\n)\", '\"');",
+        "#include <a//b> // why",
+    ],
+)
+def test_what_is_safe_is_not_refused(text):
+    """Comments, literals, other words and a slash too many do no harm."""
+    assert not any(directive.problem for directive in find_directives(text))
 
 
 @pytest.mark.parametrize(
@@ -121,26 +174,58 @@ def test_nvrtc_opens_what_is_found_or_refused(text, opened):
     kernel = '\nextern "C" __global__ void k(int* p) { *p = X; }\n'
     result = compile_raw(wrapper + text + kernel, "--std=c++14", headers=(("yes.h", "#define X 1\n"),))
     assert result.ok is opened, result.log
-    found = list(find_directives(text))
+    found = find_directives(text)
     assert any(directive.problem or directive.spelling in {'"yes.h"', "<yes.h>"} for directive in found)
 
 
-def test_probes_that_a_macro_wraps():
-    """A wrapped probe is found where it is used, for a literal; where it is defined, it is a probe of anything."""
-    text = '#define HAS(x) __has_include(x)\n#if HAS(<a.h>) && HAS("b.h") && __has_include(<c.h>)\n#endif\n'
-    found = [(directive.spelling, directive.is_probe) for directive in find_directives(text)]
-    assert found == [("", True), ("<a.h>", True), ('"b.h"', True), ("<c.h>", True)]
+QUOTES = {
+    "an apostrophe in #error": ("#ifdef OLD\n#error can't include detail/*.cuh\n#endif", True),
+    "an apostrophe in #pragma": ("#pragma z can't /*", True),
+    "an apostrophe in a skipped group": ("#if 0\ndon't /* here\n#endif", True),
+    "a quote in a skipped group": ('#if 0\nsay "hello /* here\n#endif', True),
+    "an unknown directive in a skipped group": ("#if 0\n#foo can't /* a\n#endif", True),
+    "text after #else": ("#if 1\n#else can't /*\n#endif", True),
+    "a line joined to an open literal": ("#if 0\ncan't \\\n/*\n#endif", True),
+    "a backslash that joins nothing in a literal": ('#define A "abc\\\\\n" /*', True),
+    "an open character": ("#define Z(x) ' /*", True),
+    "an open string": ('#define Z(x) " /*', True),
+    "a character after a word": ('#define Z case\'"\': x = "/*";', True),
+    "a character after a letter": ("#define Z abc'/*'", True),
+    "a prefix that is none": ("#define Z xu'a/*'", True),
+    "a prefix of C++17": ("#define Z u8'/*'", True),
+    "a number and a character": ("#define Z 1'/*'", True),
+    "a number and a character of two": ("#define Z 1'\"a/*'", True),
+    "a number with separators": ("#define Z 1'a'b/*'", False),
+    "a separator after an exponent": ("#define Z 1e+5'a'b/*'", False),
+    "a separator after a point": ("#define Z a.1'a'b/*'", False),
+    "a number with a character of its own": ("#define Z 1\u00e9'a/*'", True),
+    "a point and a character": ("#define Z .'a/*'", True),
+    "a raw string": ('#define Z R"( " /* )"', True),
+    "a raw string after a letter of its own": ('#define Z \u00e9R"( " /* )"', True),
+    "a raw string with a prefix": ('#define Z uR"( " /* )"', True),
+    "a string after a word that ends in R": ('#define Z U8R"( " /* )"', False),
+    "a string after a number that ends in R": ('#define Z 1R"( " /* )"', False),
+    "a string after an exponent and R": ('#define Z 1e+R"( " /* )"', False),
+    "a string after a separator": ('#define Z 1\'0\'R"( " /* )"', False),
+    "a raw string with quotes around its name": ('#define Z R"a"b( " /* )a"b"', True),
+    "a raw string in a skipped group, with a blank in its name": ('#if 0\nR"a b( " /* )a b"\n#endif', True),
+    "a raw string in a skipped group, with a bracket in its name": ('#if 0\nR"a)b( )" /* )a)b" */\n#endif', True),
+    "a raw string over lines in a skipped group": ('#if 0\nR"(\n#endif', False),
+    "a carriage return is no line's end": ("// a\r", True),
+    "a backslash, carriage returns and a line's end": ("// a \\\r\r", False),
+    "a backslash, a blank and a line's end": ("// a \\ ", True),
+}
 
 
-def test_nvrtc_agrees():
-    """NVRTC opens exactly the header that is found in a text full of false ones."""
-    text = (
-        '// \\\n#include "no1.h"\n/* \n#include "no2.h"\n*/ # /**/ include /**/ "yes.h" // "no3.h"\n'
-        '__device__ const char* a = R"x(\n#include "no4.h"\n)" )x";\n'
-        '#define BODY \\\n#include "no5.h"\n'
-        "__device__ char b = '\"'; __device__ int c = 1'0; // '\n"
-        'extern "C" __global__ void k(int* p) { *p = X; }\n'
-    )
-    assert spellings(text) == ['"yes.h"']
-    result = compile_raw(text, headers=(("yes.h", "#define X 1\n"),))
-    assert result.ok, result.log
+def test_nvrtc_ends_comments_and_literals_where_the_scan_does():
+    """What stands before an include hides it from NVRTC and from the scan, or from neither."""
+    texts = {
+        f"{number}.h": f'{before}\n#include "opened{number}.h"\n//*/)"\n#endif\n'
+        for number, (before, _) in enumerate(QUOTES.values())
+    }
+    opened = {f"opened{number}.h": f"#warning OPENED{number}.\n" for number in range(len(QUOTES))}
+    source = "".join(f'#include "{name}"\n' for name in texts)
+    log = compile_raw(source, headers=tuple((texts | opened).items())).log
+    for number, (name, (_, is_opened)) in enumerate(QUOTES.items()):
+        assert (f"OPENED{number}." in log) is is_opened, name
+        assert bool(spellings(texts[f"{number}.h"])) is is_opened, name

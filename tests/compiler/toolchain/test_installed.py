@@ -9,18 +9,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from wheels import digest
 
-from hatch_cuda_kernels.compiler.toolchain import installed, wheels
-from hatch_cuda_kernels.compiler.toolchain.installed import check_age, find_toolchain, load_toolchain
-from hatch_cuda_kernels.compiler.toolchain.known import known_toolchains
+from hatch_cuda_kernels.compiler.toolchain import contents, installed, libraries, toolkit_headers, wheels
+from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain, load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.libraries import check_age
 from hatch_cuda_kernels.compiler.toolchain.parts import find_parts
-from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import HeaderMemo, other_headers
+from hatch_cuda_kernels.compiler.toolchain.remembered import known_toolchains
+from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import scan_headers
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.standalone import compile_to_ptx
 
 HEADERS = {
     "cuda.h": "#define CUDA_VERSION 13000\n",
-    "cuda_runtime.h": "",
+    "cuda_runtime.h": "#include <version>\n",
     "cuda_runtime_api.h": "#define CUDART_VERSION  13000\n",
     "cooperative_groups/memcpy.h": "",
     "crt/host_config.h": "",
@@ -50,7 +52,9 @@ def wheel(copied, write, tmp_path):
     owners = {"cccl-13.0.85": ("cub/", "cuda/"), "crt-13.0.88": ("crt/",), "runtime-13.0.96": ("cuda", "coop")}
     for package, prefixes in owners.items():
         listed = [name for name in HEADERS if name.startswith(prefixes)]
-        lines = (f"nvidia/cu13/include/{name},sha256=x,{len(HEADERS[name])}\n" for name in listed)
+        lines = (
+            f"nvidia/cu13/include/{name},{digest(HEADERS[name].encode())},{len(HEADERS[name])}\n" for name in listed
+        )
         write(f"site/nvidia_cuda_{package}.dist-info/RECORD", "".join(lines))
     return folder
 
@@ -58,6 +62,11 @@ def wheel(copied, write, tmp_path):
 def versions(folder, major=13):
     """Return the version of each part found in a folder."""
     return {part.name: part.version for part in find_parts([str(folder)], major)}
+
+
+def other_headers(names, folders):
+    """Return the digest of what headers lead to and no version stands for."""
+    return scan_headers(tuple(names), folders).others
 
 
 def test_versions_are_the_wheels(wheel):
@@ -136,7 +145,7 @@ def test_the_parts_headers_stand_for_their_version():
 
 
 def test_a_listed_header_that_was_edited_is_hashed(wheel):
-    """A header whose size is not the listed one counts by its content."""
+    """A header whose digest is not the listed one counts by its content."""
     folders = (str(wheel),)
     assert other_headers(["cuda_runtime_api.h"], folders) == ""
     (wheel / "cuda_runtime_api.h").write_text("#define CUDART_VERSION 13000 // patched\n")
@@ -154,7 +163,7 @@ def test_other_wheels_headers_are_hashed_with_what_they_include(wheel):
 
 
 def test_a_host_header_in_the_folder_is_hashed(wheel, write, tmp_path):
-    """The toolkit's headers ask for a host's (``<new>``, ``<version>``): one that is found counts for all of them."""
+    """The toolkit's headers ask for a host's (``<new>``, ``<version>``): one that is found counts."""
     write("empty/unrelated.h", "")
     write("host/version", "")
     digests = [other_headers(["cuda_runtime.h"], (str(wheel), str(tmp_path / name))) for name in ("empty", "host")]
@@ -162,20 +171,27 @@ def test_a_host_header_in_the_folder_is_hashed(wheel, write, tmp_path):
     assert digests[1] != ""
 
 
-def test_what_was_hashed_is_remembered_by_stat(wheel, tmp_path, monkeypatch):
+def test_what_was_hashed_is_remembered_by_stat(wheel, fresh_cache, monkeypatch):
     """A later process reads no header again until one has changed; a damaged memory is only slow."""
-    memory, folders = tmp_path / "memory.json", (str(wheel),)
-    digest = other_headers(["curand_kernel.h"], folders, HeaderMemo(memory))
+    folders = (str(wheel),)
+    digest = other_headers(["curand_kernel.h"], folders)
     read, opened = Path.read_bytes, []
     monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path.name) or read(path))
-    assert other_headers(["curand_kernel.h"], folders, HeaderMemo(memory)) == digest
-    assert opened == ["memory.json"]
-    (wheel / "curand_globals.h").write_text("#define G 2 // longer\n")
-    assert other_headers(["curand_kernel.h"], folders, HeaderMemo(memory)) != digest
-    assert opened[1:] == ["memory.json", "curand_globals.h"]
-    for damaged in ("[1]", '{"a": 1}', "{", ""):
-        memory.write_text(damaged)
-        assert other_headers(["curand_kernel.h"], folders, HeaderMemo(memory)) not in {digest, ""}
+
+    def in_another_process():
+        toolkit_headers._scans.clear()
+        contents._contents_at.cache_clear()
+        return other_headers(["curand_kernel.h"], folders)
+
+    assert (in_another_process(), opened) == (digest, [])
+    (wheel / "curand_globals.h").write_text("#define G 2\n")
+    edited = in_another_process()
+    assert edited not in {digest, ""}
+    assert opened == ["curand_globals.h"]
+    (note,) = (fresh_cache / "notes").iterdir()
+    for damaged in ("[1]", f'{{"{wheel}/curand_kernel.h": 1}}', "{", ""):
+        note.write_text(damaged)
+        assert in_another_process() == edited
 
 
 @pytest.fixture
@@ -201,7 +217,7 @@ def test_an_edited_header_is_no_hit(fresh_cache, stray):
 HIT = """
 import dataclasses, pathlib, sys
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.toolchain.known import known_toolchains
+from hatch_cuda_kernels.compiler.toolchain.remembered import known_toolchains
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.options import NvrtcOptions
 recipe = Recipe(module="m", source="k.cu", options=NvrtcOptions(lto=True))
@@ -212,13 +228,10 @@ print(*(line.rsplit("/", 1)[-1].strip() for line in open("/proc/self/maps") if "
 """
 
 
-def test_a_wheel_names_the_build_of_its_nvrtc(monkeypatch):
-    """Version of the wheel and word of the library are one; a library that is not the listed one is asked itself."""
+def test_a_wheel_names_the_build_of_its_nvrtc():
+    """Version of the wheel and word of the library are one."""
     assert find_toolchain() == load_toolchain()
-    assert wheels.listed_version("nvrtc") == load_toolchain().nvrtc
-    monkeypatch.setattr(wheels, "is_listed", lambda info, path: False)
-    assert wheels.listed_version("nvrtc") == ""
-    assert find_toolchain() == load_toolchain()
+    assert wheels.library_version("nvrtc") == load_toolchain().nvrtc
 
 
 def test_a_key_needs_no_library_once_the_toolchain_is_known(fresh_cache, write, tmp_path):
@@ -232,13 +245,13 @@ def test_a_key_needs_no_library_once_the_toolchain_is_known(fresh_cache, write, 
     assert re.fullmatch("[0-9a-f]{64}", run[0])
     assert run[1:] == [""]
     (again,) = known_toolchains()
-    assert again == before == load_toolchain()._replace(memo=again.memo)
+    assert again == before == load_toolchain()
 
 
 def test_another_version_of_the_headers_is_another_toolchain(fresh_cache, wheel, monkeypatch):
     """What is remembered is forgotten when a package that tells a version is replaced."""
     found = load_toolchain()._replace(headers="cccl 13.0.85", include_dirs=(str(wheel),))
-    monkeypatch.setattr("hatch_cuda_kernels.compiler.toolchain.known.find_toolchain", lambda: found)
+    monkeypatch.setattr("hatch_cuda_kernels.compiler.toolchain.remembered.find_toolchain", lambda: found)
     assert known_toolchains()[0].headers == found.headers
     found = found._replace(headers="cccl 13.0.99")
     assert known_toolchains()[0].headers == "cccl 13.0.85"
@@ -259,7 +272,7 @@ def test_a_damaged_library_is_named(write, tmp_path, monkeypatch, kept):
     write("site/nvidia_cuda_nvrtc-13.0.88.dist-info/RECORD", "")
     monkeypatch.syspath_prepend(tmp_path / "site")
     with pytest.raises(ToolchainError) as caught:
-        wheels.preload.__wrapped__("nvrtc")
+        libraries.preload.__wrapped__("nvrtc")
     assert str(lib / original.name) in caught.value.message
     assert caught.value.fix == "python3 -m pip install --force-reinstall --no-deps nvidia-cuda-nvrtc==13.0.88"
 
@@ -268,5 +281,5 @@ def test_an_nvrtc_that_is_too_old_is_named():
     """Other packages install NVRTC of CUDA 12.8 and older, which refuses flags that every compile is given."""
     with pytest.raises(ToolchainError, match=r"NVRTC 12.8.93 is too old; 12.9 or newer is needed") as caught:
         check_age("12.8.93")
-    assert caught.value.fix == "python3 -m pip install 'nvidia-cuda-nvrtc-cu12==12.9.*'"
+    assert caught.value.fix == 'python3 -m pip install "nvidia-cuda-nvrtc-cu12==12.9.*"'
     check_age("12.9.86")

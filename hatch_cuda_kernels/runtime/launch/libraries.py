@@ -1,4 +1,4 @@
-"""The libraries of this process: images that its driver took, and what it refused.
+"""The driver's libraries in this process: the images that it loaded, and those that it refused.
 
 An image counts as loaded only when its kernel handle was obtained: ``cuLibraryLoadData`` succeeds for images that
 cannot run, because loading is lazy; ``cuLibraryGetKernel`` then says 209 or 222 (seen on driver 580.159).
@@ -7,7 +7,7 @@ cannot run, because loading is lazy; ``cuLibraryGetKernel`` then says 209 or 222
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.errors import DriverError, ImageRefusedError
@@ -15,50 +15,39 @@ from hatch_cuda_kernels.errors import DriverError, ImageRefusedError
 if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Image
 
-__all__ = ["LOADER", "LoadedKernel", "Loader"]
+__all__ = ["LIBRARIES"]
 
 _NOT_IN_IMAGE: Final = 500
-#: INVALID_IMAGE, NO_BINARY_FOR_GPU, NOT_FOUND: another image of the same kind may do.
+#: INVALID_IMAGE, NO_BINARY_FOR_GPU, NOT_FOUND: another image of the same kind may work.
 _NEXT_IMAGE: Final = frozenset({200, 209, _NOT_IN_IMAGE})
-#: INVALID_PTX, JIT_COMPILER_NOT_FOUND, UNSUPPORTED_PTX_VERSION, JIT_COMPILATION_DISABLED: no PTX will do.
+#: INVALID_PTX, JIT_COMPILER_NOT_FOUND, UNSUPPORTED_PTX_VERSION, JIT_COMPILATION_DISABLED: no PTX will work.
 _NEXT_RUNG: Final = frozenset({218, 221, 222, 223})
 
 
-class LoadedKernel(NamedTuple):
-    """A kernel the driver accepted: handles of the kernel and of the library it is in."""
-
-    image: Image
-    lowered: str
-    library: Any
-    handle: Any
-
-
-class Loader:
-    """The libraries of this process and what its driver refused. Thread-safe; handles serve every context."""
+class Libraries:
+    """Images as libraries of the driver, each loaded once, for all contexts. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._libraries: dict[tuple[str, str], Any] = {}
-        self._refused: dict[tuple[str, tuple[int, int]], str] = {}
+        self._refused: dict[tuple[tuple[int, int], str], str] = {}
 
-    def refusal(self, sha256: str, capability: tuple[int, int]) -> str | None:
-        """Return why the driver refused an image on such a device earlier, or None."""
-        return self._refused.get((sha256, capability))
+    def refusal(self, capability: tuple[int, int], sha256: str) -> str | None:
+        """Return why the driver refused an image (by digest) on such a device earlier, or None."""
+        return self._refused.get((capability, sha256))
 
-    def load(self, image: Image, lowered: str, capability: tuple[int, int], scope: str) -> LoadedKernel:
-        """Return the kernel of that lowered name for the current context.
+    def load(self, image: Image, lowered: str, capability: tuple[int, int], scope: str) -> tuple[Any, Any]:
+        """Return the handles of an image's library and of its kernel with that lowered name.
 
-        ``scope`` names whose image it is: equal images of two modules are two libraries, as each has its variables.
-
+        ``scope`` says whose image it is: equal images of two modules are two libraries, each with its own variables.
         Raises ImageRefusedError when the driver cannot use the image, DriverError for any other failure.
         """
         with self._lock:
             try:
                 library = self._library(image, scope)
-                handle = check("cuLibraryGetKernel", cuda().cuLibraryGetKernel(library, lowered.encode()))
+                return library, check("cuLibraryGetKernel", cuda().cuLibraryGetKernel(library, lowered.encode()))
             except DriverError as error:
                 raise self._refuse(error, image, lowered, capability) from error
-            return LoadedKernel(image, lowered, library, handle)
 
     def _library(self, image: Image, scope: str) -> Any:  # an opaque handle
         library = self._libraries.get((scope, image.sha256))
@@ -74,9 +63,9 @@ class Loader:
         if error.code == _NOT_IN_IMAGE:
             reason = f"the kernel is not in this image ({lowered})"
         else:
-            self._refused[image.sha256, capability] = reason
+            self._refused[capability, image.sha256] = reason
         return ImageRefusedError(reason, whole_rung=error.code in _NEXT_RUNG)
 
 
-#: The libraries of this process: one image is loaded once, whoever asks for it.
-LOADER: Final = Loader()
+#: The libraries of this process.
+LIBRARIES: Final = Libraries()

@@ -6,13 +6,17 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
 from hatch_cuda_kernels.cache import open_cache
+from hatch_cuda_kernels.cache.notes import file_state
+from hatch_cuda_kernels.compiler.toolchain import key_parts, remembered
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
-from hatch_cuda_kernels.compiler.toolchain.known import current_toolchain, remember_toolchain
-from hatch_cuda_kernels.compiler.toolchain.recall import recall, remember
+from hatch_cuda_kernels.compiler.toolchain.key_parts import keep_key_part, recall_key_part
+from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain, remember_key_part
+from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.runtime.store import open_store
 
 KERNELS = ["saxpy", "block_sum<float, 128>", "sort_tiles<int, 128, 16>", "block_sum<double, 1024>"]
@@ -21,7 +25,8 @@ import sys
 from pathlib import Path
 from hatch_cuda_kernels import open_store
 image = open_store(Path(sys.argv[1])).find_image("saxpy", arch="sm_75")
-slow = {"compiler.source.closure", "compiler.job", "compiler.toolchain.installed", "runtime.ladder.notices"}
+slow = {"compiler.source.closure", "compiler.job", "compiler.record", "compiler.toolchain.installed"}
+slow |= {"runtime.ladder.notices"}
 loaded = [name for name in slow if f"hatch_cuda_kernels.{name}" in sys.modules]
 print(image.origin, loaded, [name for name in ("logging", "filelock", "platformdirs") if name in sys.modules])
 """
@@ -36,6 +41,12 @@ def store(example_store, tmp_path):
 def origin(store, kernel="saxpy"):
     """Return where a kernel comes from in a store that was opened just now."""
     return open_store(store).find_image(kernel, arch="sm_75").origin
+
+
+def keep(outside, *paths):
+    """Remember an answer about these headers that depends on these paths."""
+    states = {str(path): file_state(path) for path in paths}
+    keep_key_part(outside, lto=False, part={"nvrtc": "13.0.88"}, states=states)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -79,25 +90,60 @@ def test_what_decides_is_watched(fresh_cache, tmp_path, monkeypatch, change):
     """What is remembered is forgotten when a file of it changes, or a wheel may have come before it."""
     decides, absent = tmp_path / "lib.so", tmp_path / "absent"
     decides.write_text("1")
-    remember(("a.h",), lto=False, part={"nvrtc": "13.0.88"}, files=[str(decides), str(absent)])
+    keep(("a.h",), decides, absent)
     changes = {
         "nothing": lambda: None,
         "file": lambda: decides.write_text("12"),
         "missing": lambda: absent.write_text(""),
         "searched": lambda: monkeypatch.syspath_prepend(tmp_path),
-        "damaged": lambda: (fresh_cache / "recall.json").write_text('{"a": [1]'),
+        "damaged": lambda: next((fresh_cache / "notes").iterdir()).write_text('{"states": [1]'),
     }
     changes[change]()
-    assert recall(("a.h",), lto=False) == ({"nvrtc": "13.0.88"} if change == "nothing" else None)
-    assert recall(("a.h",), lto=True) is recall(("b.h",), lto=False) is recall(None, lto=False) is None
+    assert recall_key_part(("a.h",), lto=False) == ({"nvrtc": "13.0.88"} if change == "nothing" else None)
+    others = [(("a.h",), True), (("b.h",), False), (None, False)]
+    assert [recall_key_part(outside, lto=lto) for outside, lto in others] == [None, None, None]
+
+
+def test_many_kernels_look_at_the_files_once(fresh_cache, tmp_path, monkeypatch):
+    """A look takes time for each file, so the next one waits ten times that long; then a change is seen."""
+    headers = [tmp_path / f"{number}.h" for number in range(200)]
+    for header in headers:
+        header.write_text("1")
+    keep(("a.h",), *headers)
+    looks = []
+
+    def look(path):
+        looks.append(path)
+        time.sleep(0.001)
+        return file_state(path)
+
+    monkeypatch.setattr(key_parts, "file_state", look)
+    start = time.monotonic()
+    assert recall_key_part(("a.h",), lto=False) == {"nvrtc": "13.0.88"}
+    took = time.monotonic() - start
+    assert recall_key_part(("a.h",), lto=False) == {"nvrtc": "13.0.88"}
+    assert looks.count(str(headers[0])) == 1
+    headers[-1].write_text("12")
+    time.sleep(11 * took)
+    assert recall_key_part(("a.h",), lto=False) is None
+
+
+def test_a_look_ahead_ends_when_the_driver_is_there(fresh_cache, tmp_path):
+    """A look that was cut short answers nothing, and the next one looks at everything."""
+    header = tmp_path / "header.h"
+    header.write_text("1")
+    keep(("a.h",), header)
+    assert recall_key_part(("a.h",), lto=False, go_on=lambda: False) is None
+    assert recall_key_part(("a.h",), lto=False) == {"nvrtc": "13.0.88"}
 
 
 def test_answers_are_bounded(fresh_cache):
-    """Any number of sets of headers leaves a small file, with the last ones in it."""
+    """Any number of sets of headers leaves a few notes, the last one among them."""
     for number in range(100):
-        remember((f"{number}.h",), lto=False, part={"nvrtc": "13.0.88"}, files=[])
-    kept = [number for number in range(100) if recall((f"{number}.h",), lto=False)]
-    assert kept == list(range(36, 100))
+        keep((f"{number}.h",))
+    kept = [number for number in range(100) if recall_key_part((f"{number}.h",), lto=False)]
+    assert len(kept) == 64
+    assert kept[-1] == 99
 
 
 def test_the_toolchain_is_remembered_as_it_is(fresh_cache, tmp_path, monkeypatch):
@@ -107,20 +153,31 @@ def test_the_toolchain_is_remembered_as_it_is(fresh_cache, tmp_path, monkeypatch
     (folder / "stray.h").write_text("#define X 1\n")
     monkeypatch.syspath_prepend(tmp_path / "site")
     load_toolchain.cache_clear()
-    remember_toolchain(("stray.h",), lto=False)
-    part = recall(("stray.h",), lto=False)
+    remember_key_part(("stray.h",), lto=False)
+    part = recall_key_part(("stray.h",), lto=False)
     assert part == current_toolchain().of_compile(("stray.h",), lto=False).key_part
     assert "others" in part["toolkit_headers"]
     (folder / "stray.h").write_text("#define X 22\n")
-    assert recall(("stray.h",), lto=False) is None
+    assert recall_key_part(("stray.h",), lto=False) is None
     load_toolchain.cache_clear()
 
 
 def test_a_folder_of_another_user_is_not_believed(fresh_cache, monkeypatch):
     """What a foreign folder says of the toolchain is not read."""
-    remember(("a.h",), lto=False, part={"nvrtc": "13.0.88"}, files=[])
+    keep(("a.h",))
     fresh_cache.chmod(0o777)
     monkeypatch.delenv("HATCH_CUDA_KERNELS_CACHE_TRUST", raising=False)
-    assert recall(("a.h",), lto=False) is None
+    assert recall_key_part(("a.h",), lto=False) is None
     os.chmod(fresh_cache, 0o700)  # noqa: PTH101
-    assert recall(("a.h",), lto=False) is not None
+    assert recall_key_part(("a.h",), lto=False) is not None
+
+
+def test_an_unusable_nvrtc_is_no_error_on_the_way_to_a_recorded_image(fresh_cache, monkeypatch):
+    """A process whose own NVRTC is too old may use what another one recorded; there is nothing to remember then."""
+
+    def find():
+        raise ToolchainError("NVRTC 12.8.93 is too old")
+
+    monkeypatch.setattr(remembered, "find_toolchain", find)
+    remember_key_part(None, lto=False)
+    assert recall_key_part(None, lto=False) is None

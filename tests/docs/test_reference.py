@@ -1,47 +1,22 @@
-"""The documentation says what the code does: snippets are read, run or compared, and references are complete.
-
-``doc_blocks`` says how fenced blocks are marked and run.
-"""
+"""The reference names every key, option, variable, command, field, error and function, each as the code has it."""
 
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
 import json
-import os
 import re
-import shlex
-import subprocess
-import sys
 import textwrap
-import tomllib
 from dataclasses import fields
 from enum import Enum
-from itertools import pairwise
-from pathlib import Path
 
 import pytest
-import yaml
-from doc_blocks import (
-    DOCS,
-    FENCE,
-    FRAMEWORKS,
-    PAGES,
-    README,
-    ROOT,
-    assert_printed,
-    blocks,
-    blocks_of,
-    masked,
-    run_page,
-    write,
-)
+from doc_blocks import DOCS, PAGES, README, ROOT, blocks_of, write
+from doc_tables import coded, first_words, rows, section
 
 import hatch_cuda_kernels
-from hatch_cuda_kernels import cli, errors, open_store
-from hatch_cuda_kernels.build import build_store
-from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
+from hatch_cuda_kernels import cli, environment, errors, open_store
+from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.manifest.keys import TABLES
 from hatch_cuda_kernels.manifest.schema import manifest_schema
 from hatch_cuda_kernels.options import NvrtcOptions
@@ -55,103 +30,6 @@ MANIFEST, HOOK, CLI, ENVIRONMENT, API, STORE = (
 INTERNAL = {"fail_launch"}
 
 VARIABLE = re.compile(r"HATCH_CUDA_KERNELS_[A-Z_]+")
-
-
-def section(page, heading):
-    """Return the text below a heading, up to the next one of its level or above."""
-    level = len(heading.partition(" ")[0])
-    pattern = rf"^{re.escape(heading)}\n(.*?)(?=^#{{1,{level}}} |\Z)"
-    found = re.search(pattern, page.read_text(), re.MULTILINE | re.DOTALL)
-    assert found is not None, f"{page.name} has no {heading!r}"
-    return found[1]
-
-
-def rows(page, heading):
-    """Return the cells of the first table below a heading, row by row."""
-    table = re.search(r"^\|.*\n\|[-|]+\|\n((?:\|.*\n?)+)", section(page, heading), re.MULTILINE)
-    lines = table[1].splitlines()
-    return [[cell.strip().replace(r"\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
-
-
-def coded(text):
-    """Return the words of a text that are set as code, fenced blocks aside."""
-    return re.findall(r"`([^`]+)`", FENCE.sub("", text))
-
-
-def first_words(page, heading):
-    """Return the first word set as code of each row of a table."""
-    return [coded(row[0])[0] for row in rows(page, heading)]
-
-
-def test_every_fence_is_read():
-    """No fence is missed because it is written another way."""
-    for page in PAGES:
-        assert page.read_text().count("```") == 2 * len(blocks_of(page)), page
-
-
-@pytest.mark.parametrize("block", blocks("toml"), ids=str)
-def test_toml_is_valid(block):
-    """Every TOML snippet parses."""
-    assert tomllib.loads(block.text)
-
-
-@pytest.mark.parametrize("block", blocks("yaml"), ids=str)
-def test_yaml_is_a_manifest(block, tmp_path):
-    """Every YAML snippet is a valid manifest, or a part of one, once the files it names exist."""
-    text = block.text if "schema:" in block.text else f"schema: 1\n{block.text}"
-    text += "" if "modules:" in text else "modules: {m: {source: m.cu}}\n"
-    data = yaml.safe_load(text)
-    for table in (data, *data["modules"].values()):
-        for folder in table.get("options", {}).get("include", ()):
-            (tmp_path / folder).mkdir(parents=True, exist_ok=True)
-        for name in (*table.get("headers", ()), *filter(None, [table.get("source")])):
-            write(tmp_path / name.replace("**", "x").replace("*", "x"), "")
-    assert parse_manifest(text, root=tmp_path).modules
-
-
-@pytest.mark.parametrize("block", blocks("python"), ids=str)
-def test_python_compiles_and_its_imports_exist(block):
-    """Every Python snippet is Python, and what it imports is there."""
-    for node in ast.walk(ast.parse(block.text)):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                assert_importable(alias.name)
-        elif isinstance(node, ast.ImportFrom):
-            assert_importable(node.module, [alias.name for alias in node.names])
-
-
-def assert_importable(module, names=()):
-    """Check that a module, and names in it, exist; frameworks need not be installed."""
-    if module.startswith((*FRAMEWORKS, "hatch_cuda_kernels.typing")):  # the last is for type checkers, see test_stubs
-        return
-    imported = importlib.import_module(module)
-    for name in names:
-        assert hasattr(imported, name) or importlib.import_module(f"{module}.{name}")
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_relative_links_lead_somewhere(page):
-    """Every relative link names a file that exists, and a heading in it."""
-    prose = re.sub(r"`[^`]*`", "", FENCE.sub("", page.read_text()))
-    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
-        path, _, anchor = target.partition("#")
-        if not target.startswith("https://"):
-            file = (page.parent / path).resolve() if path else page
-            assert file.exists(), target
-            assert not anchor or anchor in anchors(file), target
-
-
-def anchors(page):
-    """Return the anchors of a page's headings, as GitHub makes them."""
-    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-@pytest.mark.parametrize("start", [README, DOCS / "index.md"], ids=lambda page: page.name)
-def test_every_page_is_in_the_index(start):
-    """A reader who starts at the README or at the index finds every page."""
-    linked = {(start.parent / link).resolve() for link in re.findall(r"\]\(([^)#\s]+)", start.read_text())}
-    assert {page for page in DOCS.rglob("*.md") if page.name != "index.md"} <= linked
 
 
 TABLE_HEADINGS = {
@@ -311,11 +189,16 @@ def test_environment_reference_has_the_cap():
 
 
 def test_environment_reference_names_every_variable():
-    """The variables in the source are those in the reference; no page names another."""
-    sources = (ROOT / "hatch_cuda_kernels").rglob("*.py")
-    known = {name for path in sources for name in VARIABLE.findall(path.read_text())}
-    assert set(first_words(ENVIRONMENT, "# Environment")) == known
-    assert {name for page in PAGES for name in VARIABLE.findall(page.read_text())} <= known
+    """The variables that are read are those in the reference; neither the source nor a page names another."""
+    assert set(first_words(ENVIRONMENT, "# Environment")) == set(environment.OWN)
+    named = [*PAGES, *(ROOT / "hatch_cuda_kernels").rglob("*.py")]
+    assert {name for path in named for name in VARIABLE.findall(path.read_text())} == set(environment.OWN)
+
+
+def test_environment_reference_names_only_variables_that_doctor_shows():
+    """Whoever is sent to a variable of another program finds it in a bug report."""
+    listed = {name for row in rows(ENVIRONMENT, "## Variables of other software") for name in coded(row[0])}
+    assert listed <= set(environment.FOREIGN)
 
 
 def commands():
@@ -435,10 +318,10 @@ def test_api_reference_names_every_value():
 def test_api_reference_names_the_fields_of_results():
     """What a store's methods return that is no public class is described with its fields."""
     from hatch_cuda_kernels.runtime.ahead import WarmUp
-    from hatch_cuda_kernels.runtime.instances import PlanInfo
+    from hatch_cuda_kernels.runtime.instances import InstanceInfo
     from hatch_cuda_kernels.runtime.stats import KernelStats
 
-    for method, result in {"warm_up": WarmUp, "plan_info": PlanInfo, "stats": KernelStats}.items():
+    for method, result in {"warm_up": WarmUp, "instance_info": InstanceInfo, "stats": KernelStats}.items():
         (told,) = (text for text in section(API, "## Store").split("\n\n") if f"`{method}`" in text)
         assert set(result._fields) <= set(coded(told)), method
 
@@ -478,82 +361,3 @@ def test_api_reference_has_every_member(name):
         assert_same_signature(stub, inspect.getattr_static(real, member))
     attributes = {member.target.id for member in shown.body if isinstance(member, ast.AnnAssign)}
     assert attributes == set(re.findall(r"self\.([a-z]\w*)(?:: [^=]+)? = ", inspect.getsource(real.__init__)))
-
-
-def test_readme_shows_what_explain_says(example_store, fresh_cache, monkeypatch):
-    """The explanation in the README is that of the example project, whole."""
-    monkeypatch.setenv("HATCH_CUDA_KERNELS_JIT", "0")
-    (shown,) = (block.text for block in blocks_of(README) if block.text.startswith("saxpy on sm_75"))
-    assert masked(shown) == masked(str(open_store(example_store).explain("saxpy", arch="sm_75")))
-
-
-def test_readme_lists_the_files_of_a_store(make_project):
-    """The files shown in the README are those of a store."""
-    manifest = "{schema: 1, arches: [sm_90, compute_80], modules: {saxpy: {source: kernels/saxpy.cu}}}"
-    root = make_project(manifest, **{"kernels/saxpy.cu": 'extern "C" __global__ void saxpy() {}'})
-    build_store(load_manifest(root / "kernels.yaml"), root / "_kernels")
-    (shown,) = (block.text for block in blocks_of(README) if block.text.startswith("mylib/_kernels"))
-    built = {f"mylib/{path.relative_to(root)}" for path in (root / "_kernels").rglob("*") if path.is_file()}
-    assert {line.split()[0] for line in shown.splitlines()} == built
-
-
-def execute(script, folder):
-    """Run a script as a newcomer would, in the environment that the tutorial made, and return its output."""
-    environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}} | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "HATCH_CUDA_KERNELS_CACHE_DIR": str(folder / "cache"),
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-    }
-    activated = f"test ! -d .venv || . .venv/bin/activate\n{script.replace('PATH/TO/CHECKOUT', str(ROOT))}"
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", activated],
-        cwd=folder / "project", env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, f"{script}\n{done.stdout}"
-    return done.stdout
-
-
-@pytest.mark.slow
-def test_tutorial_works_as_written(tmp_path):
-    """From an empty folder, every command and file of the tutorial gives what it says, the installing one included."""
-    (tmp_path / "project").mkdir()
-    printed = ""
-    for block in blocks_of(DOCS / "tutorial.md"):
-        if block.title is not None:
-            write(tmp_path / "project" / block.title, block.text)
-        elif block.language in {"bash", "shell"}:
-            printed = execute(block.text, tmp_path)
-        elif block.language == "text":
-            assert_printed(block.text, printed)
-        else:
-            assert block.mark == "gpu", block
-    commands = [block.text for block in blocks_of(DOCS / "tutorial.md") if block.language == "bash"]
-    assert any("hatch-cuda-kernels verify dist/" in text for text in commands)
-
-
-HOW_TOS = sorted((DOCS / "howto").glob("*.md"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("page", HOW_TOS, ids=lambda page: page.stem)
-def test_how_to_runs(page, tmp_path):
-    """Every block that needs neither a device nor a network runs, and the commands print what is shown."""
-    printed = {block: result["printed"] for block, result in run_page(page, tmp_path, gpu=False)}
-    for above, below in pairwise(blocks_of(page)):
-        if above in printed and below.language == "text":
-            assert_printed(below.text, printed[above])
-
-
-@pytest.mark.parametrize("block", [*blocks("shell"), *blocks("bash")], ids=str)
-def test_commands_are_spelled_right(block):
-    """The command line takes every command that a page shows."""
-    lines = re.sub(r"\\\n\s*", "", block.text).splitlines()
-    for line in lines:
-        words = shlex.split(line.partition("|")[0], comments=True) if line.startswith("hatch-cuda-kernels ") else []
-        if words:
-            assert cli._parser().parse_args([word for word in words[1:] if word not in {"&&", "||"}][: _end(words)])
-
-
-def _end(words):
-    """Return how many words of a command come before a redirection."""
-    return next((at for at, word in enumerate(words[1:]) if word in {">", "2>", ";"}), len(words))

@@ -1,0 +1,92 @@
+"""Compiles whose image shows the working directory, run with ``/`` as theirs: equal jobs must give equal images.
+
+NVRTC writes the directory into LTO-IR and into debug information, whatever the program is called. On Linux a thread can
+have a working directory of its own (unshare(2), CLONE_FS), which disturbs nobody; elsewhere a process has to do.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["call_at_root"]
+
+T = TypeVar("T")
+
+_CLONE_FS: Final = 0x200
+_CODE: Final = """
+import pickle, sys
+sys.path[:] = sys.argv[1:]
+function, argument = pickle.load(sys.stdin.buffer)
+try:
+    outcome = True, function(argument)
+except Exception as error:
+    outcome = False, error
+pickle.dump(outcome, sys.stdout.buffer)
+"""
+
+
+def call_at_root(function: Callable[[Any], T], argument: object) -> T:
+    """Return what a module's function returns, called with ``/`` as its working directory; raise what it raises."""
+    return _in_thread(function, argument) if _threads_can_move() else _in_process(function, argument)
+
+
+@cache
+def _threads_can_move() -> bool:
+    """Return whether a thread may have a working directory of its own here; a sandbox may forbid it."""
+    moved: list[bool] = []
+    thread = threading.Thread(target=lambda: moved.append(_move()))
+    thread.start()
+    thread.join()
+    return moved == [True]
+
+
+def _move() -> bool:
+    """Give the calling thread a working directory of its own, and make it ``/``."""
+    if not sys.platform.startswith("linux"):
+        return False
+    if ctypes.CDLL(None).unshare(_CLONE_FS) != 0:
+        return False
+    os.chdir("/")
+    return True
+
+
+def _in_thread(function: Callable[[Any], T], argument: object) -> T:
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            _move()
+            results.append(function(argument))
+        except BaseException as error:  # noqa: BLE001 - raised again where it was asked for
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="hatch-cuda-kernels-compile")
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def _in_process(function: Callable[[Any], T], argument: object) -> T:
+    root = Path(sys.executable).anchor
+    command = [sys.executable, "-P", "-c", _CODE, *map(os.path.abspath, filter(None, sys.path))]
+    done = subprocess.run(  # noqa: S603 - this interpreter
+        command, input=pickle.dumps((function, argument)), stdout=subprocess.PIPE, cwd=root, check=True
+    )
+    returned, outcome = pickle.loads(done.stdout)  # noqa: S301 - from our own process
+    if not returned:
+        raise outcome
+    return outcome  # type: ignore[no-any-return]

@@ -1,0 +1,88 @@
+"""The toolchain's part of a key, remembered with the state of every file that decides it. A cache hit asks only this.
+
+While these files are unchanged, a process need not look for NVRTC and its headers. That search, and loading the code
+for it, would take longer than reading the image. CUB alone has a thousand files, so a process that loads one kernel
+after another does not look at them for each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.cache.location import default_cache_path
+from hatch_cuda_kernels.cache.notes import Notes, file_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+__all__ = ["keep_key_part", "recall_key_part", "searched_environment"]
+
+_NOTES: Final = Notes("key-part")
+
+
+class _Answer(NamedTuple):
+    part: dict[str, str]
+    until: float
+    """When to look at the files again, on the monotonic clock."""
+
+
+#: What decides which libraries and which headers a process finds, besides the wheels on its path.
+_ENVIRONMENT: Final = ("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH")
+#: So many files are looked at each time.
+_FEW: Final = 100
+#: Looking at more of them may take this part of a process's time.
+_SHARE: Final = 0.1
+_MOST: Final = 64
+_answers: dict[tuple[str, Path | None], _Answer] = {}
+
+
+def recall_key_part(
+    outside: tuple[str, ...] | None, *, lto: bool, go_on: Callable[[], bool] = lambda: True
+) -> dict[str, str] | None:
+    """Return the toolchain's part of the key of a compile that takes these headers from outside the project.
+
+    None if it is not remembered for this search path, if anything that decides it has changed, or if ``go_on`` ended
+    the search. An answer that depends on many files may be old, by ten times as long as it takes to look at them.
+    """
+    question = _question(outside, lto=lto)
+    known = _answers.get((question, default_cache_path()))
+    if known is not None and time.monotonic() < known.until:
+        return known.part
+    start = time.monotonic()
+    note = _NOTES.read(question)
+    try:
+        if not note or not all(go_on() and file_state(path) == state for path, state in note["states"].items()):
+            return None
+        part = {str(name): str(value) for name, value in note["part"].items()}
+    except (TypeError, KeyError, AttributeError):
+        return None
+    if len(note["states"]) > _FEW:
+        end = time.monotonic()
+        if len(_answers) >= _MOST:
+            _answers.clear()
+        _answers[question, default_cache_path()] = _Answer(part, end + (end - start) / _SHARE)
+    return part
+
+
+def searched_environment() -> list[str]:
+    """Return the variables that say where else libraries and headers are looked for, with their values."""
+    return [f"{name}={os.environ.get(name, '')}" for name in _ENVIRONMENT]
+
+
+def keep_key_part(
+    outside: tuple[str, ...] | None, *, lto: bool, part: Mapping[str, str], states: Mapping[str, str]
+) -> None:
+    """Remember the answer for as long as these paths have these states, and no wheel appears ahead of them."""
+    searched = [os.path.join(entry, "nvidia") for entry in sys.path if entry]  # noqa: PTH118
+    every = {path: file_state(path) for path in searched} | dict(states)
+    _answers.clear()
+    _NOTES.write(_question(outside, lto=lto), {"part": dict(part), "states": every})
+
+
+def _question(outside: tuple[str, ...] | None, *, lto: bool) -> str:
+    return json.dumps([outside, lto, sys.path, *searched_environment()])

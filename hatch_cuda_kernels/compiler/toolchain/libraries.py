@@ -1,0 +1,188 @@
+"""NVRTC and nvJitLink as files and as libraries of this process, which say which version they are.
+
+cuda.pathfinder looks into the interpreter's own site-packages. pip builds in an environment that only ``sys.path``
+knows, so a library found there is loaded before the bindings ask for it: they use what is loaded already.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import re
+import struct
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from hatch_cuda_kernels.cache.notes import file_state, is_older
+from hatch_cuda_kernels.compiler.toolchain.contents import contents_at, digest_of_all, record_digest
+from hatch_cuda_kernels.compiler.toolchain.packages import exactly, extra, pinned, pip_install
+from hatch_cuda_kernels.compiler.toolchain.wheels import (
+    bindings_major,
+    find_library,
+    library_version,
+    library_wheel,
+    listed_files,
+    site_of,
+)
+from hatch_cuda_kernels.errors import ToolchainError
+from hatch_cuda_kernels.interrupts import held_back
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = [
+    "altered_library",
+    "ask_nvrtc",
+    "check_age",
+    "library_files",
+    "load_nvjitlink",
+    "missing_nvrtc",
+    "nvjitlink_version",
+    "preload",
+    "supported_numbers",
+]
+
+_PROBE: Final = b"// asks NVRTC which build it is: the PTX it writes says so in its head"
+_BUILD_LINE: Final = rb"release \d+\.\d+, V([0-9.]+)"
+#: Older ones refuse the flags that make images the same in every process.
+_OLDEST: Final = (12, 9)
+#: Offset, entry size and number of the section headers, in a 64-bit little-endian ELF file.
+_ELF_HEADER: Final = struct.Struct("<40xQ10xHH2x")
+
+
+def library_files(stem: str) -> tuple[Path, ...]:
+    """Return the files of a library (``nvrtc``, ``nvJitLink``) that a wheel brings, in the order to load them."""
+    path = find_library(stem)
+    return () if path is None else (*sorted(path.parent.glob(f"lib{stem}-builtins.so.*")), path)
+
+
+def altered_library(stem: str) -> str:
+    """Return a digest of the files of a library that are not as their wheel lists them.
+
+    Empty if all of them are, or if no wheel brings the library. A library has 100 MB, so it is hashed only if it was
+    written or changed after the list, which an installer writes last, and then once for each state.
+    """
+    files, wheel, site = library_files(stem), library_wheel(stem), None
+    if files:
+        site = site_of(files[-1])
+    if site is None:
+        return ""
+    listed = listed_files([wheel] if wheel is not None else [])
+    named = {file.relative_to(site).as_posix(): file for file in files}
+    later = {
+        name: file
+        for name, file in named.items()
+        if wheel is None or name not in listed or not is_older(file, wheel.record)
+    }
+    contents = contents_at(str(files[-1].parent), _digest)
+    digests = {name: contents.of(str(file), file_state(file))[0] for name, file in later.items()}
+    contents.save()
+    return digest_of_all((name, digest) for name, digest in digests.items() if listed.get(name) != digest)
+
+
+def _digest(path: str) -> list[str]:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            return [record_digest(hashlib.file_digest(file, "sha256").digest())]
+    except OSError:
+        return [""]
+
+
+@cache
+def preload(stem: str) -> None:
+    """Load a library from the wheel that brings it, if there is one, so that the bindings use this very file.
+
+    Raises ToolchainError, naming the file, when it cannot be loaded.
+    """
+    for file in library_files(stem):
+        try:
+            _refuse_cut(file)
+            ctypes.CDLL(str(file), mode=ctypes.RTLD_GLOBAL)
+        except OSError as error:
+            wheel = exactly(stem.lower(), bindings_major(), library_version(stem))
+            fix = pip_install(wheel, options="--force-reinstall --no-deps")
+            raise ToolchainError(f"{file} cannot be loaded ({error})", fix) from error
+
+
+def _refuse_cut(file: Path) -> None:
+    """Raise OSError for an ELF file that ends before its section headers do: the loader would crash the process."""
+    with file.open("rb") as opened:
+        head = opened.read(_ELF_HEADER.size)
+    if len(head) == _ELF_HEADER.size and head.startswith(b"\x7fELF"):
+        start, size, count = _ELF_HEADER.unpack(head)
+        needed, found = start + size * count, file.stat().st_size
+        if found < needed:
+            message = f"it has {found} of at least {needed} bytes"
+            raise OSError(message)
+
+
+@cache
+def ask_nvrtc() -> str:
+    """Load NVRTC and return its build, such as ``13.0.88``, from the head of an empty program's PTX.
+
+    ``nvrtcVersion`` leaves out the last number. Raises ToolchainError when NVRTC is missing.
+    """
+    preload("nvrtc")
+    try:
+        from cuda.bindings import nvrtc  # loads the library
+
+        _, program = nvrtc.nvrtcCreateProgram(_PROBE, b"probe.cu", 0, [], [])
+    except Exception as error:  # pathfinder and the bindings raise several types for a missing library
+        raise missing_nvrtc(type(error).__name__) from error
+    # Without the option NVRTC looks for the driver, which may be broken; before 12.9 there is no such option.
+    with held_back():
+        if nvrtc.nvrtcCompileProgram(program, 1, [b"-no-cache"])[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            nvrtc.nvrtcCompileProgram(program, 0, [])
+    ptx = b"\0" * nvrtc.nvrtcGetPTXSize(program)[1]
+    nvrtc.nvrtcGetPTX(program, ptx)
+    nvrtc.nvrtcDestroyProgram(program)
+    match = re.search(_BUILD_LINE, ptx)
+    if match is None:
+        raise ToolchainError("NVRTC does not say which build it is", pip_install(extra("jit")))
+    return match[1].decode()
+
+
+def missing_nvrtc(cause: object) -> ToolchainError:
+    """Return the error for a process that needs NVRTC and has none."""
+    return ToolchainError(f"NVRTC is not installed ({cause})", pip_install(extra("jit")))
+
+
+def check_age(version: str) -> None:
+    """Raise ToolchainError for an NVRTC that is too old to compile with, which other packages may have installed."""
+    major, minor = (int(number) for number in version.split(".")[:2])
+    if (major, minor) < _OLDEST:
+        message = f"NVRTC {version} is too old; {_OLDEST[0]}.{_OLDEST[1]} or newer is needed"
+        raise ToolchainError(message, pip_install(pinned("nvrtc", _OLDEST)))
+
+
+@cache
+def supported_numbers() -> frozenset[int]:
+    """Return the numbers (75, 80, ...) of the architectures that this NVRTC compiles for, without their suffixes.
+
+    Raises ToolchainError when NVRTC is missing or too old.
+    """
+    check_age(ask_nvrtc())
+    from cuda.bindings import nvrtc  # loaded by now
+
+    _, count = nvrtc.nvrtcGetNumSupportedArchs()
+    return frozenset(int(number) for number in nvrtc.nvrtcGetSupportedArchs()[1][:count])
+
+
+def load_nvjitlink() -> Any:  # a module
+    """Load nvJitLink and return its bindings. Raises ToolchainError when it is missing."""
+    preload("nvJitLink")
+    try:
+        from cuda.bindings import nvjitlink  # loads the library
+
+        nvjitlink.version()
+    except Exception as error:  # pathfinder and the bindings raise several types for a missing library
+        raise ToolchainError(
+            f"nvJitLink is not installed ({type(error).__name__})", pip_install(extra("jit"))
+        ) from error
+    return nvjitlink
+
+
+def nvjitlink_version() -> tuple[int, int]:
+    """Return nvJitLink's release; it reads PTX and LTO-IR of no newer one. Raises ToolchainError when it is missing."""
+    major, minor = load_nvjitlink().version()
+    return int(major), int(minor)

@@ -1,0 +1,37 @@
+"""The environment variables that this package reads or shows; docs/reference/environment.md describes them to users."""
+
+from __future__ import annotations
+
+__all__ = ["CACHE_DIR", "CACHE_MAX_BYTES", "CACHE_TRUST", "EXECUTOR", "FOREIGN", "JIT", "OWN", "PATH"]
+
+#: The folder of the disk cache.
+CACHE_DIR = "HATCH_CUDA_KERNELS_CACHE_DIR"
+#: The size that the disk cache stays below, in bytes.
+CACHE_MAX_BYTES = "HATCH_CUDA_KERNELS_CACHE_MAX_BYTES"
+#: 1 accepts a cache folder that belongs to another user, or that others can write to.
+CACHE_TRUST = "HATCH_CUDA_KERNELS_CACHE_TRUST"
+#: Where a build compiles: process or dask:ADDRESS.
+EXECUTOR = "HATCH_CUDA_KERNELS_EXECUTOR"
+#: 0 forbids compiling at run time.
+JIT = "HATCH_CUDA_KERNELS_JIT"
+#: Read-only cache folders, separated as in PATH.
+PATH = "HATCH_CUDA_KERNELS_PATH"
+
+OWN = (CACHE_DIR, CACHE_MAX_BYTES, CACHE_TRUST, EXECUTOR, JIT, PATH)
+#: Variables of CUDA, Hatch and the system that decide what is found and loaded here.
+FOREIGN = (
+    "CONDA_PREFIX",
+    "CUDA_CACHE_DISABLE",
+    "CUDA_CACHE_MAXSIZE",
+    "CUDA_CACHE_PATH",
+    "CUDA_HOME",
+    "CUDA_MODULE_LOADING",
+    "CUDA_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "HATCH_BUILD_CLEAN",
+    "HATCH_BUILD_NO_HOOKS",
+    "LD_LIBRARY_PATH",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "NVIDIA_VISIBLE_DEVICES",
+    "XDG_CACHE_HOME",
+)

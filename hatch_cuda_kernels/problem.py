@@ -1,0 +1,21 @@
+"""What is wrong and what to do about it: the one shape in which readers, checks and promises report problems."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["Problem"]
+
+
+class Problem(NamedTuple):
+    """What is wrong, how to fix it, and where it is; as text, ``where: message; fix``."""
+
+    message: str
+    fix: str = ""
+    """Empty when the message already says what to do."""
+    where: str = ""
+    """A place in the manifest, or a module or image of a store (``saxpy/saxpy.sm_90.cubin``); empty for no place."""
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{self.message}; {self.fix}" if self.fix else f"{place}{self.message}"

@@ -1,0 +1,102 @@
+"""Shapes of JSON data, written like the data, so that a damaged file is refused where it is read.
+
+| shape | data |
+|---|---|
+| ``str``, ``bool``, ``int``, ``dict``, ``None`` | of exactly this type; text has no NUL and no lone surrogate |
+| ``range(10)``, ``frozenset({"a", "b"})`` | one of these integers, one of these words |
+| a function such as ``file_name`` | what it returns True for |
+| ``(str, None)`` | of one of these shapes |
+| ``[str]`` | a list of this shape |
+| ``{str: int}`` | an object whose names and values have these shapes |
+| ``{"a": str, "b?": int}`` | an object with ``a`` and perhaps ``b``; other names are not looked at |
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+__all__ = ["check_shape", "file_name", "inner_path"]
+
+_MISSING: Final = object()
+
+
+def check_shape(data: object, shape: Any) -> None:
+    """Raise ValueError, naming the place, if the data does not have the shape."""
+    place = _misfit(data, shape)
+    if place is not None:
+        message = f"{place.lstrip('.') or 'the file'} is missing or damaged"
+        raise ValueError(message)
+
+
+def inner_path(data: object) -> bool:
+    """Return whether this is a relative path that does not lead out of its folder, on any system; a shape."""
+    if type(data) is not str or data[1:2] == ":":
+        return False
+    parts = data.replace("\\", "/").split("/")
+    return parts[0] != "" and ".." not in parts
+
+
+def file_name(data: object) -> bool:
+    """Return whether this is the name of something in a folder, on any system; a shape."""
+    return inner_path(data) and data != "." and not {"/", "\\"} & set(str(data))
+
+
+def _misfit(data: Any, shape: Any) -> str | None:
+    """Return the place of what does not fit, such as ``.images[2].bytes``, or None."""
+    if type(shape) is dict:
+        return _misfit_object(data, shape) if type(data) is dict else ""
+    if type(shape) is list:
+        return _misfit_list(data, shape[0]) if type(data) is list else ""
+    return None if _fits(data, shape) else ""
+
+
+def _misfit_list(data: list[Any], shape: Any) -> str | None:
+    for number, item in enumerate(data):
+        place = _misfit(item, shape)
+        if place is not None:
+            return f"[{number}]{place}"
+    return None
+
+
+def _misfit_object(data: dict[str, Any], shape: dict[Any, Any]) -> str | None:
+    for key, one in shape.items():
+        if not isinstance(key, str):
+            return _misfit_map(data, key, one)
+        name = key.rstrip("?")
+        value = data.get(name, _MISSING)
+        if value is not _MISSING or name == key:
+            place = _misfit(value, one)
+            if place is not None:
+                return f".{name}{place}"
+    return None
+
+
+def _misfit_map(data: dict[str, Any], names: Any, values: Any) -> str | None:
+    for name, value in data.items():
+        if not _fits(name, names):
+            return f".{name!a}"
+        place = _misfit(value, values)
+        if place is not None:
+            return f".{name}{place}"
+    return None
+
+
+def _fits(data: Any, shape: Any) -> bool:
+    if type(data) is str and not _is_text(data):
+        return False
+    if type(shape) is type:
+        return type(data) is shape
+    if type(shape) is tuple:
+        return any(_misfit(data, one) is None for one in shape)
+    if isinstance(shape, range | frozenset):
+        return type(data) is (int if isinstance(shape, range) else str) and data in shape
+    return data is None if shape is None else bool(shape(data))
+
+
+def _is_text(data: str) -> bool:
+    if data.isascii():
+        return "\0" not in data
+    try:
+        return b"\0" not in data.encode()
+    except UnicodeEncodeError:
+        return False

@@ -1,0 +1,56 @@
+"""Opens the store of whatever a user may name: a wheel file, a store folder, a package folder or an import package."""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels.errors import InputError, StoreError
+from hatch_cuda_kernels.store.find import find_store
+from hatch_cuda_kernels.store.index import KERNELS_FILE, STORE_FOLDER
+from hatch_cuda_kernels.store.reader import StoreReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["opened"]
+
+
+@contextmanager
+def opened(package: str) -> Iterator[StoreReader]:
+    """Yield the reader of a package's store, which messages call by the name given; a wheel is unpacked for the time.
+
+    Raises InputError for a package without a store, and in place of any StoreError raised while it is open.
+    """
+    try:
+        if package.endswith(".whl"):
+            with tempfile.TemporaryDirectory(prefix="hatch-cuda-kernels-") as folder:
+                yield StoreReader(_unpack(Path(package), Path(folder)), package)
+        else:
+            yield StoreReader(_find(package), package)
+    except StoreError as error:
+        raise InputError(str(error)) from error
+
+
+def _find(package: str) -> Path:
+    """Return the store of a folder, or else of an import package. Raises StoreError if there is none."""
+    named = Path(package)
+    is_folder = any((folder / KERNELS_FILE).is_file() for folder in (named, named / STORE_FOLDER))
+    return find_store(named if is_folder else package)
+
+
+def _unpack(wheel: Path, folder: Path) -> Path:
+    """Unpack a wheel's store and return its folder. Raises StoreError if there is none."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            names = [name for name in archive.namelist() if f"/{STORE_FOLDER}/" in name]
+            archive.extractall(folder, names)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise StoreError(str(wheel), f"not a wheel: {error}") from error
+    listing = next((name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}")), None)
+    if listing is None:
+        raise StoreError(str(wheel), "the wheel has no kernel store")
+    return (folder / listing).parent

@@ -1,0 +1,41 @@
+"""The shapes of a store's files, against which they are checked when they are read."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hatch_cuda_kernels.shape import file_name, inner_path
+
+__all__ = ["DETAILS", "INDEX"]
+
+#: No image and no pack is larger. Seeking and reading take no number without bound.
+_SIZE: Final = range(1 << 40)
+_IMAGE: Final = {
+    "file": file_name,
+    "kind": frozenset({"cubin", "ptx", "ltoir"}),
+    "arch": str,
+    "sha256": str,
+    "bytes": _SIZE,
+    "ptx_isa": str,
+    "registers": (int, None),
+    "spills": (int, None),
+    "lacks?": [str],
+    "renames?": bool,
+    "stored?": {"file": inner_path, "at": _SIZE, "size": _SIZE, "skip": _SIZE},
+}
+INDEX: Final = {
+    "module": str,
+    "source": inner_path,
+    "source_sha256": str,
+    "files": {inner_path: str},
+    "outside": ([str], None),
+    "headers": [str],
+    "options": {str: (str, bool, int, None, [str], [[(str, None)]])},
+    "globals": [str],
+    "patterns": [{"pattern": str, "matrix": {str: [str]}}],
+    "toolchain": {str: str},
+    "images": [_IMAGE],
+    "front_end?": str,
+    "editable?": {"root": str, "manifest": str, "manifest_sha256": str},
+}
+DETAILS: Final = {"names": [str], "resources": {str: {str: {str: int}}}, "lowered?": {str: {str: str}}}

@@ -1,0 +1,102 @@
+"""What a page shows is sound by itself: its snippets, manifests, links and commands."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import shlex
+import tomllib
+
+import pytest
+import yaml
+from doc_blocks import DOCS, FENCE, FRAMEWORKS, PAGES, README, ROOT, blocks, blocks_of, write
+
+from hatch_cuda_kernels import cli
+from hatch_cuda_kernels.manifest import parse_manifest
+
+
+def test_every_fence_is_read():
+    """No fence is missed because it is written another way."""
+    for page in PAGES:
+        assert page.read_text().count("```") == 2 * len(blocks_of(page)), page
+
+
+@pytest.mark.parametrize("block", blocks("toml"), ids=str)
+def test_toml_is_valid(block):
+    """Every TOML snippet parses."""
+    assert tomllib.loads(block.text)
+
+
+@pytest.mark.parametrize("block", blocks("yaml"), ids=str)
+def test_yaml_is_a_manifest(block, tmp_path):
+    """Every YAML snippet is a valid manifest, or a part of one, once the files it names exist."""
+    text = block.text if "schema:" in block.text else f"schema: 1\n{block.text}"
+    text += "" if "modules:" in text else "modules: {m: {source: m.cu}}\n"
+    data = yaml.safe_load(text)
+    for table in (data, *data["modules"].values()):
+        for folder in table.get("options", {}).get("include", ()):
+            (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        for name in (*table.get("headers", ()), *filter(None, [table.get("source")])):
+            write(tmp_path / name.replace("**", "x").replace("*", "x"), "")
+    assert parse_manifest(text, root=tmp_path).modules
+
+
+@pytest.mark.parametrize("block", blocks("python"), ids=str)
+def test_python_compiles_and_its_imports_exist(block):
+    """Every Python snippet is Python, and what it imports is there."""
+    for node in ast.walk(ast.parse(block.text)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                assert_importable(alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            assert_importable(node.module, [alias.name for alias in node.names])
+
+
+def assert_importable(module, names=()):
+    """Check that a module, and names in it, exist; frameworks need not be installed."""
+    if module.startswith((*FRAMEWORKS, "hatch_cuda_kernels.typing")):  # the last is for type checkers, see test_stubs
+        return
+    imported = importlib.import_module(module)
+    for name in names:
+        assert hasattr(imported, name) or importlib.import_module(f"{module}.{name}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_relative_links_lead_somewhere(page):
+    """Every relative link names a file that exists, and a heading in it."""
+    prose = re.sub(r"`[^`]*`", "", FENCE.sub("", page.read_text()))
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+        path, _, anchor = target.partition("#")
+        if not target.startswith("https://"):
+            file = (page.parent / path).resolve() if path else page
+            assert file.exists(), target
+            assert not anchor or anchor in anchors(file), target
+
+
+def anchors(page):
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("start", [README, DOCS / "index.md"], ids=lambda page: page.name)
+def test_every_page_is_in_the_index(start):
+    """A reader who starts at the README or at the index finds every page."""
+    linked = {(start.parent / link).resolve() for link in re.findall(r"\]\(([^)#\s]+)", start.read_text())}
+    assert {page for page in DOCS.rglob("*.md") if page.name != "index.md"} <= linked
+
+
+@pytest.mark.parametrize("block", [*blocks("shell"), *blocks("bash")], ids=str)
+def test_commands_are_spelled_right(block):
+    """The command line takes every command that a page shows."""
+    lines = re.sub(r"\\\n\s*", "", block.text).splitlines()
+    for line in lines:
+        words = shlex.split(line.partition("|")[0], comments=True) if line.startswith("hatch-cuda-kernels ") else []
+        if words:
+            assert cli._parser().parse_args([word for word in words[1:] if word not in {"&&", "||"}][: _end(words)])
+
+
+def _end(words):
+    """Return how many words of a command come before a redirection."""
+    return next((at for at, word in enumerate(words[1:]) if word in {">", "2>", ";"}), len(words))

@@ -1,0 +1,205 @@
+"""From ``get_kernel`` to a launch on a fake driver: which image is loaded, what is remembered, what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+from fake_driver import Result
+
+from hatch_cuda_kernels import compile_to_cubin, open_store
+from hatch_cuda_kernels.errors import (
+    DriverError,
+    ImageRefusedError,
+    InputError,
+    KernelNotFoundError,
+    NoImageError,
+    StaleKernelError,
+)
+from hatch_cuda_kernels.runtime import prelude
+from hatch_cuda_kernels.runtime.ahead import background
+from hatch_cuda_kernels.runtime.launch.arguments import Signature
+
+
+@pytest.fixture
+def store(example_store, driver, fresh_cache):
+    """Return the example project's store, for the fake driver."""
+    return open_store(example_store)
+
+
+def found(kernel):
+    """Return what matters of a kernel's image."""
+    return kernel.image.origin, str(kernel.image.arch), kernel.image.kind
+
+
+def refusing(result, *refused):
+    """Return the driver's answer for images of these bytes."""
+    return lambda data, _: result if data in refused else None
+
+
+def test_a_prebuilt_kernel_is_loaded_and_launched(store, driver):
+    """The image for the device is loaded, and arguments reach the driver in its layout."""
+    kernel = store.get_kernel("saxpy")
+    assert found(kernel) == ("prebuilt", "sm_90", "cubin")
+    assert (kernel.name, kernel.lowered, kernel.handle, kernel.context_id, kernel.ordinal) == (
+        "saxpy", "saxpy", b"saxpy", 7, 0,
+    )  # fmt: skip
+    kernel[4, 256](2.5, 0x10, 0x20, 1000)
+    buffer = Signature("saxpy", kernel.params).pack((2.5, 0x10, 0x20, 1000))
+    assert driver.launches == [(0, b"saxpy", buffer)]
+
+
+@pytest.mark.parametrize("kernel", ["saxpy", "block_sum<float, 128>", "no_such_kernel"])
+def test_the_time_until_the_driver_starts_is_used(store, driver, monkeypatch, kernel):
+    """While the driver starts, what a load needs is imported and read; what is not there is left to the look-up."""
+    monkeypatch.setattr(prelude, "is_starting", lambda: True)
+    if kernel == "no_such_kernel":
+        with pytest.raises(KernelNotFoundError):
+            store.get_kernel(kernel)
+    else:
+        assert found(store.get_kernel(kernel)) == ("prebuilt", "sm_90", "cubin")
+
+
+def test_a_loaded_kernel_is_found_in_memory(store, driver):
+    """The second call gives the same object and loads nothing; ``stats`` and ``is_loaded`` tell."""
+    assert not store.is_loaded("saxpy")
+    kernel = store.get_kernel("saxpy")
+    assert store.get_kernel("saxpy") is store.get_kernel("saxpy") is kernel
+    assert store.get_kernel("saxpy", module="saxpy") is not kernel
+    assert len(driver.loaded) == 1
+    assert store.is_loaded("saxpy")
+    assert [(entry.kernel, entry.origin, entry.arch, entry.hits) for entry in store.stats()] == [
+        ("saxpy", "prebuilt", "sm_90", 2),
+        ("saxpy", "prebuilt", "sm_90", 0),
+    ]
+
+
+def test_threads_that_ask_together_load_once(store, driver):
+    """However many threads ask for a kernel that is not loaded, they get one object."""
+    ready, kernels = threading.Barrier(8), []
+
+    def work():
+        ready.wait()
+        kernels.append(store.get_kernel("block_sum<float, 128>"))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(kernels) == 8
+    assert len(set(map(id, kernels))) == 1
+    assert len(driver.loaded) == 1
+
+
+def test_an_image_that_the_driver_refuses_is_passed_over(store, driver):
+    """209 sends the climb to the next image; the refusal is remembered, and ``explain`` shows it."""
+    driver.refuse = refusing(Result.CUDA_ERROR_NO_BINARY_FOR_GPU, store.find_image("saxpy", arch="sm_90").data)
+    assert found(store.get_kernel("saxpy")) == ("prebuilt", "compute_80", "ptx")
+    asked = len(driver.loaded)
+    reasons = [candidate.reason for candidate in store.explain("saxpy").candidates]
+    assert "refused by the driver: CUDA_ERROR_NO_BINARY_FOR_GPU (209)" in reasons
+    assert found(open_store(store.path).get_kernel("saxpy"))[2] == "ptx"
+    assert len(driver.loaded) == asked
+
+
+def test_ptx_that_the_driver_cannot_assemble_leaves_the_rung(store, driver):
+    """222 says that no PTX will do: the source is compiled."""
+    driver.capability = (10, 0)
+    driver.refuse = refusing(Result.CUDA_ERROR_UNSUPPORTED_PTX_VERSION, store.find_image("saxpy", arch="sm_100").data)
+    kernel = store.get_kernel("saxpy")
+    assert found(kernel) == ("jitted", "sm_100", "cubin")
+    assert found(open_store(store.path).get_kernel("saxpy"))[0] == "cached"
+
+
+def test_any_other_failure_of_the_driver_is_an_error(store, driver):
+    """What says nothing of the image is not taken for a refusal."""
+    driver.refuse = lambda *_: Result.CUDA_ERROR_LAUNCH_FAILED
+    with pytest.raises(DriverError, match=r"cuLibraryGetKernel failed with CUDA_ERROR_LAUNCH_FAILED \(719\)"):
+        store.get_kernel("saxpy")
+
+
+def test_where_nothing_loads_every_candidate_is_named(store, driver):
+    """NoImageError lists what the driver said of each image."""
+    driver.refuse = lambda *_: Result.CUDA_ERROR_NO_BINARY_FOR_GPU
+    with pytest.raises(NoImageError) as caught:
+        store.get_kernel("saxpy", policy="prebuilt")
+    refused = [candidate for candidate in caught.value.candidates if "(209)" in candidate.reason]
+    assert [str(candidate.arch) for candidate in refused] == ["sm_90", "compute_80"]
+
+
+def test_after_a_reset_the_kernel_is_stale_and_loaded_again(store, driver):
+    """A context that was reset has another id: the old kernel is refused before the driver, the store gives a new."""
+    old = store.get_kernel("saxpy")
+    driver.context = 8
+    with pytest.raises(StaleKernelError, match="loaded for another context"):
+        old[1, 32](1.0, 0, 0, 0)
+    assert driver.launches == []
+    fresh = store.get_kernel("saxpy")
+    assert (fresh is old, fresh.context_id) == (False, 8)
+    driver.context = 7
+    assert store.get_kernel("saxpy") is old
+
+
+def test_recent_instances_are_remembered(example_store, driver):
+    """``instantiate`` finds an instance by its arguments in any order, and forgets the least recently used."""
+    store = open_store(example_store, instances=2)
+    first = store.instantiate("block_sum", T="float", BLOCK=128)
+    assert store.instantiate("block_sum", BLOCK=128, T="float") is first
+    assert store.instantiate("block_sum", T="double", BLOCK=256).name == "block_sum<double, 256>"
+    store.instantiate("softmax", BLOCK=32)
+    assert store.instance_info() == (2, 2, 1, 3, 1)
+    with pytest.raises(InputError, match=r"block_sum takes the arguments of block_sum<\{T\}, \{BLOCK\}>, got T"):
+        store.instantiate("block_sum", T="float")
+
+
+def test_no_instances_need_be_remembered(example_store, driver):
+    """A store that remembers none still gives them."""
+    store = open_store(example_store, instances=0)
+    assert store.instantiate("softmax", BLOCK=32) is store.instantiate("softmax", BLOCK=32)
+    assert store.instance_info() == (0, 0, 0, 2, 2)
+
+
+def test_a_variable_is_that_of_the_loaded_image(store, driver):
+    """``get_global`` finds a listed variable in the image that the module's kernels are loaded from."""
+    variable = store.get_global("d_filter")
+    assert (variable.name, variable.address, variable.size) == ("d_filter", 0x1000, 36)
+    assert driver.loaded == [store.find_image("filter2d<1, 32, 8>", arch="sm_90").data]
+
+
+def test_warm_up_loads_what_is_listed(store, driver):
+    """Everything is loaded once, with progress; a second time it is there already."""
+    seen = []
+    done = store.warm_up(devices=[0], progress=lambda *step: seen.append(step))
+    assert (done.prebuilt, done.cached, done.jitted, done.already) == (len(store.kernels), 0, 0, 0)
+    assert seen[-1] == (len(store.kernels), len(store.kernels), store.kernels[-1])
+    assert store.warm_up(["saxpy"]).already == 1
+
+
+def test_coroutines_get_kernels_of_their_context(store, driver):
+    """``aget_kernel`` loads in a thread, for the context that is current here."""
+    driver.context = 9
+    assert asyncio.run(store.aget_kernel("saxpy")).context_id == 9
+
+
+def test_tier_up_compiles_exactly_for_the_next_store(example_store, driver, fresh_cache):
+    """Code of a lower minor is used at once; what is compiled meanwhile is what the next store object takes."""
+    driver.capability = (8, 6)
+    assert found(open_store(example_store, tier_up=True).get_kernel("saxpy")) == ("prebuilt", "sm_80", "cubin")
+    deadline = time.monotonic() + 60
+    later = open_store(example_store, tier_up=True)
+    while later.find_image("saxpy", arch="sm_86").origin != "cached" and time.monotonic() < deadline:
+        background().submit(lambda: None).result()
+    assert found(later.get_kernel("saxpy")) == ("cached", "sm_86", "cubin")
+
+
+def test_kernels_of_compiled_text_are_loaded(driver, fresh_cache):
+    """A stand-alone compile gives kernels, and the driver's refusal as an error: there is no other image."""
+    compiled = compile_to_cubin('extern "C" __global__ void k(int* y) { *y = 1; }', arch="sm_90")
+    kernel = compiled.get_kernel("k")
+    assert (found(kernel), kernel.context_id) == (("jitted", "sm_90", "cubin"), 7)
+    driver.refuse = lambda *_: Result.CUDA_ERROR_NO_BINARY_FOR_GPU
+    with pytest.raises(ImageRefusedError, match=r"CUDA_ERROR_NO_BINARY_FOR_GPU \(209\)"):
+        compiled.get_kernel("k")

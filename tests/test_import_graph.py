@@ -1,0 +1,182 @@
+"""Imports go one way: a folder imports only folders below it, and the modules of a folder form no cycle.
+
+Imports inside functions and those for type checkers count.
+"""
+
+from __future__ import annotations
+
+import ast
+from itertools import product
+from pathlib import Path
+
+PACKAGE = "hatch_cuda_kernels"
+ROOT = Path(__file__).parents[1] / PACKAGE
+
+#: What both sides use, lowest first, and why each is above those before it. A file is named where it is no leaf.
+SHARED = (
+    {"leaves": "the words of every part: architectures, options, keys, errors"},
+    {"cache": "keeps images by key, and knows no compiler"},
+    {"compiler/source": "reads source text into the closure that is compiled"},
+    {"compiler/output": "reads what compilers write, which names the sources"},
+    {"compiler/toolchain": "finds the compilers and headers that are installed"},
+    {"compiler": "makes a job of a closure and runs it with a toolchain"},
+    {"store": "lays compiled images out as files, and reads them again"},
+)
+#: From a manifest to a wheel. Folders of one step do not import each other.
+BUILD = (
+    {"manifest": "says which modules a store shall hold and what it promises"},
+    {"plan": "makes jobs of a manifest"},
+    {"pool": "runs a plan's jobs, and caches what they give"},
+    {"stubs": "tells type checkers what the kernels of a manifest take"},
+    {"build.py": "goes the way from manifest to store in one call"},
+    {
+        "promote": "adds to a manifest what the cache was asked for",
+        "verify": "proves what a built store says of itself",
+    },
+    {"report": "shows what a built store holds, file by file as verify lists them"},
+    {"plugin": "builds for Hatch", "scaffold": "writes a project that is then built"},
+)
+#: From a request to a kernel.
+RUN = (
+    {
+        "runtime/ladder": "finds an image, in the store, in the cache or by compiling",
+        "runtime/launch": "passes arguments to a kernel",
+    },
+    {"runtime": "loads what the ladder finds as kernels to launch"},
+    {"standalone.py": "does the same for source text that is in no store"},
+)
+#: Above both.
+TOP = (
+    {"doctor": "asks every part whether it would work"},
+    {"cli": "has a command for each part"},
+    {"__init__.py": "offers the public names of all"},
+)
+#: The files of the package's own folder that are part of something named above.
+FILES = {"build_report.py": "build.py", "hooks.py": "plugin", "__main__.py": "cli"}
+
+#: The cycles of modules that stay, and why.
+CYCLES: dict[frozenset[str], str] = {}
+
+MOST_LINES = 250
+MOST_OF_THE_PACKAGE = 0.2
+
+
+def below_each(*ways):
+    """Return, for each place, those that it may import from: the ones on earlier steps of its ways."""
+    below = {}
+    for way in ways:
+        earlier = set()
+        for step in way:
+            for place in step:
+                below.setdefault(place, set()).update(earlier)
+            earlier.update(step)
+    return below
+
+
+BELOW = below_each((*SHARED, *BUILD, *TOP), (*SHARED, *RUN, *TOP))
+
+
+def name_of(path):
+    """Return the dotted name of a file below the package, ``""`` for the package itself."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): path for path in sorted(ROOT.rglob("*.py"))}
+
+
+def place_of(module):
+    """Return where a module belongs: the innermost folder that has a step of its own, or a file that has one."""
+    path = MODULES[module].relative_to(ROOT)
+    if len(path.parts) == 1:
+        return FILES.get(path.name, path.name if path.name in BELOW else "leaves")
+    return next((str(folder) for folder in path.parents if str(folder) in BELOW), path.parts[0])
+
+
+def module_named(name):
+    """Return the module that a dotted name is, or is an attribute of; None outside the package."""
+    head, _, below = name.partition(".")
+    if head != PACKAGE or below == "__version__":  # which the package sets before all else
+        return None
+    while below not in MODULES:
+        below = below.rpartition(".")[0]
+    return below
+
+
+def imported(module):
+    """Return the modules of the package that a module imports, wherever in it."""
+    names = set()
+    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{MODULES[module]}:{node.lineno}: a relative import"
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return {found for found in map(module_named, names) if found is not None} - {module}
+
+
+IMPORTS = {module: imported(module) for module in MODULES}
+
+
+def wrong_imports():
+    """Return the imports that lead up or aside, as text."""
+    return [
+        f"{place_of(module)} imports {place_of(other)}: {module} imports {other}"
+        for module, others in IMPORTS.items()
+        for other in sorted(others)
+        if place_of(other) not in BELOW[place_of(module)] | {place_of(module)}
+    ]
+
+
+def cycles():
+    """Return the sets of modules of one place that import each other, directly or not."""
+    inside = {
+        module: {other for other in others if place_of(other) == place_of(module)} for module, others in IMPORTS.items()
+    }
+    reached = reached_from(inside)
+    groups = (frozenset(other for other in reached[module] if module in reached[other]) for module in inside)
+    return {group for group in groups if group}
+
+
+def reached_from(graph):
+    """Return all that can be reached from each node by one step or more."""
+    below = {node: set(others) for node, others in graph.items()}
+    for through, node in product(graph, graph):
+        if through in below[node]:
+            below[node] |= below[through]
+    return below
+
+
+def lines(module):
+    """Return how many lines a module has."""
+    return len(MODULES[module].read_text().splitlines())
+
+
+def test_every_folder_has_its_place():
+    """A new folder gets a step and a reason; the step of one that is gone goes too."""
+    assert {place_of(module) for module in MODULES} == set(BELOW)
+
+
+def test_imports_lead_down():
+    """A folder imports only what is on an earlier step of its way."""
+    assert wrong_imports() == []
+
+
+def test_modules_of_a_folder_form_no_cycle():
+    """What imports each other is one thing, or rests on a third."""
+    assert cycles() == set(CYCLES)
+
+
+def test_no_folder_is_most_of_the_package():
+    """Where one grows beyond a fifth of all lines, its name says little of what is in it."""
+    sizes = {}
+    for module, path in MODULES.items():
+        folder = path.relative_to(ROOT).parts[0]
+        sizes[folder] = sizes.get(folder, 0) + lines(module)
+    most = MOST_OF_THE_PACKAGE * sum(sizes.values())
+    assert {folder: size for folder, size in sizes.items() if size > most} == {}
+
+
+def test_no_file_is_too_long():
+    """A file fits what a reader keeps in mind."""
+    assert {module: lines(module) for module in MODULES if lines(module) > MOST_LINES} == {}

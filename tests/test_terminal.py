@@ -1,0 +1,53 @@
+"""Text from elsewhere on a terminal: nothing of it is taken for a command to the terminal, and nothing hides."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from hatch_cuda_kernels.table import text_table
+from hatch_cuda_kernels.terminal import printable
+from hatch_cuda_kernels.warn import warn_user
+
+ESCAPED = {
+    "\x1b[2J": r"\x1b[2J",
+    "\x1b]0;title\x07": r"\x1b]0;title\x07",
+    "a\x9b31mb": r"a\x9b31mb",
+    "good\rbad": r"good\rbad",
+    "a\x08\x08b": r"a\x08\x08b",
+    "\u202egnp.exe": r"\u202egnp.exe",
+    "a\u200bb": r"a\u200bb",
+    "a\u2028b": r"a\u2028b",
+    "\udcff": r"\udcff",
+    "\U000e0041": r"\U000e0041",
+    "\x7f\x00": r"\x7f\x00",
+}
+
+
+@pytest.mark.parametrize("text", ESCAPED)
+def test_what_a_terminal_would_obey_is_escaped(text):
+    """Escape sequences, carriage returns, changes of direction and invisible characters are shown as what they are."""
+    assert printable(text) == printable(text, lines=True) == ESCAPED[text]
+    assert printable(ESCAPED[text]) == ESCAPED[text]
+
+
+@pytest.mark.parametrize("text", ["", "saxpy<float, 256>", "Gr\u00f6\u00dfe \u4e2d\u6587 \U0001f600", "a  b", r"C:\x"])
+def test_what_can_be_seen_stays(text):
+    """Any script is shown as it is."""
+    assert printable(text) == text
+
+
+def test_lines_stay_where_there_may_be_several():
+    """A log keeps its lines and columns; a name has none."""
+    assert printable("a\n\tb\x1b", lines=True) == "a\n\tb\\x1b"
+    assert printable("a\n\tb\x1b") == r"a\n\tb\x1b"
+
+
+def test_tables_and_warnings_show_it_escaped():
+    """A cell stays on its line, and columns stay aligned."""
+    assert text_table(("a", "b"), [("\x1b[31m\nx", "y")]).splitlines()[1] == r"\x1b[31m\nx  y"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_user("\x1b[31mred")
+    assert str(caught[0].message) == r"\x1b[31mred"
