@@ -16,7 +16,11 @@ from hatch_cuda_kernels.compiler.toolchain.standard_headers import HOST_HEADERS
 
 STANDARD = Path(hatch_cuda_kernels.__file__).parent / "compiler/source/standard"
 SOURCES = Path(__file__).parent / "standard_headers"
-TEXTS = {path.relative_to(STANDARD).as_posix(): path.read_text() for path in STANDARD.rglob("*") if path.is_file() and path.suffix != ".md"}
+TEXTS = {
+    path.relative_to(STANDARD).as_posix(): path.read_text()
+    for path in STANDARD.rglob("*")
+    if path.is_file() and path.suffix != ".md"
+}
 PUBLIC = sorted(name for name in TEXTS if not name.startswith("hatch_cuda_kernels/"))
 STANDARDS = ("c++14", "c++17", "c++20")
 KERNEL = '\nextern "C" __global__ void k(float* x) { *x = 1; }\n'
