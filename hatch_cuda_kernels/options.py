@@ -47,6 +47,10 @@ class NvrtcOptions:
     """Device debug information, without optimisation."""
     lto: bool = False
     """Compile to LTO-IR and finish with nvJitLink; virtual architectures then ship LTO-IR instead of PTX."""
+    default_device: bool = False
+    """Functions without a mark such as ``__host__`` are device functions."""
+    standard_headers: bool = True
+    """The package's headers answer to ``<cmath>``, ``<cstdint>`` and others that NVRTC lacks."""
     include: tuple[str, ...] = ()
     """Project folders searched for headers, in order."""
     define: tuple[tuple[str, str | None], ...] = ()
@@ -73,7 +77,8 @@ class NvrtcOptions:
         ]
         if self.maxrregcount is not None:
             flags.append(f"--maxrregcount={self.maxrregcount}")
-        flags += [flag for flag, on in (("-lineinfo", self.lineinfo), ("-G", self.debug), ("-dlto", self.lto)) if on]
+        switches = ("-lineinfo", self.lineinfo), ("-G", self.debug), ("-dlto", self.lto)
+        flags += [flag for flag, on in (*switches, ("-default-device", self.default_device)) if on]
         flags += [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in self.define]
         return (*flags, *self.extra)
 

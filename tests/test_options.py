@@ -66,8 +66,9 @@ def test_every_option_changes_flags_or_headers():
     samples = {
         "std": CppStd.CPP14, "use_fast_math": True, "ftz": True, "prec_div": True, "prec_sqrt": True, "fma": True,
         "maxrregcount": 32, "lineinfo": True, "debug": True, "lto": True, "define": (("X", "1"),), "extra": ("-w",),
+        "default_device": True,
     }  # fmt: skip
-    headers = {"include", "pre_include"}
+    headers = {"include", "pre_include", "standard_headers"}
     assert samples.keys() | headers == {field.name for field in fields(NvrtcOptions)}
     plain = NvrtcOptions().flags()
     assert all(NvrtcOptions(**{name: value}).flags() != plain for name, value in samples.items())

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from hatch_cuda_kernels.compiler.toolchain.standard_headers import HOST_HEADERS
+from hatch_cuda_kernels.compiler.toolchain.host_headers import HOST_HEADERS
 
 REASONS = {
     "standard": "host standard header",

@@ -19,7 +19,7 @@ __all__ = ["cache_key", "expressions", "finish_key", "link_key", "source_digest"
 #: Raised when the way a job is compiled changes so that old images must not be taken for new ones.
 _KEY_SCHEMA: Final = 3
 #: Options that say where headers are: what they led to is in the source's digest, each header under its one name.
-_IN_SOURCE: Final = frozenset({"include", "pre_include"})
+_IN_SOURCE: Final = frozenset({"include", "pre_include", "standard_headers"})
 
 
 def cache_key(

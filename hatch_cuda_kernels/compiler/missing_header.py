@@ -7,9 +7,10 @@ from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.output.log import parse_log
+from hatch_cuda_kernels.compiler.source.outer_headers import packaged_standard_headers
+from hatch_cuda_kernels.compiler.toolchain.host_headers import HOST_HEADERS
 from hatch_cuda_kernels.compiler.toolchain.packages import curand, pinned, pip_install
 from hatch_cuda_kernels.compiler.toolchain.parts import PARTS
-from hatch_cuda_kernels.compiler.toolchain.standard_headers import HOST_HEADERS, device_header
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
@@ -37,11 +38,9 @@ def missing_header(log: str, *, computed: Sequence[str], release: tuple[int, int
 
 def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
     if name in HOST_HEADERS:
-        instead = device_header(name)
-        if instead is None:
-            return "NVRTC has no host library; keep this include from it with #ifndef __CUDACC_RTC__"
-        brought = pip_install(pinned("cccl", release))
-        return f"NVRTC has no host library; include <{instead}>, which {brought} brings"
+        if name in packaged_standard_headers():
+            return "NVRTC has no host library; without 'standard_headers: false', this package's own is found"
+        return "NVRTC has no host library; keep this include from it with #ifndef __CUDACC_RTC__"
     requirements = _requirements(name, release)
     if requirements:
         return f"{pip_install(*requirements)} brings it"

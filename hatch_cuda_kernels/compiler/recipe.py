@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.program import Program
 from hatch_cuda_kernels.compiler.source.closure import Closure, read_closure
+from hatch_cuda_kernels.compiler.source.outer_headers import OuterHeaders, packaged_standard_headers
+from hatch_cuda_kernels.compiler.toolchain.remembered import asked_by_toolkit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,12 +44,15 @@ class Recipe:
         text: str | None = None,
         include: Sequence[str] | None = None,
         project: Project | None = None,
+        outer: OuterHeaders | None = None,
     ) -> Closure:
         """Return the source, or ``text`` in its place, with its header closure. Raises InputError.
 
         ``include`` stands in for the options' folders. Of those, folders that are not there are left out: a store and
-        an sdist carry no folder that gave no file, and elsewhere the manifest's reader has refused them.
+        an sdist carry no folder that gave no file, and elsewhere the manifest's reader has refused them. ``outer`` are
+        the headers outside the project; None for those that are installed here.
         """
+        outer = outer or OuterHeaders(packaged_standard_headers(), asked_by_toolkit)
         folders = (
             [folder for folder in self.options.include if (root / folder).is_dir()] if include is None else include
         )
@@ -60,6 +65,7 @@ class Recipe:
             pre_include=self.options.pre_include,
             define=self.options.define,
             project=project,
+            outer=outer if self.options.standard_headers else outer.without_standard(),
         )
 
     def program(self, closure: Closure) -> Program:

@@ -1,10 +1,16 @@
-"""What a shared front end means for a module, in sentences: its ``__CUDA_ARCH__`` is that of one architecture."""
+"""What a build does about a module beyond the obvious, in sentences.
+
+A shared front end fixes ``__CUDA_ARCH__`` to that of one architecture. The package's standard headers stand in for
+those that NVRTC lacks.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.source.arch_macros import arch_uses
+from hatch_cuda_kernels.names import listed_module
+from hatch_cuda_kernels.table import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -14,8 +20,26 @@ if TYPE_CHECKING:
 
 __all__ = ["arch_warnings", "describe"]
 
+#: The folder of what standard headers share, whose names nobody writes.
+_SHARED: Final = "hatch_cuda_kernels/"
 
-def describe(planned: PlannedModule) -> str:
+
+def describe(plan: Sequence[PlannedModule]) -> list[str]:
+    """Return the sentences about a plan's modules, each once."""
+    notes = (note for planned in plan for note in (_front_end(planned), _standard_headers(planned)))
+    return list(dict.fromkeys(filter(None, notes)))
+
+
+def _standard_headers(planned: PlannedModule) -> str:
+    """Return the sentence that names the standard headers of a module; empty where it takes none."""
+    closure = planned.closure
+    others = len([name for name in closure.standard if not name.startswith(_SHARED)]) - len(closure.named)
+    included = f"{counted(others, 'header')} that these or toolkit headers may include" if others else ""
+    found = "; ".join(filter(None, [", ".join(closure.named), included]))
+    return f"module {listed_module(planned.module.name)!r}: standard headers of this package: {found}" if found else ""
+
+
+def _front_end(planned: PlannedModule) -> str:
     """Return the sentence that says what a shared front end means for a module; empty where nothing is shared."""
     if not planned.links:
         return ""

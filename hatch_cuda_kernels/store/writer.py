@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, InputError
 from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, STANDARD_FILE
 from hatch_cuda_kernels.store.packing import lay_out
 from hatch_cuda_kernels.store.promises.budget import check_store
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
@@ -75,10 +75,12 @@ def write_store(
             _write_kernels(staged / KERNELS_FILE, modules)
             if text := promises.text():
                 (staged / PROMISES_FILE).write_text(text, encoding="utf-8")
+            standard = _write_standard(staged / STANDARD_FILE, modules)
             for built, laid in zip(modules, laid_out, strict=True):
                 module = staged / built.name
                 _write_module(module, laid.files, built, sources)
-                _write_json(module / INDEX_FILE, built.index(laid.images, editable).to_json())
+                index = built.index(laid.images, standard=standard, editable=editable)
+                _write_json(module / INDEX_FILE, index.to_json())
                 _write_json(module / DETAILS_FILE, built.details.to_json())
             if editable is not None:
                 (staged / ".gitignore").write_text("*\n", encoding="utf-8")
@@ -155,6 +157,15 @@ def _write_module(folder: Path, images: dict[str, bytes], built: BuiltModule, so
         target = folder / SOURCE_FOLDER / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(sources.read(path, digest))
+
+
+def _write_standard(path: Path, modules: Iterable[BuiltModule]) -> str:
+    """Write the standard headers of all modules, if any, and return the file's digest."""
+    texts = {name: dict(built.closure.headers)[name] for built in modules for name in built.closure.standard}
+    if not texts:
+        return ""
+    _write_json(path, texts)
+    return sha256(path.read_bytes()).hexdigest()
 
 
 def _write_json(path: Path, data: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from hatch_cuda_kernels.compiler.toolchain.contents import record_digest
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, STORE_FOLDER
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, STANDARD_FILE, STORE_FOLDER
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
 from hatch_cuda_kernels.verify.model import Outcome
 from hatch_cuda_kernels.verify.subject import MISSING, REBUILD
@@ -87,6 +87,7 @@ def check_files(subject: Subject) -> Outcome:
         needed |= {folder / index.module / name for name in (INDEX_FILE, DETAILS_FILE)}
         needed |= {subject.reader.image_path(index.module, record) for record in index.images}
         sources = {subject.reader.source_root(index.module) / name: name for name in index.files}
+        sources |= {folder / STANDARD_FILE: STANDARD_FILE} if index.standard else {}
         needed |= sources.keys()
         missing = sorted(sources[path] for path in sources.keys() - there)
         problems += [Problem(f"the shipped file {name} is missing", REBUILD, index.module) for name in missing]

@@ -14,7 +14,7 @@ from hatch_cuda_kernels.plan.front_end import lay_out_jobs
 from hatch_cuda_kernels.pool.compile_all import compile_on
 from hatch_cuda_kernels.pool.executors import choose_executor
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.source import recipe_of
+from hatch_cuda_kernels.store.source import read_shipped, recipe_of
 from hatch_cuda_kernels.verify.model import Outcome
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _plan(subject: Subject, index: ModuleIndex) -> list[_Again]:
     images = [image for image in subject.images if image.index is index and image.data is not None]
     recipe = recipe_of(index, index.names)
     try:
-        closure = recipe.read(subject.reader.source_root(index.module))
+        closure = read_shipped(subject.reader, index, recipe)
         jobs, links = lay_out_jobs(recipe, closure, [record.arch for record in index.images], index.front_end)
     except InputError:
         return []

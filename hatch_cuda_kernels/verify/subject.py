@@ -178,6 +178,7 @@ def _malformed(index: ModuleIndex, folder: str) -> str:
         return f"it belongs to the module {index.module!r}, not to {folder!r}"
     texts = [index.source, index.source_sha256, *index.toolchain.values(), *options.include, *options.pre_include]
     texts += [*index.names, *index.globals, *index.headers, *index.files.values(), *(index.outside or ())]
+    texts += [index.standard, *index.asked]
     for found in index.patterns:
         texts += [found["pattern"], *found["matrix"], *(value for axis in found["matrix"].values() for value in axis)]
     if not all(isinstance(text, str) for text in texts):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from raw_nvrtc import compile_raw
 from small_jobs import job_of
 
 from hatch_cuda_kernels.compiler import nvrtc
 from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
-from hatch_cuda_kernels.compiler.toolchain.standard_headers import HOST_HEADERS, device_header
 from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.options import NvrtcOptions
 
 
 @pytest.fixture
@@ -21,22 +20,19 @@ def failure(write, tmp_path, monkeypatch):
     bare = load_toolchain()._replace(include_dirs=())
     monkeypatch.setattr(nvrtc, "load_toolchain", lambda: bare)
 
-    def compile_source(source: str, **files: str) -> CompileError:
+    def compile_source(source: str, *, options=None, **files: str) -> CompileError:
         for name, text in {"k.cu": source, **files}.items():
             write(f"p/{name}", text)
         with pytest.raises(CompileError) as caught:
-            nvrtc.compile(job_of(tmp_path / "p"))
+            nvrtc.compile(job_of(tmp_path / "p", options=options))
         return caught.value
 
     return compile_source
 
 
 ADVICE = {
-    "#include <cstdint>": r"'cstdint' .*: NVRTC has no host library; include <cuda/std/cstdint>, .*nvidia-cuda-cccl==",
-    "#include <stdint.h>": r"'stdint.h' .* include <cuda/std/cstdint>, ",
-    "#include <type_traits>": r"'type_traits' .* include <cuda/std/type_traits>, ",
-    "#include <vector>": r"'vector' .* no host library; .* #ifndef __CUDACC_RTC__",
-    "#include <cub/cub.cuh>": r'cub/cub.cuh\' .*: python3 -m pip install "nvidia-cuda-cccl==13\.\d\.\*" brings it',
+    "#include <threads.h>": r"'threads.h' .* no host library; .* #ifndef __CUDACC_RTC__",
+    "#include <cub/util_type.cuh>": r'util_type.cuh.*: python3 -m pip install "nvidia-cuda-cccl==13\.\d\.\*" brings it',
     "#include <thrust/pair.h>": r'pip install "nvidia-cuda-cccl==',
     "#include <cuda/atomic>": r'pip install "nvidia-cuda-cccl==',
     "#include <nv/target>": r'pip install "nvidia-cuda-cccl==',
@@ -82,16 +78,7 @@ def test_another_failure_is_no_missing_header(failure):
     assert "missing" not in error.message
 
 
-def test_the_headers_that_replace_host_headers_exist(make_raw):
-    """Every header that is named in place of a host's compiles with the toolkit's libcu++."""
-    replacements = sorted(set(filter(None, map(device_header, HOST_HEADERS))))
-    assert len(replacements) > 30
-    result = make_raw("".join(f"#include <{name}>\n" for name in replacements))
-    assert result.ok, result.log
-
-
-@pytest.fixture
-def make_raw():
-    """Return a function that compiles a text with the installed toolkit's headers."""
-    folders = [f"-I{folder}" for folder in load_toolchain().include_dirs]
-    return lambda text: compile_raw(text, "--std=c++17", *folders)
+def test_without_the_standard_headers_the_option_is_named(failure):
+    """Who turned them off, for other sources perhaps, reads that they would have answered."""
+    error = failure("#include <cstdint>\n", options=NvrtcOptions(standard_headers=False))
+    assert re.search("'cstdint' .* no host library; without 'standard_headers: false'", error.message)

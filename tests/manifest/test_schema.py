@@ -196,6 +196,8 @@ def test_defaults_are_the_options_own():
         "lineinfo": False,
         "debug": False,
         "lto": False,
+        "default_device": False,
+        "standard_headers": True,
     }
 
 

@@ -34,7 +34,7 @@ class Wheel:
         self["kernels.tsv"] = b"".join(
             line for line in self["kernels.tsv"].splitlines(keepends=True) if line.split(b"\t")[1].decode() in modules
         )
-        kept = {"kernels.tsv", "promises.json", *modules}
+        kept = {"kernels.tsv", "promises.json", "standard_headers.json", *modules}
         inside = [name.removeprefix(self.store) for name in self.files if name.startswith(self.store)]
         for name in inside:
             if name.partition("/")[0] not in kept:

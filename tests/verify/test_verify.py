@@ -142,7 +142,7 @@ def test_text_has_a_line_a_check_and_a_verdict(wheel, capsys, tmp_path):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[1] for line in lines[:-1] if line[0] != " "] == CHECKS
     assert lines[1:4] == [
-        "failed   files          26 files, 1 problem",
+        "failed   files          27 files, 1 problem",
         f"    saxpy/{SM_90}: the file is missing",
         "        to fix: build the wheel again, and change nothing in it afterwards",
     ]

@@ -2,7 +2,8 @@
 
 NVRTC finds an in-memory header by the literal spelling of the directive, so the directives of project files are
 rewritten to absolute virtual names. ``#pragma once``, ``..`` and ``__FILE__`` then mean the same in every checkout, and
-what is not hashed cannot be seen. ``#if`` is not evaluated: the closure is a superset of what a compile opens.
+what is not hashed cannot be seen. Standard headers, and project headers that the toolkit's ask for, are in memory under
+the names that directives spell. ``#if`` is not evaluated: the closure is a superset of what a compile opens.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.source.directives import find_directives
 from hatch_cuda_kernels.compiler.source.macros import parse_define
+from hatch_cuda_kernels.compiler.source.outer_headers import NO_OUTER_HEADERS, OuterHeaders
+from hatch_cuda_kernels.compiler.source.plain_names import PlainNames
 from hatch_cuda_kernels.compiler.source.project import Project
 from hatch_cuda_kernels.compiler.source.project_files import normalize
 from hatch_cuda_kernels.compiler.source.rewrite import Rewritten, wandering
@@ -37,7 +40,7 @@ class Closure:
     program_name: str
     """The source's virtual name."""
     headers: tuple[tuple[str, str], ...]
-    """(in-memory name, rewritten text), by name. Another spelling of a declared header only includes the real one."""
+    """(in-memory name, text), by name. Another spelling of a project header only includes the real one."""
     files: tuple[tuple[str, str], ...]
     """(path, sha256 of the bytes on disk in hex), by path; the source is among them."""
     pre_include: tuple[str, ...]
@@ -48,9 +51,15 @@ class Closure:
     """``path:line`` of each ``#include MACRO``; only declared headers and the toolkit's can satisfy one."""
     probes: tuple[str, ...] = ()
     """``path:line`` of each ``__has_include(MACRO)``; it is true for declared headers and the toolkit's."""
+    standard: tuple[str, ...] = ()
+    """Names in memory of standard headers."""
+    named: tuple[str, ...] = ()
+    """Those of the standard headers that project files name."""
+    asked: tuple[str, ...] = ()
+    """Names in memory, of project files or standard headers, that the toolkit's headers ask for."""
 
 
-def read_closure(
+def read_closure(  # noqa: PLR0913 - what modules state, and what they share
     root: Path,
     source: str,
     *,
@@ -60,13 +69,14 @@ def read_closure(
     pre_include: Sequence[str] = (),
     define: Sequence[tuple[str, str | None]] = (),
     project: Project | None = None,
+    outer: OuterHeaders = NO_OUTER_HEADERS,
 ) -> Closure:
     """Read a source and all project headers it names, all paths relative to ``root``.
 
     With ``text``, the source is that text and ``source`` only the name it goes by. ``include`` are folders; ``headers``
     are globs for what computed includes need; ``define`` are the options' macros, which may name headers too. A
-    ``project`` of that root, shared by many calls, lists each folder and reads each file once. Raises InputError, one
-    line for each problem.
+    ``project`` of that root, shared by many calls, lists each folder and reads each file once. ``outer`` are
+    the headers outside the project. Raises InputError, one line for each problem.
     """
     reader = _Reader(project or Project(root), {} if text is None else {source: text.encode()}, define)
     start = reader.source(source)
@@ -76,20 +86,24 @@ def read_closure(
     if not reader.problems:
         reader.follow()
     names = _spellings(declared, [posixpath.dirname(start), *reader.rewriter.include, ""])
-    outside = reader.outside(names)
+    plain = reader.plain_names(PlainNames(outer, reader.include_file, names), names)
     if reader.problems:
         raise InputError("\n".join(dict.fromkeys(reader.problems)))
     in_memory = {VIRTUAL_ROOT + path: reader.done[path].text for path in reader.wanted}
-    in_memory |= {name: f'#include "{VIRTUAL_ROOT}{path}"\n' for name, path in names.items()}
+    in_memory |= {name: f'#include "{VIRTUAL_ROOT}{path}"\n' for name, path in (plain.project | names).items()}
+    in_memory |= {name: outer.standard.text(name).text for name in plain.standard}
     return Closure(
         source=reader.done[start].text,
         program_name=VIRTUAL_ROOT + start,
         headers=tuple(sorted(in_memory.items())),
         files=tuple(sorted((path, reader.text(path).sha256) for path in reader.done)),
         pre_include=forced,
-        outside=tuple(sorted(outside)),
+        outside=tuple(sorted(plain.outside)),
         computed=tuple(reader.named("computed")),
         probes=tuple(reader.named("probes")),
+        standard=tuple(sorted(plain.standard)),
+        named=tuple(sorted(plain.named)),
+        asked=tuple(sorted(plain.asked)),
     )
 
 
@@ -177,6 +191,17 @@ class _Reader:
                 self.problems += found.problems
                 self._want(found.wanted)
 
+    def include_file(self, name: str) -> str | None:
+        """Return the file in the include folders that a name stands for, to headers outside the project."""
+        found = None if wandering(name) else self.rewriter.search(self.rewriter.include, name)
+        return found if found is not None and self.project.files.kind(found) == "file" else None
+
+    def plain_names(self, plain: PlainNames, spellings: Mapping[str, str]) -> PlainNames:
+        """Return the names, complete: project files that headers outside ask for lead to others in turn."""
+        while self._want(sorted(plain.answer(self.outside(spellings)))):
+            self.follow()
+        return plain
+
     def text(self, path: str) -> SourceText:
         """Return a file as it is on disk, or was given."""
         return self.given.get(path) or self.project.text(path)
@@ -198,11 +223,12 @@ class _Reader:
         self.problems += ways_out(texts)
         return outside | ({name for located in texts for name in located.names} - spellings.keys())
 
-    def _want(self, paths: Iterable[str]) -> None:
-        for path in paths:
-            if path not in self.wanted:
-                self.wanted.add(path)
-                self._waiting.append(path)
+    def _want(self, paths: Iterable[str]) -> bool:
+        """Want files in memory; return whether one of them is new."""
+        fresh = [path for path in dict.fromkeys(paths) if path not in self.wanted]
+        self.wanted.update(fresh)
+        self._waiting += fresh
+        return bool(fresh)
 
 
 def _clocks(name: str, value: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hatch_cuda_kernels.cache.notes import Notes, file_state, unchanged
+from hatch_cuda_kernels.compiler.source.outer_headers import Asked
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, find_toolchain
 from hatch_cuda_kernels.compiler.toolchain.key_parts import keep_key_part, searched_environment
 from hatch_cuda_kernels.compiler.toolchain.libraries import library_files
@@ -15,7 +16,7 @@ from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders
 from hatch_cuda_kernels.errors import ToolchainError
 
-__all__ = ["current_toolchain", "known_toolchains", "remember_key_part"]
+__all__ = ["asked_by_toolkit", "current_toolchain", "known_toolchains", "remember_key_part"]
 
 _NOTES: Final = Notes("toolchain")
 
@@ -48,6 +49,14 @@ def current_toolchain() -> Toolchain:
     toolchain = find_toolchain()
     _NOTES.write(subject, {**toolchain._asdict(), "states": _states(toolchain)})
     return toolchain
+
+
+def asked_by_toolkit(names: tuple[str, ...]) -> Asked:
+    """Return what the toolkit's headers of these names lead to, here; nothing where there is no toolchain."""
+    try:
+        return current_toolchain().scan(names).asked
+    except ToolchainError:
+        return Asked()
 
 
 def remember_key_part(outside: tuple[str, ...] | None, *, lto: bool) -> None:

@@ -1,10 +1,10 @@
-"""The headers of a host compiler's C and C++ libraries, which NVRTC lacks, and libcu++'s replacements for some."""
+"""The headers of a host compiler's C and C++ libraries, which NVRTC lacks; this package has its own for most."""
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["HOST_HEADERS", "device_header"]
+__all__ = ["HOST_HEADERS"]
 
 _C: Final = frozenset(
     """
@@ -30,20 +30,3 @@ HOST_HEADERS: Final = (
     | {"endian.h", "features.h", "intrin.h", "malloc.h", "memory.h", "pthread.h", "sched.h", "strings.h", "unistd.h"}
     | {"omp.h", "windows.h"}
 )
-#: What libcu++ has in ``cuda/std``, from CUDA 12.9 on.
-_LIBCUDACXX: Final = frozenset(
-    """
-    array atomic barrier bit bitset cassert cfloat chrono climits cmath complex concepts cstddef cstdint cstdlib ctime
-    expected functional initializer_list iterator latch limits memory numeric optional ranges ratio semaphore
-    source_location span tuple type_traits utility variant version
-    """.split()  # noqa: SIM905 - a list would take a line a word
-)
-
-
-def device_header(name: str) -> str | None:
-    """Return what to include in place of a host header, such as ``cuda/std/cstdint`` for ``stdint.h``, or None."""
-    plain = name.removesuffix(".h")
-    for standard in (plain, f"c{plain}"):
-        if standard in _LIBCUDACXX and (plain == name or plain in _C):
-            return f"cuda/std/{standard}"
-    return None
