@@ -118,6 +118,7 @@ def _module(name: str, module: Item, top: dict[str, Any], instances: _Instances,
     values: dict[str, Any] = module.value
     return Module(
         name=name,
+        entry=values["entry"],
         source=values["source"],
         kernels=_named(values.get("kernels", ())),
         instances=instances[0],

@@ -27,6 +27,7 @@ from hatch_cuda_kernels.manifest.kinds import (
     table,
     text,
 )
+from hatch_cuda_kernels.manifest.module_names import ENTRY_NAME, name_modules
 from hatch_cuda_kernels.manifest.paths import FOLDER, HEADER, HEADERS_GLOB, SOURCE, STUBS
 from hatch_cuda_kernels.manifest.sizes import SIZE
 from hatch_cuda_kernels.manifest.spot import RefusedError, Spot, wrong_type
@@ -38,10 +39,6 @@ __all__ = ["FRONT_ENDS", "MANIFEST", "PACKINGS", "TABLES"]
 
 FRONT_ENDS: Final = ("per-arch", "lto", "ptx")
 PACKINGS: Final = ("auto", "none", "solid")
-
-_MODULE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-#: Windows opens a device for a file or folder of these names.
-_WINDOWS_DEVICES: Final = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)
 
 _RELEASE: Final = r"12\.9|13\.(?:0|[1-9][0-9]?)"
 #: Their NVRTC refuses --frandom-seed, without which images differ from run to run.
@@ -114,7 +111,10 @@ OPTIONS: Final[Table] = {
 
 MODULE: Final[Table] = {
     "source": Key(
-        SOURCE, 'CUDA C++ file; every extern "C" kernel in it is found by itself.', "name the file to compile"
+        SOURCE,
+        'CUDA C++ file; every extern "C" kernel in it is found by itself. With a * here and in the name of the module,'
+        " each file is one.",
+        "name the file to compile",
     ),
     "kernels": Key(_NAMES, "Kernels that must be in the image, else the build fails."),
     "instances": Key(_NAMES, "Name expressions to instantiate; {NAME} stands for each value of a matrix axis."),
@@ -152,21 +152,12 @@ SUPPORTS: Final[Table] = {
 }
 
 _MODULES: Final = map_of(
-    table("module", MODULE), keys=_MODULE_NAME, key_words="a module name (letters, digits, _ and -)", least=1
+    table("module", MODULE), keys=ENTRY_NAME, key_words="a module name (letters, digits, _ and -, or a *)", least=1
 )
 
 
 def _read_modules(spot: Spot) -> dict[str, Item]:
-    """Also refuse names that some file system cannot hold: a module is a folder of the store."""
-    modules: dict[str, Item] = _MODULES.read(spot)
-    folded: dict[str, str] = {}
-    for name, module in modules.items():
-        if _WINDOWS_DEVICES.fullmatch(name):
-            module.spot.report(f"{name!r} cannot be a folder on Windows; choose another name")
-        first = folded.setdefault(name.lower(), name)
-        if first != name:
-            module.spot.report(f"{name!r} and {first!r} differ only in case, and would be one folder on some systems")
-    return modules
+    return name_modules(_MODULES.read(spot))
 
 
 MANIFEST: Final[Table] = {

@@ -40,13 +40,22 @@ def _kind_of(spot: Spot, path: str) -> str | None:
 
 
 def _source(spot: Spot, written: str) -> str:
+    """Return the path of a file, or a pattern with one ``*`` that at least one file matches."""
     path = _relative(written)
+    if "*" in path:
+        return _source_pattern(spot, path)
     kind = _kind_of(spot, path)
     if kind == "folder":
         raise RefusedError(f"{path!r} is a folder; name a file")
     if kind is None:
         raise RefusedError(f"there is no file {path!r}{_suggest_file(spot, path)}")
     return path
+
+
+def _source_pattern(spot: Spot, path: str) -> str:
+    if path.count("*") > 1 or set(path) & set("?["):
+        raise RefusedError(f"{path!r} must have one *, which stands for the names of modules, and no ? or [")
+    return _headers_glob(spot, path)
 
 
 def _suggest_file(spot: Spot, path: str) -> str:

@@ -36,7 +36,8 @@ class Reading:
     def messages(self) -> list[str]:
         """Return the problems in the order of the file."""
         ordered = sorted(self.problems, key=lambda marked: marked[0])
-        return [str(problem._replace(where=self.locate(mark, problem.where))) for mark, problem in ordered]
+        located = (str(problem._replace(where=self.locate(mark, problem.where))) for mark, problem in ordered)
+        return list(dict.fromkeys(located))  # modules of one entry have its problems in common
 
 
 @dataclass(frozen=True, slots=True)

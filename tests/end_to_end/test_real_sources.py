@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from small_jobs import job_of
 
+from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler import recipe
@@ -17,6 +19,7 @@ from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.promote.patch import Wanted, promote
 from hatch_cuda_kernels.runtime.store import open_store
 from hatch_cuda_kernels.standalone import compile_to_cubin
 
@@ -170,3 +173,38 @@ def test_functions_without_a_mark_can_be_device_functions():
     assert compile_to_cubin(source, arch="sm_90", options=NvrtcOptions(default_device=True)).kernels
     with pytest.raises(CompileError, match="host function"):
         compile_to_cubin(source, arch="sm_90")
+
+
+def test_one_module_a_file(make_project, tmp_path, capsys):
+    """A module for each file that the source's star matches, in builds, plans, checks and stubs."""
+    manifest = '{schema: 1, arches: [sm_90], stubs: p/k.pyi, modules: {"f_*": {source: "kernels/*.cu", globals: [d]}}}'
+    sources = {
+        f"kernels/{name}.cu": f'__constant__ int d;\nextern "C" __global__ void {name}(int* x) {{ *x = d; }}\n'
+        for name in ("one", "two")
+    }
+    root = make_project(manifest, **sources, **{"p/__init__.py": ""})
+    out = tmp_path / "_kernels"
+    build_store(load_manifest(root / "kernels.yaml"), out)
+    assert open_store(out).find_image("two", arch="sm_90").origin == "prebuilt"
+    assert {path.parent.name for path in out.glob("*/index.json")} == {"f_one", "f_two"}
+    assert {"one", "two"} <= {*re.findall(r"(one|two)", (root / "p/k.pyi").read_text())}
+    assert main(["verify", str(out), "--rebuild"]) == 0
+    capsys.readouterr()
+    assert main(["check", str(root / "kernels.yaml"), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [(job["module"], job["fresh"]) for job in data["jobs"]] == [("f_one", True), ("f_two", True)]
+    assert data["stubs"]["state"] == "fresh"
+
+
+def test_a_promotion_of_one_of_several_modules(make_project):
+    """An architecture goes into the list that applies to all of them; an instance has no list of its own."""
+    manifest = 'schema: 1\narches: [sm_90]\nmodules:\n  "*":\n    source: "*.cu"\n'
+    path = make_project(manifest, **{"b.cu": B}) / "kernels.yaml"
+    wanted = [Wanted("b", SmArch.parse("sm_80"), None), Wanted("b", None, "f<int>")]
+    done = promote(path, wanted)
+    assert done.changes == ("arches: sm_80",)
+    assert done.after == manifest.replace("[sm_90]", "[sm_90, sm_80]")
+    (refused,) = done.refused
+    assert refused.startswith("modules.b: f<int>: the lists of '*' are for all its modules")
+    path.write_text(f"{manifest}    arches: [sm_90]\n")
+    assert promote(path, wanted[:1]).changes == ("modules.*.arches: sm_80",)

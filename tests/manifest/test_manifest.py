@@ -70,6 +70,7 @@ def test_full_example(root):
     instances = "kernels.yaml:14:17: modules.reduce.instances[0]"
     reduce = Module(
         name="reduce",
+        entry="reduce",
         source="kernels/reduce.cu",
         kernels=(Named(text="reset", where="kernels.yaml:13:15: modules.reduce.kernels[0]"),),
         instances=(
@@ -96,6 +97,7 @@ def test_full_example(root):
     )
     saxpy = Module(
         name="saxpy",
+        entry="saxpy",
         source="kernels/saxpy.cu",
         kernels=(),
         instances=(),
@@ -271,3 +273,22 @@ def test_packing_is_inherited(root):
     for more, expected in (("", ["auto", "none"]), ("packing: solid", ["solid", "none"])):
         manifest = parse_manifest(f"schema: 1\n{more}\nmodules: {modules}", root=root)
         assert [module.packing for module in manifest.modules] == expected
+
+
+def test_an_entry_with_a_star_is_one_module_a_file(root):
+    """The name has what the star of the source stood for; all else is the same for each."""
+    text = """\
+schema: 1
+arches: [sm_90]
+modules:
+  "*": {source: kernels/*.cu, options: {lineinfo: true}}
+  "in-*-b": {source: ./*/saxpy.cu, arches: [sm_80]}
+"""
+    modules = parse_manifest(text, root=root).modules
+    assert [(module.name, module.entry, module.source) for module in modules] == [
+        ("in-kernels-b", "in-*-b", "kernels/saxpy.cu"),
+        ("reduce", "*", "kernels/reduce.cu"),
+        ("saxpy", "*", "kernels/saxpy.cu"),
+    ]
+    assert [module.options.lineinfo for module in modules] == [False, True, True]
+    assert {module.where for module in modules if module.entry == "*"} == {"kernels.yaml:4:3: modules.'*'"}

@@ -176,19 +176,43 @@ SOURCES = {
     "kernels/Saxpy.cu": "there is no file 'kernels/Saxpy.cu' (did you mean 'kernels/saxpy.cu'?)",
     "nowhere/a.cu": "there is no file 'nowhere/a.cu'",
     "/a.cu": "'/a.cu' is absolute; write it relative to the manifest's folder",
+    "kernels/*/*.cu": "'kernels/*/*.cu' must have one *, which stands for the names of modules, and no ? or [",
+    "'kernels/*.c?'": "'kernels/*.c?' must have one *, which stands for the names of modules, and no ? or [",
+    "kernels/*.cc": "no file matches 'kernels/*.cc'",
+    "../*.cu": "'../*.cu' leaves the project; keep the file inside the manifest's folder",
     "kernels/../../a.cu": "'kernels/../../a.cu' leaves the project; keep the file inside the manifest's folder",
 }
 
 MODULE_NAMES = {
     "{1a: &a {source: kernels/saxpy.cu}, a.b: *a, a/b: *a, '': *a}": [
-        "2:11: modules.1a: '1a' is not a module name (letters, digits, _ and -)",
-        "2:46: modules.'a.b': 'a.b' is not a module name (letters, digits, _ and -)",
-        "2:55: modules.'a/b': 'a/b' is not a module name (letters, digits, _ and -)",
-        "2:64: modules.'': '' is not a module name (letters, digits, _ and -)",
+        "2:11: modules.1a: '1a' is not a module name (letters, digits, _ and -, or a *)",
+        "2:46: modules.'a.b': 'a.b' is not a module name (letters, digits, _ and -, or a *)",
+        "2:55: modules.'a/b': 'a/b' is not a module name (letters, digits, _ and -, or a *)",
+        "2:64: modules.'': '' is not a module name (letters, digits, _ and -, or a *)",
     ],
     "{sum: &a {source: kernels/saxpy.cu}, Sum: *a, nul: *a}": [
         "2:47: modules.Sum: 'Sum' and 'sum' differ only in case, and would be one folder on some systems",
         "2:56: modules.nul: 'nul' cannot be a folder on Windows; choose another name",
+    ],
+    "{'*': {source: kernels/saxpy.cu}, b: {source: kernels/*.cu}, '**': {source: kernels/*.cu}}": [
+        "2:11: modules.'*': the name has a * and the source has none; with one in both, each file is a module",
+        "2:44: modules.b: the source has a * and the name has none; with one in both, each file is a module",
+        "2:71: modules.'**': '**' is not a module name (letters, digits, _ and -, or a *)",
+    ],
+    "{'*': {source: kernels/*.cu}, saxpy: {source: kernels/reduce.cu}, 's*': {source: kernels/s*.cu}}": [
+        "2:40: modules.saxpy: modules.'*' gives a module 'saxpy', too; give them different names",
+        "2:76: modules.'s*': modules.'*' gives a module 'saxpy', too; give them different names",
+    ],
+    "{'*': {source: kernels/*saxpy.cu, instances: ['f<{T}>']}, 'x-*': {source: 'kernels/*', instances: ['g<{T}>']}}": [
+        f"{where} would be the module {name!r}, which is not a module name (letters, digits, _ and -); rename it"
+        for where, name in (
+            ("2:11: modules.'*': kernels/saxpy.cu", ""),
+            ("2:68: modules.'x-*': kernels/reduce.cu", "x-reduce.cu"),
+            ("2:68: modules.'x-*': kernels/saxpy.cu", "x-saxpy.cu"),
+        )
+    ],
+    "{'*': {source: kernels/*.cu, instances: ['f<{T}>']}}": [
+        "2:51: modules.'*'.instances[0]: unknown placeholder {T}; add it to the matrix",
     ],
 }
 
