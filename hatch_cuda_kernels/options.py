@@ -9,7 +9,7 @@ from typing import Any, Final
 from hatch_cuda_kernels.extra import optimizer_flags
 from hatch_cuda_kernels.shape import check_shape
 
-__all__ = ["CppStd", "NvrtcOptions"]
+__all__ = ["CppStd", "NvrtcOptions", "macro_name"]
 
 
 class CppStd(StrEnum):
@@ -54,7 +54,7 @@ class NvrtcOptions:
     include: tuple[str, ...] = ()
     """Project folders searched for headers, in order."""
     define: tuple[tuple[str, str | None], ...] = ()
-    """Macros in order; the value is C++ text, None defines the bare name."""
+    """Macros in order, ``NAME`` or ``NAME(x)``; the value is C++ text, None defines the bare name."""
     pre_include: tuple[str, ...] = ()
     """Headers included before the source."""
     extra: tuple[str, ...] = ()
@@ -121,8 +121,14 @@ class NvrtcOptions:
     def override(self, **changes: Any) -> NvrtcOptions:  # values are checked by the manifest
         """Return a copy with some options replaced; ``define`` is merged name by name, the later value wins."""
         if "define" in changes:
-            changes["define"] = tuple((dict(self.define) | dict(changes["define"])).items())
+            merged = {macro_name(macro[0]): macro for macro in (*self.define, *changes["define"])}
+            changes["define"] = tuple(merged.values())
         return replace(self, **changes)
+
+
+def macro_name(macro: str) -> str:
+    """Return the name of a macro that may be written with its parameters."""
+    return macro.partition("(")[0]
 
 
 _DEFAULTS: Final = {field.name: field.default for field in fields(NvrtcOptions)}

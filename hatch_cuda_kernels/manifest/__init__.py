@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -15,13 +16,14 @@ from hatch_cuda_kernels.manifest.instances import expand_instances
 from hatch_cuda_kernels.manifest.keys import FRONT_ENDS, MANIFEST, PACKINGS
 from hatch_cuda_kernels.manifest.kinds import Item, attempt, table
 from hatch_cuda_kernels.manifest.model import Manifest, Module, Named, Pattern
+from hatch_cuda_kernels.manifest.project import project_version
 from hatch_cuda_kernels.manifest.spot import Reading, Spot
 from hatch_cuda_kernels.manifest.yaml_nodes import read_tree
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.store.promises.model import Supports
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hatch_cuda_kernels.manifest.arches import Native
 
@@ -33,10 +35,13 @@ _MANIFEST: Final = table("manifest", MANIFEST)
 _Instances: TypeAlias = tuple[tuple[Named, ...], tuple[Pattern, ...]]
 
 
-def load_manifest(path: Path | str, *, native: Native = native_archs) -> Manifest:
+def load_manifest(
+    path: Path | str, *, native: Native = native_archs, version: Callable[[], str] | None = None
+) -> Manifest:
     """Read a manifest; its paths are relative to its folder. Raises ManifestError with all problems.
 
-    ``native`` returns this machine's architectures; it is called only when the manifest uses that word.
+    ``native`` returns this machine's architectures, and ``version`` the project's version (None for what can be found
+    in its folder); each is called only when the manifest uses that word.
     """
     path = _absolute(path)
     try:
@@ -46,7 +51,7 @@ def load_manifest(path: Path | str, *, native: Native = native_archs) -> Manifes
         raise ManifestError([f"{path.name}:1:1: manifest: cannot read {path}: {error.strerror}"]) from None
     except UnicodeDecodeError as error:
         raise ManifestError([_not_utf8(path.name, error)]) from None
-    return _read(text, path, hashlib.sha256(data).hexdigest(), path.name, native)
+    return _read(text, path, hashlib.sha256(data).hexdigest(), path.name, native, version)
 
 
 def _not_utf8(filename: str, error: UnicodeDecodeError) -> str:
@@ -61,7 +66,7 @@ def parse_manifest(
 ) -> Manifest:
     """Read a manifest's text as if it were a file in ``root``. Raises ManifestError with all problems."""
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-    return _read(text, _absolute(root) / filename, digest, filename, native)
+    return _read(text, _absolute(root) / filename, digest, filename, native, None)
 
 
 def _absolute(path: Path | str) -> Path:
@@ -69,9 +74,12 @@ def _absolute(path: Path | str) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 - Path.absolute keeps "..", Path.resolve follows links
 
 
-def _read(text: str, path: Path, sha256: str, filename: str, native: Native) -> Manifest:
+def _read(
+    text: str, path: Path, sha256: str, filename: str, native: Native, version: Callable[[], str] | None
+) -> Manifest:
     tree, problems = read_tree(text)
-    reading = Reading(filename, ProjectFiles(path.parent), problems)
+    find_version = version or partial(project_version, path.parent)
+    reading = Reading(filename, ProjectFiles(path.parent), find_version, problems)
     values = attempt(_MANIFEST, Spot(tree, "", tree.mark, reading)) if tree is not None else None
     if tree is None or values is None:
         raise ManifestError(reading.messages())

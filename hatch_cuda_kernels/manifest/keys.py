@@ -14,7 +14,6 @@ from hatch_cuda_kernels.manifest.kinds import (
     BOOLEAN,
     CPP_TEXT,
     IDENTIFIER,
-    MACRO_VALUE,
     Item,
     Key,
     Kind,
@@ -27,6 +26,7 @@ from hatch_cuda_kernels.manifest.kinds import (
     table,
     text,
 )
+from hatch_cuda_kernels.manifest.macros import DEFINE, DEFINE_FROM, VARIABLE, with_macros
 from hatch_cuda_kernels.manifest.module_names import ENTRY_NAME, name_modules
 from hatch_cuda_kernels.manifest.paths import FOLDER, HEADER, HEADERS_GLOB, SOURCE, STUBS
 from hatch_cuda_kernels.manifest.sizes import SIZE
@@ -78,7 +78,6 @@ def _flag(_: Spot, value: str) -> str:
 _SPILL_BYTES: Final = integer(0, 999_999_999)
 _CHUNK: Final = integer(1, MOST_INSTANCES)
 _NAMES: Final = items_of(text("a C++ name"))
-_DEFINE: Final = map_of(MACRO_VALUE, keys=IDENTIFIER, key_words="a macro's name (a C identifier)")
 _MATRIX: Final = map_of(list_of(CPP_TEXT, least=1), keys=IDENTIFIER, key_words="an axis name (a C identifier)")
 
 
@@ -88,10 +87,6 @@ def _read_schema(spot: Spot) -> int:
     return 1
 
 
-def _read_define(spot: Spot) -> tuple[tuple[str, str | None], ...]:
-    return tuple((name, item.value.value) for name, item in _DEFINE.read(spot).items() if item.value is not None)
-
-
 #: The kinds of NvrtcOptions' fields, by name or else by type. A new flag of type bool needs no entry.
 _OPTION_KINDS: Final[dict[str, Kind]] = {
     "bool": BOOLEAN,
@@ -99,7 +94,7 @@ _OPTION_KINDS: Final[dict[str, Kind]] = {
     "std": choice(CppStd),
     "maxrregcount": integer(1, 255),
     "include": list_of(FOLDER),
-    "define": Kind(_read_define, _DEFINE.schema),
+    "define": DEFINE,
     "pre_include": list_of(HEADER),
     "extra": list_of(text("a flag", _flag), unique=False),
 }
@@ -107,7 +102,8 @@ _OPTION_KINDS: Final[dict[str, Kind]] = {
 OPTIONS: Final[Table] = {
     option.name: Key(_OPTION_KINDS.get(option.name) or _OPTION_KINDS[str(option.type)])  # described by NvrtcOptions
     for option in fields(NvrtcOptions)
-}
+} | {"define_from": Key(DEFINE_FROM, "Macros whose values come from elsewhere; they are part of the key.")}
+_WITH_MACROS: Final = with_macros(table("options", OPTIONS))
 
 MODULE: Final[Table] = {
     "source": Key(
@@ -129,7 +125,7 @@ MODULE: Final[Table] = {
         "Patterns for headers that the include scan cannot see, such as those of computed includes.",
     ),
     "arches": Key(ARCHES, "Architectures of this module, in place of the manifest's."),
-    "options": Key(table("options", OPTIONS), "Options of this module, over the manifest's."),
+    "options": Key(_WITH_MACROS, "Options of this module, over the manifest's."),
     "front_end": Key(
         choice(FRONT_ENDS),
         "per-arch (default): one front-end run an architecture. lto, ptx: one at the lowest architecture, finished for"
@@ -167,7 +163,7 @@ MANIFEST: Final[Table] = {
         "Toolkit release that compiles. Default: the oldest 13.x that knows every architecture listed.",
     ),
     "arches": Key(ARCHES, "What every module is compiled for. Default: all-major."),
-    "options": Key(table("options", OPTIONS), "NVRTC options of every module."),
+    "options": Key(_WITH_MACROS, "NVRTC options of every module."),
     "max_spill_bytes": Key(
         _SPILL_BYTES, "Maximum bytes of spill stores and loads per thread of any kernel; more fail the build."
     ),
@@ -187,4 +183,10 @@ MANIFEST: Final[Table] = {
 }
 
 #: Every mapping with known keys, by the name that other tables refer to.
-TABLES: Final[dict[str, Table]] = {"manifest": MANIFEST, "module": MODULE, "options": OPTIONS, "supports": SUPPORTS}
+TABLES: Final[dict[str, Table]] = {
+    "manifest": MANIFEST,
+    "module": MODULE,
+    "options": OPTIONS,
+    "variable": VARIABLE,
+    "supports": SUPPORTS,
+}

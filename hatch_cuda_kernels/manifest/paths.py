@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.source.project_files import normalize
 from hatch_cuda_kernels.manifest.kinds import text
+from hatch_cuda_kernels.manifest.project import project_folder
 from hatch_cuda_kernels.manifest.spot import RefusedError, Spot
 
 if TYPE_CHECKING:
@@ -76,8 +77,7 @@ def _folder(spot: Spot, written: str) -> str:
 
 def _is_unpacked_sdist(folder: Path) -> bool:
     """Return whether a folder is in an unpacked sdist, which does not carry empty folders."""
-    project = next((found for found in (folder, *folder.parents) if (found / "pyproject.toml").is_file()), folder)
-    return (project / "PKG-INFO").is_file()
+    return (project_folder(folder) / "PKG-INFO").is_file()
 
 
 def _header(spot: Spot, written: str) -> str:

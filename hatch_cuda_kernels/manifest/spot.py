@@ -10,7 +10,7 @@ from hatch_cuda_kernels.manifest.yaml_tree import Mark, Marked, Node, Pair, desc
 from hatch_cuda_kernels.problem import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
 
@@ -27,6 +27,8 @@ class Reading:
 
     filename: str
     files: ProjectFiles
+    version: Callable[[], str]
+    """Returns the project's version. Raises RefusedError if it is not known."""
     problems: list[Marked] = field(default_factory=list)
 
     def locate(self, mark: Mark, path: str) -> str:

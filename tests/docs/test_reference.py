@@ -36,6 +36,7 @@ TABLE_HEADINGS = {
     "manifest": "## Top level",
     "module": "## A module",
     "options": "## Options",
+    "variable": "## Variable",
     "supports": "## Supports",
 }
 
@@ -168,7 +169,7 @@ def test_manifest_reference_has_the_options_defaults():
     words = {None: "NVRTC's", (): "`[]`"}
     defaults = {field.name: field.default for field in fields(NvrtcOptions)}
     expected = {name: words.get(default, f"`{default!s}`".lower()) for name, default in defaults.items()}
-    assert listed == expected | {"maxrregcount": "none", "define": "`{}`"}
+    assert listed == expected | {"maxrregcount": "none", "define": "`{}`", "define_from": "`{}`"}
 
 
 def test_hook_reference_names_every_option():

@@ -208,3 +208,21 @@ def test_a_promotion_of_one_of_several_modules(make_project):
     assert refused.startswith("modules.b: f<int>: the lists of '*' are for all its modules")
     path.write_text(f"{manifest}    arches: [sm_90]\n")
     assert promote(path, wanted[:1]).changes == ("modules.*.arches: sm_80",)
+
+
+def test_macros_reach_the_compiler_and_the_key(make_project, tmp_path, monkeypatch):
+    """With parameters, with the project's version, and from the environment, where another value is another image."""
+    options = (
+        """{define: {"AT(p, i)": "p[i]", "S(x)": "#x", VERSION: "S({version})[0]"}, define_from: {N: {env: MY_N}}}"""
+    )
+    manifest = f"{{schema: 1, arches: [sm_90], options: {options}, modules: {{a: {{source: a.cu}}}}}}"
+    source = "extern \"C\" __global__ void a(int* x) { AT(x, 1) = N; static_assert(VERSION == '4'); }\n"
+    root = make_project(manifest, **{"a.cu": source, "pyproject.toml": '[project]\nname = "p"\nversion = "4.5"\n'})
+    images = []
+    for value in ("17", "18"):
+        monkeypatch.setenv("MY_N", value)
+        build_store(load_manifest(root / "kernels.yaml"), tmp_path / "_kernels")
+        images.append(open_store(tmp_path / "_kernels").find_image("a", arch="sm_90").data)
+    assert images[0] != images[1]
+    monkeypatch.delenv("MY_N")
+    assert main(["verify", str(tmp_path / "_kernels"), "--rebuild"]) == 0

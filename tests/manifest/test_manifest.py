@@ -292,3 +292,84 @@ modules:
     ]
     assert [module.options.lineinfo for module in modules] == [False, True, True]
     assert {module.where for module in modules if module.entry == "*"} == {"kernels.yaml:4:3: modules.'*'"}
+
+
+def defined(text, root, **more):
+    """Return the macros of the only module of a manifest with these options."""
+    text = f"schema: 1\nmodules: {{a: {{source: kernels/saxpy.cu}}}}\noptions: {text}\n"
+    return parse_manifest(text, root=root, **more).modules[0].options.define
+
+
+def test_macros_may_have_parameters(root):
+    """A module's macro replaces the manifest's of the same name, whatever its parameters are called."""
+    text = """\
+schema: 1
+options: {define: {M2S(x): "#x", "ADD(a, b)": a + b, "LOG(...)": }}
+modules: {a: {source: kernels/saxpy.cu, options: {define: {M2S(y): "##y", ADD: 1}}}}
+"""
+    (module,) = parse_manifest(text, root=root).modules
+    assert module.options.define == (("M2S(y)", "##y"), ("ADD", "1"), ("LOG(...)", None))
+    assert "-DM2S(y)=##y" in module.options.flags()
+
+
+def test_the_version_is_that_of_the_project(root, tmp_path):
+    """Stated in pyproject.toml, of the manifest's folder or of one above; else that of the unpacked sdist."""
+    text = """{define: {V: '"{version}"', W: 'v{version}-{version}', X: '{1}'}}"""
+    (root / "pyproject.toml").write_text('[project]\nname = "p"\nversion = "1.2.dev3"\n')
+    assert defined(text, root) == (("V", '"1.2.dev3"'), ("W", "v1.2.dev3-1.2.dev3"), ("X", "{1}"))
+    (root / "pyproject.toml").write_text('[project]\nname = "p"\ndynamic = ["version"]\n')
+    (root / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: p\nVersion: 4.5\n")
+    assert dict(defined(text, root))["V"] == '"4.5"'
+
+
+def test_a_dynamic_version_is_what_hatchling_says(root):
+    """For commands; in a build, the hook knows it."""
+    (root / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n'
+        '[project]\nname = "p"\ndynamic = ["version"]\n[tool.hatch.version]\npath = "v.py"\n'
+    )
+    (root / "v.py").write_text('__version__ = "7.8"\n')
+    assert defined("{define: {V: '{version}'}}", root) == (("V", "7.8"),)
+    (root / "v.py").write_text("")
+    with pytest.raises(ManifestError) as caught:
+        defined("{define: {V: '{version}'}}", root)
+    (problem,) = caught.value.problems
+    assert problem.startswith(
+        "kernels.yaml:3:23: options.define.V: {version} is not known: hatchling says: ValueError: "
+    )
+
+
+def test_a_version_that_is_not_known_is_a_problem(root):
+    """Only where it is asked for."""
+    assert defined("{define: {V: 1}}", root) == (("V", "1"),)
+    (problem,) = problems_of(MINIMAL % "options: {define: {V: '{version}'}}", root)
+    assert problem.endswith("{version} is not known: no pyproject.toml states the project's version")
+
+
+def test_macros_from_the_environment(root, monkeypatch):
+    """They are macros like the others; a module's replaces the manifest's."""
+    monkeypatch.setenv("MINE", "a + 1")
+    monkeypatch.setenv("EMPTY", "")
+    text = """\
+schema: 1
+options: {define: {A: 1, B: 2}, define_from: {C: {env: MINE}, D: {env: EMPTY}}}
+modules: {a: {source: kernels/saxpy.cu, options: {define_from: {A: {env: MINE}}}}}
+"""
+    (module,) = parse_manifest(text, root=root).modules
+    assert module.options.define == (("A", "a + 1"), ("B", "2"), ("C", "a + 1"), ("D", ""))
+
+
+def test_problems_with_macros(root, monkeypatch):
+    """What is missing or stated twice is told at its place."""
+    monkeypatch.setenv("LINES", "1\n2")
+    monkeypatch.setenv("MINE", "1")
+    monkeypatch.delenv("NOT_SET", raising=False)
+    text = "options: {define: {M: 1, M(x): 2}, define_from: {A: {env: NOT_SET}, B: {env: LINES}, M: {env: MINE}}}"
+    assert problems_of(MINIMAL % text, root) == located(
+        [
+            "2:10: options: M is under define and under define_from; leave one of them out",
+            "2:26: options.define.'M(x)': M is a macro of the same name",
+            "2:59: options.define_from.A.env: the environment has no variable 'NOT_SET'; set it, to nothing perhaps",
+            "2:78: options.define_from.B.env: the environment's variable 'LINES' is not one line of plain text",
+        ]
+    )

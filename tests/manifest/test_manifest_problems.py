@@ -75,12 +75,12 @@ TOP_LEVEL = {
     "options: {maxrregcount: 0x20}": [
         "2:25: options.maxrregcount: expected a whole number from 1 to 255, found the integer 0x20"
     ],
-    'options: {define: {1a: 1, NO: 1, A: [1], B: "x\\ny", F(x): x}}': [
-        "2:20: options.define.1a: '1a' is not a macro's name (a C identifier)",
+    'options: {define: {1a: 1, NO: 1, A: [1], B: "x\\ny", F(1): x}}': [
+        "2:20: options.define.1a: '1a' is not a macro such as NAME or NAME(x, y)",
         "2:27: options.define: expected a string as key, found the boolean NO; quote it",
         "2:37: options.define.A: expected C++ text, found a list",
         "2:45: options.define.B: 'x\\ny' has the character '\\n'; write it as one line of plain text",
-        "2:53: options.define.'F(x)': 'F(x)' is not a macro's name (a C identifier)",
+        "2:53: options.define.'F(1)': 'F(1)' is not a macro such as NAME or NAME(x, y)",
     ],
     "options: {define: [A=1]}": ["2:19: options.define: expected a mapping, found a list"],
     "options: {define: }": ["2:11: options.define: expected a mapping, found nothing; leave the key out or write {}"],
