@@ -4,7 +4,7 @@
 
 CHECKOUTS holds the repositories of list.toml, each in a folder ``owner+name`` with its commit's files; those that are
 not there are left out. Compiles run one at a time in a worker process at low priority; what was compiled before, with
-the same compiler, package and headers, is taken from FOLDER. Writes corpus.json and corpus.md into FOLDER; --record
+the same compiler and package, is taken from FOLDER. Writes corpus.json and corpus.md into FOLDER; --record
 also into benchmarks/results/. Needs no GPU.
 """
 
@@ -22,9 +22,11 @@ from typing import Any
 from classify import classify, unknown_names
 from report import render
 from sources import Repository, kernel_sources, load_list, read
-from ways import PROJECT, STANDARD, WAYS, Way
+from ways import WAYS
 
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+
+PROJECT = Path(__file__).parents[2]
 
 
 def main() -> None:
@@ -71,10 +73,8 @@ class Corpus:
         self.worker = Worker(timeout)
         toolchain = load_toolchain()
         self.toolchain = f"NVRTC {toolchain.nvrtc}, toolkit headers {toolchain.headers}"
-        self.digests = {
-            False: _digest(sorted((PROJECT / "hatch_cuda_kernels").rglob("*.py"))),
-            True: _digest(sorted(path for path in STANDARD.rglob("*") if path.is_file())),
-        }
+        package = (path for path in (PROJECT / "hatch_cuda_kernels").rglob("*") if path.is_file())
+        self.package = _digest(sorted(path for path in package if path.suffix not in {".md", ".pyc"}))
 
     def repository(self, entry: Repository, ways: list[str]) -> dict[str, Any]:
         root = self.checkouts / entry.checkout
@@ -88,7 +88,7 @@ class Corpus:
         """Return the outcome of one source in one way, and why it failed."""
         include = entry.include_of(source, root)
         job = {"source": source, "include": include, "define": entry.define, "std": entry.std, "way": way}
-        key = _key(job, self.toolchain, entry.commit, read(root / source), WAYS[way], self._digest_for(WAYS[way]))
+        key = _key(job, self.toolchain, entry.commit, read(root / source), WAYS[way], self.package)
         place = self.kept / f"{key}.json"
         if not place.is_file():
             place.write_text(json.dumps(self.worker.compile(job | {"root": str(root)})))
@@ -98,9 +98,6 @@ class Corpus:
         reason, detail = classify(found["log"], root)
         names = unknown_names(found["log"])
         return {"ok": False, "reason": reason, "detail": detail, "unknown": names}
-
-    def _digest_for(self, way: Way) -> str:
-        return (self.digests[False] if way.package else "") + (self.digests[True] if way.standard_headers else "")
 
 
 class Worker:

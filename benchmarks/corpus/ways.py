@@ -1,7 +1,6 @@
 """The ways a source is tried, and one compile of each. A worker process: jobs come in as JSON lines, results go out.
 
-This module alone says what "with the standard headers" and "default device" mean. Once the package has options for
-them, a way says so in ``options`` and goes through the package; ``flags`` then goes away.
+A way is a manifest: it is read, planned and compiled as a build does it.
 """
 
 from __future__ import annotations
@@ -10,93 +9,63 @@ import json
 import os
 import sys
 import time
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
-from hatch_cuda_kernels.compiler.output.ptx import read_ptx
-from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError
-from hatch_cuda_kernels.options import CppStd, NvrtcOptions
+from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.plan.plan import make_plan
 
-PROJECT = Path(__file__).parents[2]
-STANDARD = PROJECT / "hatch_cuda_kernels/compiler/source/standard"
 ARCH = "sm_90"
-
-sys.path.insert(0, str(PROJECT / "tests/support"))
-from raw_nvrtc import compile_raw  # noqa: E402 - NVRTC with nothing around it, as the tests know it
 
 
 class Way(NamedTuple):
     """One way to compile."""
 
     what: str
-    package: bool
-    """Through the package, as a build does it; else NVRTC alone, with folders on the include path."""
-    standard_headers: bool = False
-    flags: tuple[str, ...] = ()
+    options: dict[str, Any]
+    """Beside ``include``."""
+    listed: bool = False
+    """With the macros and the standard of the list, too."""
 
 
 WAYS = {
-    "a": Way("as it is, by the package", package=True),
-    "b": Way("with the standard headers", package=False, standard_headers=True),
+    "a": Way("`source` and `include`, with `standard_headers: false`", {"standard_headers": False}),
+    "b": Way("`source` and `include`", {}),
     "c": Way(
-        "with the standard headers and -default-device",
-        package=False,
-        standard_headers=True,
-        flags=("-default-device",),
+        "the same, with `default_device: true`, and `define` and `std` where list.toml has them",
+        {"default_device": True},
+        listed=True,
     ),
 }
 
 
 def compile_one(job: dict[str, Any]) -> dict[str, Any]:
     """Return whether a source compiles, how many kernels are in the image, and the log, without machine paths."""
-    way = WAYS[job["way"]]
     start = time.process_time()
     try:
-        entries = (_by_package if way.package else _by_nvrtc)(job, way)
-        found: dict[str, Any] = {"ok": True, "entries": entries, "log": ""}
+        found: dict[str, Any] = {"ok": True, "entries": _kernels(job, WAYS[job["way"]]), "log": ""}
     except CompileError as error:
         found = {"ok": False, "log": f"{error}\n{error.log}"}
     except HatchCudaKernelsError as error:
         found = {"ok": False, "log": str(error)}
-    except _RefusedError as error:
-        found = {"ok": False, "log": str(error)}
     return found | {"log": _without_paths(found["log"], job), "cpu": round(time.process_time() - start, 3)}
 
 
-class _RefusedError(Exception):
-    pass
-
-
-def _by_package(job: dict[str, Any], _way: Way) -> int:
-    options = NvrtcOptions(
-        std=CppStd(job["std"]), include=tuple(job["include"]), define=tuple(map(tuple, job["define"]))
-    )
-    recipe = Recipe(module="source", source=job["source"], options=options)
-    program = recipe.program(recipe.read(Path(job["root"])))
-    compiled = compile_job(recipe.job(program, SmArch.parse(ARCH), ("cubin",)))
-    return len(compiled.kernels)
-
-
-def _by_nvrtc(job: dict[str, Any], way: Way) -> int:
-    root = Path(job["root"])
-    path = root / job["source"]
-    folders = [*(root / folder for folder in job["include"]), *([STANDARD] if way.standard_headers else [])]
-    flags = [f"-I{folder}" for folder in (*folders, *load_toolchain().include_dirs)]
-    flags += [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in job["define"]]
-    flags += ["--modify-stack-limit=false", f"--std={job['std']}", *way.flags]
-    text = path.read_bytes().decode("utf-8", "replace").replace("\0", " ")
-    result = compile_raw(text, *flags, name=str(path), arch=ARCH)
-    if not result.ok:
-        raise _RefusedError(result.log)
-    return len(read_ptx(result.ptx).entries)
+def _kernels(job: dict[str, Any], way: Way) -> int:
+    """Return how many kernels the image of a source has."""
+    options = {"include": job["include"], **way.options}
+    if way.listed:
+        options |= {"std": job["std"], "define": dict(job["define"])}
+    modules = {"source": {"source": job["source"], "options": options}}
+    text = json.dumps({"schema": 1, "arches": [ARCH], "modules": modules})
+    (planned,) = make_plan(parse_manifest(text, root=job["root"]))
+    return len(compile_job(planned.jobs[0]).kernels)
 
 
 def _without_paths(log: str, job: dict[str, Any]) -> str:
-    log = log.replace(f"{STANDARD}/", "standard/").replace(f"{job['root']}/", "")
+    log = log.replace(f"{job['root']}/", "")
     for folder in load_toolchain().include_dirs:
         log = log.replace(f"{folder}/", "toolkit/")
     return log

@@ -167,6 +167,26 @@ def test_sdist_carries_manifest_sources_and_headers(project):
     assert not [name for name in found if "_kernels" in name]
 
 
+def test_a_wheel_from_an_sdist_has_each_matched_module_and_the_version(project, tmp_path):
+    """The sdist has every file that the source's star matches; a dynamic version is the same for both."""
+    import tarfile
+
+    manifest = "schema: 1\narches: [sm_90]\noptions: {include: [include], define: {V: '\"{version}\"'}}\n"
+    root = project(scope="", manifest=f'{manifest}modules: {{"*": {{source: src/*.cu}}}}\n')
+    (root / "src/b.cu").write_text('extern "C" __global__ void b(int* y) { *y = V[0]; }\n')
+    settings = (root / "pyproject.toml").read_text().replace('version = "1.0"', 'dynamic = ["version"]')
+    settings += '[tool.hatch.version]\npath = "v.py"\n'
+    settings += '[tool.hatch.build.targets.sdist]\nonly-include = ["my_project", "v.py"]\n'
+    (root / "pyproject.toml").write_text(settings)
+    (root / "v.py").write_text('__version__ = "7.0"\n')
+    with tarfile.open(build(SdistBuilder, root)) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    [unpacked] = (tmp_path / "unpacked").iterdir()
+    wheel = build(WheelBuilder, unpacked)
+    assert {"my_project/_kernels/a/a.sm_90.cubin", "my_project/_kernels/b/b.sm_90.cubin"} <= names(wheel)
+    assert wheel.read_bytes() == build(WheelBuilder, root).read_bytes()
+
+
 def test_an_unpacked_sdist_needs_no_unused_include_folder(project, tmp_path):
     """A folder that gave no header is not in the sdist, and the wheel from there is still the same."""
     import tarfile

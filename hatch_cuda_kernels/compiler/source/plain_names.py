@@ -32,7 +32,9 @@ class PlainNames:
         self._asked_for: set[str] = set()
         self._own: dict[str, str] = {}
         self._beside: set[str] = set()
-        self._roots: set[str] = set()
+        self._roots: set[str] = set()  # what the project asks for, outside of all that is in memory
+        self._below_roots: set[str] = set()
+        self._brought: set[str] = set()  # what standard headers ask for, likewise
         self._followed: set[str] = set()
         self.standard: set[str] = set()
         """Names of standard headers."""
@@ -47,25 +49,24 @@ class PlainNames:
 
     @property
     def asked(self) -> frozenset[str]:
-        """The names among those in memory that only the toolkit's headers asked for."""
-        return frozenset(self._asked_for & (self.standard | self.project.keys()))
+        """Those names that the toolkit's headers ask for and that matter: without them, the outcome would differ."""
+        return frozenset(self._below_roots & self._brought | self._asked_for & (self.standard | self.project.keys()))
 
     @property
     def outside(self) -> frozenset[str]:
-        """Names that neither the project nor a standard header answers to."""
-        return frozenset(self._roots - self.standard)
+        """Names that nothing in memory answers to, but for those that others of them lead to in the toolkit."""
+        return frozenset(self._roots | self._brought - self._below_roots)
 
     def answer(self, names: Iterable[str]) -> set[str]:
         """Take in headers that are not where the project looks, and all they lead to; return its files among these."""
         for name in names:
             self._enter(name)
-        while fresh := self._roots - self._followed:
+        while fresh := (self._roots - self._followed or self._brought - self._followed):
             self._followed |= fresh
             found = self._asks(tuple(sorted(fresh)))
             self._beside |= found.beside
-            for name in found.names:
-                if self._is_answered(name):
-                    self._asked_for.add(name)
+            self._below_roots |= found.names if fresh <= self._roots else frozenset()
+            self._asked_for |= {name for name in found.names if self._is_answered(name)}
         return set(self.project.values())
 
     def _enter(self, name: str) -> None:
@@ -94,4 +95,4 @@ class PlainNames:
         for directive in self._headers.text(name).directives:
             included = directive.spelling[1:-1]
             if included and not self._is_answered(included):
-                self._roots.add(included)
+                self._brought.add(included)

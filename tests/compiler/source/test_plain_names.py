@@ -166,7 +166,10 @@ def test_a_computed_include_finds_a_standard_header(outer, read, value):
 def test_a_build_can_be_repeated_without_its_toolkit(outer, read, tmp_path):
     """What the toolkit's headers asked for and the headers themselves give the same closure again, somewhere else."""
     toolkit = outer(
-        **{"lib.h": '#include "config.h"\n#include <over>\n', "big/lib.h": "#include <limits>\n#include <more.h>\n"}
+        **{
+            "lib.h": '#include "config.h"\n#include <over>\n#include <big/lib.h>\n',
+            "big/lib.h": "#include <limits>\n#include <more.h>\n",
+        }
     )
     files = {
         "k.cu": "#include <lib.h>\n#include <cmath>\n" + KERNEL,
@@ -175,7 +178,8 @@ def test_a_build_can_be_repeated_without_its_toolkit(outer, read, tmp_path):
         "in/stray": "",
     }
     closure = read(toolkit, files, include=["in"])
-    assert closure.asked == ("config.h", "limits", "more.h", "over")
+    assert closure.asked == ("big/lib.h", "config.h", "limits", "more.h", "over")
+    assert closure.outside == ("lib.h",)  # which leads to all that standard headers ask for
     for path in dict(closure.files):
         target = tmp_path / "shipped" / path
         target.parent.mkdir(parents=True, exist_ok=True)
