@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from processes import linux, runs, workers_of
@@ -21,6 +20,7 @@ from hatch_cuda_kernels.pool import worker
 from hatch_cuda_kernels.pool.compile_all import compile_all
 from hatch_cuda_kernels.pool.executors import open_executor
 from hatch_cuda_kernels.pool.worker import WorkerExecutor
+from hatch_cuda_kernels.threads import DaemonThreads
 
 #: NVRTC's front end takes a minute for this.
 ENDLESS = """
@@ -81,7 +81,7 @@ def kernel(name, body=""):
 @contextlib.contextmanager
 def outcomes_of(jobs, workers, **options):
     """Yield the outcomes of jobs as they come, from worker processes, or from this one for a single worker."""
-    executor = WorkerExecutor(workers) if workers > 1 else ThreadPoolExecutor(1)
+    executor = WorkerExecutor(workers) if workers > 1 else DaemonThreads(1)
     with open_executor("process", {}, local=lambda: executor, warn=None) as opened:
         yield compile_all(jobs, opened, **options)
 

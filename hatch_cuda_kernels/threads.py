@@ -1,0 +1,167 @@
+"""Threads for work that nothing can interrupt, such as a compile: neither Ctrl-C nor Python's exit waits for it.
+
+They are daemon threads. Python's own exit copes with those, but the C library then destroys what a compiler still uses,
+and the process would crash; so while one works, the process ends before that.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+from collections import deque
+from concurrent.futures import Executor, Future
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    Call: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+__all__ = ["TICK_SECONDS", "DaemonThreads", "NoThreadError", "interruptible", "wait_for_thread"]
+
+T = TypeVar("T")
+
+#: As much as a main thread may have at most, usually; a thread has 8 MiB, or 2 MiB where the limit is ``unlimited``,
+#: and NVRTC's front end, which recurses, crashes beyond. It is address space: only what is used takes memory.
+_STACK_BYTES: Final = 64 << 20
+#: Python looks for signals this often while it waits: one that comes just before a wait does not end it, and none does
+#: where another library has told the system to go on with waits after a signal.
+TICK_SECONDS: Final = 0.05
+
+_starting: Final = threading.Lock()
+_working: Final[set[threading.Thread]] = set()
+
+
+class NoThreadError(RuntimeError):
+    """No thread can be started: too many are running, or the interpreter is exiting."""
+
+
+def interruptible(work: Callable[[], T]) -> T:
+    """Return what ``work`` returns, or raise what it raises; Ctrl-C in the main thread ends the wait for it at once.
+
+    The work then goes on in its thread, and its outcome is dropped. Where no thread can be started, it is done here.
+    """
+    try:
+        return wait_for_thread(work)
+    except NoThreadError:
+        return work()
+
+
+def wait_for_thread(work: Callable[[], T]) -> T:
+    """Do the same as ``interruptible``, in a new thread or not at all. Raises NoThreadError."""
+    future: Future[T] = Future()
+    thread = _start(lambda: _settle(future, work))
+    while thread.is_alive():
+        thread.join(TICK_SECONDS)
+    return future.result()
+
+
+class DaemonThreads(Executor):
+    """At most ``max_workers`` daemon threads, started when needed, ended when nothing is left to do."""
+
+    def __init__(self, max_workers: int) -> None:
+        self._max_workers = max_workers
+        self._calls: deque[tuple[Future[Any], Call]] = deque()
+        self._threads: set[threading.Thread] = set()
+        self._active = 0
+        """Threads that will look for a call again; the others are ending."""
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:  # Executor's
+        """Call a function in a thread when its turn comes. Raises RuntimeError after a shutdown."""
+        future: Future[T] = Future()
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            if self._active < self._max_workers:
+                self._threads.add(_start(self._work))
+                self._active += 1
+            self._calls.append((future, (fn, args, kwargs)))
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls; wait for those that are there, unless they are cancelled."""
+        with self._lock:
+            self._closed = True
+            calls = [*self._calls] if cancel_futures else []
+            threads = [*self._threads]
+        for future, _ in calls:
+            future.cancel()
+        for thread in threads if wait else ():
+            thread.join()
+
+    def kill(self) -> None:
+        """Cancel what waits, and wait for nothing."""
+        self.shutdown(wait=False, cancel_futures=True)
+
+    def _work(self) -> None:
+        """Do what there is to do."""
+        while (found := self._next_call()) is not None:
+            future, (fn, args, kwargs) = found
+            if future.set_running_or_notify_cancel():
+                _settle(future, lambda: fn(*args, **kwargs))  # noqa: B023 - called before the next turn
+        self._done()
+
+    def _next_call(self) -> tuple[Future[Any], Call] | None:
+        with self._lock:
+            if self._calls:
+                return self._calls.popleft()
+            self._active -= 1
+            return None
+
+    def _done(self) -> None:
+        with self._lock:
+            self._threads.discard(threading.current_thread())
+
+
+def _settle(future: Future[T], work: Callable[[], T]) -> None:
+    try:
+        result = work()
+    except BaseException as error:  # noqa: BLE001 - raised where the future is asked
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+
+
+def _start(work: Callable[[], None]) -> threading.Thread:
+    """Start a daemon thread that the exit knows of while it works. Raises NoThreadError."""
+
+    def run() -> None:
+        try:
+            work()
+        finally:
+            _working.discard(thread)
+
+    thread = threading.Thread(target=run, name="hatch-cuda-kernels", daemon=True)
+    with _starting:
+        usual = threading.stack_size(_STACK_BYTES)
+        try:
+            _working.add(thread)
+            thread.start()
+        except RuntimeError as error:
+            _working.discard(thread)
+            raise NoThreadError(str(error)) from error
+        finally:
+            threading.stack_size(usual)
+    return thread
+
+
+@atexit.register
+def _end_before_destructors() -> None:
+    """Let the process end before the C library's exit handlers run, if one of the threads still works.
+
+    By then Python has called its own handlers and written its files, and the status is known. glibc's functions are
+    registered themselves, because no Python runs that late: the last is called first, and does to C's files what an
+    exit does. Windows stops the threads first by itself.
+    """
+    if any(thread.is_alive() for thread in [*_working]) and hasattr(libc := ctypes.CDLL(None), "on_exit"):
+        libc.on_exit(libc._exit, None)  # noqa: SLF001 - C's name
+        libc.on_exit(libc.fcloseall, None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_starting.acquire, after_in_parent=_starting.release, after_in_child=_starting.release)
