@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import signal
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -40,11 +40,13 @@ def kept_handler() -> Iterator[None]:
 
     keeper = threading.Thread(target=keep, daemon=True)
     try:
-        keeper.start()
+        with suppress(RuntimeError):  # from Python 3.12 on, none can be started while Python exits
+            keeper.start()
         yield
     finally:
         done.set()
-        keeper.join()
+        if keeper.is_alive():
+            keeper.join()
         libc.sigaction(signal.SIGINT, action, None)
         signal.siginterrupt(signal.SIGINT, True)  # also where another library was the first to use NVRTC
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import signal
 import threading
 from collections import deque
 from concurrent.futures import Executor, Future
@@ -45,9 +46,16 @@ def interruptible(work: Callable[[], T]) -> T:
     The work then goes on in its thread, and its outcome is dropped. Where no thread can be started, it is done here.
     """
     try:
-        return wait_for_thread(work)
+        return work() if _gets_no_signal() else wait_for_thread(work)
     except NoThreadError:
         return work()
+
+
+def _gets_no_signal() -> bool:
+    """Return whether Ctrl-C means nothing here: in one of these threads, or where it is ignored, as in a worker."""
+    thread = threading.current_thread()
+    ignored = thread is threading.main_thread() and not callable(signal.getsignal(signal.SIGINT))
+    return ignored or thread in _working
 
 
 def wait_for_thread(work: Callable[[], T]) -> T:

@@ -173,6 +173,23 @@ def test_what_c_libraries_print_is_kept(start):
     assert sorted(out.split("\n")) == ["", "exit handler", "from C", "printed"]
 
 
+@pytest.mark.parametrize("when", ["while Python waits for a thread", "in an exit handler"])
+def test_python_compiles_while_it_exits(project, fresh_cache, when):
+    """From Python 3.12 on, no thread can be started by then."""
+    late = {
+        "while Python waits for a thread": "threading.Thread(target=lambda: (time.sleep(0.5), compile())).start()",
+        "in an exit handler": "atexit.register(compile)",
+    }
+    code = (
+        "import atexit, threading, time\n"
+        "from hatch_cuda_kernels import compile_to_ptx\n"
+        "def compile(): print(compile_to_ptx('', arch='sm_90', use_cache=False).arch)\n"
+        f"{late[when]}"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG_SECONDS)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "compute_90\n", "")
+
+
 @pytest.fixture
 def counted():
     """Return the list that a handler of SIGINT adds to; the process has its own back afterwards."""
