@@ -29,7 +29,7 @@ template <int N> __global__ void slow(int* y) { *y = Tree<N, 0>::value; }
 """  # noqa: E501
 MANIFEST = '{schema: 1, arches: [sm_90], modules: {m: {source: m.cu, instances: ["slow<1>"]}}}'
 #: A small part of what the compile takes, and room for a busy machine.
-SOON = 5.0
+SOON = 15.0
 
 #: What a script has done before it compiles. NVRTC is loaded, and a compile proves that it works.
 BEFORE = """
@@ -116,10 +116,7 @@ def processor_seconds(process):
 
 def ended(process, project):
     """Return the status and the errors of a process that has to end soon, with nothing lost that it had to write."""
-    began = time.monotonic()
-    out, err = process.communicate(timeout=20)
-    seconds = time.monotonic() - began
-    assert seconds < SOON
+    out, err = process.communicate(timeout=SOON)
     assert out == "printed\nexit handler\n"
     assert (project / "buffered.txt").read_text() == "written"
     return process.returncode, err
