@@ -15,7 +15,7 @@ __all__ = ["kept_handler"]
 
 #: More than a ``struct sigaction`` has on any system.
 _ACTION_BYTES: Final = 512
-_PAUSE_SECONDS: Final = 0.0002
+_PAUSE_SECONDS: Final = 0.001
 
 
 @contextmanager

@@ -15,12 +15,12 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.threads import DaemonThreads
+from hatch_cuda_kernels.daemon_threads import DaemonThreads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hatch_cuda_kernels.threads import Call
+    from hatch_cuda_kernels.daemon_threads import Call
 
 __all__ = ["WorkerDiedError", "WorkerExecutor", "serve"]
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from hatch_cuda_kernels.daemon_threads import DaemonThreads
 from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.runtime.ladder.notices import LOGGER
-from hatch_cuda_kernels.threads import DaemonThreads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
