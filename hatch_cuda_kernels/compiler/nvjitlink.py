@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.compiler.output.ptx import drop_unused
 from hatch_cuda_kernels.compiler.toolchain.libraries import load_nvjitlink, nvjitlink_version
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.extra import assembler_flags
+from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -44,12 +46,24 @@ def link(
     to them, and taken for constants where no kernel writes them. None keeps every variable. Raises CompileError with
     nvJitLink's log when it refuses, ToolchainError when it is not installed.
     """
-    nvjitlink = load_nvjitlink()
     flags = _flags(kind, arch, options, to_ptx=to_ptx)
     if keep is not None and kind == "ltoir":
         flags += ["-optimize-unused-variables", *(f"-variables-used={variable}" for variable in keep)]
     elif keep is not None and kind == "ptx":
         data = drop_unused(data.decode(), frozenset(keep)).encode()
+    return interruptible(partial(_link, load_nvjitlink(), data, kind, flags, name, arch, to_ptx=to_ptx))
+
+
+def _link(
+    nvjitlink: Any,  # a module
+    data: bytes,
+    kind: Kind,
+    flags: list[str],
+    name: str,
+    arch: SmArch,
+    *,
+    to_ptx: bool,
+) -> Linked:
     handle = None
     try:
         handle = nvjitlink.create(len(flags), flags)

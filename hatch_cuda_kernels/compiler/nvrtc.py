@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuda.bindings import nvrtc
@@ -21,6 +22,7 @@ from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, plain_name
+from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +47,7 @@ def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
     toolchain = load_toolchain()
     task = job, compile_flags(job, toolchain)
     shows_directory = job.options.lto or job.options.debug
-    made = call_at_root(_make, task) if shows_directory else _make(task)
+    made = call_at_root(_make, task) if shows_directory else interruptible(partial(_make, task))
     return Compiled(
         images={kind: made.images[kind] for kind in job.kinds},
         kernels=made.kernels,

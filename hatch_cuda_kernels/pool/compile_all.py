@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from concurrent.futures import BrokenExecutor, CancelledError, Future
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
-from hatch_cuda_kernels.interrupts import raise_pending
 from hatch_cuda_kernels.pool.executors import local_executor, open_executor
 from hatch_cuda_kernels.pool.task import Task, compile_task, needed_tools
 from hatch_cuda_kernels.pool.worker import WorkerDiedError
+from hatch_cuda_kernels.threads import TICK_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
@@ -39,7 +39,6 @@ _CHARACTER_SECONDS: Final = 1e-6
 #: Bytes that nvJitLink finishes in a second.
 _LTOIR_SECOND: Final = 400_000
 _PTX_SECOND: Final = 1_000_000
-_TICK_SECONDS: Final = 0.1
 
 
 def estimate_seconds(job: Job) -> float:
@@ -151,12 +150,10 @@ def _submit(executor: Executor, task: Task) -> Future[Compiled]:
 
 
 def _next(done: SimpleQueue[Future[Compiled]]) -> Future[Compiled]:
-    """Wait in short turns: NVRTC leaves SIGINT such that a wait goes on after it, and Ctrl-C would wait for the end."""
+    """Wait in short turns: a signal that comes just before a wait does not end it."""
     while True:
-        try:
-            return done.get(timeout=_TICK_SECONDS)
-        except Empty:
-            raise_pending()
+        with suppress(Empty):
+            return done.get(timeout=TICK_SECONDS)
 
 
 def _outcome(future: Future[Compiled], job: Job) -> Compiled | Exception:

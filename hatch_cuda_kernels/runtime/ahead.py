@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from hatch_cuda_kernels.daemon_threads import DaemonThreads
 from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.runtime.ladder.notices import LOGGER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Future
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.runtime.ladder.request import Request
@@ -39,12 +40,12 @@ _STARTED: Final[set[tuple[str, SmArch]]] = set()
 
 
 @cache
-def background() -> ThreadPoolExecutor:
-    """Return the threads that compile in the background; the interpreter waits for them when it exits.
+def background() -> DaemonThreads:
+    """Return the threads that compile in the background; the interpreter's exit does not wait for them.
 
     NVRTC's front end runs one compile at a time in a process, so two threads are enough to overlap its other phases.
     """
-    return ThreadPoolExecutor(2, thread_name_prefix="hatch-cuda-kernels")
+    return DaemonThreads(2)
 
 
 def in_context(work: Callable[[], T]) -> Future[T]:

@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from processes import linux, runs, workers_of
 from waiting import HANG_SECONDS, wait_until
 
 from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.daemon_threads import DaemonThreads
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan.plan import make_plan
@@ -81,7 +81,7 @@ def kernel(name, body=""):
 @contextlib.contextmanager
 def outcomes_of(jobs, workers, **options):
     """Yield the outcomes of jobs as they come, from worker processes, or from this one for a single worker."""
-    executor = WorkerExecutor(workers) if workers > 1 else ThreadPoolExecutor(1)
+    executor = WorkerExecutor(workers) if workers > 1 else DaemonThreads(1)
     with open_executor("process", {}, local=lambda: executor, warn=None) as opened:
         yield compile_all(jobs, opened, **options)
 

@@ -25,7 +25,7 @@ from hatch_cuda_kernels.compiler.toolchain.wheels import (
     site_of,
 )
 from hatch_cuda_kernels.errors import ToolchainError
-from hatch_cuda_kernels.interrupts import held_back
+from hatch_cuda_kernels.interrupts import kept_handler
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,7 +130,7 @@ def ask_nvrtc() -> str:
     except Exception as error:  # pathfinder and the bindings raise several types for a missing library
         raise missing_nvrtc(type(error).__name__) from error
     # Without the option NVRTC looks for the driver, which may be broken; before 12.9 there is no such option.
-    with held_back():
+    with kept_handler():
         if nvrtc.nvrtcCompileProgram(program, 1, [b"-no-cache"])[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             nvrtc.nvrtcCompileProgram(program, 0, [])
     ptx = b"\0" * nvrtc.nvrtcGetPTXSize(program)[1]
