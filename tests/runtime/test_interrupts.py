@@ -161,6 +161,25 @@ def test_python_exits_while_nvrtc_compiles(start, project, end, status):
     assert "Fatal" not in err
 
 
+@pytest.mark.parametrize(("end", "is_recorded"), [("", True), ("raise KeyboardInterrupt", False)])
+def test_a_compile_for_the_next_process_ends_with_the_program(project, fresh_cache, end, is_recorded, slow):
+    """However short a program is, the next one has the exact image; Ctrl-C ends that, too."""
+    out = project / f"ptx-{is_recorded}"
+    manifest = MANIFEST.replace("sm_90", "compute_80").replace("slow<1>", "slow<13>")
+    (project / "ptx.yaml").write_text(manifest)
+    build_store(load_manifest(project / "ptx.yaml"), out)
+    before = cached(fresh_cache)
+    code = f"open_store(Path({str(out)!r}), tier_up=True).get_kernel('slow<13>')\n{end}"
+    path = os.pathsep.join(filter(None, [str(SUPPORT), os.environ.get("PYTHONPATH")]))
+    subprocess.run([sys.executable, "-c", f"{BEFORE}\n{code}"], cwd=project, env=os.environ | {"PYTHONPATH": path})
+    assert (len(cached(fresh_cache) - before) == 1) is is_recorded
+
+
+def cached(path):
+    """Return the images in a cache."""
+    return {*path.rglob("*.cubin")}
+
+
 def test_what_c_libraries_print_is_kept(start):
     """Their buffers are written at an exit while NVRTC compiles, as at any other."""
     process = start(
