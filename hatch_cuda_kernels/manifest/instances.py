@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import TYPE_CHECKING, Final
 
@@ -10,10 +9,10 @@ from hatch_cuda_kernels.manifest.kinds import IDENTIFIER, Item
 from hatch_cuda_kernels.manifest.model import Named, Pattern
 from hatch_cuda_kernels.manifest.spot import suggest
 from hatch_cuda_kernels.manifest.yaml_tree import shorten
-from hatch_cuda_kernels.patterns import fill, placeholders
+from hatch_cuda_kernels.patterns import expand, placeholders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["MOST_INSTANCES", "expand_instances"]
 
@@ -66,7 +65,7 @@ def _report_unused(instances: Sequence[Item], matrix: Mapping[str, Item]) -> Non
 
 def _expand(item: Item, pattern: Pattern, seen: dict[str, str]) -> list[Named]:
     """Return a pattern's names. Only the first duplicate is reported: the others tend to have the same cause."""
-    texts = list(_fill(pattern))
+    texts = list(expand(pattern.text, dict(pattern.matrix)))
     repeated = None
     for text in texts:
         repeated = repeated or (text if text in seen else None)
@@ -75,9 +74,3 @@ def _expand(item: Item, pattern: Pattern, seen: dict[str, str]) -> list[Named]:
         item.spot.report(f"{shorten(repeated)} is listed twice (first by {seen[repeated]})")
     where = item.spot.where
     return [Named(text=text, where=where) for text in texts]
-
-
-def _fill(pattern: Pattern) -> Iterator[str]:
-    names = [name for name, _ in pattern.matrix]
-    for values in itertools.product(*(values for _, values in pattern.matrix)):
-        yield fill(pattern.text, dict(zip(names, values, strict=True)))

@@ -9,6 +9,10 @@ import json
 import zipfile
 from base64 import urlsafe_b64encode
 
+from hatch_cuda_kernels.store.texts import json_text
+
+OWN_FILES = ("/index.json", "/details.json")
+
 
 class Wheel:
     """A wheel's files by path; those of its store also without the folder's path."""
@@ -34,7 +38,7 @@ class Wheel:
         self["kernels.tsv"] = b"".join(
             line for line in self["kernels.tsv"].splitlines(keepends=True) if line.split(b"\t")[1].decode() in modules
         )
-        kept = {"kernels.tsv", "promises.json", *modules}
+        kept = {"kernels.tsv", "promises.json", "digests.json", *modules}
         inside = [name.removeprefix(self.store) for name in self.files if name.startswith(self.store)]
         for name in inside:
             if name.partition("/")[0] not in kept:
@@ -44,7 +48,7 @@ class Wheel:
         """Apply a function to the JSON of a module's index, or of its details."""
         data = json.loads(self[f"{module}/{file}"])
         change(data)
-        self[f"{module}/{file}"] = json.dumps(data, indent=1).encode()
+        self[f"{module}/{file}"] = json_text(data).encode()
 
     def edit_image(self, module, file, change, **facts):
         """Apply a function to an image's bytes, and make its digest and size in the index fit; set other facts."""
@@ -54,7 +58,8 @@ class Wheel:
         self.edit_index(module, lambda data: record(data, file).update(facts))
 
     def write(self, folder):
-        """Write the wheel, with a RECORD of what it holds now, and return its path."""
+        """Write the wheel, with the digests and a RECORD of what it holds now, and return its path."""
+        self._seal()
         name = next(name for name in self.files if name.endswith(".dist-info/RECORD"))
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
@@ -62,6 +67,12 @@ class Wheel:
         rows.writerow((name, "", ""))
         self.files[name] = text.getvalue().encode()
         return self.write_as_it_is(folder)
+
+    def _seal(self):
+        names = [name.removeprefix(self.store) for name in self.files if name.startswith(self.store)]
+        own = [name for name in names if name in {"kernels.tsv", "promises.json"} or name.endswith(OWN_FILES)]
+        digests = {name: hashlib.sha256(self[name]).hexdigest() for name in own}
+        self["digests.json"] = json_text({"schema": 1, "files": digests}).encode()
 
     def write_as_it_is(self, folder):
         """Write the wheel with the RECORD it has."""
