@@ -41,6 +41,8 @@ def _odd_lines(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     """Yield what shows without a compiler that a line is not the kernel's own."""
     images = [image for image in subject.images if image.index is index]
     for line in subject.module_lines(index.module):
+        if line.key.startswith("&") and line.params:
+            yield f"the variable {line.name!r} is listed with parameters"
         if not can_mean(line.name, line.lowered):
             yield f"{line.lowered} is not the lowered name of {line.name!r}"
         first = next((image.record for image in images if line.lowered not in image.record.lacks), None)

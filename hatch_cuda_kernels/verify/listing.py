@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.arch import ptx_isa_of_driver
+from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
 from hatch_cuda_kernels.names import build_order, listed_module, normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.patterns import expand
+from hatch_cuda_kernels.patterns import expand, placeholders
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, ModuleDetails
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
@@ -121,12 +122,20 @@ def _text_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
 
 def _odd_facts(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     """Yield each fact of an index that does not fit the others in it."""
+    yield from _odd_lists(index)
     if index.source not in index.files:
         yield f"the source {index.source} is not among the shipped files"
+    first = next((other for other in subject.modules if other.module == listed_module(index.module)), index)
+    apart = {"module", "names", "images", "patterns"}
+    differ = [name for name in index._fields if name not in apart and getattr(index, name) != getattr(first, name)]
+    if differ:
+        yield f"it is a chunk of {first.module}, and differs in {', '.join(differ)}"
     if NvrtcOptions.from_canonical(index.options).canonical() != index.options:
         yield "the index lists options that have their default values"
     if index.front_end not in _FRONT_ENDS:
         yield f"the index has an unknown front_end, {index.front_end!r}"
+    if (index.front_end == "lto" or index.options.get("lto")) and not index.toolchain.get("nvjitlink"):
+        yield "the index does not say which nvJitLink finished the images"
     if bool(index.toolchain.get("headers")) != (index.outside is not None):
         yield "the index has toolkit headers in only one of 'outside' and 'toolchain'"
     if index.editable is not None and subject.is_shipped:
@@ -137,6 +146,27 @@ def _odd_facts(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     if archs != sorted(archs):
         yield "the images are not in the order of their architectures"
     yield from (message for image in index.images for message in _odd_image(index, image))
+
+
+def _odd_lists(index: ModuleIndex) -> Iterator[str]:
+    options = NvrtcOptions.from_canonical(index.options)
+    lists = {
+        "names": index.names,
+        "globals": index.globals,
+        "headers": index.headers,
+        "include folders": options.include,
+        "macros": [name for name, _ in options.define],
+    }
+    for what, names in lists.items():
+        if len({*names}) < len(names):
+            yield f"the index lists one of its {what} twice"
+    if any(pattern.keys() != {"pattern", "matrix"} for pattern in index.patterns):
+        yield "the index has a pattern with unknown fields"
+    tools: dict[str, Any] = {
+        name: index.toolchain.get(name, "") for name in Toolchain._fields if name != "include_dirs"
+    }
+    if Toolchain(**tools).to_json() != index.toolchain:
+        yield "the index has a toolchain that no build writes"
 
 
 def _odd_image(index: ModuleIndex, image: ImageRecord) -> Iterator[str]:
@@ -152,25 +182,29 @@ def _odd_image(index: ModuleIndex, image: ImageRecord) -> Iterator[str]:
 
 
 def _pattern_problems(subject: Subject) -> Iterator[Problem]:
-    """Check that what each instance pattern gives stands in one place among its module's names."""
+    """Check that the instances of each pattern stand together among its module's names, in the order of patterns."""
     names: dict[str, list[str]] = {}
     for index in sorted(subject.modules, key=lambda index: build_order(index.module)):
         names.setdefault(listed_module(index.module), []).extend(index.names)
     for index in subject.modules:
-        every = names[listed_module(index.module)]
+        rest = names[listed_module(index.module)]
         for pattern in index.patterns:
-            if not _has_block(every, pattern["pattern"], pattern["matrix"]):
+            block = _block(rest, pattern["pattern"], pattern["matrix"])
+            rest = rest[block.stop :]
+            if not block:
                 message = f"the pattern {pattern['pattern']!r} does not give the names in {DETAILS_FILE}"
                 yield Problem(message, REBUILD, index.module)
 
 
-def _has_block(names: list[str], pattern: str, matrix: dict[str, list[str]]) -> bool:
+def _block(names: list[str], pattern: str, matrix: dict[str, list[str]]) -> range:
+    """Return where the instances of a pattern are among names; an empty range if they are not all there."""
     count = prod(map(len, matrix.values()))
-    if not matrix or not count or count > len(names):
-        return False
-    given = set(expand(pattern, matrix))
+    if matrix.keys() != {*placeholders(pattern)} or not 0 < count <= len(names):
+        return range(0)
+    given = {*expand(pattern, matrix)}
     first = next((at for at, name in enumerate(names) if name in given), 0)
-    return len(given) == count and set(names[first : first + count]) == given
+    block = range(first, first + count)
+    return block if len(given) == count and {names[at] for at in block if at < len(names)} == given else range(0)
 
 
 def _promise_problems(subject: Subject) -> Iterator[Problem]:
