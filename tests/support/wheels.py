@@ -60,13 +60,17 @@ class Wheel:
     def write(self, folder):
         """Write the wheel, with the digests and a RECORD of what it holds now, and return its path."""
         self._seal()
+        self.write_record()
+        return self.write_as_it_is(folder)
+
+    def write_record(self):
+        """Let RECORD list what the wheel holds now."""
         name = next(name for name in self.files if name.endswith(".dist-info/RECORD"))
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
         rows.writerows((path, digest(data), len(data)) for path, data in self.files.items() if path != name)
         rows.writerow((name, "", ""))
         self.files[name] = text.getvalue().encode()
-        return self.write_as_it_is(folder)
 
     def _seal(self):
         names = [name.removeprefix(self.store) for name in self.files if name.startswith(self.store)]
