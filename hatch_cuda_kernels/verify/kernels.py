@@ -39,7 +39,7 @@ def check_kernels(subject: Subject) -> Outcome:
 
 def _odd_lines(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     """Yield what shows without a compiler that a line is not the kernel's own."""
-    images = [image for image in subject.images if image.index is index]
+    images = subject.module_images(index.module)
     for line in subject.module_lines(index.module):
         if line.key.startswith("&") and line.params:
             yield f"the variable {line.name!r} is listed with parameters"

@@ -125,7 +125,7 @@ def _odd_facts(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     yield from _odd_lists(index)
     if index.source not in index.files:
         yield f"the source {index.source} is not among the shipped files"
-    first = next((other for other in subject.modules if other.module == listed_module(index.module)), index)
+    first = subject.by_name.get(listed_module(index.module), index)
     apart = {"module", "names", "images", "patterns"}
     differ = [name for name in index._fields if name not in apart and getattr(index, name) != getattr(first, name)]
     if differ:

@@ -43,7 +43,9 @@ def can_mean(name: str, lowered: str) -> bool:
     if name == lowered or not word or "(" in name:  # a cast names an overload
         return True
     if "<" not in name:
-        return word == lowered or bool(re.search(rf"(?<!\d){len(word)}{re.escape(word)}", lowered))
+        plain = plain_name(lowered)
+        last = f"{len(word)}{word}" in lowered if plain is None else plain.rpartition("::")[2] == word
+        return last or word == lowered
     return plain_name(lowered) is None and bool(re.search(_pattern(word, name), lowered))
 
 
@@ -55,7 +57,7 @@ def _pattern(word: str, name: str) -> str:
         if code is None:
             break
         codes.append(f"J?{code}E?")  # J and E stand around a pack
-    return rf"(?<!\d){len(word)}{re.escape(word)}I{''.join(codes)}"
+    return rf"{len(word)}{re.escape(word)}I{''.join(codes)}"
 
 
 def _code(argument: str) -> str | None:

@@ -43,9 +43,8 @@ def place_problems(subject: Subject) -> Iterator[Problem]:
 
 def _new(subject: Subject, module: str, places: dict[str, Stored]) -> dict[str, StoredImage]:
     """Return a module's images that no module before has, by digest."""
-    images = (image for image in subject.images if image.index.module == module)
     new: dict[str, StoredImage] = {}
-    for image in images:
+    for image in subject.module_images(module):
         if image.record.sha256 not in places:
             new.setdefault(image.record.sha256, image)
     return new

@@ -76,7 +76,7 @@ def _no_compiler(error: ToolchainError) -> Problem:
 
 def _plan(subject: Subject, index: ModuleIndex) -> list[_Again]:
     """Return a module's jobs; none if its source or plan cannot be read, which another check reports."""
-    images = [image for image in subject.images if image.index is index and image.data is not None]
+    images = [image for image in subject.module_images(index.module) if image.data is not None]
     recipe = recipe_of(index, index.names)
     try:
         closure = recipe.read(subject.reader.source_root(index.module))
@@ -148,8 +148,11 @@ def _rebuilt(
     subject: Subject, plan: list[_Again], outcomes: Mapping[int, Compiled | Exception], toolchain: Toolchain
 ) -> Iterator[Rebuilt]:
     """Yield each module of which all images were made again, with all that a store keeps of it."""
+    by_module: dict[str, list[_Again]] = {}
+    for again in plan:
+        by_module.setdefault(again.job.module, []).append(again)
     for index in subject.modules:
-        mine = [again for again in plan if any(image.index is index for image in again.images)]
+        mine = by_module.get(index.module, [])
         entries = {
             image.record.file: entry_of(again.job, image.record.kind, compiled)
             for again in mine

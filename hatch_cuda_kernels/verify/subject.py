@@ -108,6 +108,22 @@ class Subject:
         """Return a module's kernels and variables as ``kernels.tsv`` lists them."""
         return self._by_module.get(module, [])
 
+    def module_images(self, module: str) -> list[StoredImage]:
+        """Return a module's images, in the order of its index."""
+        return self._images_by_module.get(module, [])
+
+    @cached_property
+    def _images_by_module(self) -> dict[str, list[StoredImage]]:
+        found: dict[str, list[StoredImage]] = {}
+        for image in self.images:
+            found.setdefault(image.index.module, []).append(image)
+        return found
+
+    @cached_property
+    def by_name(self) -> dict[str, ModuleIndex]:
+        """Every module by its name."""
+        return {index.module: index for index in self.modules}
+
     @cached_property
     def _by_module(self) -> dict[str, list[KernelLine]]:
         found: dict[str, list[KernelLine]] = {}

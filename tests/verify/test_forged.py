@@ -196,6 +196,9 @@ def test_a_wheel_that_installers_read_otherwise_is_found(example_wheel, tmp_path
     [
         ("saxpy", "saxpy"),
         ("ns::saxpy", "_ZN2ns5saxpyEPf"),
+        ("ns::plain", "_ZN2ns2v15plainEPi"),
+        ("ns::f<float, 3>", "_ZN2ns2v11fIfLi3EEEvPT_"),
+        ("ns::constant", "_ZN2ns8constantE"),
         ("block_sum<float, 128>", "_Z9block_sumIfLi128EEvPKT_PS0_x"),
         ("ns::f<unsigned, -1, true>", "_ZN2ns1fIjLin1ELb1EEEvv"),
         ("f<1, 2>", "_Z1fIJLi1ELi2EEEvv"),
@@ -215,6 +218,7 @@ def test_right_lowered_names_are_taken(name, lowered):
     [
         ("saxpy", "_Z6saxpy2Pf"),
         ("saxpy", "_Z5axpysPf"),
+        ("plain", "_ZN5plain2v1Ei"),
         ("block_sum<float, 128>", "_Z9block_sumIfLi256EEvPKT_PS0_x"),
         ("block_sum<float, 128>", "_Z9block_sumIdLi128EEvPKT_PS0_x"),
         ("block_sum<float, 128>", "_Z9block_maxIfLi128EEvPKT_PS0_x"),
