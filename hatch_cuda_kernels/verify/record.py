@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.store.index import KERNELS_FILE, STORE_FOLDER
+from hatch_cuda_kernels.store.opened import UNREADABLE, read_member
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,12 +27,15 @@ class WheelRecord(NamedTuple):
 
 
 def wheel_record(wheel: Path) -> WheelRecord | None:
-    """Return the RECORD of a wheel that has a store; None if it has no RECORD."""
+    """Return the RECORD of a wheel that has a store, empty if it cannot be read; None if it has no RECORD."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         found = [name for name in names if name.endswith(".dist-info/RECORD") and name.count("/") == 1]
         listing = next(name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}"))
-        text = archive.read(found[0]).decode(errors="replace") if found else ""
+        try:
+            text = read_member(archive, found[0]).decode(errors="replace") if found else ""
+        except UNREADABLE:  # another check says so
+            text = ""
     return WheelRecord(_rows(text), listing.removesuffix(KERNELS_FILE)) if found else None
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections import Counter
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
@@ -11,17 +13,20 @@ from hatch_cuda_kernels.compiler.toolchain.contents import record_digest
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.index import KERNELS_FILE, STORE_FOLDER
+from hatch_cuda_kernels.store.opened import UNREADABLE, read_member
 from hatch_cuda_kernels.verify.model import Outcome
 from hatch_cuda_kernels.verify.subject import REBUILD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from hatch_cuda_kernels.verify.record import WheelRecord
     from hatch_cuda_kernels.verify.subject import Subject
 
 __all__ = ["check_record", "check_wheel"]
 
+_RECORDS: Final = re.compile(r"[^/]+\.dist-info/RECORD(\.jws|\.p7s)?")
 _COLUMNS: Final = ("path", "digest", "size")
 
 
@@ -30,8 +35,8 @@ def check_wheel(subject: Subject) -> Outcome:
     if subject.wheel is None:
         return Outcome.skip("this is not a wheel")
     with zipfile.ZipFile(subject.wheel) as archive:
-        names = [info.filename for info in archive.infolist()]
-    messages = (*_repeated(names), *_misplaced(names))
+        names = archive.namelist()
+        messages = (*_repeated(names), *_misplaced(names), *_unreadable(archive))
     return Outcome.of(len(names), "members", [Problem(message, REBUILD) for message in messages])
 
 
@@ -44,6 +49,14 @@ def _repeated(names: Sequence[str]) -> Iterator[str]:
         first = folded.setdefault(name.casefold(), name)
         if first != name:
             yield f"{first} and {name} are the same file on some systems"
+
+
+def _unreadable(archive: zipfile.ZipFile) -> Iterator[str]:
+    for name in dict.fromkeys(archive.namelist()):
+        try:
+            read_member(archive, name)
+        except UNREADABLE as error:
+            yield f"{name} cannot be read: {error}"
 
 
 def _misplaced(names: Sequence[str]) -> Iterator[str]:
@@ -69,21 +82,37 @@ def _is_inside(name: str) -> bool:
 
 
 def check_record(subject: Subject) -> Outcome:
-    """Check that RECORD, of the wheel or the installed distribution, lists the store's files with their digests."""
+    """Check that RECORD lists a wheel's files, or those of the store in an installed distribution, with digests."""
     record, folder = subject.record, subject.reader.folder
     if record is None and subject.wheel is None:
         return Outcome.skip("a folder has no RECORD")
     if record is None:
         fix = "build the wheel with a build tool: installers refuse a wheel without RECORD"
         return Outcome.of(0, "files", [Problem("the wheel has no RECORD", fix)])
-    files = {record.prefix + path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    there = {path: (f"sha256={_digest(file.read_bytes())}", str(file.stat().st_size)) for path, file in files.items()}
-    messages = (*_bad_rows(record), *_differences(record, there))
-    return Outcome.of(len(files), "files", [Problem(message, REBUILD) for message in messages])
+    there = _members(subject.wheel) if subject.wheel else _installed(folder, record.prefix)
+    messages = (*_bad_rows(record), *_differences(record, there, "" if subject.wheel else record.prefix))
+    return Outcome.of(len(there), "files", [Problem(message, REBUILD) for message in messages])
 
 
-def _digest(data: bytes) -> str:
-    return record_digest(sha256(data).digest())
+def _installed(folder: Path, prefix: str) -> dict[str, tuple[str, str]]:
+    """Return what RECORD has to say of each of the store's files."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {prefix + path.relative_to(folder).as_posix(): _row(path.read_bytes()) for path in files}
+
+
+def _members(wheel: Path) -> dict[str, tuple[str, str]]:
+    """Return what RECORD has to say of each member of a wheel. It says nothing of itself, nor of its signatures."""
+    members = {}
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if not name.endswith("/") and not _RECORDS.fullmatch(name):
+                with suppress(*UNREADABLE):  # another check says so
+                    members[name] = _row(read_member(archive, name))
+    return members
+
+
+def _row(data: bytes) -> tuple[str, str]:
+    return f"sha256={record_digest(sha256(data).digest())}", str(len(data))
 
 
 def _bad_rows(record: WheelRecord) -> Iterator[str]:
@@ -95,9 +124,9 @@ def _bad_rows(record: WheelRecord) -> Iterator[str]:
             yield f"RECORD lists {path} {count} times"
 
 
-def _differences(record: WheelRecord, there: dict[str, tuple[str, str]]) -> Iterator[str]:
+def _differences(record: WheelRecord, there: dict[str, tuple[str, str]], below: str) -> Iterator[str]:
     rows = {row[0]: row[1:] for row in record.rows}
-    listed = {path for path in rows if path.startswith(record.prefix)}
+    listed = {path for path in rows if path.startswith(below) and not _RECORDS.fullmatch(path)}
     yield from (f"RECORD lists {path}, which is not there" for path in sorted(listed - there.keys()))
     for path, facts in sorted(there.items()):
         if path not in rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import lzma
 import re
 import shutil
@@ -174,21 +175,43 @@ WHEELS = {
     "folder of no store": (add("other/_kernels/x"), "wheel", "is in a folder _kernels that no build writes"),
     "path that leads out": (add("../x"), "wheel", "'../x' is not a path inside the wheel"),
     "two distributions": (add("other-1.dist-info/METADATA"), "wheel", "the wheel is of 2 distributions"),
+    "file that RECORD does not list": (add("example_project/more.py"), "record", "more.py is not in RECORD"),
+    "row of no file": (add_rows(b"more.py,,"), "record", "RECORD lists more.py, which is not there"),
     "row twice": (add_rows(b"a,,", b"a,sha256=x,1"), "record", "RECORD lists a 2 times"),
     "row of two columns": (add_rows(b"a,b"), "record", "RECORD has a line that is not path, digest, size: a,b"),
 }
 
 
 @pytest.mark.parametrize("change", WHEELS)
-def test_a_wheel_that_installers_read_otherwise_is_found(example_wheel, tmp_path, change):
+def test_a_wheel_that_installers_read_otherwise_is_found(example_wheel, tmp_path, capsys, change):
     """The store is whole, but not what everybody gets."""
     forge, check, says = WHEELS[change]
     wheel = Path(shutil.copy(example_wheel, tmp_path))
     forge(wheel)
-    shutil.unpack_archive(example_wheel, tmp_path / "whole", "zip")
-    found = verify_store(StoreReader(tmp_path / "whole" / STORE), Demands(skip=frozenset({"assembly"})), wheel=wheel)
-    named = [(result.check, problem.message) for result in found.results for problem in result.outcome.problems]
-    assert any(name == check and re.search(says, message) for name, message in named), named
+    assert main(["verify", str(wheel), "--skip", "assembly", "--json"]) == 1
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    named = [(found["check"], finding["problem"]) for found in checks for finding in found["findings"]]
+    assert any(name == check and re.search(says, problem) for name, problem in named), named
+
+
+@pytest.mark.parametrize(
+    ("member", "status", "says"),
+    [
+        (f"{DIST_INFO}/RECORD", 1, "RECORD cannot be read: Bad CRC-32"),
+        ("example_project/__init__.py", 1, "__init__.py cannot be read: Bad CRC-32"),
+        (f"{STORE}/kernels.tsv", 2, "not a wheel: Bad CRC-32"),
+    ],
+)
+def test_a_damaged_archive_is_told(example_wheel, tmp_path, capsys, member, status, says):
+    """A member that cannot be unpacked is a finding; without the store there is nothing to check."""
+    wheel = Path(shutil.copy(example_wheel, tmp_path))
+    data = bytearray(wheel.read_bytes())
+    at = data.rindex(member.encode()) - 46 + 16  # of the checksum, in the member's row of the directory
+    data[at] ^= 1
+    wheel.write_bytes(data)
+    assert main(["verify", str(wheel), "--skip", "assembly"]) == status
+    told = capsys.readouterr()
+    assert says in told.out + told.err
 
 
 @pytest.mark.parametrize(
