@@ -21,7 +21,6 @@ __all__ = ["DIGESTS_FILE", "ListedModule", "digests_text", "json_text", "kernels
 #: Beside ``kernels.tsv``. The indexes have the digests of images and sources, and this file those of the indexes.
 DIGESTS_FILE: Final = "digests.json"
 DIGESTS_SCHEMA: Final = 1
-_COVERED: Final = (KERNELS_FILE, PROMISES_FILE, f"*/{INDEX_FILE}", f"*/{DETAILS_FILE}")
 
 
 class ListedModule(NamedTuple):
@@ -56,7 +55,13 @@ def json_text(data: dict[str, Any]) -> str:
 
 
 def digests_text(store: Path) -> str:
-    """Return ``digests.json`` of a store: the sha256 of each file that no index has the digest of."""
-    files = {path.relative_to(store).as_posix(): path for pattern in _COVERED for path in store.glob(pattern)}
-    digests = {name: sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
-    return json_text({"schema": DIGESTS_SCHEMA, "files": digests})
+    """Return ``digests.json`` of a store: the sha256 of what no index has the digest of.
+
+    A module has one, of its ``index.json`` with its ``details.json`` after it: digests do not get smaller in a wheel.
+    """
+    files = {name: [store / name] for name in (KERNELS_FILE, PROMISES_FILE)}
+    folders = (path.parent for path in store.glob(f"*/{INDEX_FILE}"))
+    modules = {folder.name: [folder / INDEX_FILE, folder / DETAILS_FILE] for folder in folders}
+    texts = {name: [path.read_bytes() for path in paths if path.is_file()] for name, paths in (files | modules).items()}
+    digests = {name: sha256(b"".join(parts)).hexdigest() for name, parts in texts.items() if parts}
+    return json_text({"schema": DIGESTS_SCHEMA, "sha256": digests})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.shape import check_shape
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
 __all__ = ["check_digests", "check_files"]
+
+_FILES: Final = (KERNELS_FILE, PROMISES_FILE)
 
 
 def check_files(subject: Subject) -> Outcome:
@@ -84,20 +86,21 @@ def _other_digests(folder: Path) -> Iterator[str]:
     elif there != written.encode():
         recorded, found = _listed(there), _listed(written)
         for name in sorted(recorded.keys() | found.keys()):
+            what = name if name in _FILES else f"{name}/{INDEX_FILE} or {name}/{DETAILS_FILE}"
             if name not in found:
                 yield f"{DIGESTS_FILE} lists {name}, which is missing"
             elif recorded.get(name) != found[name]:
-                yield f"{name} is not as the build wrote it: {DIGESTS_FILE} has another digest"
+                yield f"{what} is not as the build wrote it: {DIGESTS_FILE} has another digest"
         if recorded == found:
             yield f"{DIGESTS_FILE} differs from what a build writes"
 
 
 def _listed(text: bytes | str) -> dict[str, str]:
-    """Return the digests by file; none if the text is damaged."""
+    """Return the digests by file or module; none if the text is damaged."""
     try:
         data = json.loads(text)
-        check_shape(data, {"files": {str: str}})
+        check_shape(data, {"sha256": {str: str}})
     except (ValueError, RecursionError):
         return {}
-    files: dict[str, str] = data["files"]
-    return files
+    digests: dict[str, str] = data["sha256"]
+    return digests

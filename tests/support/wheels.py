@@ -6,12 +6,14 @@ import csv
 import hashlib
 import io
 import json
+import tempfile
 import zipfile
 from base64 import urlsafe_b64encode
+from pathlib import Path
 
-from hatch_cuda_kernels.store.texts import json_text
+from hatch_cuda_kernels.store.texts import digests_text, json_text
 
-OWN_FILES = ("/index.json", "/details.json")
+OWN_FILES = ("/kernels.tsv", "/promises.json", "/index.json", "/details.json")
 
 
 class Wheel:
@@ -73,10 +75,13 @@ class Wheel:
         self.files[name] = text.getvalue().encode()
 
     def _seal(self):
-        names = [name.removeprefix(self.store) for name in self.files if name.startswith(self.store)]
-        own = [name for name in names if name in {"kernels.tsv", "promises.json"} or name.endswith(OWN_FILES)]
-        digests = {name: hashlib.sha256(self[name]).hexdigest() for name in own}
-        self["digests.json"] = json_text({"schema": 1, "files": digests}).encode()
+        with tempfile.TemporaryDirectory() as folder:
+            for name, data in self.files.items():
+                if name.startswith(self.store) and name.endswith(OWN_FILES):
+                    path = Path(folder) / name.removeprefix(self.store)
+                    path.parent.mkdir(exist_ok=True)
+                    path.write_bytes(data)
+            self["digests.json"] = digests_text(Path(folder)).encode()
 
     def write_as_it_is(self, folder):
         """Write the wheel with the RECORD it has."""
