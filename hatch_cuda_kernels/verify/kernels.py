@@ -39,8 +39,11 @@ def check_kernels(subject: Subject) -> Outcome:
 
 def _odd_lines(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     """Yield what shows without a compiler that a line is not the kernel's own."""
-    images = subject.module_images(index.module)
-    for line in subject.module_lines(index.module):
+    images, lines = subject.module_images(index.module), subject.module_lines(index.module)
+    called = [(image, _called(image, lines)) for image in images if image.readable is not None]
+    for line in lines:
+        if called and not any(line.key in keys for _, keys in called):
+            yield f"the kernel {line.lowered} is listed as {line.name!r}, and nothing names it so"
         if line.key.startswith("&") and line.params:
             yield f"the variable {line.name!r} is listed with parameters"
         if not can_mean(line.name, line.lowered):
@@ -49,19 +52,33 @@ def _odd_lines(subject: Subject, index: ModuleIndex) -> Iterator[str]:
         if first is not None and line.key in first.lowered:
             yield f"{line.name!r} is not listed under its lowered name in {first.file}, the first image with it"
     if index.front_end == "per-arch" and not index.options.get("lto"):  # else its types come from another compile
-        yield from _odd_pointers(subject.module_lines(index.module), images)
+        yield from _odd_pointers(lines, called)
 
 
-def _odd_pointers(lines: Sequence[KernelLine], images: Sequence[StoredImage]) -> Iterator[str]:
+def _called(image: StoredImage, lines: Sequence[KernelLine]) -> set[str]:
+    """Return the keys of the lines that name something as a build names it in this image.
+
+    What no name expression stands for is named after its symbol, and after that alone where overloads share a name.
+    """
+    own, named = image.record.lowered, spelled(image.index.names)
+    lowered = {line.key: own.get(line.key, line.lowered) for line in lines}
+    taken = {lowered[key] for key in named if key in lowered}
+    found = _entry_points(image.readable) if image.readable is not None else {}
+    names = found_names(symbol for symbol in found if symbol not in taken)
+    known = {key for key in lowered if key in named or key.startswith("&")}
+    return known | {line.key for line in lines if names.get(lowered[line.key]) == line.name}
+
+
+def _odd_pointers(lines: Sequence[KernelLine], called: Sequence[tuple[StoredImage, set[str]]]) -> Iterator[str]:
     """Check which parameters are listed as pointers, if some image tells them from integers."""
-    marks = [(image, _pointers(image)) for image in images]
-    if not any(marked for _, found in marks for marked in found.values()):
+    marks = [(image, keys, _pointers(image)) for image, keys in called]
+    if not any(marked for _, _, found in marks for marked in found.values()):
         return
     for line in lines:
         if sum(map(_size, line.params)) > _MOST_MARKED:
             continue
-        own = [found.get(image.record.lowered.get(line.key, line.lowered), frozenset()) for image, found in marks]
-        wanted = sorted(frozenset[int]().union(*own))
+        holding = ((image.record.lowered, found) for image, keys, found in marks if line.key in keys)
+        wanted = sorted({at for own, found in holding for at in found.get(own.get(line.key, line.lowered), ())})
         listed = [at for at, param in enumerate(line.params) if param == "ptr"]
         if listed != wanted:
             yield f"{line.name!r} has pointers at {wanted}, but kernels.tsv says at {listed} (counted from 0)"
@@ -82,25 +99,25 @@ def _image_problems(subject: Subject, image: StoredImage) -> Iterator[Problem]:
     if contents is None:
         return
     found, lines, own = _entry_points(contents), subject.module_lines(image.index.module), image.record.lowered
-    kernels = {own.get(line.key, line.lowered): line for line in lines if not line.key.startswith("&")}
+    kernels = [(own.get(line.key, line.lowered), line) for line in lines if not line.key.startswith("&")]
     yield from _kernel_problems(image, found, kernels)
-    unlisted = (name for name in found if name not in kernels and not _is_another_chunks(name, subject, image))
+    listed = {lowered: line.lowered for lowered, line in kernels}
+    unlisted = (name for name in found if name not in listed and not _is_another_chunks(name, subject, image))
     yield from (image.problem(f"the kernel {name} is not in kernels.tsv") for name in unlisted)
     for line in lines:
         lowered = own.get(line.key, line.lowered)
         if line.key.startswith("&") and lowered not in contents.variables:
             yield image.problem(f"the variable {line.name!r} ({lowered}) is not in the image")
     yield from (image.problem(message) for message in _odd_renames(image, lines))
-    yield from (image.problem(message) for message in _odd_names(image, found, kernels))
     if isinstance(contents, Cubin):
-        yield from _resource_problems(image, contents, {lowered: line.lowered for lowered, line in kernels.items()})
+        yield from _resource_problems(image, contents, listed)
 
 
 def _kernel_problems(
-    image: StoredImage, found: dict[str, Sequence[str | int]], kernels: dict[str, KernelLine]
+    image: StoredImage, found: dict[str, Sequence[str | int]], kernels: Sequence[tuple[str, KernelLine]]
 ) -> Iterator[Problem]:
     lacks = image.record.lacks
-    for lowered, line in kernels.items():
+    for lowered, line in kernels:
         if lowered not in found and line.lowered not in lacks:
             fix = f"find out what removed it from the {image.record.arch} image, then build the wheel again"
             yield image.problem(f"the kernel {line.name!r} ({lowered}) is not in the image", fix)
@@ -110,7 +127,7 @@ def _kernel_problems(
             declared = ", ".join(map(str, found[lowered]))
             listed = ", ".join(line.params)
             yield image.problem(f"the kernel {line.name!r} takes ({declared}), but kernels.tsv says ({listed})")
-    if list(lacks) != sorted({*lacks} & {line.lowered for line in kernels.values()}):
+    if list(lacks) != sorted({*lacks} & {line.lowered for _, line in kernels}):
         yield image.problem("the index says that it lacks kernels that no image of the module has")
 
 
@@ -121,18 +138,6 @@ def _odd_renames(image: StoredImage, lines: Sequence[KernelLine]) -> Iterator[st
         other = listed.get(key)
         if other is None or other == lowered or without_archs(other) != without_archs(lowered):
             yield f"the details rename {key!r} to {lowered}, which it cannot be called"
-
-
-def _odd_names(
-    image: StoredImage, found: dict[str, Sequence[str | int]], kernels: dict[str, KernelLine]
-) -> Iterator[str]:
-    """Yield kernels that no name expression stands for, and that are not called as a build calls those."""
-    named = spelled(image.index.names)
-    rest = {lowered: line for lowered, line in kernels.items() if line.key not in named}
-    names = found_names(lowered for lowered in found if lowered not in kernels or lowered in rest)
-    for lowered, line in rest.items():
-        if lowered in found and line.name != names[lowered]:
-            yield f"the kernel {lowered} is listed as {line.name!r}, and nothing names it so"
 
 
 def _is_another_chunks(lowered: str, subject: Subject, image: StoredImage) -> bool:

@@ -136,8 +136,8 @@ def _odd_facts(subject: Subject, index: ModuleIndex) -> Iterator[str]:
         yield f"the index has an unknown front_end, {index.front_end!r}"
     if (index.front_end == "lto" or index.options.get("lto")) and not index.toolchain.get("nvjitlink"):
         yield "the index does not say which nvJitLink finished the images"
-    if bool(index.toolchain.get("headers")) != (index.outside is not None):
-        yield "the index has toolkit headers in only one of 'outside' and 'toolchain'"
+    if index.toolchain.get("headers") and index.outside is None:
+        yield "the toolchain has toolkit headers, which the source does not use"
     if index.editable is not None and subject.is_shipped:
         yield "the index is of an editable install, and would take the source from outside the package"
     elif index.editable != subject.modules[0].editable:

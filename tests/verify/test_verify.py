@@ -117,6 +117,28 @@ def test_the_recorded_budget_is_for_the_wheel_file(wheel, capsys, tmp_path):
     assert verify(capsys, folder, "--skip", "assembly", "--max-size", "5000")[1]["size"] == "failed"
 
 
+def test_names_that_share_a_symbol_pass(make_project, tmp_path, capsys):
+    """Instances spelled in several ways, and an overload that only some architectures have."""
+    source = """
+        template <class T> __global__ void g(T* y) {}
+        namespace ns { inline namespace v1 { template <int... N> __global__ void h(int* y) { *y = sizeof...(N); } } }
+        __global__ void f(int* y) { *y = 1; }
+        #if __CUDA_ARCH__ >= 900
+        __global__ void f(float* y) { *y = 1; }
+        #endif
+    """
+    names = "'g<int>', 'g<signed int>', '::g<const float>', 'ns::h<1, -2>', '(void (*)(int*)) ns::v1::h<>'"
+    manifest = (
+        f"{{schema: 1, arches: [sm_80, sm_90, compute_100], modules: {{a: {{source: a.cu, instances: [{names}]}}}}}}"
+    )
+    root = make_project(manifest, **{"a.cu": source})
+    assert main(["build", str(root / "kernels.yaml"), "--out", str(tmp_path / "out")]) == 0
+    lines = (tmp_path / "out" / "kernels.tsv").read_text().splitlines()
+    assert sum(line.split("\t")[2] == "_Z1fPi" for line in lines) == 2
+    capsys.readouterr()
+    assert verify(capsys, tmp_path / "out", "--rebuild", "--skip", "assembly")[::2] == (0, [])
+
+
 def test_rebuild_by_another_toolchain_names_the_packages(wheel, capsys, tmp_path):
     """A module that another NVRTC compiled is not compiled here; the command that brings it is named."""
     parts = Wheel(wheel)
