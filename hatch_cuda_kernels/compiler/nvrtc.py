@@ -21,7 +21,7 @@ from hatch_cuda_kernels.compiler.rooted import call_at_root
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.image import Symbol
-from hatch_cuda_kernels.names import VIRTUAL_ROOT, plain_name
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, found_names
 from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
@@ -160,11 +160,8 @@ def _kernels(job: CompileJob, ptx: Ptx, lowered: dict[str, str]) -> tuple[Symbol
 
 
 def _found_kernels(entries: dict[str, tuple[str, ...]]) -> Iterator[Symbol]:
-    """Name the entry points nobody listed: C++ functions by their plain name unless overloads share it."""
-    plain = {symbol: plain_name(symbol) or symbol for symbol in entries}
-    for symbol, params in entries.items():
-        unique = list(plain.values()).count(plain[symbol]) == 1
-        yield Symbol(plain[symbol] if unique else symbol, symbol, params)
+    for lowered, name in found_names(entries).items():
+        yield Symbol(name, lowered, entries[lowered])
 
 
 def _lowered_name(program: Any, expression: str) -> str:  # an opaque handle

@@ -9,6 +9,7 @@ from pathlib import Path
 from wheels import record
 
 from hatch_cuda_kernels.standalone import compile_to_cubin
+from hatch_cuda_kernels.store.texts import json_text
 
 SM_90 = "saxpy.sm_90.cubin"
 PTX = "saxpy.compute_80.ptx"
@@ -212,7 +213,7 @@ def leave_a_module(wheel):
 
 def promise(wheel, **promises):
     """Record more promises."""
-    wheel["promises.json"] = json.dumps(json.loads(wheel["promises.json"]) | promises).encode()
+    wheel["promises.json"] = json_text(json.loads(wheel["promises.json"]) | promises).encode()
 
 
 def spill_against_the_promise(wheel):
