@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.program import Program
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
-    from hatch_cuda_kernels.image import Kind, Symbol
+    from hatch_cuda_kernels.image import Finisher, Kind, Symbol
     from hatch_cuda_kernels.options import NvrtcOptions
 
 __all__ = ["CompileJob", "Compiled"]
@@ -71,7 +71,8 @@ class CompileJob:
 
     def toolchain(self, found: Toolchain, *, linked: bool = False) -> Toolchain:
         """Return what of a toolchain has a part in this job's images, or in what nvJitLink makes of them."""
-        return found.of_compile(self.program.toolkit, lto=linked or self.options.lto)
+        finisher: Finisher = "nvjitlink" if linked or self.options.lto else "nvrtc"
+        return found.of_compile(self.program.toolkit, finisher=finisher)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,7 @@ def check_release(manifest: Manifest) -> list[str]:
 def requirements(manifest: Manifest) -> list[str]:
     """Return the requirements for the toolkit release that a manifest asks for, with nvJitLink if a module needs it."""
     linked = any(module.options.lto or module.front_end != "per-arch" for module in manifest.modules)
-    return release_requirements(manifest.release, nvjitlink=linked)
+    return release_requirements(manifest.release, finishers=["nvjitlink"] if linked else [])
 
 
 def _wrong_bindings(manifest: Manifest) -> ToolchainError:

@@ -115,7 +115,11 @@ class ModuleSource:
         """Return the key of that job's CUBIN. Raises InputError when the source cannot be read, or StoreError."""
         if not self._as_shipped:
             return self.job(arch, instance).key("cubin", toolchain)
-        return self._key(arch, instance, toolchain.of_compile(self._index.outside, lto=self._lto).key_part)
+        return self._key(
+            arch,
+            instance,
+            toolchain.of_compile(self._index.outside, finisher="nvjitlink" if self._lto else "nvrtc").key_part,
+        )
 
     def recalled_key(self, arch: SmArch, instance: str | None) -> str | None:
         """Return the same as ``key`` for this process's toolchain, None where that is not remembered."""

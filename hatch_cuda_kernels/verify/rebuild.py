@@ -97,7 +97,7 @@ def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Pr
 
 
 def _described(toolchain: dict[str, str]) -> str:
-    named = (f"{name} {toolchain[name]}" for name in ("nvrtc", "nvjitlink") if toolchain.get(name))
+    named = (f"{name} {toolchain[name]}" for name in ("nvrtc", "nvjitlink", "ptxas") if toolchain.get(name))
     return ", ".join(filter(None, (*named, toolchain.get("headers", ""))))
 
 
@@ -105,7 +105,8 @@ def _install(recorded: dict[str, str], here: dict[str, str]) -> str:
     """Return the command that installs the packages of the recorded versions, as far as packages have them."""
     nvrtc = recorded["nvrtc"]
     bindings = missing_bindings(int(nvrtc.partition(".")[0]))
-    tools = toolchain_requirements(nvrtc, recorded.get("nvjitlink", ""), recorded.get("headers", ""))
+    others = (recorded.get(name, "") for name in ("nvjitlink", "headers", "ptxas"))
+    tools = toolchain_requirements(nvrtc, *others)
     return pip_install(*bindings, *tools, options=reinstall_option(here.values()))
 
 
