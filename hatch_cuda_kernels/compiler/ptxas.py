@@ -9,8 +9,9 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.compiler.job import Finished
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.extra import assembler_flags
 
@@ -18,20 +19,13 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.options import NvrtcOptions
 
-__all__ = ["Assembled", "assemble"]
+__all__ = ["assemble"]
 
 _SOURCE: Final = "module.ptx"
 _IMAGE: Final = "module.cubin"
 
 
-class Assembled(NamedTuple):
-    """A CUBIN and what ptxas said."""
-
-    image: bytes
-    log: str
-
-
-def assemble(ptxas: Path, text: str, *, arch: SmArch, options: NvrtcOptions, name: str) -> Assembled:
+def assemble(ptxas: Path, text: str, *, arch: SmArch, options: NvrtcOptions, name: str) -> Finished:
     """Return a PTX text assembled for the real architecture ``arch`` by the program ``ptxas``.
 
     Raises CompileError, with ptxas's messages, where it refuses the text or cannot be run.
@@ -50,7 +44,7 @@ def assemble(ptxas: Path, text: str, *, arch: SmArch, options: NvrtcOptions, nam
         if done.returncode != 0:
             message = f"ptxas refused the PTX (status {done.returncode})"
             raise CompileError(name, str(arch), message, log=log, flags=flags)
-        return Assembled((Path(folder) / _IMAGE).read_bytes(), log)
+        return Finished((Path(folder) / _IMAGE).read_bytes(), log)
 
 
 def _flags(options: NvrtcOptions) -> list[str]:

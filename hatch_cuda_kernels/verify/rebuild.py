@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
+from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.compiler.job import CompileJob
-from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.compiler.toolchain.packages import pip_install, reinstall_option, toolchain_requirements
 from hatch_cuda_kernels.compiler.toolchain.wheels import missing_bindings
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
@@ -20,8 +20,8 @@ from hatch_cuda_kernels.verify.model import Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import Compiled
-    from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
@@ -73,10 +73,10 @@ def _plan(subject: Subject, index: ModuleIndex) -> list[_Again]:
     recipe = recipe_of(index, index.names)
     try:
         closure = recipe.read(subject.reader.source_root(index.module))
-        jobs, links = lay_out_jobs(recipe, closure, [record.arch for record in index.images], index.front_end)
+        jobs, finishing = lay_out_jobs(recipe, closure, [record.arch for record in index.images], index.front_end)
     except InputError:
         return []
-    every: tuple[Job, ...] = (*jobs, *links)
+    every: tuple[Job, ...] = (*jobs, *finishing)
     return [_Again(job, tuple(image for image in images if _gives(job, image.record))) for job in every]
 
 
@@ -88,7 +88,7 @@ def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Pr
     """Return what to install if the toolchain here is not the one that compiled a module."""
     if not plan:
         return None
-    last = plan[-1].job  # a link, if there is one: then nvJitLink contributes to the module
+    last = plan[-1].job  # one that finishes a shared run, if any does: its finisher contributes to the module
     here = last.toolchain(toolchain).to_json()
     if here == index.toolchain:
         return None
@@ -111,12 +111,12 @@ def _install(recorded: dict[str, str], here: dict[str, str]) -> str:
 
 
 def _compile(plan: list[_Again]) -> Iterator[Problem]:
-    """Do the jobs, links after what they start from, and yield what differs."""
+    """Do the jobs, those that finish after what they start from, and yield what differs."""
     jobs = {id(again.job): again.job for again in plan}
     outcomes = _outcomes({name: job for name, job in jobs.items() if isinstance(job, CompileJob)})
     ready: dict[int, Job] = {}
     for name, job in jobs.items():
-        if isinstance(job, LinkJob):
+        if isinstance(job, FinishJob):
             front = outcomes[id(job.front)]
             if isinstance(front, Exception):
                 outcomes[name] = front
