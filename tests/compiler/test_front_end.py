@@ -14,7 +14,8 @@ from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.ptx import read_ptx
 from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
-from hatch_cuda_kernels.errors import BuildError
+from hatch_cuda_kernels.compiler.toolchain import assembler
+from hatch_cuda_kernels.errors import BuildError, ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 
 SORT = """
@@ -331,3 +332,19 @@ def test_such_a_store_can_be_built_again(make_project, tmp_path, fresh_cache, ca
     capsys.readouterr()
     assert main(["verify", str(tmp_path / "out"), "--rebuild"]) == 1
     assert "was compiled by nvrtc" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("how", ["front_end: ptx", "instances: []"])
+def test_a_missing_ptxas_names_the_package_before_anything_is_compiled(
+    make_project, tmp_path, fresh_cache, ran, monkeypatch, how
+):
+    """It is said at once, whether the manifest or an include asks for ptxas."""
+    monkeypatch.setattr(assembler, "installed_ptxas", lambda: iter(()))
+    root = make_project(
+        f"{{schema: 1, arches: [sm_80, sm_90], modules: {{m: {{source: a.cu, {how}}}}}}}",
+        **{"a.cu": '#include <cuda/std/tuple>\nextern "C" __global__ void k() {}\n'},
+    )
+    with pytest.raises(ToolchainError, match=r"ptxas of CUDA 1\d\.\d is not installed") as caught:
+        build(root, tmp_path / "out")
+    assert "nvidia-cuda-nvcc" in caught.value.fix
+    assert (ran, (tmp_path / "out").exists()) == ([], False)
