@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from queue import SimpleQueue
@@ -63,7 +64,7 @@ class WorkerExecutor(DaemonThreads):
         with self._lock:
             self._killed = True
             for worker in self._workers:
-                worker.process.kill()
+                worker.kill()
         self.shutdown(cancel_futures=True)
 
     def _work(self) -> None:
@@ -112,6 +113,13 @@ class _Worker:
         pipe, env = subprocess.PIPE, _MALLOC | os.environ
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=env, process_group=0)  # noqa: S603 - ourselves
 
+    def kill(self) -> None:
+        """End it now, with the ptxas that it may be waiting for."""
+        if hasattr(os, "killpg") and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        else:
+            self.process.kill()
+
     def call(self, call: Call) -> Any:  # whatever the function returns
         """Return what a call returned there, or raise what it raised. Raises WorkerDiedError."""
         send, receive = self.process.stdin, self.process.stdout
@@ -141,11 +149,16 @@ def serve() -> None:
 
 
 def _receive(calls: SimpleQueue[Call]) -> None:
-    """Hand on the calls. The input ends when the parent does, however that came about: then end too, at once."""
+    """Hand on the calls. The input ends when the parent does, however that came about: then end too, at once.
+
+    A ptxas that runs for this process ends as well: it is in the process group that this one leads.
+    """
     try:
         while True:
             calls.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - from our own parent
     finally:
+        if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
         os._exit(1)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
+from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.compiler.job import CompileJob
-from hatch_cuda_kernels.compiler.link_job import LinkJob
 from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.compiler.toolchain.packages import pip_install, reinstall_option, toolchain_requirements
 from hatch_cuda_kernels.compiler.toolchain.wheels import missing_bindings
@@ -22,8 +22,8 @@ from hatch_cuda_kernels.verify.rebuilt import Rebuilt, compare_stores
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import Compiled
-    from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
@@ -80,10 +80,10 @@ def _plan(subject: Subject, index: ModuleIndex) -> list[_Again]:
     recipe = recipe_of(index, index.names)
     try:
         closure = recipe.read(subject.reader.source_root(index.module))
-        jobs, links = lay_out_jobs(recipe, closure, [record.arch for record in index.images], index.front_end)
+        jobs, finishing = lay_out_jobs(recipe, closure, [record.arch for record in index.images], index.front_end)
     except InputError:
         return []
-    every: tuple[Job, ...] = (*jobs, *links)
+    every: tuple[Job, ...] = (*jobs, *finishing)
     return [_Again(job, tuple(image for image in images if _gives(job, image.record))) for job in every]
 
 
@@ -95,7 +95,7 @@ def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Pr
     """Return what to install if the toolchain here is not the one that compiled a module."""
     if not plan:
         return None
-    last = plan[-1].job  # a link, if there is one: then nvJitLink contributes to the module
+    last = plan[-1].job  # one that finishes a shared run, if any does: its finisher contributes to the module
     here = last.toolchain(toolchain).to_json()
     if here == index.toolchain:
         return None
@@ -104,7 +104,7 @@ def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Pr
 
 
 def _described(toolchain: dict[str, str]) -> str:
-    named = (f"{name} {toolchain[name]}" for name in ("nvrtc", "nvjitlink") if toolchain.get(name))
+    named = (f"{name} {toolchain[name]}" for name in ("nvrtc", "nvjitlink", "ptxas") if toolchain.get(name))
     return ", ".join(filter(None, (*named, toolchain.get("headers", ""))))
 
 
@@ -112,17 +112,18 @@ def _install(recorded: dict[str, str], here: dict[str, str]) -> str:
     """Return the command that installs the packages of the recorded versions, as far as packages have them."""
     nvrtc = recorded["nvrtc"]
     bindings = missing_bindings(int(nvrtc.partition(".")[0]))
-    tools = toolchain_requirements(nvrtc, recorded.get("nvjitlink", ""), recorded.get("headers", ""))
+    others = (recorded.get(name, "") for name in ("nvjitlink", "headers", "ptxas"))
+    tools = toolchain_requirements(nvrtc, *others)
     return pip_install(*bindings, *tools, options=reinstall_option(here.values()))
 
 
 def _compile(plan: list[_Again]) -> dict[int, Compiled | Exception]:
-    """Do the jobs, links after what they start from, and return what each gave, by its identity."""
+    """Do the jobs, those that finish after what they start from, and return what each gave, by its identity."""
     jobs = {id(again.job): again.job for again in plan}
     outcomes = _outcomes({name: job for name, job in jobs.items() if isinstance(job, CompileJob)})
     ready: dict[int, Job] = {}
     for name, job in jobs.items():
-        if isinstance(job, LinkJob):
+        if isinstance(job, FinishJob):
             front = outcomes[id(job.front)]
             if isinstance(front, Exception):
                 outcomes[name] = front

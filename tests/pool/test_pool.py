@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from processes import linux, runs, workers_of
+from processes import children_of, linux, runs, workers_of
 from waiting import HANG_SECONDS, wait_until
 
 from hatch_cuda_kernels.build import build_store
@@ -178,6 +178,22 @@ def test_leaving_kills_the_workers(make_jobs, processes):
         assert next(outcomes)[0].module == "quick"
     assert processes
     assert not any(runs(process.pid) for process in processes)
+
+
+@linux
+@pytest.mark.parametrize("end", ["killed", "input closed"])
+def test_a_worker_takes_the_program_it_waits_for_along(processes, end):
+    """A ptxas runs for a worker, and would go on without it: for minutes, at a large kernel."""
+    executor = WorkerExecutor(1)
+    executor.submit(subprocess.run, ["sleep", str(HANG_SECONDS)])
+    wait_until(lambda: processes and children_of(processes[0].pid))
+    (child,) = children_of(processes[0].pid)
+    if end == "killed":
+        executor.kill()
+    else:  # as when the build itself was killed
+        processes[0].stdin.close()
+    wait_until(lambda: not runs(child) and not runs(processes[0].pid))
+    executor.shutdown()
 
 
 @pytest.fixture

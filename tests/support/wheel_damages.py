@@ -312,7 +312,7 @@ DAMAGES = {
     ),
     "over budget": (
         nothing, ["--max-size", 1000], "size", "", r"the wheel has [\d,]+ bytes, [\d,]+ more than the budget of 1,000",
-        r"raise the budget, or drop architectures: radix_sort\.sm_120\.cubin is the largest image",
+        r"raise the budget, or drop architectures: radix_sort\.compute_80\.ptx is the largest image",
     ),
     "spill over limit": (
         let_it_spill, ["--max-spill-bytes", 8], "spills", f"saxpy/{SM_90}",

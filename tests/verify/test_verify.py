@@ -149,8 +149,8 @@ def test_rebuild_by_another_toolchain_names_the_packages(wheel, capsys, tmp_path
     assert (status, finding["module"]) == (1, "radix_sort")
     assert "was compiled by nvrtc 13.0.48, " in finding["problem"]
     assert re.fullmatch(
-        r"python3 -m pip install nvidia-cuda-nvrtc==13.0.48 nvidia-cuda-cccl==\S+ nvidia-cuda-crt==\S+ "
-        r"nvidia-cuda-runtime==\S+",
+        r"python3 -m pip install nvidia-cuda-nvrtc==13.0.48 nvidia-cuda-nvcc==\S+ nvidia-cuda-cccl==\S+ "
+        r"nvidia-cuda-crt==\S+ nvidia-cuda-runtime==\S+",
         finding["fix"],
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Final
 
@@ -72,8 +72,7 @@ def read_ptx(text: str) -> Ptx:
     )
 
 
-@lru_cache(maxsize=2)  # the links of a module come in a row, and this takes a tenth of one
-def drop_unused(text: str, keep: frozenset[str]) -> str:
+def drop_unused(text: str, keep: Collection[str]) -> str:
     """Return a PTX text without the variables that it mentions once, where it defines them, other than ``keep``.
 
     NVRTC, unlike nvcc, leaves in every constant that the headers define: over 1,000 of them where CUB is included,

@@ -34,6 +34,7 @@ __all__ = [
     "altered_library",
     "ask_nvrtc",
     "check_age",
+    "identity",
     "library_files",
     "load_nvjitlink",
     "missing_nvrtc",
@@ -78,6 +79,12 @@ def altered_library(stem: str) -> str:
     digests = {name: contents.of(str(file), file_state(file))[0] for name, file in later.items()}
     contents.save()
     return digest_of_all((name, digest) for name, digest in digests.items() if listed.get(name) != digest)
+
+
+def identity(version: str, stem: str) -> str:
+    """Return a library's version, followed by ``+`` and a digest if its files are not as its wheel lists them."""
+    altered = altered_library(stem) if version else ""
+    return f"{version}+{altered}" if altered else version
 
 
 def _digest(path: str) -> list[str]:
