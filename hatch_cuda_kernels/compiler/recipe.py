@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.program import Program
+from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.compiler.source.closure import Closure, read_closure
 from hatch_cuda_kernels.compiler.source.outer_headers import OuterHeaders, packaged_standard_headers
 from hatch_cuda_kernels.compiler.toolchain.remembered import asked_by_toolkit
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.source.project import Project
-    from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.image import Finisher, Kind
     from hatch_cuda_kernels.options import NvrtcOptions
 
 __all__ = ["Recipe"]
@@ -72,8 +73,16 @@ class Recipe:
         """Return what NVRTC is shown of a closure, for any architecture."""
         return Program.of(closure, self.options)
 
-    def job(self, program: Program, arch: SmArch, kinds: tuple[Kind, ...], *, assembled: bool = True) -> CompileJob:
-        """Return the compile for a real architecture."""
+    def job(
+        self,
+        program: Program,
+        arch: SmArch,
+        kinds: tuple[Kind, ...],
+        *,
+        finisher: Finisher | None = None,
+        assembled: bool = True,
+    ) -> CompileJob:
+        """Return the compile for a real architecture; the finisher is that of a compile at run time unless stated."""
         return CompileJob(
             module=self.module,
             source_path=self.source,
@@ -83,6 +92,7 @@ class Recipe:
             kinds=kinds,
             names=self.names,
             globals=self.globals,
+            finisher=finisher or choose_route(self.options).finisher,
             assembled=assembled,
         )
 

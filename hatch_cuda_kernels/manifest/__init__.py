@@ -6,13 +6,13 @@ import hashlib
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
 from hatch_cuda_kernels.driver import native_archs
 from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.manifest.arches import Scope, make_scope
-from hatch_cuda_kernels.manifest.instances import expand_instances
+from hatch_cuda_kernels.manifest.instances import expand_instances, too_many
 from hatch_cuda_kernels.manifest.keys import FRONT_ENDS, MANIFEST, PACKINGS
 from hatch_cuda_kernels.manifest.kinds import Item, attempt, table
 from hatch_cuda_kernels.manifest.model import Manifest, Module, Named, Pattern
@@ -23,7 +23,7 @@ from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.store.promises.model import Supports
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hatch_cuda_kernels.manifest.arches import Native
 
@@ -85,7 +85,9 @@ def _read(
         raise ManifestError(reading.messages())
     modules: dict[str, Item] = values.get("modules") or {}
     usable = {name: module for name, module in modules.items() if module.value is not None}
-    instances = {name: _instances(module.value) for name, module in usable.items()}
+    written = {name: _written(module.value) for name, module in usable.items()}
+    excess = too_many((found.instances, found.matrix) for found in written.values())
+    instances = {name: expand_instances(*found, counted_only=excess) for name, found in written.items()}
     values.setdefault("arches", (Item("all-major", Spot(tree, "arches", tree.mark, reading)),))
     scope = _scope(values, [module.value for module in usable.values()], native)
     if reading.problems:
@@ -103,12 +105,18 @@ def _read(
     )
 
 
-def _instances(module: dict[str, Any]) -> _Instances:
-    """Return a module's expanded instances; none if a part they depend on was refused."""
-    names, matrix, kernels = (module.get(key, {}) for key in ("instances", "matrix", "kernels"))
-    if names is None or matrix is None:
-        return (), ()
-    return expand_instances(names or (), matrix, kernels or ())
+class _Written(NamedTuple):
+    """What a module's instances depend on."""
+
+    instances: Sequence[Item]
+    matrix: Mapping[str, Item]
+    kernels: Sequence[Item]
+
+
+def _written(module: dict[str, Any]) -> _Written:
+    """Return what a module's instances depend on; nothing if a part of it was refused."""
+    names, matrix, kernels = (module.get(key, {}) for key in _Written._fields)
+    return _Written((), {}, ()) if names is None or matrix is None else _Written(names or (), matrix, kernels or ())
 
 
 def _scope(values: dict[str, Any], modules: list[dict[str, Any]], native: Native) -> Scope:

@@ -129,7 +129,7 @@ MODULE: Final[Table] = {
     "front_end": Key(
         choice(FRONT_ENDS),
         "per-arch (default): one front-end run an architecture. lto, ptx: one at the lowest architecture, finished for"
-        " each by nvJitLink from LTO-IR or PTX.",
+        " each from LTO-IR by nvJitLink or from PTX by ptxas.",
     ),
     "max_spill_bytes": Key(_SPILL_BYTES, "Spill limit of this module, in place of the manifest's."),
     "packing": Key(choice(PACKINGS), "How this module's images are stored, in place of the manifest's."),

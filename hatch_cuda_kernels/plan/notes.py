@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
 from hatch_cuda_kernels.compiler.source.arch_macros import arch_uses
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.table import counted
@@ -41,14 +42,15 @@ def _standard_headers(planned: PlannedModule) -> str:
 
 def _front_end(planned: PlannedModule) -> str:
     """Return the sentence that says what a shared front end means for a module; empty where nothing is shared."""
-    if not planned.links:
+    if not planned.finishing:
         return ""
-    link = planned.links[0]
-    shared = link.front.arch
-    start = "LTO-IR" if link.input_kind == "ltoir" else "PTX"
-    archs = [job.arch for job in planned.links]
+    first = planned.finishing[0]
+    shared = first.front.arch
+    finisher = FINISHER_NAMES[first.finisher]
+    start = "LTO-IR" if first.input_kind == "ltoir" else "PTX"
+    archs = [job.arch for job in planned.finishing]
     text = (
-        f"module {planned.module.name!r}: one front-end run for {shared}, from whose {start} nvJitLink finishes "
+        f"module {planned.module.name!r}: one front-end run for {shared}, from whose {start} {finisher} finishes "
         f"{_listed(archs)}; __CUDA_ARCH__ is {_macro(shared)} in all of these"
     )
     frozen = [arch for arch in archs if arch.suffix and not shared.suffix]
@@ -58,10 +60,10 @@ def _front_end(planned: PlannedModule) -> str:
 def arch_warnings(plan: Sequence[PlannedModule]) -> Iterator[str]:
     """Yield a warning for each module that shares its front end though its sources tell architectures apart."""
     for planned in plan:
-        uses = arch_uses(planned.closure) if planned.links else ()
+        uses = arch_uses(planned.closure) if planned.finishing else ()
         if uses:
-            shared = planned.links[0].front.arch
-            others = [job.arch for job in planned.links if job.arch != shared]
+            shared = planned.finishing[0].front.arch
+            others = [job.arch for job in planned.finishing if job.arch != shared]
             yield (
                 f"module {planned.module.name!r}: {', '.join(uses)}: the code depends on the architecture, which "
                 f"front_end: {planned.module.front_end} fixes to {shared} (__CUDA_ARCH__ is {_macro(shared)}) also for "

@@ -6,7 +6,7 @@ from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import closing
 from typing import TYPE_CHECKING, Final, Protocol
 
-from hatch_cuda_kernels.compiler.link_job import LinkJob
+from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.errors import BuildError, CompileError
 from hatch_cuda_kernels.image import ImageId
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from hatch_cuda_kernels.cache import DiskCache, Entry
+    from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import Compiled
-    from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.manifest import Module
     from hatch_cuda_kernels.plan.plan import PlannedModule
@@ -116,10 +116,10 @@ def compile_missing(
 
 
 def _missing_jobs(planned: PlannedModule, fresh: AbstractSet[ImageId]) -> list[Job]:
-    """Return the jobs that give what is not fresh; a shared front-end run also if a link needs its image."""
-    links = [link for link in planned.links if not fresh >= {*job_images(link)}]
-    wanted = {*planned.images, *map(_input_image, links)}
-    return [*(job for job in planned.jobs if not fresh >= wanted.intersection(job_images(job))), *links]
+    """Return the jobs that give what is not fresh; a shared front-end run also if its image is needed."""
+    finishing = [job for job in planned.finishing if not fresh >= {*job_images(job)}]
+    wanted = {*planned.images, *map(_input_image, finishing)}
+    return [*(job for job in planned.jobs if not fresh >= wanted.intersection(job_images(job))), *finishing]
 
 
 def _run(
@@ -129,22 +129,22 @@ def _run(
     workers: int | None,
     warn: Callable[[str], None],
 ) -> Outcomes:
-    """Return the jobs' outcomes as they come; links wait for the front-end run they share, and fail with it."""
-    compiles = [job for job in jobs if not isinstance(job, LinkJob)]
-    links = [job for job in jobs if isinstance(job, LinkJob)]
+    """Return the jobs' outcomes as they come; those that finish a shared run wait for it, and fail with it."""
+    compiles = [job for job in jobs if not isinstance(job, FinishJob)]
+    finishing = [job for job in jobs if isinstance(job, FinishJob)]
     fronts = {id(job) for job in compiles}
-    ready = [_from_cache(link, fresh) for link in links if id(link.front) not in fronts]
+    ready = [_from_cache(job, fresh) for job in finishing if id(job.front) not in fronts]
 
-    def follow(job: Job, compiled: Compiled) -> Iterator[LinkJob]:
-        mine = (link for link in links if link.front is job)
-        return (link.starting_from(compiled.images[link.input_kind], compiled) for link in mine)
+    def follow(front: Job, compiled: Compiled) -> Iterator[FinishJob]:
+        mine = (job for job in finishing if job.front is front)
+        return (job.starting_from(compiled.images[job.input_kind], compiled) for job in mine)
 
     longest = _longest(fresh)
     return compile_on(
         executor,
         [*compiles, *ready],
         workers=workers,
-        followers=len(links) - len(ready),
+        followers=len(finishing) - len(ready),
         cost=lambda job: longest.get(job.module, 0.0) or estimate_seconds(job),
         follow=follow,
         needed=needed_tools(jobs),
@@ -152,13 +152,13 @@ def _run(
     )
 
 
-def _from_cache(link: LinkJob, fresh: Mapping[ImageId, Entry]) -> LinkJob:
-    entry = fresh[_input_image(link)]
-    return link.starting_from(entry.image, entry)
+def _from_cache(job: FinishJob, fresh: Mapping[ImageId, Entry]) -> FinishJob:
+    entry = fresh[_input_image(job)]
+    return job.starting_from(entry.image, entry)
 
 
-def _input_image(link: LinkJob) -> ImageId:
-    return ImageId(link.module, link.front.image_arch(link.input_kind), link.input_kind)
+def _input_image(job: FinishJob) -> ImageId:
+    return ImageId(job.module, job.front.image_arch(job.input_kind), job.input_kind)
 
 
 def _longest(fresh: Mapping[ImageId, Entry]) -> dict[str, float]:

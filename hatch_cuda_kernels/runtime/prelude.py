@@ -25,7 +25,6 @@ _NEEDED: Final = (
 #: Modules of the disk cache's rungs, which most processes do not need; here their import takes no extra time.
 _POSSIBLE: Final = (
     "hatch_cuda_kernels.runtime.ladder.recorded",
-    "hatch_cuda_kernels.runtime.ladder.linked",
     "hatch_cuda_kernels.compiler.source.closure",
     "hatch_cuda_kernels.compiler.job",
     "platformdirs",
@@ -33,6 +32,7 @@ _POSSIBLE: Final = (
 #: Modules of a compile, which fewer processes need.
 _RARE: Final = (
     "hatch_cuda_kernels.runtime.ladder.jit",
+    "hatch_cuda_kernels.runtime.ladder.finished",
     "hatch_cuda_kernels.compiler.toolchain.remembered",
     "hatch_cuda_kernels.compiler.nvrtc",
     "hatch_cuda_kernels.compiler.record",

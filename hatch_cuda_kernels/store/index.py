@@ -82,7 +82,7 @@ class ImageRecord(NamedTuple):
 
     def most(self, *names: str) -> int | None:
         """Return the largest sum of the named resources over the kernels, None when they are not recorded."""
-        sums = [sum(kernel[name] for name in names) for kernel in self.resources.values() if names[0] in kernel]
+        sums = [sum(kernel[name] for name in names) for kernel in self.resources.values() if kernel.keys() >= {*names}]
         return max(sums, default=None)
 
     def with_summary(self) -> ImageRecord:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.compiler.source.closure import Closure
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
 
@@ -130,7 +131,8 @@ class ModuleSource:
         """Return the key of that job's CUBIN. Raises InputError when the source cannot be read, or StoreError."""
         if not self._as_shipped:
             return self.job(arch, instance).key("cubin", toolchain)
-        return self._key(arch, instance, toolchain.of_compile(self._index.outside, lto=self._lto).key_part)
+        used = toolchain.of_compile(self._index.outside, finisher=self._finisher)
+        return self._key(arch, instance, used.key_part)
 
     def recalled_key(self, arch: SmArch, instance: str | None) -> str | None:
         """Return the same as ``key`` for this process's toolchain, None where that is not remembered."""
@@ -157,6 +159,11 @@ class ModuleSource:
     def _lto(self) -> bool:
         return bool(self._index.options.get("lto"))
 
+    @property
+    def _finisher(self) -> Finisher:
+        """What finishes a compile at run time."""
+        return "nvjitlink" if self._lto else "nvrtc"
+
     def _key(self, arch: SmArch, instance: str | None, toolchain: dict[str, str]) -> str:
         """Return the key from the index alone: it says all that scanning the source would find."""
         from hatch_cuda_kernels.compiler.key import cache_key  # off the prebuilt path
@@ -169,6 +176,7 @@ class ModuleSource:
             names=self._names(instance),
             variables=self._index.globals,
             toolchain=toolchain,
+            finisher=self._finisher,
         )
 
     @cached_property

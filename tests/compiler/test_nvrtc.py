@@ -163,7 +163,6 @@ def test_cub_images_are_the_same_in_every_process(make_job, slow):
             images[compiled] = compiled(job), pool.submit(compiled, job).result()
     here, there = images[compile_unseeded]
     assert here["cubin"] != there["cubin"]
-    assert here["ptx"] != there["ptx"]
     here, there = images[compile_seeded]
     assert here == there
 

@@ -37,6 +37,7 @@ def test_store_holds_images_source_and_index(make_project, tmp_path):
     build(root, tmp_path / "out")
     assert set(files(tmp_path / "out")) == {
         "kernels.tsv",
+        "digests.json",
         *(f"{m}/{name}" for m in "ab" for name in (
             "index.json", "details.json", f"{m}.sm_80.cubin", f"{m}.sm_90.cubin", f"{m}.compute_80.ptx",
             f"source/{'saxpy' if m == 'a' else 'b'}.cu",

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.errors import ArgumentError, DriverError, LaunchError
+from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.runtime.store import open_store
 
 N = 5000
 
@@ -172,6 +175,22 @@ def test_constant_memory(build, native, on_device):
     out = on_device(np.zeros(4, np.float32))
     store.get_kernel("bias")[1, 4](out)
     assert out.numpy().tolist() == [2, 4, 6, 8]
+
+
+def test_a_kernel_without_parameters(write, tmp_path, native):
+    """It is launched with no arguments, and runs each time."""
+    write("count.cu", '__device__ float d_count;\nextern "C" __global__ void count_up() { d_count += 1; }\n')
+    manifest = f"schema: 1\narches: [{native}]\nmodules:\n  count: {{source: count.cu, globals: [d_count]}}\n"
+    build_store(load_manifest(write("kernels.yaml", manifest)), tmp_path / "store")
+    store = open_store(tmp_path / "store")
+    count_up, count = store.get_kernel("count_up"), np.full(1, -1, np.float32)
+    address = store.get_global("d_count").address
+    check("cuMemcpyHtoD", cuda().cuMemcpyHtoD(address, np.zeros(1, np.float32).ctypes.data, 4))
+    count_up[1, 1]()
+    count_up[1, 1]()
+    check("cuCtxSynchronize", cuda().cuCtxSynchronize())
+    check("cuMemcpyDtoH", cuda().cuMemcpyDtoH(count.ctypes.data, address, 4))
+    assert count.tolist() == [2]
 
 
 def test_get_kernel_is_memoised(build, native):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -182,6 +183,11 @@ modules:
     ]
 
 
+TOO_MANY = (
+    "with these, the manifest has more than 100000 instances; shorten a matrix, or split the modules between packages"
+)
+
+
 def two_axes(first, second):
     """Return a manifest with that many values in each of two axes."""
     axes = f"A: [{', '.join(map(str, range(first)))}], B: [{', '.join(map(str, range(second)))}]"
@@ -191,16 +197,38 @@ def two_axes(first, second):
 
 
 def test_most_instances(root):
-    """A module may have 100000 instances."""
+    """A manifest may have 100000 instances."""
     assert len(parse_manifest(two_axes(1000, 100), root=root).modules[0].instances) == 100_000
 
 
 @pytest.mark.parametrize("second", [101, 30_000])
 def test_too_many_instances(second, root):
     """A module with more than 100000 instances is refused before they fill the memory."""
-    assert problems_of(two_axes(1000, second), root) == located(
-        ["2:27: modules.a.instances[0]: the module has more than 100000 instances; shorten its matrix"]
+    assert problems_of(two_axes(1000, second), root) == located([f"2:27: modules.a.instances[0]: {TOO_MANY}"])
+
+
+def test_too_many_instances_together(root):
+    """Modules that each stay below the limit are counted together, before any of them is expanded; once is enough."""
+    axis = f"[{', '.join(map(str, range(316)))}]"
+    module = (
+        f"{{source: kernels/saxpy.cu, instances: ['f<{{A}}, {{B}}>', 'g<{{C}}>'], matrix: {{A: {axis}, B: {axis}}}}}"
     )
+    text = "schema: 1\nmodules:\n" + "".join(f"  {name}: {module}\n" for name in "abcdefghijkl")
+    start = time.process_time()
+    unknown = [
+        f"{line}:60: modules.{name}.instances[1]: unknown placeholder {{C}}; add it to the matrix"
+        for line, name in enumerate("abcdefghijkl", 3)
+    ]
+    assert problems_of(text, root) == located([unknown[0], f"4:45: modules.b.instances[0]: {TOO_MANY}", *unknown[1:]])
+    assert time.process_time() - start < 1
+
+
+def test_a_glob_of_names_that_are_not_utf8(root):
+    """No include can spell them, so they are no headers."""
+    (root / "odd").mkdir()
+    (root / "odd" / os.fsdecode(b"\xff.inc")).touch()
+    text = "{schema: 1, modules: {a: {source: kernels/saxpy.cu, headers: ['odd/*.inc']}}}"
+    assert problems_of(text, root) == located(["1:63: modules.a.headers[0]: no file matches 'odd/*.inc'"])
 
 
 def test_define_null_and_empty(root):

@@ -23,7 +23,7 @@ packages = ["my_project"]
 """
 MANIFEST = "{schema: 1, arches: [sm_90, compute_80], modules: {a: {source: src/a.cu, options: {include: [include]}}}}"
 STORE = {f"my_project/_kernels/{name}" for name in (
-    "kernels.tsv", "a/index.json", "a/details.json", "a/a.sm_90.cubin", "a/a.compute_80.ptx",
+    "kernels.tsv", "digests.json", "a/index.json", "a/details.json", "a/a.sm_90.cubin", "a/a.compute_80.ptx",
     "a/source/src/a.cu", "a/source/include/a.h",
 )}  # fmt: skip
 
@@ -95,6 +95,29 @@ def test_dependencies_for_cuda_12(project):
         "nvidia-cuda-nvrtc-cu12==12.9.*",
         "nvidia-cuda-runtime-cu12==12.9.*",
     ]
+
+
+NEEDED = {
+    "nothing else": ("", {}, []),
+    "a shared run's PTX": ("", {"front_end": "ptx"}, ["nvidia-cuda-nvcc==13.0.*"]),
+    "a shared run's LTO-IR": ("", {"front_end": "lto"}, ["nvidia-nvjitlink==13.0.*"]),
+    "CUB": ("#include <cub/block/block_scan.cuh>", {}, ["nvidia-cuda-nvcc==13.0.*"]),
+    "CUB in a header": ("#include <b.h>", {}, ["nvidia-cuda-nvcc==13.0.*"]),
+    "a source that is no text": (None, {}, []),
+}
+
+
+@pytest.mark.parametrize(("source", "module", "needed"), NEEDED.values(), ids=NEEDED.keys())
+def test_dependencies_have_what_finishes_the_images(project, source, module, needed):
+    """Ptxas and nvJitLink are asked for where a module's route has them, which its includes may decide."""
+    more = "".join(f", {name}: {value}" for name, value in module.items())
+    root = project(manifest=MANIFEST.replace("source: src/a.cu", f"source: src/a.cu{more}"))
+    (root / "include/b.h").write_text("#include <cub/warp/warp_scan.cuh>\n")
+    builder = WheelBuilder(str(root))
+    hook = builder.get_build_hooks(str(builder.root))["cuda-kernels"]
+    path = root / "src/a.cu"
+    path.write_bytes(b"\xff" if source is None else f"{source}\n{path.read_text()}".encode())
+    assert hook.dependencies()[5:] == needed
 
 
 @pytest.mark.parametrize(

@@ -106,3 +106,4 @@ def test_a_slot_describes_its_buffer_to_the_driver():
     extra = (ctypes.c_void_p * 5).from_address(slot.extra)
     assert (extra[0], extra[1], extra[2], extra[4]) == (1, ctypes.addressof(slot.buffer), 2, None)
     assert ctypes.c_size_t.from_address(extra[3]).value == 24
+    assert Slot(0).extra == 0

@@ -42,9 +42,9 @@ def test_a_wrong_number_of_arguments_is_named(driver, args):
 
 
 def test_a_kernel_without_parameters(driver):
-    """No parameters are launched with no arguments, and refuse one."""
+    """No parameters are launched with no arguments and no buffer, and refuse one."""
     bind(())()
-    assert len(driver.launches) == 1
+    assert driver.launches == [(5, 99, None)]
     with pytest.raises(ArgumentError, match="k takes 0 arguments"):
         bind(())(1)
 

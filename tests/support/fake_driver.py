@@ -102,7 +102,9 @@ class FakeDriver:
 
     def cuLaunchKernelEx(self, config, handle, _, extra):
         """Keep what was launched; the parameter buffer is copied while it is valid."""
-        words = (ctypes.c_void_p * 5).from_address(extra)
-        size = ctypes.c_size_t.from_address(words[3]).value
-        self.launches.append((config.hStream, handle, ctypes.string_at(words[1], size)))
+        data = None
+        if extra:
+            words = (ctypes.c_void_p * 5).from_address(extra)
+            data = ctypes.string_at(words[1], ctypes.c_size_t.from_address(words[3]).value)
+        self.launches.append((config.hStream, handle, data))
         return (self.status,)

@@ -79,7 +79,7 @@ def remember_key_part(outside: tuple[str, ...] | None, *, lto: bool) -> None:
     bindings = str(sys.modules["cuda.bindings"].__file__)
     states = {str(path): file_state(path) for path in (*found, *above, Path(bindings))}
     states |= dict(toolchain.scan(outside).states)
-    part = toolchain.of_compile(outside, lto=lto).key_part
+    part = toolchain.of_compile(outside, finisher="nvjitlink" if lto else "nvrtc").key_part
     if current_toolchain() == toolchain:  # otherwise, it has changed just now
         keep_key_part(outside, lto=lto, part=part, states=states)
 

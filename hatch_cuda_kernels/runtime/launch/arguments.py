@@ -47,7 +47,10 @@ _STRUCT: Final = re.compile(r"b8\[([0-9]{1,5})\]:([1-9][0-9]{0,3})")
 
 
 class Slot:
-    """A parameter buffer and the ``extra`` array that describes it to cuLaunchKernel, at fixed addresses."""
+    """A parameter buffer and the ``extra`` array that describes it to cuLaunchKernel, at fixed addresses.
+
+    Without parameters, ``extra`` is NULL: the driver refuses a buffer that is larger than what the kernel takes.
+    """
 
     __slots__ = ("_extra", "_size", "buffer", "extra")
 
@@ -57,7 +60,7 @@ class Slot:
         # CU_LAUNCH_PARAM_BUFFER_POINTER = 1, CU_LAUNCH_PARAM_BUFFER_SIZE = 2, CU_LAUNCH_PARAM_END = 0 (cuda.h)
         pointers = (1, ctypes.addressof(self.buffer), 2, ctypes.addressof(self._size), 0)
         self._extra = (ctypes.c_void_p * len(pointers))(*pointers)
-        self.extra = ctypes.addressof(self._extra)
+        self.extra = ctypes.addressof(self._extra) if size else 0
 
 
 class Signature:

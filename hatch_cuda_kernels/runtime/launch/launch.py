@@ -98,7 +98,7 @@ def make_launch(
         "pop": free.pop,
         "push": free.append,
         "new_slot": Slot,
-        "size": max(signature.layout.size, 1),
+        "size": signature.layout.size,
         "pack": signature.layout.pack_into,
         "rejected": (struct.error, AttributeError, TypeError, ValueError, OverflowError),
         "repack": _repacker(signature),

@@ -1,4 +1,4 @@
-"""An architecture that shares another one's front-end run: nvJitLink finishes it from that run's PTX or LTO-IR."""
+"""An architecture that shares another one's front-end run: it is finished from that run's PTX or LTO-IR."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
-    from hatch_cuda_kernels.image import Kind, Symbol
+    from hatch_cuda_kernels.image import Finisher, Kind, Symbol
 
-    Job: TypeAlias = "CompileJob | LinkJob"
+    Job: TypeAlias = "CompileJob | FinishJob"
 
-__all__ = ["LinkInput", "LinkJob"]
+__all__ = ["FinishInput", "FinishJob"]
 
 
-class LinkInput(NamedTuple):
-    """The image a link starts from, and what its compile said of it."""
+class FinishInput(NamedTuple):
+    """The image to finish, and what its compile said of it."""
 
     image: bytes
     kernels: tuple[Symbol, ...]
@@ -31,7 +31,7 @@ class LinkInput(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinkJob:
+class FinishJob:
     """One module for one architecture, made from the image of another compile.
 
     It has its keys when it is planned; with its input it is complete in itself, as a CompileJob is.
@@ -42,11 +42,11 @@ class LinkJob:
     arch: SmArch
     """Real; its virtual form is the ``ptx`` that nvJitLink writes from LTO-IR."""
     kinds: tuple[Kind, ...]
-    input: LinkInput | None = None
+    input: FinishInput | None = None
 
-    def starting_from(self, image: bytes, known: Compiled | Entry) -> LinkJob:
+    def starting_from(self, image: bytes, known: Compiled | Entry) -> FinishJob:
         """Return the job with its input: the image, and what its compile, or its cache entry, says of it."""
-        return replace(self, input=LinkInput(image, known.kernels, known.globals, known.ptx_isa))
+        return replace(self, input=FinishInput(image, known.kernels, known.globals, known.ptx_isa))
 
     @property
     def module(self) -> str:
@@ -59,13 +59,13 @@ class LinkJob:
         return self.front.uses_toolkit_headers
 
     @property
-    def uses_nvjitlink(self) -> bool:
-        """Whether nvJitLink finishes the images: that is what a link is."""
-        return True
+    def finisher(self) -> Finisher:
+        """What makes the images."""
+        return self.front.finisher
 
     @property
     def input_kind(self) -> Kind:
-        """What nvJitLink starts from."""
+        """What they are made from."""
         return "ltoir" if self.front.options.lto else "ptx"
 
     def image_arch(self, kind: Kind) -> SmArch:
@@ -73,14 +73,16 @@ class LinkJob:
         return self.arch if kind == "cubin" else self.arch.as_virtual
 
     def key(self, kind: Kind, toolchain: Toolchain) -> str:
-        """Return the key of one image of this job: that of its input, the target, and nvJitLink's version."""
+        """Return the key of one image of this job: that of its input, the target, and the finisher's version."""
+        used = self.toolchain(toolchain)
         return finish_key(
             front_end=self.front.key(self.input_kind, toolchain),
             arch=self.image_arch(kind),
             kind=kind,
-            nvjitlink=self.toolchain(toolchain).nvjitlink,
+            finisher=self.finisher,
+            version=used.ptxas if self.finisher == "ptxas" else used.nvjitlink,
         )
 
     def toolchain(self, found: Toolchain) -> Toolchain:
         """Return what of a toolchain has a part in this job's images."""
-        return self.front.toolchain(found, linked=True)
+        return found.of_compile(self.front.program.toolkit, finisher=self.finisher)
