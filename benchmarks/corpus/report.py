@@ -16,6 +16,7 @@ def render(results: dict[str, Any]) -> str:
         "",
         f"{sources} unmodified `.cu` files that define a kernel, of {len(results['repositories'])} public",
         f"repositories, each one module for sm_90. {results['toolchain']}.",
+        *([f"Of the list, these were left out: {', '.join(left_out)}."] if (left_out := results["left_out"]) else []),
         "",
         *(f"- **{way}**: {what}" for way, what in results["ways"].items()),
         "",

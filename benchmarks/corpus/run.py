@@ -41,6 +41,7 @@ def main() -> None:
     corpus = Corpus(args.checkouts.absolute(), args.out.absolute(), args.timeout)
     wanted = [entry for entry in load_list() if not args.only or entry.name in args.only]
     results = {"toolchain": corpus.toolchain, "ways": {key: WAYS[key].what for key in args.ways}, "repositories": []}
+    results["left_out"] = [entry.name for entry in load_list() if entry not in wanted]
     for entry in wanted:
         if (corpus.checkouts / entry.checkout).is_dir():
             results["repositories"].append(corpus.repository(entry, args.ways))
@@ -50,12 +51,27 @@ def main() -> None:
     corpus.worker.stop()
     write(args.out, "corpus", results)
     if args.record:
-        write(PROJECT / "benchmarks/results", f"{args.record}-corpus", results)
+        name = PROJECT / f"benchmarks/results/{args.record}-corpus"
+        name.with_suffix(".md").write_text(render(results))
+        name.with_suffix(".json").write_text(json.dumps(brief(results), indent=1, ensure_ascii=False) + "\n")
 
 
 def write(folder: Path, name: str, results: dict[str, Any]) -> None:
     (folder / f"{name}.json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     (folder / f"{name}.md").write_text(render(results))
+
+
+def brief(results: dict[str, Any]) -> dict[str, Any]:
+    """Return the results with one line a source: by way, the kernels of its image, or the reason why there is none."""
+    repositories = [
+        entry | {"sources": {source: _outcomes(row) for source, row in entry["sources"].items()}}
+        for entry in results["repositories"]
+    ]
+    return results | {"repositories": repositories}
+
+
+def _outcomes(row: dict[str, dict[str, Any]]) -> str:
+    return ", ".join(f"{way}: {found['kernels'] if found['ok'] else found['reason']}" for way, found in row.items())
 
 
 def render_line(found: dict[str, Any], ways: list[str]) -> str:
