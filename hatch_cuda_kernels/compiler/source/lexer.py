@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from functools import cached_property
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -88,6 +89,13 @@ class Lexer:
     """
 
     def __init__(self, pattern: str, starts: str) -> None:
+        self._found: Final = pattern
+        self._starts: Final = starts
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        """The whole pattern; not every process that imports it scans a source."""
+        pattern, starts = self._found, self._starts
         skipped = "|".join(
             (
                 rf"[^\"'/{starts}]++",
@@ -99,7 +107,7 @@ class Lexer:
                 _LAST,
             )
         )
-        self._pattern: Final = re.compile(rf"(?:{skipped})*+(?:(?P<found>{pattern})|(?P<quote>[\"'])|\Z)", re.ASCII)
+        return re.compile(rf"(?:{skipped})*+(?:(?P<found>{pattern})|(?P<quote>[\"'])|\Z)", re.ASCII)
 
     def find(self, source: Joined, position: int = 0) -> Found | None:
         """Return the first match from a position on, which must not be inside a comment, literal or word."""
