@@ -6,7 +6,6 @@ import re
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.output.log import parse_log
 from hatch_cuda_kernels.compiler.source.outer_headers import packaged_standard_headers
 from hatch_cuda_kernels.compiler.toolchain.host_headers import HOST_HEADERS
 from hatch_cuda_kernels.compiler.toolchain.packages import curand, pinned, pip_install
@@ -16,27 +15,42 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hatch_cuda_kernels.compiler.output.log import Diagnostic
+
 __all__ = ["missing_header"]
 
 _MISSING: Final = re.compile(r'(?:cannot|could not) open source file "([^"\n]+)"')
+_TORCH: Final = ("ATen/", "c10/", "pybind11/", "torch/", "Python.h")
+_NO_TORCH: Final = (
+    "NVRTC cannot compile PyTorch's headers, which are the host's; keep the include from it with #ifndef "
+    "__CUDACC_RTC__, pass pointers instead of tensors, and use CUDA's types, such as __half for c10::Half"
+)
 
 
-def missing_header(log: str, *, computed: Sequence[str], release: tuple[int, int]) -> str | None:
-    """Return which header a failed compile lacked and what to do about it; None if it failed for another reason.
+def missing_header(found: Diagnostic, *, computed: Sequence[str], release: tuple[int, int]) -> str | None:
+    """Return what to do about a header that NVRTC could not open; None for any other error.
 
-    ``log`` names files as the project does. ``computed`` are the ``path:line`` of the includes whose header a macro
-    names. ``release`` is NVRTC's, and that of the packages to install.
+    ``computed`` are the ``path:line`` of the includes whose header a macro names. ``release`` is NVRTC's, and that of
+    the packages to install.
     """
-    for found in parse_log(log):
-        match = _MISSING.search(found.message)
-        if match is not None:
-            name = match[1].removeprefix(VIRTUAL_ROOT)
-            by_macro = f"{found.file}:{found.line}" in computed
-            return f"header {name!r} is missing: {_advice(name, release, by_macro=by_macro)}"
-    return None
+    match = _MISSING.search(found.message)
+    if match is None:
+        return None
+    name = match[1].removeprefix(VIRTUAL_ROOT)
+    advice = _advice(name, release, by_macro=f"{found.file}:{found.line}" in computed)
+    if not found.file.startswith("/"):
+        return advice
+    return f"{_short(found.file)}, of the toolkit, asks for it: {advice}"
+
+
+def _short(path: str) -> str:
+    """Return a toolkit header as it is included."""
+    return path.rpartition("/include/")[2].removeprefix("cccl/")
 
 
 def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
+    if name.startswith(_TORCH):
+        return _NO_TORCH
     if name in HOST_HEADERS:
         if name in packaged_standard_headers():
             return "NVRTC has no host library; without 'standard_headers: false', this package's own is found"

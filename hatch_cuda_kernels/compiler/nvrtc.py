@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuda.bindings import nvrtc
 
+from hatch_cuda_kernels.compiler.faults import name_faults, source_faults
 from hatch_cuda_kernels.compiler.finish import finish
 from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.compiler.job import Compiled
-from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
-from hatch_cuda_kernels.compiler.output.log import bad_name_expressions
 from hatch_cuda_kernels.compiler.output.ptx import Ptx, drop_unused, read_ptx
 from hatch_cuda_kernels.compiler.ptxas import assemble
 from hatch_cuda_kernels.compiler.rooted import call_at_root
@@ -116,12 +115,24 @@ def _compile(job: CompileJob, program: Any, flags: tuple[str, ...]) -> str:  # a
     (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
     log = _bytes(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).rstrip(b"\0").decode(errors="replace")
     if int(status) != 0:
-        bad = bad_name_expressions(log, job.expressions)
-        log = _readable(log, job)
-        reason = f"cannot resolve {', '.join(map(repr, bad))}" if bad else f"NVRTC refused the source ({status.name})"
-        reason = missing_header(log, computed=job.program.computed, release=load_toolchain().release) or reason
-        raise CompileError(job.module, str(job.arch), reason, log=log, flags=_portable(flags), bad_names=bad)
+        raise _refused(job, _readable(log, job), flags)
     return log
+
+
+def _refused(job: CompileJob, log: str, flags: tuple[str, ...]) -> CompileError:
+    """Return the error of a source that NVRTC refuses; where only name expressions are wrong, of these."""
+    faults = source_faults(log, computed=job.program.computed, release=load_toolchain().release)
+    bad = {} if faults else name_faults(log, job.expressions, job.program)
+    message = "NVRTC cannot resolve a name" if bad else "NVRTC refused the source"
+    return CompileError(
+        job.module,
+        str(job.arch),
+        message,
+        log=log,
+        flags=_portable(flags),
+        bad_names=tuple(bad),
+        faults=(*bad.values(), *faults),
+    )
 
 
 def _images(

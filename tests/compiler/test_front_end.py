@@ -274,7 +274,7 @@ def test_a_failed_front_end_is_reported_once(make_project, tmp_path, fresh_cache
     own = ["sm_80"] if how == "ptx" else []
     assert ran == ["NVRTC sm_80"] * 3 + [f"{FINISHER[how]} {arch}" for arch in (*own, "sm_90")]
     assert len(caught.value.problems) == 2
-    assert any("b.cu(1): error" in problem for problem in caught.value.problems)
+    assert any("b.cu:1:1: error" in problem for problem in caught.value.problems)
     assert any("modules.c.kernels[0]: 'gone'" in problem for problem in caught.value.problems)
 
 

@@ -278,5 +278,5 @@ def test_compile_error_stops_the_build_with_status_1(project, capsys):
     with pytest.raises(SystemExit) as caught:
         build(WheelBuilder, root)
     assert caught.value.code == 1
-    assert "src/a.cu(1): error" in capsys.readouterr().err
+    assert "src/a.cu:1:1: error" in capsys.readouterr().err
     assert not list((root / "dist").iterdir())
