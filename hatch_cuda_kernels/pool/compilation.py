@@ -13,7 +13,7 @@ from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.plan.plan import job_images
 from hatch_cuda_kernels.pool.compile_all import compile_on, estimate_seconds
 from hatch_cuda_kernels.pool.executors import choose_executor
-from hatch_cuda_kernels.pool.failures import Failure, find_problems
+from hatch_cuda_kernels.pool.failures import FailedJob, find_problems
 from hatch_cuda_kernels.pool.task import WorkerMismatchError, needed_tools
 from hatch_cuda_kernels.problem import Problem
 
@@ -100,14 +100,14 @@ def compile_missing(
     modules = {planned.module.name: planned.module for planned, _ in missing}
     keys = {image: key for planned, _ in missing for image, key in _keys(planned, toolchain).items()}
     entries: dict[ImageId, Entry] = {}
-    failures: list[Failure] = []
+    failures: list[FailedJob] = []
     problems: list[Problem] = []
     progress.start(len(jobs))
     try:
         with closing(_run(jobs, fresh, executor, workers, warn)) as outcomes:
             for job, outcome in outcomes:
                 if isinstance(outcome, Exception):
-                    failures.append(Failure(job, outcome))
+                    failures.append(FailedJob(job, outcome))
                     progress.done(job, None)
                 else:
                     entries |= _recorded(job, outcome, keys, cache)

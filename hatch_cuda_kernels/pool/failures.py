@@ -15,29 +15,29 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.manifest import Module
 
-__all__ = ["Failure", "find_problems"]
+__all__ = ["FailedJob", "find_problems"]
 
 
-class Failure(NamedTuple):
+class FailedJob(NamedTuple):
     """A job that failed, and how."""
 
     job: Job
     error: Exception
 
 
-def find_problems(failures: Sequence[Failure], modules: Mapping[str, Module]) -> list[Problem]:
+def find_problems(failures: Sequence[FailedJob], modules: Mapping[str, Module]) -> list[Problem]:
     """Return the problems of failed jobs, at their modules' places in the manifest or at those of bad names.
 
     What a module's architectures say alike is one problem. A log that is not shown whole is kept in a file, which the
     problem names.
     """
-    alike: dict[object, list[Failure]] = {}
+    alike: dict[object, list[FailedJob]] = {}
     for failure in sorted(failures, key=lambda failure: (failure.job.module, failure.job.arch)):
         alike.setdefault(_same(failure), []).append(failure)
     return [problem for found in alike.values() for problem in _problems(found, modules[found[0].job.module])]
 
 
-def _same(failure: Failure) -> object:
+def _same(failure: FailedJob) -> object:
     """Return what failures have in common that differ in nothing but the architecture."""
     error = failure.error
     if not isinstance(error, CompileError):
@@ -46,7 +46,7 @@ def _same(failure: Failure) -> object:
     return failure.job.module, error.message, said, error.bad_names
 
 
-def _problems(found: Sequence[Failure], module: Module) -> Iterator[Problem]:
+def _problems(found: Sequence[FailedJob], module: Module) -> Iterator[Problem]:
     error = found[0].error
     if not isinstance(error, CompileError):
         yield Problem(str(error), where=module.where)
