@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.advice import advice
 from hatch_cuda_kernels.compiler.output.log import bad_names, parse_log
-from hatch_cuda_kernels.compiler.source.declarations import find_declarations
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
+from hatch_cuda_kernels.source.declarations import find_declarations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

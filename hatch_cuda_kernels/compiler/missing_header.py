@@ -6,11 +6,11 @@ import re
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.source.outer_headers import packaged_standard_headers
 from hatch_cuda_kernels.compiler.toolchain.host_headers import HOST_HEADERS
 from hatch_cuda_kernels.compiler.toolchain.packages import curand, pinned, pip_install
 from hatch_cuda_kernels.compiler.toolchain.parts import PARTS
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.outer_headers import packaged_standard_headers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.program import Program
 from hatch_cuda_kernels.compiler.route import choose_route
-from hatch_cuda_kernels.compiler.source.closure import Closure, read_closure
-from hatch_cuda_kernels.compiler.source.outer_headers import OuterHeaders, packaged_standard_headers
 from hatch_cuda_kernels.compiler.toolchain.remembered import asked_by_toolkit
+from hatch_cuda_kernels.source.closure import Closure, read_closure
+from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.source.project import Project
     from hatch_cuda_kernels.image import Finisher, Kind
     from hatch_cuda_kernels.options import NvrtcOptions
+    from hatch_cuda_kernels.source.project import Project
 
 __all__ = ["Recipe"]
 

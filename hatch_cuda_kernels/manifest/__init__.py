@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
 from hatch_cuda_kernels.driver import native_archs
 from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.manifest.arches import Scope, make_scope
@@ -20,6 +19,7 @@ from hatch_cuda_kernels.manifest.project import project_version
 from hatch_cuda_kernels.manifest.spot import Reading, Spot
 from hatch_cuda_kernels.manifest.yaml_nodes import read_tree
 from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.source.project_files import ProjectFiles
 from hatch_cuda_kernels.store.promises.model import Supports
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.source.project_files import normalize
 from hatch_cuda_kernels.manifest.kinds import text
 from hatch_cuda_kernels.manifest.project import project_folder
 from hatch_cuda_kernels.manifest.spot import RefusedError, Spot
+from hatch_cuda_kernels.source.project_files import normalize
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.compiler.recipe import Recipe
-    from hatch_cuda_kernels.compiler.source.closure import Closure
     from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.source.closure import Closure
 
     Kinds: TypeAlias = dict[SmArch, tuple[Kind, ...]]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
-from hatch_cuda_kernels.compiler.source.arch_macros import arch_uses
 from hatch_cuda_kernels.names import listed_module
+from hatch_cuda_kernels.source.arch_macros import arch_uses
 from hatch_cuda_kernels.table import counted
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.source.project import Project
 from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.plan.front_end import image_kind, lay_out_jobs
+from hatch_cuda_kernels.source.project import Project
 from hatch_cuda_kernels.store.built import BuiltModule
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.finish_job import FinishJob, Job
     from hatch_cuda_kernels.compiler.job import CompileJob
-    from hatch_cuda_kernels.compiler.source.closure import Closure
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.manifest import Manifest, Module
+    from hatch_cuda_kernels.source.closure import Closure
 
 __all__ = ["PlannedModule", "job_images", "make_plan", "read_sources"]
 

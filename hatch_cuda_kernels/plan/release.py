@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.route import choose_route
-from hatch_cuda_kernels.compiler.source.project import Project
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain, supports_arch
 from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, extra, pip_install, release_requirements
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import BuildError, InputError, ToolchainError
+from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.program import Program
     from hatch_cuda_kernels.compiler.recipe import Recipe
-    from hatch_cuda_kernels.compiler.source.closure import Closure
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Symbol
+    from hatch_cuda_kernels.source.closure import Closure
 
 __all__ = ["BuiltModule"]
 

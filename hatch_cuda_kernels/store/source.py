@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.compiler.recipe import Recipe
-    from hatch_cuda_kernels.compiler.source.closure import Closure
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Finisher
+    from hatch_cuda_kernels.source.closure import Closure
     from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
 
@@ -49,7 +49,7 @@ def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
 
 def read_shipped(reader: StoreReader, index: ModuleIndex, recipe: Recipe) -> Closure:
     """Return a module's source with its header closure, as the store has them. Raises InputError or StoreError."""
-    from hatch_cuda_kernels.compiler.source.outer_headers import OuterHeaders, StandardHeaders  # off the prebuilt path
+    from hatch_cuda_kernels.source.outer_headers import OuterHeaders, StandardHeaders  # off the prebuilt path
 
     texts = reader.standard_headers() if index.standard else {}
     standard = StandardHeaders(texts, lambda name: texts[name].encode())
@@ -71,7 +71,7 @@ class ModuleSource:
         """Why prebuilt images no longer count: in an editable install, the source or a header has changed."""
         if self._index.editable is None:
             return None
-        from hatch_cuda_kernels.compiler.source.outer_headers import OuterHeaders, packaged_standard_headers
+        from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
 
         self._check_manifest(self._index.editable)
         recipe = self.recipe()

@@ -13,14 +13,14 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler import recipe
-from hatch_cuda_kernels.compiler.source import outer_headers
-from hatch_cuda_kernels.compiler.source.outer_headers import StandardHeaders, packaged_standard_headers
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.promote.patch import Wanted, promote
 from hatch_cuda_kernels.runtime.store import open_store
+from hatch_cuda_kernels.source import outer_headers
+from hatch_cuda_kernels.source.outer_headers import StandardHeaders, packaged_standard_headers
 from hatch_cuda_kernels.standalone import compile_to_cubin
 
 MANIFEST = "{schema: 1, arches: [sm_90], options: {include: [in]}, modules: {a: {source: a.cu}, b: {source: b.cu}}}"

@@ -10,14 +10,14 @@ from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.compiler.nvjitlink import link
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.ptxas import assemble
-from hatch_cuda_kernels.compiler.source.arch_macros import arch_uses
-from hatch_cuda_kernels.compiler.source.closure import read_closure
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, load_toolchain
 from hatch_cuda_kernels.errors import CompileError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
+from hatch_cuda_kernels.source.arch_macros import arch_uses
+from hatch_cuda_kernels.source.closure import read_closure
 
 #: Architectures, how they share, the shared run ("" for none), what it gives, and what NVRTC compiles besides.
 LAID_OUT = {

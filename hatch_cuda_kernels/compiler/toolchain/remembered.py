@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from hatch_cuda_kernels.cache.notes import Notes, file_state, unchanged
-from hatch_cuda_kernels.compiler.source.outer_headers import Asked
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, find_toolchain
 from hatch_cuda_kernels.compiler.toolchain.key_parts import keep_key_part, searched_environment
 from hatch_cuda_kernels.compiler.toolchain.libraries import library_files
 from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders
 from hatch_cuda_kernels.errors import ToolchainError
+from hatch_cuda_kernels.source.outer_headers import Asked
 
 __all__ = ["asked_by_toolkit", "current_toolchain", "known_toolchains", "remember_key_part"]
 

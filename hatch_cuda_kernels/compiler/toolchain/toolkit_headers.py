@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cache.notes import file_state, unchanged
-from hatch_cuda_kernels.compiler.source.outer_headers import Asked
 from hatch_cuda_kernels.compiler.toolchain.contents import contents_at, digest_of_all, record_digest
 from hatch_cuda_kernels.compiler.toolchain.parts import PartFiles
+from hatch_cuda_kernels.source.outer_headers import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -110,7 +110,7 @@ class _Scan:
 
 def _digest_and_includes(path: str) -> list[str]:
     """Return a header's digest, as RECORD spells it, and the spellings it includes; an empty digest for no file."""
-    from hatch_cuda_kernels.compiler.source.directives import find_directives  # only for a new file
+    from hatch_cuda_kernels.source.directives import find_directives  # only for a new file
 
     try:
         data = Path(path).read_bytes() if os.path.isfile(path) else None  # noqa: PTH113

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.source.lexer import blank_literals
+from hatch_cuda_kernels.source.lexer import blank_literals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from raw_nvrtc import compile_raw
 
-from hatch_cuda_kernels.compiler.source.closure import read_closure
-from hatch_cuda_kernels.compiler.source.outer_headers import Asked, OuterHeaders, StandardHeaders
 from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import scan_headers
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.closure import read_closure
+from hatch_cuda_kernels.source.outer_headers import Asked, OuterHeaders, StandardHeaders
 
 KERNEL = 'extern "C" __global__ void k(int* p) { *p = X; }\n'
 STANDARD = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels.compiler.source.declarations import find_declarations
+from hatch_cuda_kernels.source.declarations import find_declarations
 
 LISTS = {
     "__global__ void k() {}": [],

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
-from hatch_cuda_kernels.compiler.source.rewrite import Rewriter, Rewritten
-from hatch_cuda_kernels.compiler.source.source_text import SourceText, parse_text
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.source.project_files import ProjectFiles
+from hatch_cuda_kernels.source.rewrite import Rewriter, Rewritten
+from hatch_cuda_kernels.source.source_text import SourceText, parse_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,17 +12,17 @@ import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.compiler.source.directives import find_directives
-from hatch_cuda_kernels.compiler.source.macros import parse_define
-from hatch_cuda_kernels.compiler.source.outer_headers import NO_OUTER_HEADERS, OuterHeaders
-from hatch_cuda_kernels.compiler.source.plain_names import PlainNames
-from hatch_cuda_kernels.compiler.source.project import Project
-from hatch_cuda_kernels.compiler.source.project_files import normalize
-from hatch_cuda_kernels.compiler.source.rewrite import Rewritten, wandering
-from hatch_cuda_kernels.compiler.source.source_text import SourceText, parse_text
-from hatch_cuda_kernels.compiler.source.ways_out import Located, ways_out
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.directives import find_directives
+from hatch_cuda_kernels.source.macros import parse_define
+from hatch_cuda_kernels.source.outer_headers import NO_OUTER_HEADERS, OuterHeaders
+from hatch_cuda_kernels.source.plain_names import PlainNames
+from hatch_cuda_kernels.source.project import Project
+from hatch_cuda_kernels.source.project_files import normalize
+from hatch_cuda_kernels.source.rewrite import Rewritten, wandering
+from hatch_cuda_kernels.source.source_text import SourceText, parse_text
+from hatch_cuda_kernels.source.ways_out import Located, ways_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

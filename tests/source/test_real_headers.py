@@ -11,8 +11,8 @@ import pytest
 from plain_lexer import read_includes
 from preprocessors import disagreements, find_preprocessors
 
-from hatch_cuda_kernels.compiler.source.directives import find_directives
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.source.directives import find_directives
 
 SUFFIXES = {"", ".cuh", ".h", ".hpp", ".inl"}
 BATCH = 200

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.source.source_text import SourceText, parse_text
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.source.source_text import SourceText, parse_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -5,16 +5,16 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.source.lexer import SPLICE
-from hatch_cuda_kernels.compiler.source.project_files import normalize
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.lexer import SPLICE
+from hatch_cuda_kernels.source.project_files import normalize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.compiler.source.directives import Directive
-    from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
-    from hatch_cuda_kernels.compiler.source.source_text import SourceText
+    from hatch_cuda_kernels.source.directives import Directive
+    from hatch_cuda_kernels.source.project_files import ProjectFiles
+    from hatch_cuda_kernels.source.source_text import SourceText
 
 __all__ = ["Rewriter", "Rewritten", "wandering"]
 

@@ -14,7 +14,7 @@ from hatch_cuda_kernels.compiler.output.ptx import read_ptx
 from hatch_cuda_kernels.compiler.toolchain.host_headers import HOST_HEADERS
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 
-STANDARD = Path(hatch_cuda_kernels.__file__).parent / "compiler/source/standard"
+STANDARD = Path(hatch_cuda_kernels.__file__).parent / "source/standard"
 SOURCES = Path(__file__).parent / "standard_headers"
 TEXTS = {
     path.relative_to(STANDARD).as_posix(): path.read_text()

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.compiler.source.directives import find_directives
-from hatch_cuda_kernels.compiler.source.macros import find_macro_texts
 from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.source.directives import find_directives
+from hatch_cuda_kernels.source.macros import find_macro_texts
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.compiler.source.directives import Directive
-    from hatch_cuda_kernels.compiler.source.macros import MacroText
+    from hatch_cuda_kernels.source.directives import Directive
+    from hatch_cuda_kernels.source.macros import MacroText
 
 __all__ = ["SourceText", "parse_text"]
 

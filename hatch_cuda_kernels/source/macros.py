@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from hatch_cuda_kernels.compiler.source.directives import HASH
-from hatch_cuda_kernels.compiler.source.lexer import (
+from hatch_cuda_kernels.source.directives import HASH
+from hatch_cuda_kernels.source.lexer import (
     CHARACTER,
     COMMENT,
     NUMBER,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.source.lexer import Joined, Lexer
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.lexer import Joined, Lexer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hatch_cuda_kernels.compiler.source.closure import Closure
-    from hatch_cuda_kernels.compiler.source.lexer import Found
+    from hatch_cuda_kernels.source.closure import Closure
+    from hatch_cuda_kernels.source.lexer import Found
 
 __all__ = ["arch_uses"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
 
-    from hatch_cuda_kernels.compiler.source.outer_headers import OuterHeaders
+    from hatch_cuda_kernels.source.outer_headers import OuterHeaders
 
 __all__ = ["PlainNames"]
 

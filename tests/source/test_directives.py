@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from raw_nvrtc import compile_raw
 
-from hatch_cuda_kernels.compiler.source.directives import find_directives
+from hatch_cuda_kernels.source.directives import find_directives
 
 
 def spellings(text: str) -> list[str]:

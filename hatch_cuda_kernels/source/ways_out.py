@@ -11,13 +11,13 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.source.macros import possible_names
+from hatch_cuda_kernels.source.macros import possible_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.compiler.source.macros import MacroText
-    from hatch_cuda_kernels.compiler.source.source_text import SourceText
+    from hatch_cuda_kernels.source.macros import MacroText
+    from hatch_cuda_kernels.source.source_text import SourceText
 
 __all__ = ["Located", "ways_out"]
 

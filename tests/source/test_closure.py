@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from raw_nvrtc import RawResult, compile_raw
 
-from hatch_cuda_kernels.compiler.source.closure import Closure, read_closure
-from hatch_cuda_kernels.compiler.source.project import Project
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.closure import Closure, read_closure
+from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
     from pathlib import Path
