@@ -260,7 +260,7 @@ def test_wrong_lowered_names_are_not(name, lowered):
     assert not can_mean(name, lowered)
 
 
-def test_rebuild_names_the_file_and_the_command_that_shows_the_difference(make_project, tmp_path, capsys):
+def test_rebuild_names_the_file_and_the_command_that_shows_the_difference(make_project, tmp_path, capsys, fresh_cache):
     """``--keep`` leaves both stores in a new folder."""
     root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
     assert main(["build", str(root / "kernels.yaml"), "--out", str(tmp_path / "out")]) == 0
@@ -270,7 +270,7 @@ def test_rebuild_names_the_file_and_the_command_that_shows_the_difference(make_p
     command = ["verify", str(tmp_path / "out"), "--rebuild", "--keep", str(tmp_path / "both")]
     assert main(command) == 1
     told = capsys.readouterr().out
-    assert "kernels.tsv is not what the shipped sources give" in told
+    assert "kernels.tsv is not what the shipped sources give" in told, told
     assert f"diff -r {tmp_path / 'both' / 'shipped'} {tmp_path / 'both' / 'rebuilt'}" in told
     assert (tmp_path / "both" / "shipped" / "kernels.tsv").read_bytes() == table.read_bytes()
     assert b"f32" in (tmp_path / "both" / "rebuilt" / "kernels.tsv").read_bytes()
