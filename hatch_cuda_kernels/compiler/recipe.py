@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.program import Program
 from hatch_cuda_kernels.compiler.source.closure import Closure, read_closure
+from hatch_cuda_kernels.host_code.closures import without_host_code
+from hatch_cuda_kernels.options import HostCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +53,7 @@ class Recipe:
         folders = (
             [folder for folder in self.options.include if (root / folder).is_dir()] if include is None else include
         )
-        return read_closure(
+        closure = read_closure(
             root,
             self.source,
             text=text,
@@ -61,6 +63,8 @@ class Recipe:
             define=self.options.define,
             project=project,
         )
+        drops = self.options.host_code is HostCode.DROP
+        return without_host_code(closure, self.options.define) if drops else closure
 
     def program(self, closure: Closure) -> Program:
         """Return what NVRTC is shown of a closure, for any architecture."""

@@ -1,18 +1,20 @@
-"""What a shared front end means for a module, in sentences: its ``__CUDA_ARCH__`` is that of one architecture."""
+"""What a plan does that a module's source does not say: a shared front end's ``__CUDA_ARCH__``, dropped host code."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.source.arch_macros import arch_uses
+from hatch_cuda_kernels.names import listed_module
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.compiler.source.dropped import Dropped
     from hatch_cuda_kernels.plan.plan import PlannedModule
 
-__all__ = ["arch_warnings", "describe"]
+__all__ = ["arch_warnings", "describe", "dropped_code"]
 
 
 def describe(planned: PlannedModule) -> str:
@@ -43,6 +45,12 @@ def arch_warnings(plan: Sequence[PlannedModule]) -> Iterator[str]:
                 f"front_end: {planned.module.front_end} fixes to {shared} (__CUDA_ARCH__ is {_macro(shared)}) also for "
                 f"{_listed(others)}; front_end: per-arch compiles for each"
             )
+
+
+def dropped_code(plan: Sequence[PlannedModule]) -> list[tuple[str, Dropped]]:
+    """Return what was left out as host code, once for each module, with the module's name."""
+    modules = {listed_module(planned.module.name): planned.closure for planned in plan}
+    return [(module, found) for module, closure in modules.items() for found in closure.dropped]
 
 
 def _macro(arch: SmArch) -> int:

@@ -196,6 +196,7 @@ def test_defaults_are_the_options_own():
         "lineinfo": False,
         "debug": False,
         "lto": False,
+        "host_code": "keep",
     }
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from hatch_cuda_kernels.compiler.source.dropped import Dropped
+
 __all__ = ["Closure", "read_closure"]
 
 
@@ -48,6 +50,8 @@ class Closure:
     """``path:line`` of each ``#include MACRO``; only declared headers and the toolkit's can satisfy one."""
     probes: tuple[str, ...] = ()
     """``path:line`` of each ``__has_include(MACRO)``; it is true for declared headers and the toolkit's."""
+    dropped: tuple[Dropped, ...] = ()
+    """What of the project's texts was left out as host code, by place."""
 
 
 def read_closure(
