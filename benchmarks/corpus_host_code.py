@@ -46,7 +46,10 @@ class Outcome(NamedTuple):
 
     path: str
     verdict: str
-    """``equal``, ``compilers differ``, ``different``, ``refused``, ``no kernels``, or ``not for nvcc``."""
+    """``equal``, ``different`` or ``refused`` by NVRTC; ``no kernels``; ``not for nvcc``.
+
+    After a comma, whether nvcc, too, makes other code of what is left; if not, the compilers differ, not the texts.
+    """
     reason: str = ""
     kernels: int = 0
     dropped: int = 0
@@ -96,12 +99,12 @@ def compare(folder: Path, path: Path, standard: Path | None) -> Outcome:
     except InputError as error:
         return Outcome(name, "refused", str(error).splitlines()[0])
     result = nvrtc(closure, standard, tuple(expression(kernel) for kernel in wanted if "<" in kernel))
-    if not result.ok:
-        return Outcome(name, "refused", first_error(result.log), dropped=len(closure.dropped))
-    reason = differences(wanted, texts(result.cubin))
-    verdict = "different" if reason else "equal"
-    if reason and differences(wanted, texts(nvcc_of(closure, wanted) or result.cubin)) == "":
-        verdict = "compilers differ"
+    reason = differences(wanted, texts(result.cubin)) if result.ok else first_error(result.log)
+    verdict = "different" if result.ok and reason else "refused" if reason else "equal"
+    if reason and (again := nvcc_of(closure, wanted)) is not None:
+        other = differences(wanted, texts(again))
+        verdict = f"{verdict}, {'and by' if other else 'not'} nvcc"
+        reason = other or reason
     return Outcome(name, verdict, reason[:200], len(wanted), len(closure.dropped))
 
 

@@ -35,7 +35,11 @@ BUILD = (
         "verify": "proves what a built store says of itself",
     },
     {"report": "shows what a built store holds, file by file as verify lists them"},
-    {"plugin": "builds for Hatch", "scaffold": "writes a project that is then built"},
+    {
+        "plugin": "builds for Hatch",
+        "scaffold": "writes a project that is then built",
+        "port": "brings existing sources to a form that is then built",
+    },
 )
 #: From a request to a kernel.
 RUN = (

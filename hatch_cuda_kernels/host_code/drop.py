@@ -29,7 +29,8 @@ class Change(NamedTuple):
     """What to do with a place of a text; positions are in the original."""
 
     action: Action
-    kind: Literal["function", "variable", "include", "call"]
+    kind: str
+    """``function``, ``variable``, ``include`` or ``call``; a port also guards a ``type`` or a ``using``."""
     name: str
     start: int
     end: int
@@ -64,11 +65,8 @@ def _settled(alike: list[Change]) -> Iterator[Change]:
 def _change(item: Item, action: Action, outline: Outline) -> Change:
     place, declared = outline.source.place, item.declaration
     name = f"{declared.scope or item.class_name or ''}::{declared.name}".removeprefix("::")
-    kind: Literal["function", "variable", "call"] = (
-        "variable" if declared.kind == "variable" else "function" if declared.kind == "function" else "call"
-    )
     last = place(declared.last - 1) + 1 if declared.ending == "{}" else 0
-    return Change(action, kind, name, place(item.start), place(item.end - 1) + 1, place(declared.first), last)
+    return Change(action, declared.kind, name, place(item.start), place(item.end - 1) + 1, place(declared.first), last)
 
 
 def apply(path: str, outline: Outline, changes: list[Change]) -> tuple[str, tuple[Dropped, ...]]:
@@ -96,7 +94,7 @@ def apply(path: str, outline: Outline, changes: list[Change]) -> tuple[str, tupl
 
 def _kind(change: Change) -> Literal["function", "variable", "include", "body", "mark"]:
     if change.action == "drop":
-        return "function" if change.kind == "call" else change.kind
+        return "variable" if change.kind == "variable" else "include" if change.kind == "include" else "function"
     return "body" if change.action == "declare" and change.last else "mark"
 
 

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from hatch_cuda_kernels.compiler.source.lexer import Joined
+    from hatch_cuda_kernels.host_code.position import Frame
     from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Token
 
-__all__ = ["Item", "Outline", "items_of"]
+__all__ = ["Item", "Outline", "items_of", "scope_of"]
 
 _STORAGE: Final = frozenset({"static", "extern"})
 
@@ -26,6 +27,8 @@ class Item(NamedTuple):
     end: int
     class_name: str | None = None
     """The class that it is a member of; empty for one without a name, None in a namespace."""
+    namespace: str = ""
+    """The namespaces that have a name, as ``a::b``."""
 
 
 class Outline(NamedTuple):
@@ -37,19 +40,29 @@ class Outline(NamedTuple):
 
 
 def items_of(
-    tokens: Sequence[Token], end: int, class_name: str | None, macros: Collection[str], *, is_sure: bool
+    tokens: Sequence[Token], end: int, frame: Frame | None, macros: Collection[str], *, is_sure: bool
 ) -> Iterator[Item]:
-    """Yield what tokens declare: one item, or a type and the variables whose names follow its braces."""
+    """Yield what tokens in a frame declare: one item, or a type and the variables whose names follow its braces."""
     declared = read_declaration(tokens, macros)
     if not is_sure:
         declared = declared._replace(is_sure=False)
-    found = Item(declared, tokens[0].start, end, class_name)
+    found = Item(declared, tokens[0].start, end, *scope_of(frame))
     braces = next((at for at, token in enumerate(tokens) if token.text == BRACES), len(tokens))
     variables = _variables(found, tokens[braces + 1 :]) if declared.kind == "type" else None
     if declared.name or variables is None:
         yield found
     if variables is not None:
         yield variables
+
+
+def scope_of(frame: Frame | None) -> tuple[str | None, str]:
+    """Return the class that a frame is of, and the namespaces around it."""
+    class_name = frame.name if frame is not None and frame.kind == "class" else None
+    names: list[str] = []
+    while frame is not None:
+        names += [frame.name] if frame.kind == "namespace" and frame.name else []
+        frame = frame.outer
+    return class_name, "::".join(reversed(names))
 
 
 def _variables(found: Item, tokens: Sequence[Token]) -> Item | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from hatch_cuda_kernels.compiler.source.lexer import Joined
 from hatch_cuda_kernels.host_code.branches import CONDITIONS, Branches
 from hatch_cuda_kernels.host_code.declaration import Declaration, read_declaration
-from hatch_cuda_kernels.host_code.items import Item, Outline, items_of
+from hatch_cuda_kernels.host_code.items import Item, Outline, items_of, scope_of
 from hatch_cuda_kernels.host_code.nodes import BRACES
 from hatch_cuda_kernels.host_code.position import Begun, Frame, Position, later
 from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Token, Tokens, UnclearTextError
@@ -25,6 +25,7 @@ _CLOSING: Final = {"(": ")", "[": "]", "<": ">"}
 _ACCESS: Final = frozenset({"public", "private", "protected", "signals", "slots"})
 #: What the names of macros say that open or close something, or speak to the compiler.
 _STRUCTURAL: Final = re.compile("BEGIN|END|NAMESPACE|OPEN|CLOSE|PUSH|POP|DIAG|PRAGMA|WARNING|EXTERN")
+_NAMESPACE_WORDS: Final = frozenset({"namespace", "inline", "extern"})
 _SHORTEST_MACRO: Final = 2
 
 
@@ -164,7 +165,7 @@ class _Parser:
                 if not depth:
                     break
         declaration = Declaration("call", token.text, first=token.start)
-        self.items.append(Item(declaration, token.start, end, self._class_name()))
+        self.items.append(Item(declaration, token.start, end, *scope_of(self.state.frame)))
 
     def _add(self, token: Token) -> None:
         item = self.state.item
@@ -176,7 +177,8 @@ class _Parser:
         tokens = self.state.item.tokens() if self.state.item else []
         words = {found.text for found in tokens}
         if "namespace" in words or words <= {"extern"}:
-            self.state = Position(Frame("namespace", outer=self.state.frame))
+            name = "".join(found.text for found in tokens if found.text not in _NAMESPACE_WORDS)
+            self.state = Position(Frame("namespace", name, outer=self.state.frame))
             return
         plain = [found for found in tokens if found.text != "typedef"]
         declared = read_declaration([*plain, Token(BRACES, token.start, token.end)], self.macros)
@@ -213,11 +215,7 @@ class _Parser:
             return
         is_sure = end is not None and not item.doubtful
         tokens, end = item.tokens(), end or item.token.end
-        self.items += items_of(tokens, end, self._class_name(), self.macros, is_sure=is_sure)
-
-    def _class_name(self) -> str | None:
-        frame = self.state.frame
-        return frame.name if frame is not None and frame.kind == "class" else None
+        self.items += items_of(tokens, end, self.state.frame, self.macros, is_sure=is_sure)
 
 
 def _has(item: Begun, word: str) -> bool:

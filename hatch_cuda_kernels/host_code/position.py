@@ -35,7 +35,7 @@ class Frame(NamedTuple):
     kind: Literal["namespace", "class", "function", "value"]
     """The end of a function is that of its declaration."""
     name: str = ""
-    """A class's."""
+    """A class's or a namespace's."""
     item: Begun | None = None
     groups: tuple[str, ...] = ()
     """The brackets that the declaration goes on in after the braces."""
