@@ -154,7 +154,7 @@ class _Reader:
             parameters=tuple(parameter_type(part) for part in split(inner) if [*flat(part)] != ["void"]),
             ending=ending,
             last=last,
-            is_sure=self.sure and len(types) <= 1,
+            is_sure=self.sure and len(types) <= (0 if _has_no_type(scope, name) else 1),
         )
 
     def _trailing(self, at: int) -> tuple[frozenset[str], str, int]:
@@ -209,3 +209,8 @@ class _Reader:
                 found += [] if is_part else [node.text]
             previous = node.text
         return tuple(found)
+
+
+def _has_no_type(scope: str, name: str) -> bool:
+    """Return whether a function is a constructor, destructor or conversion, so that a word before it is no type."""
+    return name == scope or name[0] == "~" or (name.startswith("operator") and name[len("operator") :].isidentifier())

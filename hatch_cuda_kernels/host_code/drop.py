@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.compiler.source.dropped import Dropped
+from hatch_cuda_kernels.host_code.branches import CONDITIONS
 from hatch_cuda_kernels.host_code.includes import host_header
 from hatch_cuda_kernels.host_code.rule import action_of
 
@@ -44,8 +46,12 @@ def find_changes(outline: Outline, facts: Facts) -> list[Change]:
     """Return what is to be changed in a text, in order. Declarations that branches share are changed alike, or not."""
     text, place = outline.source.text, outline.source.place
     found: dict[int, list[Change]] = {}
+    conditions = [line.start for line in outline.directives if line.word in CONDITIONS]
     for item in outline.items:
-        found.setdefault(item.start, []).append(_change(item, action_of(item, text, facts), outline))
+        action = action_of(item, text, facts)
+        if action == "declare" and bisect(conditions, item.start) < bisect(conditions, item.declaration.last):
+            action = "keep"  # its head is another in each branch
+        found.setdefault(item.start, []).append(_change(item, action, outline))
     changes = [change for alike in found.values() for change in _settled(alike)]
     for line in outline.directives:
         header = None if line.hidden else host_header(line)

@@ -35,13 +35,14 @@ _HOST_MACROS: Final = frozenset(
 def action_of(item: Item, text: str, facts: Facts) -> Action:
     """Return what to do with a declaration of a text, which has its lines joined. What is unclear is kept."""
     declared = item.declaration
-    if not declared.is_sure or declared.kind in {"type", "other"}:
+    is_constructor = item.class_name is not None and declared.name == item.class_name
+    if not declared.is_sure or declared.kind in {"type", "other"} or (is_constructor and declared.types):
         return "keep"
     if facts.is_marked(text[item.start : declared.last or item.end]):
         return "keep"
     if declared.kind == "variable":
         return "drop" if _is_host_variable(item) else "keep"
-    if declared.kind == "call" and (item.class_name is None or declared.name != item.class_name):
+    if declared.kind == "call" and not is_constructor:
         return "drop" if _is_host_call(declared, facts) else "keep"
     return _function(item, facts)
 

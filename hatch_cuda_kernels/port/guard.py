@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["guardable", "guarded"]
 
-#: Blanks and comments, at most to the end of a line; between two guards, what one guard may take in with both.
+#: What a guard takes in behind what it is for: the rest of a line that is empty, and semicolons behind a body.
 _REST_OF_LINE: Final = re.compile(r"[ \t\r]*(?://[^\n]*)?(?:\n|\Z)")
+_SEMICOLONS: Final = re.compile(r"(?:\s*;)*")
+#: What one guard may take in between two things that it is for.
 _BETWEEN: Final = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _HEAD: Final = "#ifndef __CUDACC_RTC__\n"
 _MARKED: Final = f"#ifdef __CUDACC_RTC__\n{MARK.strip()}\n#endif\n"
@@ -50,20 +52,28 @@ def guarded(outline: Outline, changes: Sequence[Change], additions: str = "") ->
         starts_line = begins >= done and not text[begins:start].strip()
         if starts_line:
             start = begins
-        rest = _REST_OF_LINE.match(text, end)
+        if group[-1].kind == "call" or (text[end - 1] == "}" and group[-1].kind != "variable"):
+            end = _end(_SEMICOLONS, text, end)
+        end_of_line = _end(_REST_OF_LINE, text, end)
         pieces += text[done:start], "" if starts_line else "\n"
         if group[0].action == "drop":
-            end = rest.end() if rest else end
+            end = end_of_line
             pieces += _HEAD, _line(text[start:end]), _END
             if pending and group[0].kind == "include":
                 pieces.append(pending)
                 pending = ""
         else:
-            end = rest.end() if rest and group[0].last else end
+            end = end_of_line if group[0].last else end
             pieces.append(_shown(text, group[0], start, end))
         done = end
     made = "".join((pending, *pieces, text[done:]))
     return re.sub(r"(?<!\r)\n", "\r\n", made) if "\r\n" in text else made
+
+
+def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
+    """Return where a pattern ends that begins at a position; the position where none does."""
+    found = pattern.match(text, position)
+    return found.end() if found else position
 
 
 def _groups(text: str, changes: Sequence[Change]) -> Iterator[list[Change]]:
@@ -86,7 +96,9 @@ def _shown(text: str, change: Change, start: int, end: int) -> str:
     """Return a function that NVRTC is shown with marks, or with marks and without its body."""
     if change.action == "mark" or not change.last:
         head = text[start : change.first]
-        return f"{head}{'' if not head.strip() else chr(10)}{_MARKED}{text[change.first : end]}"
+        if not head.strip():
+            return f"{_MARKED}{head}{text[change.first : end]}"
+        return f"{head.rstrip()}\n{_MARKED}{text[change.first : end]}"
     bare = f"{text[start : change.first]}{MARK}{text[change.first : change.last]};"
     return f"#ifdef __CUDACC_RTC__\n{_line(bare)}#else\n{_line(text[start:end])}{_END}"
 
