@@ -78,7 +78,7 @@ def _change(item: Item, action: Action, outline: Outline) -> Change:
 def apply(path: str, outline: Outline, changes: list[Change]) -> tuple[str, tuple[Dropped, ...]]:
     """Return a text's original as NVRTC is to see it, with as many lines as before, and what was dropped."""
     text = outline.source.original
-    kept = [
+    kept = [  # in order
         (outline.source.place(line.start), outline.source.place(line.end - 1) + 1)
         for line in outline.directives
         if line.word not in _LOCAL
@@ -116,8 +116,7 @@ def _changed(text: str, change: Change, kept: list[tuple[int, int]]) -> str:
 def _blank(text: str, start: int, end: int, kept: list[tuple[int, int]]) -> str:
     """Return part of a text as blanks and newlines, but for the directives that are kept."""
     pieces: list[str] = []
-    for first, last in kept:
-        if start <= first and last <= end:
-            pieces += _VISIBLE.sub(" ", text[start:first]), text[first:last]
-            start = last
+    for first, last in kept[bisect(kept, (start,)) : bisect(kept, (end,))]:
+        pieces += _VISIBLE.sub(" ", text[start:first]), text[first:last]
+        start = last
     return "".join((*pieces, _VISIBLE.sub(" ", text[start:end])))

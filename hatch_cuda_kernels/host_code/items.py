@@ -57,12 +57,9 @@ def items_of(
 
 def scope_of(frame: Frame | None) -> tuple[str | None, str]:
     """Return the class that a frame is of, and the namespaces around it."""
-    class_name = frame.name if frame is not None and frame.kind == "class" else None
-    names: list[str] = []
-    while frame is not None:
-        names += [frame.name] if frame.kind == "namespace" and frame.name else []
-        frame = frame.outer
-    return class_name, "::".join(reversed(names))
+    if frame is None:
+        return None, ""
+    return frame.name if frame.kind == "class" else None, frame.namespace
 
 
 def _variables(found: Item, tokens: Sequence[Token]) -> Item | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.source.lexer import COMMENT
+from hatch_cuda_kernels.compiler.source.lexer import CHARACTER, COMMENT, STRING
 from hatch_cuda_kernels.host_code.outline import read_outline
 
 if TYPE_CHECKING:
@@ -28,16 +28,15 @@ _ATTRIBUTE: Final = re.compile(
 _TOOLKITS: Final = re.compile(r"(?:_?CCCL|_LIBCUDACXX|CUB|THRUST|CUDART|_CUDA|__CUDA|NV)_\w+")
 _KNOWN_UNMARKED: Final = frozenset({"CUDART_CB", "CUDART_VERSION", "NV_UNUSED"})
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
-_LITERAL: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|\'(?:[^\'\\]|\\.)*\'?')
-_COMMENT: Final = re.compile(COMMENT)
+_LITERAL: Final = re.compile(f"{STRING}|{CHARACTER}")
+_NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
 
 
 class Marked(NamedTuple):
-    """A function that is marked where it is declared."""
+    """The marked functions of one name, by the types of their parameters: those without a body, and with one."""
 
-    parameters: tuple[str, ...]
-    has_body: bool
-    is_kernel: bool
+    declared: set[tuple[str, ...]]
+    defined: set[tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -50,13 +49,15 @@ class Facts:
     """The marks, and the macros that hide one."""
     whole: Mapping[str, bool]
     """For each macro, whether it stands for whole declarations, or opens or closes braces."""
-    marked: dict[tuple[str, str], list[Marked]] = field(default_factory=dict)
-    """The marked functions by class (empty for none) and name."""
+    marked: dict[tuple[str, str], Marked] = field(default_factory=dict)
+    """The marked functions by class (empty for none) and name; kernels are among them only by name."""
     classes: set[str] = field(default_factory=set)
+    generators: dict[str, bool] = field(default_factory=dict)
+    """Whether a macro gives host functions only, as far as that was asked."""
 
     def is_marked(self, text: str) -> bool:
         """Return whether part of a declaration has a mark, or a word that may hide one."""
-        words = set(_WORD.findall(_LITERAL.sub("0", _COMMENT.sub(" ", text))))
+        words = set(_WORD.findall(_NOISE.sub(" ", text)))
         if words & self.marks or (words & {"__attribute__", "__declspec"} and _ATTRIBUTE.search(text)):
             return True
         return any(_TOOLKITS.fullmatch(word) and word not in self.whole for word in words - _KNOWN_UNMARKED)
@@ -117,9 +118,9 @@ def _note(facts: Facts, text: str, item: Item) -> None:
         return
     head = text[item.start : declared.last or item.end]
     if facts.is_marked(head):
-        is_kernel = "__global__" in head
-        marked = Marked(declared.parameters, declared.ending == "{}", is_kernel)
-        facts.marked.setdefault(member_of(item, facts), []).append(marked)
+        marked = facts.marked.setdefault(member_of(item, facts), Marked(set(), set()))
+        if "__global__" not in head:
+            (marked.defined if declared.ending == "{}" else marked.declared).add(declared.parameters)
 
 
 def member_of(item: Item, facts: Facts) -> tuple[str, str]:

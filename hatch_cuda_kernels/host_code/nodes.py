@@ -14,6 +14,7 @@ __all__ = ["BRACES", "Node", "flat", "nodes_of", "split"]
 #: The text of a token that stands for braces and what is between them.
 BRACES: Final = "{}"
 _CLOSING: Final = {"(": ")", "[": "]"}
+_DEEPEST: Final = 100
 
 
 class Node(NamedTuple):
@@ -57,7 +58,8 @@ def _with_angles(nodes: Sequence[Node]) -> tuple[Node, ...]:
     found: list[Node] = []
     opened: list[int] = []  # where in the list each < is
     for node in nodes:
-        if node.text == "<" and found and found[-1].is_word and found[-1].text != "operator":
+        opens = node.text == "<" and len(opened) < _DEEPEST
+        if opens and found and found[-1].is_word and found[-1].text != "operator":
             opened.append(len(found))
         elif node.text == ">" and opened:
             at = opened.pop()

@@ -13,7 +13,7 @@ from hatch_cuda_kernels.host_code.branches import CONDITIONS, Branches
 from hatch_cuda_kernels.host_code.declaration import Declaration, read_declaration
 from hatch_cuda_kernels.host_code.items import Item, Outline, items_of, scope_of
 from hatch_cuda_kernels.host_code.nodes import BRACES
-from hatch_cuda_kernels.host_code.position import Begun, Frame, Position, later
+from hatch_cuda_kernels.host_code.position import Begun, Frame, Position, close_of, initialises, later
 from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Token, Tokens, UnclearTextError
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ _ACCESS: Final = frozenset({"public", "private", "protected", "signals", "slots"
 _STRUCTURAL: Final = re.compile("BEGIN|END|NAMESPACE|OPEN|CLOSE|PUSH|POP|DIAG|PRAGMA|WARNING|EXTERN")
 _NAMESPACE_WORDS: Final = frozenset({"namespace", "inline", "extern"})
 _SHORTEST_MACRO: Final = 2
+_LONGEST_MACRO: Final = 100  # in tokens, with arguments
+#: Of brackets, and of braces outside functions.
+_DEEPEST: Final = 200
 
 
 def read_outline(text: str, macros: Mapping[str, bool]) -> Outline | None:
@@ -102,6 +105,8 @@ class _Parser:
             return
         self._add(token)
         if token.text in {"(", "["} or (token.text == "<" and groups[-1] == "<"):
+            if len(groups) == _DEEPEST:
+                raise _UnevenError
             self.state = self.state._replace(groups=(*groups, token.text))
         elif token.text == _CLOSING[groups[-1]]:
             self.state = self.state._replace(groups=groups[:-1])
@@ -111,7 +116,7 @@ class _Parser:
     def _at_level(self, token: Token) -> None:
         """Take a token of a declaration that is outside its brackets."""
         item = self.state.item
-        if item is not None and item.token.text == BRACES and token.text != "catch" and _has(item, "try"):
+        if item is not None and item.token.text == BRACES and token.text != "catch" and item.braces == "try":
             self._end(item.token.end)
             item = None
         if token.text == ";":
@@ -147,10 +152,10 @@ class _Parser:
         if not (item.token.text == ")" or item.before is None) or not token.text[0].isalpha():
             return False
         first = item.first.text
-        if not first.isupper() or len(first) <= _SHORTEST_MACRO or first in self.macros:
+        if not first.isupper() or len(first) <= _SHORTEST_MACRO or first in self.macros or item.length > _LONGEST_MACRO:
             return False
         texts = [found.text for found in item.tokens()]
-        alone = len(texts) == 1 or (texts[1] == "(" and _close_of(texts) == len(texts) - 1)
+        alone = len(texts) == 1 or (texts[1] == "(" and close_of(texts) == len(texts) - 1)
         return alone and "\n" in self.source.text[item.token.end : token.start]
 
     def _whole_macro(self, token: Token) -> None:
@@ -169,30 +174,58 @@ class _Parser:
 
     def _add(self, token: Token) -> None:
         item = self.state.item
-        first, doubtful = (item.first, item.doubtful) if item else (token, self.state.doubtful)
-        self.state = self.state._replace(item=Begun(token, item, first, doubtful), doubtful=False)
+        item = item.add(token) if item else Begun(token, None, token, self.state.doubtful)
+        self.state = self.state._replace(item=item, doubtful=False)
 
     def _open(self, token: Token) -> None:
         """Enter braces: of a namespace, a class, a function or something else."""
-        tokens = self.state.item.tokens() if self.state.item else []
+        item = self.state.item
+        if item is not None and item.braces:
+            is_body = item.braces == "members" and item.token.text in {")", BRACES}
+            self._enter("function" if is_body else "value", token)
+            return
+        tokens = item.tokens() if item else []
         words = {found.text for found in tokens}
         if "namespace" in words or words <= {"extern"}:
-            name = "".join(found.text for found in tokens if found.text not in _NAMESPACE_WORDS)
-            self.state = Position(Frame("namespace", name, outer=self.state.frame))
+            self._enter_namespace("".join(found.text for found in tokens if found.text not in _NAMESPACE_WORDS))
             return
         plain = [found for found in tokens if found.text != "typedef"]
         declared = read_declaration([*plain, Token(BRACES, token.start, token.end)], self.macros)
         if declared.kind == "type" and "enum" not in declared.words:
-            self._enter("class", token, declared.name)
-        elif declared.kind in {"function", "call"} and "try" not in words and not _initialises(tokens):
-            self._enter("function", token)
+            self._enter("class", token, "value", declared.name)
+        elif declared.kind not in {"function", "call"}:
+            self._enter("value" if len(tokens) > 1 else "function", token, "value")
+        elif "try" in words:
+            self._enter("value", token, "try")
+        elif initialises(tokens):
+            self._enter("value", token, "members")
         else:
-            self._enter("value" if len(tokens) > 1 else "function", token)
+            self._enter("function", token)
 
-    def _enter(self, kind: Literal["class", "function", "value"], token: Token, name: str = "") -> None:
+    def _enter_namespace(self, name: str) -> None:
+        outer = self.state.frame
+        path = "::".join(filter(None, (outer.namespace if outer else "", name)))
+        self.state = Position(Frame("namespace", namespace=path, outer=outer, level=self._level()))
+
+    def _enter(
+        self,
+        kind: Literal["class", "function", "value"],
+        token: Token,
+        braces: Literal["", "value", "members", "try"] = "",
+        name: str = "",
+    ) -> None:
         frame, item, groups, doubtful = self.state
         item = item or Begun(token, None, token, doubtful)
-        self.state = Position(Frame(kind, name, item, groups, frame))
+        item = item._replace(braces=braces or item.braces)
+        path = frame.namespace if frame else ""
+        self.state = Position(Frame(kind, name, path, item, groups, frame, level=self._level()))
+
+    def _level(self) -> int:
+        """Return the level of a new frame."""
+        level = self.state.frame.level + 1 if self.state.frame else 1
+        if level > _DEEPEST:
+            raise _UnevenError
+        return level
 
     def _leave(self, frame: Frame | None, token: Token) -> None:
         """Close braces."""
@@ -201,8 +234,7 @@ class _Parser:
         self.state = Position(frame.outer)
         if frame.item is None:
             return
-        braces = Token(BRACES, frame.item.token.end, token.end)
-        whole = Begun(braces, frame.item, frame.item.first, frame.item.doubtful)
+        whole = frame.item.add(Token(BRACES, frame.item.token.end, token.end))
         self.state = Position(frame.outer, whole, frame.groups)
         if frame.kind == "function":
             self._end(token.end)
@@ -216,28 +248,3 @@ class _Parser:
         is_sure = end is not None and not item.doubtful
         tokens, end = item.tokens(), end or item.token.end
         self.items += items_of(tokens, end, self.state.frame, self.macros, is_sure=is_sure)
-
-
-def _has(item: Begun, word: str) -> bool:
-    """Return whether a word is among a declaration's tokens."""
-    return any(token.text == word for token in item.tokens())
-
-
-def _close_of(texts: list[str]) -> int:
-    """Return where the bracket closes that is the second text."""
-    depth = 0
-    for at, text in enumerate(texts):
-        depth += (text == "(") - (text == ")")
-        if at and not depth:
-            return at
-    return len(texts)
-
-
-def _initialises(tokens: list[Token]) -> bool:
-    """Return whether the braces after tokens give a member its value, in front of a constructor's body."""
-    depth = 0
-    for token in tokens:
-        depth += (token.text in {"(", "["}) - (token.text in {")", "]"})
-        if token.text == ":" and not depth:
-            return tokens[-1].text not in {")", BRACES}
-    return False

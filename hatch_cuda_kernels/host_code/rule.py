@@ -64,7 +64,11 @@ def _is_host_call(declared: Declaration, facts: Facts) -> bool:
         return False
     if declared.ending == "{}" and not facts.whole[declared.name]:  # it stands for a function's head
         return True
-    return all(_is_host_text(outline, facts) for outline in facts.generated(declared.name))
+    if declared.name not in facts.generators:
+        facts.generators[declared.name] = False  # while it is asked
+        outlines = facts.generated(declared.name)
+        facts.generators[declared.name] = all(_is_host_text(outline, facts) for outline in outlines)
+    return facts.generators[declared.name]
 
 
 def _is_host_text(outline: Outline | None, facts: Facts) -> bool:
@@ -94,11 +98,10 @@ def _function(item: Item, facts: Facts) -> Action:
 def _is_merged(item: Item, facts: Facts) -> bool | None:
     """Return whether another declaration of the function has a mark, which then holds for all; None if unclear."""
     declared = item.declaration
-    found = [
-        marked
-        for marked in facts.marked.get(member_of(item, facts), ())
-        if not marked.is_kernel and not (marked.has_body and declared.ending == "{}")
-    ]
-    if any(marked.parameters == declared.parameters for marked in found):
+    marked = facts.marked.get(member_of(item, facts))
+    if marked is None:
+        return False
+    found = marked.declared if declared.ending == "{}" else marked.declared | marked.defined
+    if declared.parameters in found:
         return True
-    return None if any(len(marked.parameters) == len(declared.parameters) for marked in found) else False
+    return None if len(declared.parameters) in set(map(len, found)) else False
