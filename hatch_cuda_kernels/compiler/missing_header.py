@@ -15,7 +15,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["missing_header"]
+__all__ = ["is_for_device", "missing_header"]
 
 _MISSING: Final = re.compile(r'(?:cannot|could not) open source file "([^"\n]+)"')
 
@@ -48,6 +48,11 @@ def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
     if by_macro:
         return "a macro names it; a project header that is included so is declared under 'headers:'"
     return "it is not in the project; list its folder under 'include:', or copy it into the project"
+
+
+def is_for_device(name: str) -> bool:
+    """Return whether device code may need a header, installed or not: the toolkit's, a standard one of use, a .cuh."""
+    return device_header(name) is not None or name.endswith(".cuh") or fnmatch(name, "curand*.h") or bool(_parts(name))
 
 
 def _requirements(name: str, release: tuple[int, int]) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.port.draft import draft_manifest, find_templates
 from hatch_cuda_kernels.port.guard import guarded
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ["port"]
 
+#: Errors about what a standard header declares.
+_BROUGHT: Final = re.compile(r'identifier "u?int\w*_t" is undefined|namespace "std" has no member')
+_BROUGHT_NOTE: Final = (
+    "a header that is guarded, such as Torch's, brought names of the standard's; include their own header for them,"
+    " such as <cstdint>"
+)
+
 
 def port(root: Path, sources: Sequence[str], *, include: Sequence[str] = (), arch: SmArch | None = None) -> Ported:
     """Return the changes that let NVRTC compile sources and their headers; writes nothing.
@@ -36,6 +44,8 @@ def port(root: Path, sources: Sequence[str], *, include: Sequence[str] = (), arc
     notes = [*found.notes, *([NOTE.format(f"CUDA's types stand for Torch's {', '.join(used)}")] if used else [])]
     after = _after(found, types)
     remaining = errors_of(found, after, arch) if arch is not None else []
+    if any(_BROUGHT.search(error.message) for error in remaining):
+        notes.append(_BROUGHT_NOTE)
     templates = {path: find_templates(path, outline) for path, outline in found.outlines.items()}
     launches = {path: find_launches(path, outline) for path, outline in found.outlines.items()}
     all_launches = list(chain.from_iterable(launches.values()))

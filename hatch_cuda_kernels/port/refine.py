@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.compiler.missing_header import is_for_device
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.output.log import parse_log
 from hatch_cuda_kernels.compiler.source.project import Project
@@ -72,7 +73,7 @@ def _candidates(sources: Sources, uses: Uses, error: Diagnostic) -> list[tuple[s
     first, last = _line(outline, error.line)
     for line in outline.directives:
         header = _ANGLED.match(line.operand) if line.word == "include" and first <= line.start < last else None
-        if header is not None and "open source file" in error.message:
+        if header is not None and "open source file" in error.message and not is_for_device(header[1]):
             return [(error.file, _dropped(outline, "include", header[1], line.start, line.end))]
     around = [item for item in outline.items if item.start < last and item.end > first]
     for item in sorted(around, key=lambda item: item.end - item.start):

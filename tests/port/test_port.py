@@ -168,6 +168,23 @@ def test_torch_types_have_stand_ins(tmp_path):
     assert port(tmp_path, ["k.cu"], arch=ARCH).remaining == ()
 
 
+@pytest.mark.parametrize("header", ["cstdint", "curand_kernel.h", "cuda_fp16.h", "lib/device.cuh"])
+def test_headers_that_device_code_may_need_are_not_guarded(tmp_path, header):
+    """Not even where they are missing: that is for the user to install, or to name a folder for."""
+    text = f"#include <{header}>\n#include <other/host.hpp>\n__global__ void k() {{}}\n"
+    (tmp_path / "k.cu").write_text(text)
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert header not in {guard.name for guard in ported.guards}
+
+
+def test_names_that_a_guarded_header_brought_are_explained(tmp_path):
+    """Torch's headers include the standard's."""
+    (tmp_path / "k.cu").write_text("#include <ATen/ATen.h>\n__global__ void k(int64_t* p) { *p = 1; }\n")
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert 'k.cu:4: identifier "int64_t" is undefined' in ported.remaining
+    assert "such as <cstdint>" in ported.notes[0]
+
+
 def test_conditions_that_cross_a_function_are_left_alone(tmp_path):
     """A guard that ends inside an #if would be no guard; the note says where."""
     text = "#ifdef A\nvoid f(int a) {\n#else\nvoid f() {\n#endif\n}\n__global__ void k() {}\n"
