@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from raw_nvrtc import compile_raw
 
+from hatch_cuda_kernels import open_store
+from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.source.closure import read_closure
 from hatch_cuda_kernels.host_code.closures import without_host_code
-from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
 
 CASES = {
     name: dict(re.findall(r"^--- (\w+)\n(.*?)(?=^---|\Z)", body, re.MULTILINE | re.DOTALL))
@@ -133,3 +135,17 @@ def test_check_lists_what_is_dropped(tmp_path, capsys):
     assert main(["check", str(tmp_path / "kernels.yaml"), "--json"]) == 0
     dropped = json.loads(capsys.readouterr().out)["dropped"]
     assert {"module": "mixed", "path": "k.cu", "line": 13, "kind": "function", "name": "run"} in dropped
+
+
+def test_a_store_compiles_more_from_the_source_it_ships(tmp_path, fresh_cache):
+    """At run time, and to verify a rebuild, host code is dropped as it was in the build."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "h.h").write_text("#define DEV __device__\n")
+    (project / "k.cu").write_text(MIXED)
+    (project / "kernels.yaml").write_text(MANIFEST.replace("  kept: {source: k.cu, options: {host_code: keep}}\n", ""))
+    build_store(load_manifest(project / "kernels.yaml"), tmp_path / "store")
+    store = open_store(tmp_path / "store")
+    assert store.find_image("scale<float>", arch="sm_80").origin == "prebuilt"
+    assert store.find_image("scale<double>", arch="sm_80").origin == "jitted"
+    assert main(["verify", str(tmp_path / "store"), "--rebuild"]) == 0
