@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.marks import Facts
     from hatch_cuda_kernels.host_code.rule import Action
 
-__all__ = ["MARK", "Change", "apply", "find_changes"]
+__all__ = ["MARKS", "Change", "apply", "find_changes"]
 
-#: What is put before a function that stays and has no mark.
-MARK: Final = "__host__ __device__ "
+#: What is put before what stays, by what is done.
+MARKS: Final = {"declare": "__host__ __device__ ", "mark": "__host__ __device__ ", "constant": "constexpr "}
 _VISIBLE: Final = re.compile(r"\S")
 #: Directives that are for what is around them.
 _LOCAL: Final = frozenset({"include", "include_next", "import", "pragma"})
@@ -98,7 +98,9 @@ def apply(path: str, outline: Outline, changes: list[Change]) -> tuple[str, tupl
     return "".join((*pieces, text[done:])), tuple(dropped)
 
 
-def _kind(change: Change) -> Literal["function", "variable", "include", "body", "mark"]:
+def _kind(change: Change) -> Literal["function", "variable", "include", "body", "mark", "constant"]:
+    if change.action == "constant":
+        return "constant"
     if change.action == "drop":
         return "variable" if change.kind == "variable" else "include" if change.kind == "include" else "function"
     return "body" if change.action == "declare" and change.last else "mark"
@@ -109,7 +111,7 @@ def _changed(text: str, change: Change, kept: list[tuple[int, int]]) -> str:
     if change.action == "drop":
         return _blank(text, change.start, change.end, kept)
     end = change.last if change.action == "declare" and change.last else change.end
-    head = f"{text[change.start : change.first]}{MARK}{text[change.first : end]}"
+    head = f"{text[change.start : change.first]}{MARKS[change.action]}{text[change.first : end]}"
     return head if end == change.end else f"{head};{_blank(text, end, change.end, kept)}"
 
 

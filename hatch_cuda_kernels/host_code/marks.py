@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.source.macros import MacroText
     from hatch_cuda_kernels.host_code.items import Item, Outline
 
-__all__ = ["Facts", "Marked", "gather_facts", "member_of"]
+__all__ = ["Facts", "Marked", "gather_facts", "is_float_constant", "member_of"]
 
 _MARKS: Final = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
 #: In ``__attribute__((device))`` and its kin.
@@ -52,6 +52,8 @@ class Facts:
     marked: dict[tuple[str, str], Marked] = field(default_factory=dict)
     """The marked functions by class (empty for none) and name; kernels are among them only by name."""
     classes: set[str] = field(default_factory=set)
+    floats: dict[str, set[str]] = field(default_factory=dict)
+    """The floating-point constants that are not ``constexpr``, with the words of their values."""
     generators: dict[str, bool] = field(default_factory=dict)
     """Whether a macro gives host functions only, as far as that was asked."""
 
@@ -61,6 +63,12 @@ class Facts:
         if words & self.marks or (words & {"__attribute__", "__declspec"} and _ATTRIBUTE.search(text)):
             return True
         return any(_TOOLKITS.fullmatch(word) and word not in self.whole for word in words - _KNOWN_UNMARKED)
+
+    @cached_property
+    def folded(self) -> frozenset[str]:
+        """The floating-point constants that are made of others, and these others."""
+        uses = {name: words & self.floats.keys() - {name} for name, words in self.floats.items()}
+        return _reached((name for name, used in uses.items() if used), uses)
 
     @cached_property
     def marked_names(self) -> frozenset[str]:
@@ -114,6 +122,9 @@ def gather_facts(macros: Iterable[MacroText], texts: Iterable[str]) -> tuple[Fac
 
 def _note(facts: Facts, text: str, item: Item) -> None:
     declared = item.declaration
+    if is_float_constant(item, text):
+        words = set(_WORD.findall(_NOISE.sub(" ", text[item.start : item.end])))
+        facts.floats.setdefault(declared.name, set()).update(words)
     if declared.kind not in {"function", "call"}:
         return
     head = text[item.start : declared.last or item.end]
@@ -121,6 +132,16 @@ def _note(facts: Facts, text: str, item: Item) -> None:
         marked = facts.marked.setdefault(member_of(item, facts), Marked(set(), set()))
         if "__global__" not in head:
             (marked.defined if declared.ending == "{}" else marked.declared).add(declared.parameters)
+
+
+def is_float_constant(item: Item, text: str) -> bool:
+    """Return whether an item of a text is a floating-point constant of a namespace that is not ``constexpr``."""
+    declared = item.declaration
+    if declared.kind != "variable" or not declared.is_const or item.class_name is not None or not declared.is_sure:
+        return False
+    head, equals, _ = text[item.start : item.end].partition("=")
+    is_plain = not (set("*&<") & set(head)) and not declared.words & {"constexpr", "constinit", "thread_local"}
+    return bool(equals) and is_plain and declared.types in {("float",), ("double",)}
 
 
 def member_of(item: Item, facts: Facts) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from hatch_cuda_kernels.host_code.marks import member_of
+from hatch_cuda_kernels.host_code.marks import is_float_constant, member_of
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.declaration import Declaration
@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Action", "action_of"]
 
-Action: TypeAlias = Literal["keep", "drop", "declare", "mark"]
-"""``declare``: keep the head, with a mark, and drop the body. ``mark``: keep all, with a mark."""
+Action: TypeAlias = Literal["keep", "drop", "declare", "mark", "constant"]
+"""``declare``: keep the head, with a mark, and drop the body. ``mark``: keep all, with a mark.
+
+``constant``: make it ``constexpr``. nvcc folds a floating-point constant that is made of another; to NVRTC, it is a
+device variable whose value must be known.
+"""
 
 _VIRTUAL: Final = frozenset({"virtual", "override", "final"})
 _CONSTANT: Final = frozenset({"constexpr", "consteval"})
@@ -41,7 +45,9 @@ def action_of(item: Item, text: str, facts: Facts) -> Action:
     if facts.is_marked(text[item.start : declared.last or item.end]):
         return "keep"
     if declared.kind == "variable":
-        return "drop" if _is_host_variable(item) else "keep"
+        if _is_host_variable(item):
+            return "drop"
+        return "constant" if is_float_constant(item, text) and declared.name in facts.folded else "keep"
     if declared.kind == "call" and not is_constructor:
         return "drop" if _is_host_call(declared, facts) else "keep"
     return _function(item, facts)

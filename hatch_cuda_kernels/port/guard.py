@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.branches import CONDITIONS
-from hatch_cuda_kernels.host_code.drop import MARK
+from hatch_cuda_kernels.host_code.drop import MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +22,6 @@ _SEMICOLONS: Final = re.compile(r"(?:\s*;)*")
 #: What one guard may take in between two things that it is for.
 _BETWEEN: Final = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _HEAD: Final = "#ifndef __CUDACC_RTC__\n"
-_MARKED: Final = f"#ifdef __CUDACC_RTC__\n{MARK.strip()}\n#endif\n"
 _END: Final = "#endif\n"
 
 
@@ -94,12 +93,13 @@ def _groups(text: str, changes: Sequence[Change]) -> Iterator[list[Change]]:
 
 def _shown(text: str, change: Change, start: int, end: int) -> str:
     """Return a function that NVRTC is shown with marks, or with marks and without its body."""
-    if change.action == "mark" or not change.last:
-        head = text[start : change.first]
+    mark = MARKS[change.action]
+    if change.action != "declare" or not change.last:
+        head, marked = text[start : change.first], f"#ifdef __CUDACC_RTC__\n{mark.strip()}\n#endif\n"
         if not head.strip():
-            return f"{_MARKED}{head}{text[change.first : end]}"
-        return f"{head.rstrip()}\n{_MARKED}{text[change.first : end]}"
-    bare = f"{text[start : change.first]}{MARK}{text[change.first : change.last]};"
+            return f"{marked}{head}{text[change.first : end]}"
+        return f"{head.rstrip()}\n{marked}{text[change.first : end]}"
+    bare = f"{text[start : change.first]}{mark}{text[change.first : change.last]};"
     return f"#ifdef __CUDACC_RTC__\n{_line(bare)}#else\n{_line(text[start:end])}{_END}"
 
 

@@ -14,7 +14,7 @@ class Guard(NamedTuple):
     line: int
     """In the file as it was."""
     kind: str
-    """``function``, ``variable``, ``include``, ``body``, ``mark``, ``type`` or ``using``."""
+    """``function``, ``variable``, ``include``, ``body``, ``mark``, ``constant``, ``type`` or ``using``."""
     name: str
     reason: str
 

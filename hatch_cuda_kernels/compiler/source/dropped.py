@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 __all__ = ["Dropped"]
+
+_TEXTS: Final = {
+    "body": "the body of {}",
+    "mark": "{} is marked __host__ __device__",
+    "constant": "{} is made constexpr",
+}
 
 
 class Dropped(NamedTuple):
@@ -13,12 +19,9 @@ class Dropped(NamedTuple):
     path: str
     """Relative to the project and posix."""
     line: int
-    kind: Literal["function", "variable", "include", "body", "mark"]
-    """``body``: of a function that stays declared. ``mark``: nothing was dropped, but a function got a mark."""
+    kind: Literal["function", "variable", "include", "body", "mark", "constant"]
+    """``body``: of a function that stays declared. ``mark``, ``constant``: what stays, with a word more."""
     name: str
 
     def __str__(self) -> str:
-        what = {"body": "the body of {}", "mark": "{} is marked __host__ __device__"}.get(
-            self.kind, f"{self.kind} {{}}"
-        )
-        return f"{self.path}:{self.line}: {what.format(self.name)}"
+        return f"{self.path}:{self.line}: {_TEXTS.get(self.kind, f'{self.kind} {{}}').format(self.name)}"
