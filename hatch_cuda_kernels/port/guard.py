@@ -44,7 +44,7 @@ def guarded(outline: Outline, changes: Sequence[Change], additions: str = "") ->
     done = 0
     pending = additions
     for group in _groups(text, changes):
-        start, end = group[0].start, group[-1].end
+        start, end = group[0].start, max(change.end for change in group)
         if start < done:
             continue
         begins = text.rfind("\n", 0, start) + 1
@@ -78,15 +78,16 @@ def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
 def _groups(text: str, changes: Sequence[Change]) -> Iterator[list[Change]]:
     """Yield the changes that one guard serves: neighbours that are all guarded as they are."""
     group: list[Change] = []
+    end = 0
     for change in changes:
-        joins = group and group[-1].action == change.action == "drop"
-        between = _BETWEEN.match(text, group[-1].end) if joins else None
-        if between is not None and between.end() >= change.start:
+        joins = bool(group) and group[-1].action == change.action == "drop"
+        if joins and _end(_BETWEEN, text, end) >= change.start:
             group.append(change)
         else:
             if group:
                 yield group
-            group = [change]
+            group, end = [change], 0
+        end = max(end, change.end)
     if group:
         yield group
 

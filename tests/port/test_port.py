@@ -185,6 +185,14 @@ def test_names_that_a_guarded_header_brought_are_explained(tmp_path):
     assert "such as <cstdint>" in ported.notes[0]
 
 
+def test_a_guard_covers_what_is_nested_in_it(tmp_path):
+    """A variable's type has members of its own, which are for the host too."""
+    text = "static struct {\n    int get() { return 1; }\n    int n;\n} state;\nint f();\n__global__ void k() {}\n"
+    (tmp_path / "k.cu").write_text(text)
+    after = port(tmp_path, ["k.cu"], arch=ARCH).after["k.cu"]
+    assert after == f"#ifndef __CUDACC_RTC__\n{text.replace('__global__', '#endif%__global__')}".replace("%", chr(10))
+
+
 def test_conditions_that_cross_a_function_are_left_alone(tmp_path):
     """A guard that ends inside an #if would be no guard; the note says where."""
     text = "#ifdef A\nvoid f(int a) {\n#else\nvoid f() {\n#endif\n}\n__global__ void k() {}\n"
