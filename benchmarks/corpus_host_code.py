@@ -37,6 +37,8 @@ ARCH: Final = "sm_90"
 #: Folders of a checkout that its build searches for headers.
 INCLUDE: Final = ("Common", "common", "include", "inc", "src", "cuda")
 LIMIT_S: Final = 120
+#: Kernels that host functions of the toolkit's headers launch; they are not the file's.
+LIBRARIES: Final = re.compile("(?:void )?(?:cub|thrust)::")
 _INTERNAL: Final = re.compile(r"(?:_INTERNAL|__nv_static)_\w+|_GLOBAL__N__\w+|\(anonymous namespace\)")
 _ERROR: Final = re.compile(r"\((\d+)\): (?:catastrophic )?error(?: #\d+-D)?: (.*)")
 
@@ -91,7 +93,7 @@ def compare(folder: Path, path: Path, standard: Path | None) -> Outcome:
     reference = nvcc(folder, path, include)
     if reference is None:
         return Outcome(name, "not for nvcc")
-    wanted = texts(reference)
+    wanted = {kernel: code for kernel, code in texts(reference).items() if not LIBRARIES.match(kernel)}
     if not wanted:
         return Outcome(name, "no kernels")
     try:
