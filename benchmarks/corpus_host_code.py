@@ -27,11 +27,11 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from raw_nvrtc import RawResult, compile_raw
 
 from hatch_cuda_kernels.compiler.output.elf import read_elf
-from hatch_cuda_kernels.compiler.source.closure import Closure, read_closure
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.host_code.closures import without_host_code
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.closure import Closure, read_closure
 
 ARCH: Final = "sm_90"
 #: Folders of a checkout that its build searches for headers.

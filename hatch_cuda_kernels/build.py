@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.build_report import BuildReport
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
-from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.errors import BuildError, InputError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan.notes import arch_warnings
 from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.plan.release import check_release
 from hatch_cuda_kernels.pool.compilation import compile_missing, find_fresh
 from hatch_cuda_kernels.pool.progress import open_progress
+from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.index import STORE_FOLDER
 from hatch_cuda_kernels.store.promises.built import check_built
 from hatch_cuda_kernels.store.writer import prepare_place, write_store
@@ -60,15 +61,17 @@ def build_store(
     compiled = compile_missing(
         plan, fresh, toolchain, cache, executor=executor, workers=workers, progress=progress, warn=warnings.append
     )
-    images = fresh | compiled
-    modules = tuple(planned.built(images, toolchain) for planned in plan)
-    check_built(modules, manifest.promises)
+    images = fresh | compiled.entries
+    modules = tuple(planned.built(images, toolchain) for planned in plan if images.keys() >= {*planned.images})
+    problems = [*compiled.problems, *check_built(modules, manifest.promises)]
+    if problems:
+        raise BuildError(list(dict.fromkeys(map(str, sorted(problems, key=Problem.place)))))
     place = _editable(manifest, out) if editable else None
     write_store(out, modules, root=manifest.root, editable=place, promises=manifest.promises)
     write_stubs(manifest, modules)
     return BuildReport(
         modules=modules,
-        compiled=frozenset(entry.key for entry in compiled.values()),
+        compiled=frozenset(entry.key for entry in compiled.entries.values()),
         warnings=(*warnings, *_logged(modules)),
         seconds=time.perf_counter() - start,
     )

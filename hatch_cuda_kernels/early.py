@@ -9,6 +9,8 @@ import threading
 __all__ = ["is_starting", "join_driver", "start_driver"]
 
 _NOT_INITIALIZED = 3  # CUDA_ERROR_NOT_INITIALIZED
+#: How long Python goes on in one thread while another waits, until the driver has started; usually 5 ms.
+_SWITCH_SECONDS = 0.0001
 _lock = threading.Lock()
 _started: list[threading.Thread | None] = []
 
@@ -50,9 +52,17 @@ def _start() -> threading.Thread | None:
     if library.cuCtxGetCurrent(ctypes.byref(context)) != _NOT_INITIALIZED:
         return None
 
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    shortened = sys.getswitchinterval()
+
     def initialise() -> None:
-        if library.cuInit(0) == 0:
-            library.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+        try:
+            if library.cuInit(0) == 0:  # the next call waits for the GIL, which the importing thread has
+                library.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+        finally:
+            if sys.getswitchinterval() == shortened:
+                sys.setswitchinterval(usual)
 
     thread = threading.Thread(target=initialise, name="hatch-cuda-kernels-driver", daemon=True)
     thread.start()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +67,11 @@ class ToolchainError(HatchCudaKernelsError):
 
 
 class CompileError(HatchCudaKernelsError):
-    """NVRTC or nvJitLink refused a module. ``log`` is the program log, ``flags`` the options it was given."""
+    """NVRTC, nvJitLink or ptxas refused a module.
+
+    ``faults`` are the errors as text, each with its place, its line of the source and what to do; of rejected name
+    expressions (``bad_names``), the reason for each. ``log`` is the whole log, ``flags`` the options of the compile.
+    """
 
     def __init__(
         self,
@@ -78,6 +82,7 @@ class CompileError(HatchCudaKernelsError):
         log: str = "",
         flags: Sequence[str] = (),
         bad_names: Sequence[str] = (),
+        faults: Sequence[str] = (),
     ) -> None:
         super().__init__(module, arch, message)
         self.module = module
@@ -86,6 +91,7 @@ class CompileError(HatchCudaKernelsError):
         self.log = log
         self.flags = tuple(flags)
         self.bad_names = tuple(bad_names)
+        self.faults = tuple(faults)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild_compile_error, (
@@ -95,21 +101,44 @@ class CompileError(HatchCudaKernelsError):
             self.log,
             self.flags,
             self.bad_names,
+            self.faults,
         )
 
     def __str__(self) -> str:
-        parts = [f"module {self.module!r} for {self.arch}: {self.message}"]
-        if self.log:
-            parts.append("\n".join(f"  | {line}" for line in self.log.splitlines()))
-        if self.flags:
-            parts.append(f"  options: {' '.join(self.flags)}")
+        return f"module {self.module!r} for {self.arch}: {self.details()}"
+
+    def details(self, whole: str = "the error's 'log'") -> str:
+        """Return what is wrong in at most 20 lines; if that is not all, with ``whole``, where the whole log is."""
+        if self.bad_names and self.faults:
+            named = [f"{name!r}: {fault}" for name, fault in zip(self.bad_names, self.faults, strict=False)]
+            shown, left, what = named[:_MOST_NAMES], len(named) - _MOST_NAMES, "name"
+        elif self.faults:
+            shown, left, what = list(self.faults[:_MOST_FAULTS]), len(self.faults) - _MOST_FAULTS, "error"
+        else:
+            lines = [f"  | {line}" for line in self.log.splitlines()]
+            shown, left, what = lines[:_MOST_LINES], len(lines) - _MOST_LINES, "line"
+        parts = [self.message, *shown]
+        parts += [f"and {left} more {what}{'s' if left > 1 else ''}: see {whole}"] if left > 0 else []
+        parts += [f"options: {' '.join(self.flags)}"] if self.flags else []
         return "\n".join(parts)
 
 
+#: How much of a log is shown.
+_MOST_FAULTS: Final = 3
+_MOST_NAMES: Final = 8
+_MOST_LINES: Final = 12
+
+
 def _rebuild_compile_error(
-    module: str, arch: str, message: str, log: str, flags: Sequence[str], bad_names: Sequence[str]
+    module: str,
+    arch: str,
+    message: str,
+    log: str,
+    flags: Sequence[str],
+    bad_names: Sequence[str],
+    faults: Sequence[str] = (),
 ) -> CompileError:
-    return CompileError(module, arch, message, log=log, flags=flags, bad_names=bad_names)
+    return CompileError(module, arch, message, log=log, flags=flags, bad_names=bad_names, faults=faults)
 
 
 class BuildError(HatchCudaKernelsError):

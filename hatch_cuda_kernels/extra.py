@@ -37,7 +37,6 @@ _NVRTC: Final[dict[str, _Known]] = {
         "front end",
         {
             "-restrict --restrict": _NONE,
-            "-default-device --device-as-default-execution-space": _NONE,
             "-device-int128 --device-int128 -device-float128 --device-float128": _NONE,
             "-builtin-move-forward --builtin-move-forward": _SWITCH,
             "-builtin-initializer-list --builtin-initializer-list": _SWITCH,
@@ -112,6 +111,7 @@ _REFUSED: Final[dict[str, str]] = {
         "-maxrregcount --maxrregcount": "write 'maxrregcount: N'",
         "-G --device-debug -g": "write 'debug: true'",
         "-lineinfo --generate-line-info": "write 'lineinfo: true'",
+        "-default-device --device-as-default-execution-space": "write 'default_device: true'",
         "-dc --device-c -dw --device-w -rdc --relocatable-device-code -c --compile-only": _LINKED,
         "-ewp --extensible-whole-program -optix-ir --optix-ir": _LINKED,
         "-pch --pch -create-pch --create-pch -use-pch --use-pch -pch-dir --pch-dir": _STALE_PCH,

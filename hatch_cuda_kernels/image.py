@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
 
-__all__ = ["Candidate", "Image", "ImageId", "Kind", "Origin", "Symbol"]
+__all__ = ["Candidate", "Finisher", "Image", "ImageId", "Kind", "Origin", "Symbol"]
 
 Kind = Literal["cubin", "ptx", "ltoir"]
 Origin = Literal["prebuilt", "cached", "jitted"]
+#: What can make a CUBIN: NVRTC of a source, ptxas of PTX, nvJitLink of LTO-IR (or of PTX, as relocatable code).
+Finisher = Literal["nvrtc", "ptxas", "nvjitlink"]
 
 
 class Symbol(NamedTuple):

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = [
     "VIRTUAL_ROOT",
     "base_name",
+    "build_order",
     "chunk_name",
+    "found_names",
     "listed_module",
     "normalize_name",
     "plain_name",
@@ -114,6 +120,13 @@ def plain_name(lowered: str) -> str | None:
     return "::".join(name for name in names if not name.startswith(_ANONYMOUS)) or None
 
 
+def found_names(lowered: Iterable[str]) -> dict[str, str]:
+    """Return what kernels are called that nobody listed: by their plain name unless overloads share it."""
+    plain = {symbol: plain_name(symbol) or symbol for symbol in lowered}
+    count = Counter(plain.values())
+    return {symbol: name if count[name] == 1 else symbol for symbol, name in plain.items()}
+
+
 def without_archs(lowered: str) -> str:
     """Return a lowered name as it is for every architecture.
 
@@ -132,6 +145,12 @@ def without_archs(lowered: str) -> str:
 def chunk_name(module: str, number: int) -> str:
     """Return what the store calls a module's second or later chunk: no module of a manifest has a dot in its name."""
     return f"{module}.{number}"
+
+
+def build_order(name: str) -> tuple[str, int]:
+    """Return what sorts modules and chunks as a build makes them."""
+    module, _, number = name.partition(".")
+    return module, int(number) if number.isdecimal() else 1
 
 
 def listed_module(name: str) -> str:

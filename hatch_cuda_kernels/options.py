@@ -9,7 +9,7 @@ from typing import Any, Final
 from hatch_cuda_kernels.extra import optimizer_flags
 from hatch_cuda_kernels.shape import check_shape
 
-__all__ = ["CppStd", "HostCode", "NvrtcOptions"]
+__all__ = ["CppStd", "HostCode", "NvrtcOptions", "macro_name"]
 
 
 class CppStd(StrEnum):
@@ -54,10 +54,14 @@ class NvrtcOptions:
     """Device debug information, without optimisation."""
     lto: bool = False
     """Compile to LTO-IR and finish with nvJitLink; virtual architectures then ship LTO-IR instead of PTX."""
+    default_device: bool = False
+    """Functions without a mark such as ``__host__`` are device functions."""
+    standard_headers: bool = True
+    """The package's headers answer to ``<cmath>``, ``<cstdint>`` and others that NVRTC lacks."""
     include: tuple[str, ...] = ()
     """Project folders searched for headers, in order."""
     define: tuple[tuple[str, str | None], ...] = ()
-    """Macros in order; the value is C++ text, None defines the bare name."""
+    """Macros in order, ``NAME`` or ``NAME(x)``; the value is C++ text, None defines the bare name."""
     pre_include: tuple[str, ...] = ()
     """Headers included before the source."""
     extra: tuple[str, ...] = ()
@@ -82,7 +86,8 @@ class NvrtcOptions:
         ]
         if self.maxrregcount is not None:
             flags.append(f"--maxrregcount={self.maxrregcount}")
-        flags += [flag for flag, on in (("-lineinfo", self.lineinfo), ("-G", self.debug), ("-dlto", self.lto)) if on]
+        switches = ("-lineinfo", self.lineinfo), ("-G", self.debug), ("-dlto", self.lto)
+        flags += [flag for flag, on in (*switches, ("-default-device", self.default_device)) if on]
         flags += [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in self.define]
         return (*flags, *self.extra)
 
@@ -124,8 +129,14 @@ class NvrtcOptions:
     def override(self, **changes: Any) -> NvrtcOptions:  # values are checked by the manifest
         """Return a copy with some options replaced; ``define`` is merged name by name, the later value wins."""
         if "define" in changes:
-            changes["define"] = tuple((dict(self.define) | dict(changes["define"])).items())
+            merged = {macro_name(macro[0]): macro for macro in (*self.define, *changes["define"])}
+            changes["define"] = tuple(merged.values())
         return replace(self, **changes)
+
+
+def macro_name(macro: str) -> str:
+    """Return the name of a macro that may be written with its parameters."""
+    return macro.partition("(")[0]
 
 
 _DEFAULTS: Final = {field.name: field.default for field in fields(NvrtcOptions)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +11,7 @@ from hatch_cuda_kernels.names import normalize_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["fill", "match", "placeholders"]
+__all__ = ["expand", "fill", "match", "placeholders"]
 
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 #: Stands around a placeholder's name while spaces are made alike: a letter, as arguments mostly are, of no C++ name.
@@ -27,6 +28,12 @@ def placeholders(pattern: str) -> tuple[str, ...]:
 def fill(pattern: str, values: Mapping[str, object]) -> str:
     """Return the pattern with its placeholders replaced. Raises KeyError for one without a value."""
     return _PLACEHOLDER.sub(lambda match: str(values[match[1]]), pattern)
+
+
+def expand(pattern: str, matrix: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield what a pattern gives with every combination of values; the first axis varies slowest."""
+    for values in itertools.product(*matrix.values()):
+        yield fill(pattern, dict(zip(matrix, values, strict=True)))
 
 
 def match(pattern: str, name: str) -> dict[str, str] | None:

@@ -16,6 +16,10 @@ class Problem(NamedTuple):
     where: str = ""
     """A place in the manifest, or a module or image of a store (``saxpy/saxpy.sm_90.cubin``); empty for no place."""
 
+    def place(self) -> tuple[int, ...]:
+        """Return the line and column in the manifest, to sort by; those without come first."""
+        return tuple(int(part) for part in self.where.split(":", 3)[1:3] if part.isdigit())
+
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         return f"{place}{self.message}; {self.fix}" if self.fix else f"{place}{self.message}"

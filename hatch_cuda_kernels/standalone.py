@@ -10,23 +10,23 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.record import entry_of
-from hatch_cuda_kernels.compiler.source.project import Project
-from hatch_cuda_kernels.compiler.source.project_files import normalize
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.extra import extra_refusal
 from hatch_cuda_kernels.image import Image
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.source.project import Project
+from hatch_cuda_kernels.source.project_files import normalize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from concurrent.futures import Future
 
     from hatch_cuda_kernels.compiler.job import CompileJob
-    from hatch_cuda_kernels.compiler.source.closure import Closure
     from hatch_cuda_kernels.image import Kind, Symbol
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+    from hatch_cuda_kernels.source.closure import Closure
 
 __all__ = ["CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["parse_version", "version_text"]
+__all__ = ["parse_version", "release_of", "version_text"]
 
 
 def version_text(version: tuple[int, int]) -> str:
@@ -17,3 +17,8 @@ def parse_version(text: str) -> tuple[int, int]:
     if not (dot and text.isascii() and major.isdigit() and minor.isdigit()):
         raise ValueError(f"{text!r} is not a version like 13.0")
     return int(major), int(minor)
+
+
+def release_of(build: str) -> tuple[int, int]:
+    """Return the release of a build: ``(13, 0)`` for ``13.0.88``. Raises ValueError for what has no two numbers."""
+    return parse_version(".".join(build.split(".")[:2]))

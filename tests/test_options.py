@@ -66,8 +66,9 @@ def test_every_option_changes_flags_or_headers():
     samples = {
         "std": CppStd.CPP14, "use_fast_math": True, "ftz": True, "prec_div": True, "prec_sqrt": True, "fma": True,
         "maxrregcount": 32, "lineinfo": True, "debug": True, "lto": True, "define": (("X", "1"),), "extra": ("-w",),
+        "default_device": True,
     }  # fmt: skip
-    texts = {"include", "pre_include", "host_code"}
+    texts = {"include", "pre_include", "standard_headers", "host_code"}
     assert samples.keys() | texts == {field.name for field in fields(NvrtcOptions)}
     plain = NvrtcOptions().flags()
     assert all(NvrtcOptions(**{name: value}).flags() != plain for name, value in samples.items())

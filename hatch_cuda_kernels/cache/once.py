@@ -26,7 +26,7 @@ _STRIPE_DIGITS: Final = 3
 _LOCKS: Final = "locks"
 _FAILED: Final = ".failed"
 _TEXTS: Final = ("module", "arch", "message", "log")
-_LISTS: Final = ("flags", "bad_names")
+_LISTS: Final = ("flags", "bad_names", "faults")
 #: A longer error is damage, which must not fill the memory.
 _MOST_TEXT: Final = 64 << 20
 
@@ -108,10 +108,11 @@ def _read_error(data: bytes) -> CompileError | None:
     try:
         found = json.loads(data)
         module, arch, message, log = (found[name] for name in _TEXTS)
-        flags, bad_names = (found[name] for name in _LISTS)
+        flags, bad_names, faults = (found[name] for name in _LISTS)
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    lists = isinstance(flags, list) and isinstance(bad_names, list)
-    if not lists or not all(isinstance(text, str) for text in (module, arch, message, log, *flags, *bad_names)):
+    if not all(isinstance(listed, list) for listed in (flags, bad_names, faults)):
         return None
-    return CompileError(module, arch, message, log=log, flags=flags, bad_names=bad_names)
+    if not all(isinstance(text, str) for text in (module, arch, message, log, *flags, *bad_names, *faults)):
+        return None
+    return CompileError(module, arch, message, log=log, flags=flags, bad_names=bad_names, faults=faults)

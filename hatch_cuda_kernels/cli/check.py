@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         for image in planned.images
     ]
     stubs = _stubs(manifest, plan, toolchain, fresh)
-    notes = [*filter(None, map(describe, plan))]
+    notes = describe(plan)
     dropped = dropped_code(plan)
     for warning in arch_warnings(plan):
         print(f"warning: {warning}", file=sys.stderr)

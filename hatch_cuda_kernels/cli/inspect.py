@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
 from hatch_cuda_kernels.table import counted, text_table
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ def run(args: argparse.Namespace) -> int:
     print(_totals(data, args.package, total_size(args.package, files)))
     for name, module in data["modules"].items():
         toolchain = module["toolchain"]
-        compiler = f"NVRTC {toolchain['nvrtc']}" + (f", {toolchain['headers']}" if toolchain["headers"] else "")
-        print(f"\n{name}: {compiler}; packed {module['packed']:,} bytes with sources and index")
+        tools = [f"{tool} {toolchain[part]}" for part, tool in FINISHER_NAMES.items() if part in toolchain]
+        made_by = ", ".join(filter(None, (*tools, toolchain["headers"])))
+        print(f"\n{name}: {made_by}; packed {module['packed']:,} bytes with sources and index")
         for kernel, symbol in module["kernels"].items():
             print(f"  {kernel}({', '.join(symbol['params'])})  {symbol['lowered']}")
     if args.extract is not None:

@@ -30,7 +30,8 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     parser.add_argument(
         "--max-size", type=byte_count, metavar="N", help="maximum bytes of the wheel, or of the store without a wheel"
     )
-    parser.add_argument("--rebuild", action="store_true", help="compile the shipped sources again and compare bytes")
+    parser.add_argument("--rebuild", action="store_true", help="build the store again and compare every file")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave both stores of --rebuild in a new folder")
     parser.add_argument("--skip", action="append", default=[], metavar="CHECK", help="skip a check; repeatable")
     add_json(parser)
     parser.set_defaults(run=run)
@@ -61,6 +62,7 @@ def _demands(args: argparse.Namespace) -> Demands:
         max_spill_bytes=args.max_spill_bytes,
         max_size=args.max_size,
         rebuild=args.rebuild,
+        keep=args.keep,
         skip=frozenset(args.skip),
     )
 

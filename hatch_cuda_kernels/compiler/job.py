@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.compiler.key import cache_key, expressions
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.program import Program
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
-    from hatch_cuda_kernels.image import Kind, Symbol
+    from hatch_cuda_kernels.image import Finisher, Kind, Symbol
     from hatch_cuda_kernels.options import NvrtcOptions
 
-__all__ = ["CompileJob", "Compiled"]
+__all__ = ["CompileJob", "Compiled", "Finished"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class CompileJob:
     """One module for one architecture, complete in itself: it compiles the same in any process on any host.
 
     ``arch`` is real; a virtual architecture is the ``ptx`` (or ``ltoir``) of the same compile, whose CUBIN proves that
-    the PTX can be assembled. Where links will prove that, the job can do without (``assembled``); its PTX is the same.
+    the PTX can be assembled. Where other jobs will finish the PTX, this one can do without (``assembled``).
     """
 
     module: str
@@ -33,18 +33,15 @@ class CompileJob:
     kinds: tuple[Kind, ...]
     names: tuple[str, ...] = ()
     globals: tuple[str, ...] = ()
+    finisher: Finisher = "nvrtc"
+    """What makes the CUBIN, here or (from PTX) in other jobs."""
     assembled: bool = True
-    """Whether NVRTC runs the assembler too."""
+    """Whether it is made here."""
 
     @property
     def uses_toolkit_headers(self) -> bool:
         """Whether the toolkit's headers can have a part in the image."""
         return self.program.toolkit is not None
-
-    @property
-    def uses_nvjitlink(self) -> bool:
-        """Whether nvJitLink finishes the images."""
-        return self.options.lto
 
     @property
     def expressions(self) -> tuple[str, ...]:
@@ -66,12 +63,19 @@ class CompileJob:
             names=self.names,
             variables=self.globals,
             toolchain=toolchain.key_part,
-            assembled=self.assembled,
+            finisher=self.finisher if self.assembled else None,
         )
 
-    def toolchain(self, found: Toolchain, *, linked: bool = False) -> Toolchain:
-        """Return what of a toolchain has a part in this job's images, or in what nvJitLink makes of them."""
-        return found.of_compile(self.program.toolkit, lto=linked or self.options.lto)
+    def toolchain(self, found: Toolchain) -> Toolchain:
+        """Return what of a toolchain has a part in this job's images."""
+        return found.of_compile(self.program.toolkit, finisher=self.finisher if self.assembled else "nvrtc")
+
+
+class Finished(NamedTuple):
+    """What ptxas or nvJitLink made, and what it said."""
+
+    image: bytes
+    log: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.image import Finisher, Kind
 
-__all__ = ["cache_key", "expressions", "finish_key", "link_key", "source_digest"]
+__all__ = ["cache_key", "expressions", "finish_key", "shipped_key", "source_digest"]
 
 #: Raised when the way a job is compiled changes so that old images must not be taken for new ones.
-_KEY_SCHEMA: Final = 3
+_KEY_SCHEMA: Final = 4
 #: Options that say where headers are: what they led to is in the source's digest, each header under its one name.
-_IN_SOURCE: Final = frozenset({"include", "pre_include"})
+_IN_SOURCE: Final = frozenset({"include", "pre_include", "standard_headers"})
 
 
 def cache_key(
@@ -31,16 +31,16 @@ def cache_key(
     names: Iterable[str],
     variables: Iterable[str],
     toolchain: Mapping[str, str],
-    assembled: bool = True,
+    finisher: Finisher | None = "nvrtc",
 ) -> str:
     """Return the sha256, in hex, that names an image in the disk cache.
 
     ``options`` are ``NvrtcOptions.canonical()``. ``names`` are the name expressions of kernels and ``variables`` those
     that the host sets, in any order. ``toolchain`` is ``Toolchain.key_part``, of what has a part in the image. PTX that
-    nothing has assembled yet (``assembled``) never stands for one that is proven. No path, time, user or driver enters.
+    nothing has finished yet (``finisher``) never stands for one that is proven. No path, time, user or driver enters.
     """
     return _digest(
-        ({} if assembled else {"assembled": False})
+        ({} if finisher == "nvrtc" else {"finisher": finisher})
         | {
             "schema": _KEY_SCHEMA,
             "source": source_sha256,
@@ -58,27 +58,25 @@ def expressions(names: Iterable[str], variables: Iterable[str]) -> tuple[str, ..
     return (*names, *(f"&{name}" for name in variables))
 
 
-def link_key(*, image_sha256: str, arch: SmArch, options: Mapping[str, Any]) -> str:
-    """Return the sha256, in hex, that names what nvJitLink makes of an image for an architecture."""
+def shipped_key(*, image_sha256: str, arch: SmArch, options: Mapping[str, Any], finisher: Finisher) -> str:
+    """Return the sha256, in hex, that names what is made at run time of a shipped image for an architecture."""
     return _digest(
         {
             "schema": _KEY_SCHEMA,
             "image": image_sha256,
             "arch": str(arch),
             "options": options,
-            "kind": "linked",
+            "finisher": finisher,
         }
     )
 
 
-def finish_key(*, front_end: str, arch: SmArch, kind: Kind, nvjitlink: str) -> str:
-    """Return the sha256, in hex, that names what nvJitLink makes of the image that has the key ``front_end``.
+def finish_key(*, front_end: str, arch: SmArch, kind: Kind, finisher: Finisher, version: str) -> str:
+    """Return the sha256, in hex, that names what a finisher makes of the image that has the key ``front_end``.
 
     That key covers the source, the options and the architecture whose ``__CUDA_ARCH__`` the code has.
     """
-    return _digest(
-        {"schema": _KEY_SCHEMA, "front_end": front_end, "arch": str(arch), "kind": kind, "nvjitlink": nvjitlink}
-    )
+    return _digest({"schema": _KEY_SCHEMA, "front_end": front_end, "arch": str(arch), "kind": kind, finisher: version})
 
 
 def source_digest(

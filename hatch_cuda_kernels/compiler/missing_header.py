@@ -6,42 +6,55 @@ import re
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.output.log import parse_log
+from hatch_cuda_kernels.compiler.toolchain.host_headers import HOST_HEADERS
 from hatch_cuda_kernels.compiler.toolchain.packages import curand, pinned, pip_install
 from hatch_cuda_kernels.compiler.toolchain.parts import PARTS
-from hatch_cuda_kernels.compiler.toolchain.standard_headers import HOST_HEADERS, device_header
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.outer_headers import packaged_standard_headers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hatch_cuda_kernels.compiler.output.log import Diagnostic
+
 __all__ = ["is_for_device", "missing_header"]
 
 _MISSING: Final = re.compile(r'(?:cannot|could not) open source file "([^"\n]+)"')
+_TORCH: Final = ("ATen/", "c10/", "pybind11/", "torch/", "Python.h")
+_NO_TORCH: Final = (
+    "NVRTC cannot compile PyTorch's headers, which are the host's; keep the include from it with #ifndef "
+    "__CUDACC_RTC__, pass pointers instead of tensors, and use CUDA's types, such as __half for c10::Half"
+)
 
 
-def missing_header(log: str, *, computed: Sequence[str], release: tuple[int, int]) -> str | None:
-    """Return which header a failed compile lacked and what to do about it; None if it failed for another reason.
+def missing_header(found: Diagnostic, *, computed: Sequence[str], release: tuple[int, int]) -> str | None:
+    """Return what to do about a header that NVRTC could not open; None for any other error.
 
-    ``log`` names files as the project does. ``computed`` are the ``path:line`` of the includes whose header a macro
-    names. ``release`` is NVRTC's, and that of the packages to install.
+    ``computed`` are the ``path:line`` of the includes whose header a macro names. ``release`` is NVRTC's, and that of
+    the packages to install.
     """
-    for found in parse_log(log):
-        match = _MISSING.search(found.message)
-        if match is not None:
-            name = match[1].removeprefix(VIRTUAL_ROOT)
-            by_macro = f"{found.file}:{found.line}" in computed
-            return f"header {name!r} is missing: {_advice(name, release, by_macro=by_macro)}"
-    return None
+    match = _MISSING.search(found.message)
+    if match is None:
+        return None
+    name = match[1].removeprefix(VIRTUAL_ROOT)
+    advice = _advice(name, release, by_macro=f"{found.file}:{found.line}" in computed)
+    if not found.file.startswith("/"):
+        return advice
+    return f"{_short(found.file)}, of the toolkit, asks for it: {advice}"
+
+
+def _short(path: str) -> str:
+    """Return a toolkit header as it is included."""
+    return path.rpartition("/include/")[2].removeprefix("cccl/")
 
 
 def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
+    if name.startswith(_TORCH):
+        return _NO_TORCH
     if name in HOST_HEADERS:
-        instead = device_header(name)
-        if instead is None:
-            return "NVRTC has no host library; keep this include from it with #ifndef __CUDACC_RTC__"
-        brought = pip_install(pinned("cccl", release))
-        return f"NVRTC has no host library; include <{instead}>, which {brought} brings"
+        if name in packaged_standard_headers():
+            return "NVRTC has no host library; without 'standard_headers: false', this package's own is found"
+        return "NVRTC has no host library; keep this include from it with #ifndef __CUDACC_RTC__"
     requirements = _requirements(name, release)
     if requirements:
         return f"{pip_install(*requirements)} brings it"
@@ -52,7 +65,9 @@ def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
 
 def is_for_device(name: str) -> bool:
     """Return whether device code may need a header, installed or not: the toolkit's, a standard one of use, a .cuh."""
-    return device_header(name) is not None or name.endswith(".cuh") or fnmatch(name, "curand*.h") or bool(_parts(name))
+    return (
+        name in packaged_standard_headers() or name.endswith(".cuh") or fnmatch(name, "curand*.h") or bool(_parts(name))
+    )
 
 
 def _requirements(name: str, release: tuple[int, int]) -> list[str]:

@@ -1,14 +1,18 @@
-"""Finish PTX or LTO-IR to a CUBIN with nvJitLink: needs no driver, so no driver can be too old for it."""
+"""Finish LTO-IR to a CUBIN with nvJitLink: needs no driver, so no driver can be too old for it.
+
+PTX, too, where there is neither ptxas nor a compiler: as relocatable code, which is slower (see ``compiler.ptxas``).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.compiler.output.ptx import drop_unused
+from hatch_cuda_kernels.compiler.job import Finished
 from hatch_cuda_kernels.compiler.toolchain.libraries import load_nvjitlink, nvjitlink_version
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.extra import assembler_flags
+from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -17,15 +21,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.options import NvrtcOptions
 
-__all__ = ["Linked", "link"]
-
-
-@dataclass(frozen=True, slots=True)
-class Linked:
-    """A finished image and nvJitLink's messages."""
-
-    image: bytes
-    log: str
+__all__ = ["link"]
 
 
 def link(
@@ -37,26 +33,36 @@ def link(
     name: str,
     keep: Collection[str] | None = None,
     to_ptx: bool = False,
-) -> Linked:
+) -> Finished:
     """Return ``data`` finished for the real architecture ``arch``, as a CUBIN or (LTO-IR only) as PTX.
 
-    ``keep`` are the lowered names of the variables the host asks for: the others are left out where no kernel refers
-    to them, and taken for constants where no kernel writes them. None keeps every variable. Raises CompileError with
-    nvJitLink's log when it refuses, ToolchainError when it is not installed.
+    ``keep`` are, of LTO-IR, the lowered names of the variables the host asks for: the others are left out where no
+    kernel refers to them, and taken for constants where no kernel writes them. None keeps every variable. Raises
+    CompileError with nvJitLink's log when it refuses, ToolchainError when it is not installed.
     """
-    nvjitlink = load_nvjitlink()
     flags = _flags(kind, arch, options, to_ptx=to_ptx)
     if keep is not None and kind == "ltoir":
         flags += ["-optimize-unused-variables", *(f"-variables-used={variable}" for variable in keep)]
-    elif keep is not None and kind == "ptx":
-        data = drop_unused(data.decode(), frozenset(keep)).encode()
+    return interruptible(partial(_link, load_nvjitlink(), data, kind, flags, name, arch, to_ptx=to_ptx))
+
+
+def _link(
+    nvjitlink: Any,  # a module
+    data: bytes,
+    kind: Kind,
+    flags: list[str],
+    name: str,
+    arch: SmArch,
+    *,
+    to_ptx: bool,
+) -> Finished:
     handle = None
     try:
         handle = nvjitlink.create(len(flags), flags)
         nvjitlink.add_data(handle, _input_type(nvjitlink, kind), data, len(data), name)
         nvjitlink.complete(handle)
         image = _read(nvjitlink, handle, "linked_ptx" if to_ptx else "linked_cubin")
-        return Linked(image.rstrip(b"\0") if to_ptx else image, _log(nvjitlink, handle, "info_log"))
+        return Finished(image.rstrip(b"\0") if to_ptx else image, _log(nvjitlink, handle, "info_log"))
     except nvjitlink.nvJitLinkError as error:
         log = _log(nvjitlink, handle, "error_log") if handle is not None else ""
         message = f"nvJitLink {nvjitlink_version()} refused the {kind} ({error})"

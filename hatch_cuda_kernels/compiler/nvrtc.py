@@ -5,28 +5,32 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuda.bindings import nvrtc
 
+from hatch_cuda_kernels.compiler.faults import name_faults, source_faults
 from hatch_cuda_kernels.compiler.finish import finish
+from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.compiler.job import Compiled
-from hatch_cuda_kernels.compiler.link_job import LinkJob
-from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
-from hatch_cuda_kernels.compiler.output.log import bad_name_expressions
-from hatch_cuda_kernels.compiler.output.ptx import Ptx, read_ptx
+from hatch_cuda_kernels.compiler.output.ptx import Ptx, drop_unused, read_ptx
+from hatch_cuda_kernels.compiler.ptxas import assemble
 from hatch_cuda_kernels.compiler.rooted import call_at_root
+from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.image import Symbol
-from hatch_cuda_kernels.names import VIRTUAL_ROOT, plain_name
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, found_names
+from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
+    from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import CompileJob
-    from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Kind
 
@@ -37,15 +41,15 @@ def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
     """Compile one job, or finish one that shares a front-end run, and return its images with what they hold.
 
     Raises CompileError with the program log when NVRTC refuses the source, when a name expression does not resolve, or
-    when a promised symbol is not in the image; ToolchainError when NVRTC or nvJitLink is missing.
+    when a promised symbol is not in the image; ToolchainError when NVRTC, nvJitLink or ptxas is missing.
     """
-    if isinstance(job, LinkJob):
+    if isinstance(job, FinishJob):
         return finish(job)
     start = time.perf_counter()
     toolchain = load_toolchain()
     task = job, compile_flags(job, toolchain)
     shows_directory = job.options.lto or job.options.debug
-    made = call_at_root(_make, task) if shows_directory else _make(task)
+    made = call_at_root(_make, task) if shows_directory else interruptible(partial(_make, task))
     return Compiled(
         images={kind: made.images[kind] for kind in job.kinds},
         kernels=made.kernels,
@@ -59,7 +63,7 @@ def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
 
 
 class _Made(NamedTuple):
-    """What NVRTC, or nvJitLink after it, made of a job."""
+    """What NVRTC, and what finishes its output, made of a job."""
 
     images: dict[Kind, bytes]
     kernels: tuple[Symbol, ...]
@@ -80,7 +84,8 @@ def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
 
 def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
     """Return every flag NVRTC gets for this job, in order."""
-    flags = [f"-arch={job.arch if job.assembled else job.arch.as_virtual}", *job.options.flags()]
+    assembles = job.assembled and job.finisher != "ptxas"  # LTO-IR is for a real architecture, too
+    flags = [f"-arch={job.arch if assembles else job.arch.as_virtual}", *job.options.flags()]
     # Without a seed, the process id enters symbol names as soon as CUB is in (internal-linkage objects).
     flags.append(f"--frandom-seed={job.program.sha256[:16]}")
     # NVRTC would raise the stack limit of the whole process during a compile, and children would inherit it.
@@ -110,12 +115,24 @@ def _compile(job: CompileJob, program: Any, flags: tuple[str, ...]) -> str:  # a
     (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
     log = _bytes(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).rstrip(b"\0").decode(errors="replace")
     if int(status) != 0:
-        bad = bad_name_expressions(log, job.expressions)
-        log = _readable(log, job)
-        reason = f"cannot resolve {', '.join(map(repr, bad))}" if bad else f"NVRTC refused the source ({status.name})"
-        reason = missing_header(log, computed=job.program.computed, release=load_toolchain().release) or reason
-        raise CompileError(job.module, str(job.arch), reason, log=log, flags=_portable(flags), bad_names=bad)
+        raise _refused(job, _readable(log, job), flags)
     return log
+
+
+def _refused(job: CompileJob, log: str, flags: tuple[str, ...]) -> CompileError:
+    """Return the error of a source that NVRTC refuses; where only name expressions are wrong, of these."""
+    faults = source_faults(log, computed=job.program.computed, release=load_toolchain().release)
+    bad = {} if faults else name_faults(log, job.expressions, job.program)
+    message = "NVRTC cannot resolve a name" if bad else "NVRTC refused the source"
+    return CompileError(
+        job.module,
+        str(job.arch),
+        message,
+        log=log,
+        flags=_portable(flags),
+        bad_names=tuple(bad),
+        faults=(*bad.values(), *faults),
+    )
 
 
 def _images(
@@ -124,12 +141,23 @@ def _images(
     lowered: dict[str, str],
     log: str,
 ) -> tuple[dict[Kind, bytes], Ptx, str]:
+    keep = [lowered[f"&{name}"] for name in job.globals]
     if job.options.lto:
         ltoir = _bytes(nvrtc.nvrtcGetLTOIRSize, nvrtc.nvrtcGetLTOIR, program)
-        return _finish_lto(job, ltoir, [lowered[f"&{name}"] for name in job.globals], log)
-    ptx = _bytes(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0")
-    cubin = _bytes(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
-    return {"ptx": ptx, "cubin": cubin}, read_ptx(ptx.decode()), log
+        return _finish_lto(job, ltoir, keep, log)
+    ptx = _bytes(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0").decode()
+    if not job.options.debug:  # which describes every variable
+        ptx = drop_unused(ptx, keep)
+    if job.assembled and job.finisher == "ptxas":
+        made = assemble(_ptxas(), ptx, arch=job.arch, options=job.options, name=job.module)
+        cubin, log = made.image, f"{log}\n{made.log}"
+    else:
+        cubin = _bytes(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+    return {"ptx": ptx.encode(), "cubin": cubin}, read_ptx(ptx), log
+
+
+def _ptxas() -> Path:
+    return require_ptxas(load_toolchain().nvrtc).path
 
 
 def _finish_lto(job: CompileJob, ltoir: bytes, keep: list[str], log: str) -> tuple[dict[Kind, bytes], Ptx, str]:
@@ -158,11 +186,8 @@ def _kernels(job: CompileJob, ptx: Ptx, lowered: dict[str, str]) -> tuple[Symbol
 
 
 def _found_kernels(entries: dict[str, tuple[str, ...]]) -> Iterator[Symbol]:
-    """Name the entry points nobody listed: C++ functions by their plain name unless overloads share it."""
-    plain = {symbol: plain_name(symbol) or symbol for symbol in entries}
-    for symbol, params in entries.items():
-        unique = list(plain.values()).count(plain[symbol]) == 1
-        yield Symbol(plain[symbol] if unique else symbol, symbol, params)
+    for lowered, name in found_names(entries).items():
+        yield Symbol(name, lowered, entries[lowered])
 
 
 def _lowered_name(program: Any, expression: str) -> str:  # an opaque handle

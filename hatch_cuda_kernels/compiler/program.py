@@ -10,8 +10,8 @@ from hatch_cuda_kernels.compiler.key import source_digest
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.compiler.source.closure import Closure
     from hatch_cuda_kernels.options import NvrtcOptions
+    from hatch_cuda_kernels.source.closure import Closure
 
 __all__ = ["Program"]
 

@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.program import Program
-from hatch_cuda_kernels.compiler.source.closure import Closure, read_closure
+from hatch_cuda_kernels.compiler.route import choose_route
+from hatch_cuda_kernels.compiler.toolchain.remembered import asked_by_toolkit
 from hatch_cuda_kernels.host_code.closures import without_host_code
 from hatch_cuda_kernels.options import HostCode
+from hatch_cuda_kernels.source.closure import Closure, read_closure
+from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.source.project import Project
-    from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.image import Finisher, Kind
     from hatch_cuda_kernels.options import NvrtcOptions
+    from hatch_cuda_kernels.source.project import Project
 
 __all__ = ["Recipe"]
 
@@ -44,12 +47,15 @@ class Recipe:
         text: str | None = None,
         include: Sequence[str] | None = None,
         project: Project | None = None,
+        outer: OuterHeaders | None = None,
     ) -> Closure:
         """Return the source, or ``text`` in its place, with its header closure. Raises InputError.
 
         ``include`` stands in for the options' folders. Of those, folders that are not there are left out: a store and
-        an sdist carry no folder that gave no file, and elsewhere the manifest's reader has refused them.
+        an sdist carry no folder that gave no file, and elsewhere the manifest's reader has refused them. ``outer`` are
+        the headers outside the project; None for those that are installed here.
         """
+        outer = outer or OuterHeaders(packaged_standard_headers(), asked_by_toolkit)
         folders = (
             [folder for folder in self.options.include if (root / folder).is_dir()] if include is None else include
         )
@@ -62,6 +68,7 @@ class Recipe:
             pre_include=self.options.pre_include,
             define=self.options.define,
             project=project,
+            outer=outer if self.options.standard_headers else outer.without_standard(),
         )
         drops = self.options.host_code is HostCode.DROP
         return without_host_code(closure, self.options.define) if drops else closure
@@ -70,8 +77,16 @@ class Recipe:
         """Return what NVRTC is shown of a closure, for any architecture."""
         return Program.of(closure, self.options)
 
-    def job(self, program: Program, arch: SmArch, kinds: tuple[Kind, ...], *, assembled: bool = True) -> CompileJob:
-        """Return the compile for a real architecture."""
+    def job(
+        self,
+        program: Program,
+        arch: SmArch,
+        kinds: tuple[Kind, ...],
+        *,
+        finisher: Finisher | None = None,
+        assembled: bool = True,
+    ) -> CompileJob:
+        """Return the compile for a real architecture; the finisher is that of a compile at run time unless stated."""
         return CompileJob(
             module=self.module,
             source_path=self.source,
@@ -81,6 +96,7 @@ class Recipe:
             kinds=kinds,
             names=self.names,
             globals=self.globals,
+            finisher=finisher or choose_route(self.options).finisher,
             assembled=assembled,
         )
 

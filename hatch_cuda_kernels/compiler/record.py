@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.cache import Entry
 
 if TYPE_CHECKING:
+    from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import Compiled
-    from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.image import Kind
 
 __all__ = ["entry_of"]

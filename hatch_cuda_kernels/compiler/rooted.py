@@ -11,10 +11,11 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from hatch_cuda_kernels.threads import wait_for_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,11 +45,7 @@ def call_at_root(function: Callable[[Any], T], argument: object) -> T:
 @cache
 def _threads_can_move() -> bool:
     """Return whether a thread may have a working directory of its own here; a sandbox may forbid it."""
-    moved: list[bool] = []
-    thread = threading.Thread(target=lambda: moved.append(_move()))
-    thread.start()
-    thread.join()
-    return moved == [True]
+    return wait_for_thread(_move)
 
 
 def _move() -> bool:
@@ -62,22 +59,11 @@ def _move() -> bool:
 
 
 def _in_thread(function: Callable[[Any], T], argument: object) -> T:
-    results: list[T] = []
-    errors: list[BaseException] = []
+    def run() -> T:
+        _move()
+        return function(argument)
 
-    def run() -> None:
-        try:
-            _move()
-            results.append(function(argument))
-        except BaseException as error:  # noqa: BLE001 - raised again where it was asked for
-            errors.append(error)
-
-    thread = threading.Thread(target=run, name="hatch-cuda-kernels-compile")
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
+    return wait_for_thread(run)
 
 
 def _in_process(function: Callable[[Any], T], argument: object) -> T:

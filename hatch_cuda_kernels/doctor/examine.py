@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["examine", "set_variables"]
 
-_PROBED: Final = ("driver", "bindings", "nvrtc", "headers", "nvjitlink")
+_PROBED: Final = ("driver", "bindings", "nvrtc", "headers", "nvjitlink", "ptxas")
 #: What the build extra brings.
 _TOOLS: Final = ("hatchling", "pyyaml", "rich", "tomlkit")
 

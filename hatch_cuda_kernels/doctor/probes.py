@@ -131,6 +131,14 @@ def _nvjitlink(_: str) -> Finding:
     return Finding({"version": version, "file": _mapped("libnvJitLink.so")})
 
 
+def _ptxas(_: str) -> Finding:
+    from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
+    from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
+
+    found = require_ptxas(find_toolchain().nvrtc)
+    return Finding({"version": found.version, "file": str(found.path)})
+
+
 def _images(argument: str) -> Finding:
     """Find which image each module of a package would get on devices of given capabilities and driver."""
     from hatch_cuda_kernels.runtime.opened import opened_store
@@ -171,5 +179,6 @@ _PROBES: Final = {
     "nvrtc": _nvrtc,
     "headers": _headers,
     "nvjitlink": _nvjitlink,
+    "ptxas": _ptxas,
     "images": _images,
 }

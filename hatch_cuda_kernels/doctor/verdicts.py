@@ -67,11 +67,18 @@ def _build(findings: dict[str, Finding]) -> Verdict:
     if tools.problem is not None:
         return Verdict("", tools.problem)
     if nvrtc.problem is None:
-        return _compiles(findings)
+        return _limited(_compiles(findings), findings["ptxas"].problem)
     if not nvrtc.missing:
         return Verdict("", nvrtc.problem)
     isolated = "an isolated build (python -m build, pip) installs the release that kernels.yaml asks for"
     return Verdict("", nvrtc.problem._replace(message=f"{nvrtc.problem.message}; {isolated}"))
+
+
+def _limited(verdict: Verdict, problem: Problem | None) -> Verdict:
+    """Return the verdict on a build, limited by what keeps ptxas from working unless something else limits it."""
+    if problem is None or verdict.problem is not None:
+        return verdict
+    return verdict._replace(problem=problem._replace(message=f"some modules cannot be built: {problem.message}"))
 
 
 def _compiles(findings: dict[str, Finding]) -> Verdict:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.compiler.source.directives import find_directives
-from hatch_cuda_kernels.compiler.source.macros import find_macro_texts, parse_define
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.marks import gather_facts
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.directives import find_directives
+from hatch_cuda_kernels.source.macros import find_macro_texts, parse_define
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from hatch_cuda_kernels.compiler.source.closure import Closure
-    from hatch_cuda_kernels.compiler.source.dropped import Dropped
-    from hatch_cuda_kernels.compiler.source.macros import MacroText
+    from hatch_cuda_kernels.source.closure import Closure
+    from hatch_cuda_kernels.source.dropped import Dropped
+    from hatch_cuda_kernels.source.macros import MacroText
 
 __all__ = ["find_macros", "without_host_code"]
 

@@ -10,9 +10,9 @@ from hatch_cuda_kernels.host_code.nodes import BRACES
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from hatch_cuda_kernels.compiler.source.lexer import Joined
     from hatch_cuda_kernels.host_code.position import Frame
     from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Token
+    from hatch_cuda_kernels.source.lexer import Joined
 
 __all__ = ["Item", "Outline", "items_of", "scope_of"]
 

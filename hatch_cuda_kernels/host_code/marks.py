@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.source.lexer import CHARACTER, COMMENT, STRING
 from hatch_cuda_kernels.host_code.outline import read_outline
+from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from hatch_cuda_kernels.compiler.source.macros import MacroText
     from hatch_cuda_kernels.host_code.items import Item, Outline
+    from hatch_cuda_kernels.source.macros import MacroText
 
 __all__ = ["Facts", "Marked", "gather_facts", "is_float_constant", "member_of"]
 

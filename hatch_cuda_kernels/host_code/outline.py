@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
-from hatch_cuda_kernels.compiler.source.lexer import Joined
 from hatch_cuda_kernels.host_code.branches import CONDITIONS, Branches
 from hatch_cuda_kernels.host_code.declaration import Declaration, read_declaration
 from hatch_cuda_kernels.host_code.items import Item, Outline, items_of, scope_of
 from hatch_cuda_kernels.host_code.nodes import BRACES
 from hatch_cuda_kernels.host_code.position import Begun, Frame, Position, close_of, initialises, later
 from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Token, Tokens, UnclearTextError
+from hatch_cuda_kernels.source.lexer import Joined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

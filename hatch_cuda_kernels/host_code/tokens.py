@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.source.lexer import COMMENT, SPACE, Joined, Lexer, end_of_line
+from hatch_cuda_kernels.source.lexer import COMMENT, SPACE, Joined, Lexer, end_of_line
 
 if TYPE_CHECKING:
     from typing import Literal

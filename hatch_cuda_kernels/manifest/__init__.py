@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
 from hatch_cuda_kernels.driver import native_archs
 from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.manifest.arches import Scope, make_scope
-from hatch_cuda_kernels.manifest.instances import expand_instances
+from hatch_cuda_kernels.manifest.instances import expand_instances, too_many
 from hatch_cuda_kernels.manifest.keys import FRONT_ENDS, MANIFEST, PACKINGS
 from hatch_cuda_kernels.manifest.kinds import Item, attempt, table
 from hatch_cuda_kernels.manifest.model import Manifest, Module, Named, Pattern
+from hatch_cuda_kernels.manifest.project import project_version
 from hatch_cuda_kernels.manifest.spot import Reading, Spot
 from hatch_cuda_kernels.manifest.yaml_nodes import read_tree
 from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.source.project_files import ProjectFiles
 from hatch_cuda_kernels.store.promises.model import Supports
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hatch_cuda_kernels.manifest.arches import Native
 
@@ -33,10 +35,13 @@ _MANIFEST: Final = table("manifest", MANIFEST)
 _Instances: TypeAlias = tuple[tuple[Named, ...], tuple[Pattern, ...]]
 
 
-def load_manifest(path: Path | str, *, native: Native = native_archs) -> Manifest:
+def load_manifest(
+    path: Path | str, *, native: Native = native_archs, version: Callable[[], str] | None = None
+) -> Manifest:
     """Read a manifest; its paths are relative to its folder. Raises ManifestError with all problems.
 
-    ``native`` returns this machine's architectures; it is called only when the manifest uses that word.
+    ``native`` returns this machine's architectures, and ``version`` the project's version (None for what can be found
+    in its folder); each is called only when the manifest uses that word.
     """
     path = _absolute(path)
     try:
@@ -46,7 +51,7 @@ def load_manifest(path: Path | str, *, native: Native = native_archs) -> Manifes
         raise ManifestError([f"{path.name}:1:1: manifest: cannot read {path}: {error.strerror}"]) from None
     except UnicodeDecodeError as error:
         raise ManifestError([_not_utf8(path.name, error)]) from None
-    return _read(text, path, hashlib.sha256(data).hexdigest(), path.name, native)
+    return _read(text, path, hashlib.sha256(data).hexdigest(), path.name, native, version)
 
 
 def _not_utf8(filename: str, error: UnicodeDecodeError) -> str:
@@ -61,7 +66,7 @@ def parse_manifest(
 ) -> Manifest:
     """Read a manifest's text as if it were a file in ``root``. Raises ManifestError with all problems."""
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-    return _read(text, _absolute(root) / filename, digest, filename, native)
+    return _read(text, _absolute(root) / filename, digest, filename, native, None)
 
 
 def _absolute(path: Path | str) -> Path:
@@ -69,15 +74,20 @@ def _absolute(path: Path | str) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 - Path.absolute keeps "..", Path.resolve follows links
 
 
-def _read(text: str, path: Path, sha256: str, filename: str, native: Native) -> Manifest:
+def _read(
+    text: str, path: Path, sha256: str, filename: str, native: Native, version: Callable[[], str] | None
+) -> Manifest:
     tree, problems = read_tree(text)
-    reading = Reading(filename, ProjectFiles(path.parent), problems)
+    find_version = version or partial(project_version, path.parent)
+    reading = Reading(filename, ProjectFiles(path.parent), find_version, problems)
     values = attempt(_MANIFEST, Spot(tree, "", tree.mark, reading)) if tree is not None else None
     if tree is None or values is None:
         raise ManifestError(reading.messages())
     modules: dict[str, Item] = values.get("modules") or {}
     usable = {name: module for name, module in modules.items() if module.value is not None}
-    instances = {name: _instances(module.value) for name, module in usable.items()}
+    written = {name: _written(module.value) for name, module in usable.items()}
+    excess = too_many((found.instances, found.matrix) for found in written.values())
+    instances = {name: expand_instances(*found, counted_only=excess) for name, found in written.items()}
     values.setdefault("arches", (Item("all-major", Spot(tree, "arches", tree.mark, reading)),))
     scope = _scope(values, [module.value for module in usable.values()], native)
     if reading.problems:
@@ -95,12 +105,18 @@ def _read(text: str, path: Path, sha256: str, filename: str, native: Native) -> 
     )
 
 
-def _instances(module: dict[str, Any]) -> _Instances:
-    """Return a module's expanded instances; none if a part they depend on was refused."""
-    names, matrix, kernels = (module.get(key, {}) for key in ("instances", "matrix", "kernels"))
-    if names is None or matrix is None:
-        return (), ()
-    return expand_instances(names or (), matrix, kernels or ())
+class _Written(NamedTuple):
+    """What a module's instances depend on."""
+
+    instances: Sequence[Item]
+    matrix: Mapping[str, Item]
+    kernels: Sequence[Item]
+
+
+def _written(module: dict[str, Any]) -> _Written:
+    """Return what a module's instances depend on; nothing if a part of it was refused."""
+    names, matrix, kernels = (module.get(key, {}) for key in _Written._fields)
+    return _Written((), {}, ()) if names is None or matrix is None else _Written(names or (), matrix, kernels or ())
 
 
 def _scope(values: dict[str, Any], modules: list[dict[str, Any]], native: Native) -> Scope:
@@ -118,6 +134,7 @@ def _module(name: str, module: Item, top: dict[str, Any], instances: _Instances,
     values: dict[str, Any] = module.value
     return Module(
         name=name,
+        entry=values["entry"],
         source=values["source"],
         kernels=_named(values.get("kernels", ())),
         instances=instances[0],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import TYPE_CHECKING, Final
 
@@ -10,37 +9,49 @@ from hatch_cuda_kernels.manifest.kinds import IDENTIFIER, Item
 from hatch_cuda_kernels.manifest.model import Named, Pattern
 from hatch_cuda_kernels.manifest.spot import suggest
 from hatch_cuda_kernels.manifest.yaml_tree import shorten
-from hatch_cuda_kernels.patterns import fill, placeholders
+from hatch_cuda_kernels.patterns import expand, placeholders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["MOST_INSTANCES", "expand_instances"]
+__all__ = ["MOST_INSTANCES", "expand_instances", "too_many"]
 
-#: Of one module: far beyond what NVRTC compiles in a day, and few enough to list.
+#: Of all modules together: far beyond what NVRTC compiles in a day, and few enough to list.
 MOST_INSTANCES: Final = 100_000
 
 
 def expand_instances(
-    instances: Sequence[Item], matrix: Mapping[str, Item], kernels: Sequence[Item]
+    instances: Sequence[Item], matrix: Mapping[str, Item], kernels: Sequence[Item], *, counted_only: bool = False
 ) -> tuple[tuple[Named, ...], tuple[Pattern, ...]]:
     """Return a module's name expressions and its patterns, in the order written; the first axis varies slowest.
 
-    Notes unknown placeholders, unused axes, duplicate names and too many instances as problems.
+    Notes unknown placeholders, unused axes and duplicate names as problems. With ``counted_only``, where there are too
+    many, nothing is expanded.
     """
     patterns = [(item, _pattern(item, matrix)) for item in instances if _placeholders_known(item, matrix)]
     _report_unused(instances, matrix)
-    room = MOST_INSTANCES
     seen = {kernel.value: kernel.spot.path for kernel in kernels}
     expanded: list[Named] = []
-    for item, pattern in patterns:
-        count = math.prod(len(values) for _, values in pattern.matrix)
-        if count > room:
-            item.spot.report(f"the module has more than {MOST_INSTANCES} instances; shorten its matrix")
-            break
-        room -= count
+    for item, pattern in () if counted_only else patterns:
         expanded += _expand(item, pattern, seen)
     return tuple(expanded), tuple(pattern for _, pattern in patterns if pattern.matrix)
+
+
+def too_many(modules: Iterable[tuple[Sequence[Item], Mapping[str, Item]]]) -> bool:
+    """Return whether modules, each with its instances and matrix, have too many instances together.
+
+    Then that is noted as a problem of the instances that exceed the limit. Nothing is expanded.
+    """
+    count = 0
+    for instances, matrix in modules:
+        for item in instances:
+            axes = (matrix[name].value for name in placeholders(item.value) if name in matrix)
+            count += math.prod(len(values or ()) for values in axes)
+            if count > MOST_INSTANCES:
+                advice = "shorten a matrix, or split the modules between packages"
+                item.spot.report(f"with these, the manifest has more than {MOST_INSTANCES} instances; {advice}")
+                return True
+    return False
 
 
 def _placeholders_known(item: Item, matrix: Mapping[str, Item]) -> bool:
@@ -66,7 +77,7 @@ def _report_unused(instances: Sequence[Item], matrix: Mapping[str, Item]) -> Non
 
 def _expand(item: Item, pattern: Pattern, seen: dict[str, str]) -> list[Named]:
     """Return a pattern's names. Only the first duplicate is reported: the others tend to have the same cause."""
-    texts = list(_fill(pattern))
+    texts = list(expand(pattern.text, dict(pattern.matrix)))
     repeated = None
     for text in texts:
         repeated = repeated or (text if text in seen else None)
@@ -75,9 +86,3 @@ def _expand(item: Item, pattern: Pattern, seen: dict[str, str]) -> list[Named]:
         item.spot.report(f"{shorten(repeated)} is listed twice (first by {seen[repeated]})")
     where = item.spot.where
     return [Named(text=text, where=where) for text in texts]
-
-
-def _fill(pattern: Pattern) -> Iterator[str]:
-    names = [name for name, _ in pattern.matrix]
-    for values in itertools.product(*(values for _, values in pattern.matrix)):
-        yield fill(pattern.text, dict(zip(names, values, strict=True)))

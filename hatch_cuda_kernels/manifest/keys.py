@@ -14,7 +14,6 @@ from hatch_cuda_kernels.manifest.kinds import (
     BOOLEAN,
     CPP_TEXT,
     IDENTIFIER,
-    MACRO_VALUE,
     Item,
     Key,
     Kind,
@@ -27,6 +26,8 @@ from hatch_cuda_kernels.manifest.kinds import (
     table,
     text,
 )
+from hatch_cuda_kernels.manifest.macros import DEFINE, DEFINE_FROM, VARIABLE, with_macros
+from hatch_cuda_kernels.manifest.module_names import ENTRY_NAME, name_modules
 from hatch_cuda_kernels.manifest.paths import FOLDER, HEADER, HEADERS_GLOB, SOURCE, STUBS
 from hatch_cuda_kernels.manifest.sizes import SIZE
 from hatch_cuda_kernels.manifest.spot import RefusedError, Spot, wrong_type
@@ -38,10 +39,6 @@ __all__ = ["FRONT_ENDS", "MANIFEST", "PACKINGS", "TABLES"]
 
 FRONT_ENDS: Final = ("per-arch", "lto", "ptx")
 PACKINGS: Final = ("auto", "none", "solid")
-
-_MODULE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-#: Windows opens a device for a file or folder of these names.
-_WINDOWS_DEVICES: Final = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)
 
 _RELEASE: Final = r"12\.9|13\.(?:0|[1-9][0-9]?)"
 #: Their NVRTC refuses --frandom-seed, without which images differ from run to run.
@@ -81,7 +78,6 @@ def _flag(_: Spot, value: str) -> str:
 _SPILL_BYTES: Final = integer(0, 999_999_999)
 _CHUNK: Final = integer(1, MOST_INSTANCES)
 _NAMES: Final = items_of(text("a C++ name"))
-_DEFINE: Final = map_of(MACRO_VALUE, keys=IDENTIFIER, key_words="a macro's name (a C identifier)")
 _MATRIX: Final = map_of(list_of(CPP_TEXT, least=1), keys=IDENTIFIER, key_words="an axis name (a C identifier)")
 
 
@@ -91,10 +87,6 @@ def _read_schema(spot: Spot) -> int:
     return 1
 
 
-def _read_define(spot: Spot) -> tuple[tuple[str, str | None], ...]:
-    return tuple((name, item.value.value) for name, item in _DEFINE.read(spot).items() if item.value is not None)
-
-
 #: The kinds of NvrtcOptions' fields, by name or else by type. A new flag of type bool needs no entry.
 _OPTION_KINDS: Final[dict[str, Kind]] = {
     "bool": BOOLEAN,
@@ -102,7 +94,7 @@ _OPTION_KINDS: Final[dict[str, Kind]] = {
     "std": choice(CppStd),
     "maxrregcount": integer(1, 255),
     "include": list_of(FOLDER),
-    "define": Kind(_read_define, _DEFINE.schema),
+    "define": DEFINE,
     "pre_include": list_of(HEADER),
     "extra": list_of(text("a flag", _flag), unique=False),
     "host_code": choice(HostCode),
@@ -111,11 +103,15 @@ _OPTION_KINDS: Final[dict[str, Kind]] = {
 OPTIONS: Final[Table] = {
     option.name: Key(_OPTION_KINDS.get(option.name) or _OPTION_KINDS[str(option.type)])  # described by NvrtcOptions
     for option in fields(NvrtcOptions)
-}
+} | {"define_from": Key(DEFINE_FROM, "Macros whose values come from elsewhere; they are part of the key.")}
+_WITH_MACROS: Final = with_macros(table("options", OPTIONS))
 
 MODULE: Final[Table] = {
     "source": Key(
-        SOURCE, 'CUDA C++ file; every extern "C" kernel in it is found by itself.', "name the file to compile"
+        SOURCE,
+        'CUDA C++ file; every extern "C" kernel in it is found by itself. With a * here and in the name of the module,'
+        " each file is one.",
+        "name the file to compile",
     ),
     "kernels": Key(_NAMES, "Kernels that must be in the image, else the build fails."),
     "instances": Key(_NAMES, "Name expressions to instantiate; {NAME} stands for each value of a matrix axis."),
@@ -130,11 +126,11 @@ MODULE: Final[Table] = {
         "Patterns for headers that the include scan cannot see, such as those of computed includes.",
     ),
     "arches": Key(ARCHES, "Architectures of this module, in place of the manifest's."),
-    "options": Key(table("options", OPTIONS), "Options of this module, over the manifest's."),
+    "options": Key(_WITH_MACROS, "Options of this module, over the manifest's."),
     "front_end": Key(
         choice(FRONT_ENDS),
         "per-arch (default): one front-end run an architecture. lto, ptx: one at the lowest architecture, finished for"
-        " each by nvJitLink from LTO-IR or PTX.",
+        " each from LTO-IR by nvJitLink or from PTX by ptxas.",
     ),
     "max_spill_bytes": Key(_SPILL_BYTES, "Spill limit of this module, in place of the manifest's."),
     "packing": Key(choice(PACKINGS), "How this module's images are stored, in place of the manifest's."),
@@ -153,21 +149,12 @@ SUPPORTS: Final[Table] = {
 }
 
 _MODULES: Final = map_of(
-    table("module", MODULE), keys=_MODULE_NAME, key_words="a module name (letters, digits, _ and -)", least=1
+    table("module", MODULE), keys=ENTRY_NAME, key_words="a module name (letters, digits, _ and -, or a *)", least=1
 )
 
 
 def _read_modules(spot: Spot) -> dict[str, Item]:
-    """Also refuse names that some file system cannot hold: a module is a folder of the store."""
-    modules: dict[str, Item] = _MODULES.read(spot)
-    folded: dict[str, str] = {}
-    for name, module in modules.items():
-        if _WINDOWS_DEVICES.fullmatch(name):
-            module.spot.report(f"{name!r} cannot be a folder on Windows; choose another name")
-        first = folded.setdefault(name.lower(), name)
-        if first != name:
-            module.spot.report(f"{name!r} and {first!r} differ only in case, and would be one folder on some systems")
-    return modules
+    return name_modules(_MODULES.read(spot))
 
 
 MANIFEST: Final[Table] = {
@@ -177,7 +164,7 @@ MANIFEST: Final[Table] = {
         "Toolkit release that compiles. Default: the oldest 13.x that knows every architecture listed.",
     ),
     "arches": Key(ARCHES, "What every module is compiled for. Default: all-major."),
-    "options": Key(table("options", OPTIONS), "NVRTC options of every module."),
+    "options": Key(_WITH_MACROS, "NVRTC options of every module."),
     "max_spill_bytes": Key(
         _SPILL_BYTES, "Maximum bytes of spill stores and loads per thread of any kernel; more fail the build."
     ),
@@ -197,4 +184,10 @@ MANIFEST: Final[Table] = {
 }
 
 #: Every mapping with known keys, by the name that other tables refer to.
-TABLES: Final[dict[str, Table]] = {"manifest": MANIFEST, "module": MODULE, "options": OPTIONS, "supports": SUPPORTS}
+TABLES: Final[dict[str, Table]] = {
+    "manifest": MANIFEST,
+    "module": MODULE,
+    "options": OPTIONS,
+    "variable": VARIABLE,
+    "supports": SUPPORTS,
+}

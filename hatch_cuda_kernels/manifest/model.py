@@ -47,6 +47,8 @@ class Module:
     """One source with one set of options. Paths are relative to the manifest's root and posix."""
 
     name: str
+    entry: str
+    """The name in the manifest: the module's own, or one with a ``*``, of several modules."""
     source: str
     kernels: tuple[Named, ...]
     """Names that must be in the image."""

@@ -7,9 +7,10 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.source.project_files import normalize
 from hatch_cuda_kernels.manifest.kinds import text
+from hatch_cuda_kernels.manifest.project import project_folder
 from hatch_cuda_kernels.manifest.spot import RefusedError, Spot
+from hatch_cuda_kernels.source.project_files import normalize
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,13 +41,22 @@ def _kind_of(spot: Spot, path: str) -> str | None:
 
 
 def _source(spot: Spot, written: str) -> str:
+    """Return the path of a file, or a pattern with one ``*`` that at least one file matches."""
     path = _relative(written)
+    if "*" in path:
+        return _source_pattern(spot, path)
     kind = _kind_of(spot, path)
     if kind == "folder":
         raise RefusedError(f"{path!r} is a folder; name a file")
     if kind is None:
         raise RefusedError(f"there is no file {path!r}{_suggest_file(spot, path)}")
     return path
+
+
+def _source_pattern(spot: Spot, path: str) -> str:
+    if path.count("*") > 1 or set(path) & set("?["):
+        raise RefusedError(f"{path!r} must have one *, which stands for the names of modules, and no ? or [")
+    return _headers_glob(spot, path)
 
 
 def _suggest_file(spot: Spot, path: str) -> str:
@@ -67,8 +77,7 @@ def _folder(spot: Spot, written: str) -> str:
 
 def _is_unpacked_sdist(folder: Path) -> bool:
     """Return whether a folder is in an unpacked sdist, which does not carry empty folders."""
-    project = next((found for found in (folder, *folder.parents) if (found / "pyproject.toml").is_file()), folder)
-    return (project / "PKG-INFO").is_file()
+    return (project_folder(folder) / "PKG-INFO").is_file()
 
 
 def _header(spot: Spot, written: str) -> str:

@@ -10,9 +10,9 @@ from hatch_cuda_kernels.manifest.yaml_tree import Mark, Marked, Node, Pair, desc
 from hatch_cuda_kernels.problem import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from hatch_cuda_kernels.compiler.source.project_files import ProjectFiles
+    from hatch_cuda_kernels.source.project_files import ProjectFiles
 
 __all__ = ["Reading", "RefusedError", "Spot", "suggest", "wrong_type"]
 
@@ -27,6 +27,8 @@ class Reading:
 
     filename: str
     files: ProjectFiles
+    version: Callable[[], str]
+    """Returns the project's version. Raises RefusedError if it is not known."""
     problems: list[Marked] = field(default_factory=list)
 
     def locate(self, mark: Mark, path: str) -> str:
@@ -36,7 +38,8 @@ class Reading:
     def messages(self) -> list[str]:
         """Return the problems in the order of the file."""
         ordered = sorted(self.problems, key=lambda marked: marked[0])
-        return [str(problem._replace(where=self.locate(mark, problem.where))) for mark, problem in ordered]
+        located = (str(problem._replace(where=self.locate(mark, problem.where))) for mark, problem in ordered)
+        return list(dict.fromkeys(located))  # modules of one entry have its problems in common
 
 
 @dataclass(frozen=True, slots=True)

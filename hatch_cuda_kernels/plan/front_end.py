@@ -1,4 +1,4 @@
-"""Sharing the front end: which architectures NVRTC compiles, and which nvJitLink finishes from one of those.
+"""Sharing the front end: which architectures NVRTC compiles, and which are finished from one of those.
 
 ``lto`` and ``ptx`` run NVRTC's front end once, at the lowest architecture. PTX cannot be made from PTX, nor LTO-IR from
 LTO-IR: where it is listed for a higher architecture, that one is compiled by itself, for its real form too.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hatch_cuda_kernels.compiler.link_job import LinkJob
+from hatch_cuda_kernels.compiler.finish_job import FinishJob
+from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.compiler.recipe import Recipe
-    from hatch_cuda_kernels.compiler.source.closure import Closure
     from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.source.closure import Closure
 
     Kinds: TypeAlias = dict[SmArch, tuple[Kind, ...]]
 
@@ -34,10 +35,10 @@ class FrontEnd(NamedTuple):
     shared: SmArch | None
     """The architecture of the shared front-end run; None where nothing is shared."""
     finished: Kinds
-    """What nvJitLink finishes from the shared run."""
+    """What is finished from the shared run."""
 
     def is_assembled(self, arch: SmArch) -> bool:
-        """Return whether NVRTC assembles what it compiles; where it gives PTX for links alone, these will."""
+        """Return whether NVRTC assembles what it compiles; what gives PTX for other jobs only leaves it to these."""
         return arch != self.shared or self.compiled[arch] != ("ptx",)
 
 
@@ -60,7 +61,7 @@ def lay_out(arches: Iterable[SmArch], *, front_end: str, lto: bool) -> FrontEnd:
     if not finished:
         return FrontEnd(compiled, None, {})
     own = tuple(kind for kind in wanted[shared] if kind != start)
-    if own and front_end == "ptx":  # nvJitLink's assembler is faster, and drops what CUB declares for nothing
+    if own and front_end == "ptx":  # as for the others: without the variables that nobody uses
         finished = {shared: own, **finished}
         own = ()
     compiled[shared] = (*own, start)
@@ -69,8 +70,8 @@ def lay_out(arches: Iterable[SmArch], *, front_end: str, lto: bool) -> FrontEnd:
 
 def lay_out_jobs(
     recipe: Recipe, closure: Closure, arches: Iterable[SmArch], front_end: str
-) -> tuple[tuple[CompileJob, ...], tuple[LinkJob, ...]]:
-    """Return the compiles of a module, one for each real architecture, and the links of what shares a front-end run.
+) -> tuple[tuple[CompileJob, ...], tuple[FinishJob, ...]]:
+    """Return the compiles of a module, one for each real architecture, and the jobs that finish a shared run.
 
     Where a virtual architecture is listed beside its real form, the same job gives both. Raises InputError for
     architectures that cannot share, and for options that would not reach every image.
@@ -79,18 +80,19 @@ def lay_out_jobs(
     if conflicts:
         raise InputError("; ".join(conflicts))
     found = lay_out(arches, front_end=front_end, lto=recipe.options.lto)
+    route = choose_route(recipe.options, front_end=front_end, outside=closure.outside)
     recipe = recipe.with_lto() if front_end == "lto" else recipe
     program = recipe.program(closure)
     compiles = {
-        arch: recipe.job(program, arch, kinds, assembled=found.is_assembled(arch))
+        arch: recipe.job(program, arch, kinds, finisher=route.finisher, assembled=found.is_assembled(arch))
         for arch, kinds in found.compiled.items()
     }
-    links = (
-        LinkJob(front=compiles[found.shared], arch=arch, kinds=kinds)
+    finishing = (
+        FinishJob(front=compiles[found.shared], arch=arch, kinds=kinds)
         for arch, kinds in found.finished.items()
         if found.shared is not None
     )
-    return tuple(compiles.values()), tuple(links)
+    return tuple(compiles.values()), tuple(finishing)
 
 
 def image_kind(arch: SmArch, *, lto: bool) -> Kind:

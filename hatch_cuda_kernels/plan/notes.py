@@ -1,32 +1,57 @@
-"""What a plan does that a module's source does not say: a shared front end's ``__CUDA_ARCH__``, dropped host code."""
+"""What a build does about a module beyond the obvious, in sentences.
+
+A shared front end fixes ``__CUDA_ARCH__`` to that of one architecture. The package's standard headers stand in for
+those that NVRTC lacks. Host code is left out.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.source.arch_macros import arch_uses
+from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
 from hatch_cuda_kernels.names import listed_module
+from hatch_cuda_kernels.source.arch_macros import arch_uses
+from hatch_cuda_kernels.table import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.source.dropped import Dropped
     from hatch_cuda_kernels.plan.plan import PlannedModule
+    from hatch_cuda_kernels.source.dropped import Dropped
 
 __all__ = ["arch_warnings", "describe", "dropped_code"]
 
+#: The folder of what standard headers share, whose names nobody writes.
+_SHARED: Final = "hatch_cuda_kernels/"
 
-def describe(planned: PlannedModule) -> str:
+
+def describe(plan: Sequence[PlannedModule]) -> list[str]:
+    """Return the sentences about a plan's modules, each once."""
+    notes = (note for planned in plan for note in (_front_end(planned), _standard_headers(planned)))
+    return list(dict.fromkeys(filter(None, notes)))
+
+
+def _standard_headers(planned: PlannedModule) -> str:
+    """Return the sentence that names the standard headers of a module; empty where it takes none."""
+    closure = planned.closure
+    others = len([name for name in closure.standard if not name.startswith(_SHARED)]) - len(closure.named)
+    included = f"{counted(others, 'header')} that these or toolkit headers may include" if others else ""
+    found = "; ".join(filter(None, [", ".join(closure.named), included]))
+    return f"module {listed_module(planned.module.name)!r}: standard headers of this package: {found}" if found else ""
+
+
+def _front_end(planned: PlannedModule) -> str:
     """Return the sentence that says what a shared front end means for a module; empty where nothing is shared."""
-    if not planned.links:
+    if not planned.finishing:
         return ""
-    link = planned.links[0]
-    shared = link.front.arch
-    start = "LTO-IR" if link.input_kind == "ltoir" else "PTX"
-    archs = [job.arch for job in planned.links]
+    first = planned.finishing[0]
+    shared = first.front.arch
+    finisher = FINISHER_NAMES[first.finisher]
+    start = "LTO-IR" if first.input_kind == "ltoir" else "PTX"
+    archs = [job.arch for job in planned.finishing]
     text = (
-        f"module {planned.module.name!r}: one front-end run for {shared}, from whose {start} nvJitLink finishes "
+        f"module {planned.module.name!r}: one front-end run for {shared}, from whose {start} {finisher} finishes "
         f"{_listed(archs)}; __CUDA_ARCH__ is {_macro(shared)} in all of these"
     )
     frozen = [arch for arch in archs if arch.suffix and not shared.suffix]
@@ -36,10 +61,10 @@ def describe(planned: PlannedModule) -> str:
 def arch_warnings(plan: Sequence[PlannedModule]) -> Iterator[str]:
     """Yield a warning for each module that shares its front end though its sources tell architectures apart."""
     for planned in plan:
-        uses = arch_uses(planned.closure) if planned.links else ()
+        uses = arch_uses(planned.closure) if planned.finishing else ()
         if uses:
-            shared = planned.links[0].front.arch
-            others = [job.arch for job in planned.links if job.arch != shared]
+            shared = planned.finishing[0].front.arch
+            others = [job.arch for job in planned.finishing if job.arch != shared]
             yield (
                 f"module {planned.module.name!r}: {', '.join(uses)}: the code depends on the architecture, which "
                 f"front_end: {planned.module.front_end} fixes to {shared} (__CUDA_ARCH__ is {_macro(shared)}) also for "

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.source.project import Project
 from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.plan.front_end import image_kind, lay_out_jobs
+from hatch_cuda_kernels.source.project import Project
 from hatch_cuda_kernels.store.built import BuiltModule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from hatch_cuda_kernels.cache import Entry
+    from hatch_cuda_kernels.compiler.finish_job import FinishJob, Job
     from hatch_cuda_kernels.compiler.job import CompileJob
-    from hatch_cuda_kernels.compiler.link_job import Job, LinkJob
-    from hatch_cuda_kernels.compiler.source.closure import Closure
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.manifest import Manifest, Module
+    from hatch_cuda_kernels.source.closure import Closure
 
 __all__ = ["PlannedModule", "job_images", "make_plan", "read_sources"]
 
@@ -34,23 +34,23 @@ class PlannedModule:
     closure: Closure
     jobs: tuple[CompileJob, ...]
     """What NVRTC compiles; at least one."""
-    links: tuple[LinkJob, ...] = ()
-    """What nvJitLink finishes from one of these, all from the same."""
+    finishing: tuple[FinishJob, ...] = ()
+    """What is finished from one of these, all from the same."""
 
     @property
     def all_jobs(self) -> tuple[Job, ...]:
         """Everything a worker may have to do for the module."""
-        return (*self.jobs, *self.links)
+        return (*self.jobs, *self.finishing)
 
     @property
     def images(self) -> tuple[ImageId, ...]:
-        """Every image the store gets, ascending by architecture. The jobs may give one more, which the links need."""
+        """Every image the store gets, ascending by architecture. The jobs may give one more, to be finished."""
         lto = self.module.options.lto
         return tuple(ImageId(self.module.name, arch, image_kind(arch, lto=lto)) for arch in self.module.arches)
 
     def toolchain(self, found: Toolchain) -> Toolchain:
         """Return what of a toolchain has a part in the module; headers are looked through once for all its images."""
-        return self.jobs[0].toolchain(found, linked=bool(self.links))
+        return self.all_jobs[-1].toolchain(found)
 
     def built(self, entries: Mapping[ImageId, Entry], toolchain: Toolchain) -> BuiltModule:
         """Return the module with its images, which are among the entries."""
@@ -87,8 +87,8 @@ def _planned(module: Module, closure: Closure) -> Iterator[PlannedModule]:
     if module.chunk and module.globals:
         raise InputError(_CHUNK_GLOBALS)
     for chunk in module.chunks():
-        jobs, links = lay_out_jobs(chunk.recipe, closure, chunk.arches, chunk.front_end)
-        yield PlannedModule(module=chunk, closure=closure, jobs=jobs, links=links)
+        jobs, finishing = lay_out_jobs(chunk.recipe, closure, chunk.arches, chunk.front_end)
+        yield PlannedModule(module=chunk, closure=closure, jobs=jobs, finishing=finishing)
 
 
 def job_images(job: Job) -> list[ImageId]:

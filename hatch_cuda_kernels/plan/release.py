@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain, supports_arch
 from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, extra, pip_install, release_requirements
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
-from hatch_cuda_kernels.errors import BuildError, ToolchainError
+from hatch_cuda_kernels.errors import BuildError, InputError, ToolchainError
+from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.manifest import Manifest
+    from pathlib import Path
+
+    from hatch_cuda_kernels.image import Finisher
+    from hatch_cuda_kernels.manifest import Manifest, Module
 
 __all__ = ["check_release", "requirements"]
 
@@ -39,9 +44,19 @@ def check_release(manifest: Manifest) -> list[str]:
 
 
 def requirements(manifest: Manifest) -> list[str]:
-    """Return the requirements for the toolkit release that a manifest asks for, with nvJitLink if a module needs it."""
-    linked = any(module.options.lto or module.front_end != "per-arch" for module in manifest.modules)
-    return release_requirements(manifest.release, nvjitlink=linked)
+    """Return the requirements for the toolkit release that a manifest asks for, with what finishes its modules."""
+    project = Project(manifest.root)
+    finishers = {_finisher(module, manifest.root, project) for module in manifest.modules}
+    return release_requirements(manifest.release, finishers=finishers - {"nvrtc"})
+
+
+def _finisher(module: Module, root: Path, project: Project) -> Finisher:
+    """Return what finishes a module, as far as its source can be read: that it cannot is said when it is planned."""
+    try:
+        outside = module.recipe.read(root, project=project).outside
+    except InputError:
+        outside = ()
+    return choose_route(module.options, front_end=module.front_end, outside=outside).finisher
 
 
 def _wrong_bindings(manifest: Manifest) -> ToolchainError:

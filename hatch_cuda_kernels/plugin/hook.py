@@ -163,7 +163,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
         try:
             check_options(self.config, self.PLUGIN_NAME)
-            return load_manifest(self._manifest_path())
+            return load_manifest(self._manifest_path(), version=lambda: str(self.metadata.version))
         except InputError as error:
             self._abort(error)
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import closing
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from hatch_cuda_kernels.compiler.link_job import LinkJob
+from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.compiler.record import entry_of
-from hatch_cuda_kernels.errors import BuildError, CompileError
+from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.plan.plan import job_images
 from hatch_cuda_kernels.pool.compile_all import compile_on, estimate_seconds
 from hatch_cuda_kernels.pool.executors import choose_executor
+from hatch_cuda_kernels.pool.failures import FailedJob, find_problems
 from hatch_cuda_kernels.pool.task import WorkerMismatchError, needed_tools
 from hatch_cuda_kernels.problem import Problem
 
@@ -22,14 +23,13 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from hatch_cuda_kernels.cache import DiskCache, Entry
+    from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import Compiled
-    from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
-    from hatch_cuda_kernels.manifest import Module
     from hatch_cuda_kernels.plan.plan import PlannedModule
     from hatch_cuda_kernels.pool.compile_all import Outcomes
 
-__all__ = ["Progress", "compile_missing", "find_fresh"]
+__all__ = ["Compilation", "Progress", "compile_missing", "find_fresh"]
 
 _OTHER_HEADERS: Final = "{job} was compiled with other toolkit headers than those here, in a part that has no version"
 _OTHER_HEADERS_FIX: Final = "put the same files into the workers' toolkit folders, or into the project"
@@ -46,6 +46,14 @@ class Progress(Protocol):
 
     def finish(self) -> None:
         """Say that no more jobs come; called also when the build fails."""
+
+
+class Compilation(NamedTuple):
+    """What compiling the missing images of a plan gave."""
+
+    entries: dict[ImageId, Entry]
+    problems: list[Problem]
+    """Every failure of the run."""
 
 
 class _NoProgress:
@@ -79,27 +87,27 @@ def compile_missing(
     workers: int | None,
     progress: Progress | None,
     warn: Callable[[str], None],
-) -> dict[ImageId, Entry]:
-    """Compile what is not fresh, put it into the disk cache, and return it.
+) -> Compilation:
+    """Compile what is not fresh, put it into the disk cache, and return it with what failed.
 
-    Raises InputError for an unknown executor in the environment, ToolchainError for what would end every job alike, and
-    BuildError with every failure of the run.
+    Raises InputError for an unknown executor in the environment, and ToolchainError for what would end every job alike.
     """
     executor, progress = executor or choose_executor(), progress or _NoProgress()
     missing = [(planned, jobs) for planned in plan if (jobs := _missing_jobs(planned, fresh.keys()))]
     if not missing:
-        return {}
+        return Compilation({}, [])
     jobs = [job for _, jobs in missing for job in jobs]
     modules = {planned.module.name: planned.module for planned, _ in missing}
     keys = {image: key for planned, _ in missing for image, key in _keys(planned, toolchain).items()}
     entries: dict[ImageId, Entry] = {}
+    failures: list[FailedJob] = []
     problems: list[Problem] = []
     progress.start(len(jobs))
     try:
         with closing(_run(jobs, fresh, executor, workers, warn)) as outcomes:
             for job, outcome in outcomes:
                 if isinstance(outcome, Exception):
-                    problems += _located(outcome, modules[job.module])
+                    failures.append(FailedJob(job, outcome))
                     progress.done(job, None)
                 else:
                     entries |= _recorded(job, outcome, keys, cache)
@@ -110,16 +118,14 @@ def compile_missing(
         problems += map(Problem, error.problems)
     finally:
         progress.finish()
-    if problems:
-        raise BuildError(list(dict.fromkeys(map(str, problems))))
-    return entries
+    return Compilation(entries, [*find_problems(failures, modules), *problems])
 
 
 def _missing_jobs(planned: PlannedModule, fresh: AbstractSet[ImageId]) -> list[Job]:
-    """Return the jobs that give what is not fresh; a shared front-end run also if a link needs its image."""
-    links = [link for link in planned.links if not fresh >= {*job_images(link)}]
-    wanted = {*planned.images, *map(_input_image, links)}
-    return [*(job for job in planned.jobs if not fresh >= wanted.intersection(job_images(job))), *links]
+    """Return the jobs that give what is not fresh; a shared front-end run also if its image is needed."""
+    finishing = [job for job in planned.finishing if not fresh >= {*job_images(job)}]
+    wanted = {*planned.images, *map(_input_image, finishing)}
+    return [*(job for job in planned.jobs if not fresh >= wanted.intersection(job_images(job))), *finishing]
 
 
 def _run(
@@ -129,22 +135,22 @@ def _run(
     workers: int | None,
     warn: Callable[[str], None],
 ) -> Outcomes:
-    """Return the jobs' outcomes as they come; links wait for the front-end run they share, and fail with it."""
-    compiles = [job for job in jobs if not isinstance(job, LinkJob)]
-    links = [job for job in jobs if isinstance(job, LinkJob)]
+    """Return the jobs' outcomes as they come; those that finish a shared run wait for it, and fail with it."""
+    compiles = [job for job in jobs if not isinstance(job, FinishJob)]
+    finishing = [job for job in jobs if isinstance(job, FinishJob)]
     fronts = {id(job) for job in compiles}
-    ready = [_from_cache(link, fresh) for link in links if id(link.front) not in fronts]
+    ready = [_from_cache(job, fresh) for job in finishing if id(job.front) not in fronts]
 
-    def follow(job: Job, compiled: Compiled) -> Iterator[LinkJob]:
-        mine = (link for link in links if link.front is job)
-        return (link.starting_from(compiled.images[link.input_kind], compiled) for link in mine)
+    def follow(front: Job, compiled: Compiled) -> Iterator[FinishJob]:
+        mine = (job for job in finishing if job.front is front)
+        return (job.starting_from(compiled.images[job.input_kind], compiled) for job in mine)
 
     longest = _longest(fresh)
     return compile_on(
         executor,
         [*compiles, *ready],
         workers=workers,
-        followers=len(links) - len(ready),
+        followers=len(finishing) - len(ready),
         cost=lambda job: longest.get(job.module, 0.0) or estimate_seconds(job),
         follow=follow,
         needed=needed_tools(jobs),
@@ -152,13 +158,13 @@ def _run(
     )
 
 
-def _from_cache(link: LinkJob, fresh: Mapping[ImageId, Entry]) -> LinkJob:
-    entry = fresh[_input_image(link)]
-    return link.starting_from(entry.image, entry)
+def _from_cache(job: FinishJob, fresh: Mapping[ImageId, Entry]) -> FinishJob:
+    entry = fresh[_input_image(job)]
+    return job.starting_from(entry.image, entry)
 
 
-def _input_image(link: LinkJob) -> ImageId:
-    return ImageId(link.module, link.front.image_arch(link.input_kind), link.input_kind)
+def _input_image(job: FinishJob) -> ImageId:
+    return ImageId(job.module, job.front.image_arch(job.input_kind), job.input_kind)
 
 
 def _longest(fresh: Mapping[ImageId, Entry]) -> dict[str, float]:
@@ -177,12 +183,3 @@ def _recorded(job: Job, compiled: Compiled, keys: Mapping[ImageId, str], cache: 
             raise WorkerMismatchError(_OTHER_HEADERS.format(job=f"{job.module} for {job.arch}"), _OTHER_HEADERS_FIX)
         cache.put(entry)
     return entries
-
-
-def _located(error: Exception, module: Module) -> list[Problem]:
-    """Return the problems of a failed job, at the manifest's own lines where names are to blame."""
-    if not isinstance(error, CompileError) or not error.bad_names:
-        return [Problem(str(error), where=module.where)]
-    written = {name.text: name.where for name in (*module.kernels, *module.instances)}
-    written |= {f"&{name.text}": name.where for name in module.globals}
-    return [Problem(f"{name!r}: {error}", where=written.get(name, module.where)) for name in error.bad_names]

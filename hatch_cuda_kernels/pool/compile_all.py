@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from concurrent.futures import BrokenExecutor, CancelledError, Future
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.link_job import LinkJob
+from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
-from hatch_cuda_kernels.interrupts import raise_pending
 from hatch_cuda_kernels.pool.executors import local_executor, open_executor
 from hatch_cuda_kernels.pool.task import Task, compile_task, needed_tools
 from hatch_cuda_kernels.pool.worker import WorkerDiedError
+from hatch_cuda_kernels.threads import TICK_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
     from concurrent.futures import Executor
     from typing import TypeAlias
 
+    from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import Compiled
-    from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.pool.task import Tools
 
     Outcomes: TypeAlias = Generator[tuple[Job, Compiled | Exception], None, None]
@@ -36,15 +36,14 @@ _LIGHT_SECONDS: Final = 0.06
 _INSTANCE_SECONDS: Final = 0.01
 #: A front end reads about a megabyte of text in a second.
 _CHARACTER_SECONDS: Final = 1e-6
-#: Bytes that nvJitLink finishes in a second.
+#: Bytes that nvJitLink, or ptxas, finishes in a second.
 _LTOIR_SECOND: Final = 400_000
 _PTX_SECOND: Final = 1_000_000
-_TICK_SECONDS: Final = 0.1
 
 
 def estimate_seconds(job: Job) -> float:
     """Return a rough compile time, good enough to order jobs and to decide about processes."""
-    if isinstance(job, LinkJob):
+    if isinstance(job, FinishJob):
         size = len(job.input.image) if job.input else 0
         return size / (_LTOIR_SECOND if job.input_kind == "ltoir" else _PTX_SECOND)
     heavy = any(name.startswith(_HEAVY_HEADERS) for name in job.program.outside)
@@ -66,11 +65,12 @@ def compile_on(
 ) -> Outcomes:
     """Do the same as ``compile_all`` on an executor that is opened by its name, and ended with the last job.
 
-    ``workers`` bounds the processes on this machine; ``followers`` is how many jobs ``follow`` will give. nvJitLink has
-    no lock, so links alone stay in this one's threads. Raises, in place of yielding it, what would end every job alike:
-    ToolchainError, or BrokenExecutor, CancelledError or BuildError of an executor that stopped working.
+    ``workers`` bounds the processes on this machine; ``followers`` is how many jobs ``follow`` will give. Jobs that
+    finish stay in this one's threads where there are no others: nvJitLink has no lock, and ptxas is a process itself.
+    Raises, in place of yielding it, what would end every job alike: ToolchainError, or BrokenExecutor, CancelledError
+    or BuildError of an executor that stopped working.
     """
-    costs = [0.0 if isinstance(job, LinkJob) else cost(job) for job in jobs] + [0.0] * followers
+    costs = [0.0 if isinstance(job, FinishJob) else cost(job) for job in jobs] + [0.0] * followers
     tell = warn or (lambda _: None)
     local = partial(local_executor, costs, workers)
     needed = needed or needed_tools(jobs)
@@ -151,12 +151,10 @@ def _submit(executor: Executor, task: Task) -> Future[Compiled]:
 
 
 def _next(done: SimpleQueue[Future[Compiled]]) -> Future[Compiled]:
-    """Wait in short turns: NVRTC leaves SIGINT such that a wait goes on after it, and Ctrl-C would wait for the end."""
+    """Wait in short turns: a signal that comes just before a wait does not end it."""
     while True:
-        try:
-            return done.get(timeout=_TICK_SECONDS)
-        except Empty:
-            raise_pending()
+        with suppress(Empty):
+            return done.get(timeout=TICK_SECONDS)
 
 
 def _outcome(future: Future[Compiled], job: Job) -> Compiled | Exception:

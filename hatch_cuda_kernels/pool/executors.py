@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.daemon_threads import DaemonThreads
 from hatch_cuda_kernels.environment import EXECUTOR
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.interrupts import held_back
 from hatch_cuda_kernels.pool.memory import free_bytes
 from hatch_cuda_kernels.pool.worker import WorkerExecutor
 
@@ -65,7 +65,7 @@ def open_executor(
     executor: Executor | str,
     needed: Tools,
     *,
-    local: Callable[[], Executor],
+    local: Callable[[], DaemonThreads],
     warn: Callable[[str], None],
 ) -> Iterator[Executor]:
     """Yield the executor of a name for one build, and end at once what still runs on it afterwards.
@@ -81,22 +81,18 @@ def open_executor(
             yield opened
     else:
         opened = local()
-        workers = isinstance(opened, WorkerExecutor)
         try:
-            with nullcontext() if workers else held_back():
-                yield opened
-        finally:  # a compile in this process has to end first; a second Ctrl-C does not wait for it
-            if isinstance(opened, WorkerExecutor):
-                opened.kill()
-            opened.shutdown(cancel_futures=True)
+            yield opened
+        finally:
+            opened.kill()
 
 
-def local_executor(costs: list[float], workers: int | None = None) -> Executor:
+def local_executor(costs: list[float], workers: int | None = None) -> DaemonThreads:
     """Return worker processes for jobs of these estimated seconds, or threads of this process for little work."""
     count = min(workers or default_workers(), len(costs)) or 1
     if count > 1 and sum(costs) >= _WORTH_A_PROCESS:
         return WorkerExecutor(count)
-    return ThreadPoolExecutor(count)
+    return DaemonThreads(count)
 
 
 def default_workers() -> int:

@@ -13,7 +13,7 @@ from rich.progress import Progress as Bar
 if TYPE_CHECKING:
     from typing import TextIO
 
-    from hatch_cuda_kernels.compiler.link_job import Job
+    from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.pool.compilation import Progress
 
 __all__ = ["LineProgress", "open_progress"]

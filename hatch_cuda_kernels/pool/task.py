@@ -8,6 +8,8 @@ import socket
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels import __version__
+from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
+from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.packages import (
     build_extra,
     extra,
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import TypeAlias
 
+    from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import Compiled
-    from hatch_cuda_kernels.compiler.link_job import Job
 
     Tools: TypeAlias = dict[str, str]
 
@@ -70,7 +72,7 @@ def tools_here() -> Tools:
 
     Loads NVRTC. Where there is none, only this package is named.
     """
-    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain  # loads NVRTC
+    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain, ptxas_version  # loads NVRTC
 
     try:
         found = load_toolchain()
@@ -78,19 +80,26 @@ def tools_here() -> Tools:
         return {_PACKAGE: __version__}
     return {
         _PACKAGE: __version__,
-        "NVRTC": found.nvrtc,
+        FINISHER_NAMES["nvrtc"]: found.nvrtc,
         "toolkit headers": found.headers,
-        "nvJitLink": found.nvjitlink,
+        FINISHER_NAMES["nvjitlink"]: found.nvjitlink,
+        FINISHER_NAMES["ptxas"]: ptxas_version(found.nvrtc),
     }
 
 
 def needed_tools(jobs: Sequence[Job]) -> Tools:
-    """Return those of the tools here that have a part in these jobs. Loads NVRTC."""
+    """Return those of the tools here that have a part in these jobs. Loads NVRTC.
+
+    Raises ToolchainError if the jobs need ptxas, and there is none.
+    """
     needed = tools_here()
     if not any(job.uses_toolkit_headers for job in jobs):
         del needed["toolkit headers"]
-    if not any(job.uses_nvjitlink for job in jobs):
-        del needed["nvJitLink"]
+    used = {job.finisher for job in jobs}
+    if "ptxas" in used:
+        require_ptxas(needed[FINISHER_NAMES["nvrtc"]])
+    for finisher in FINISHER_NAMES.keys() - used - {"nvrtc"}:
+        del needed[FINISHER_NAMES[finisher]]
     return {name: version for name, version in needed.items() if version}
 
 
@@ -116,6 +125,6 @@ def _fix(needed: Tools, found: Iterable[str]) -> str:
     """Return how to install the build's versions, as far as they are from wheels, in place of those that were found."""
     nvrtc = needed["NVRTC"]
     own = extra(build_extra(int(nvrtc.partition(".")[0])), needed[_PACKAGE])
-    tools = toolchain_requirements(nvrtc, needed.get("nvJitLink", ""), needed.get("toolkit headers", ""))
+    tools = toolchain_requirements(nvrtc, *(needed.get(name, "") for name in ("nvJitLink", "toolkit headers", "ptxas")))
     command = pip_install(own, *tools, options=reinstall_option(found))
     return f"in the environment of each of these workers, {command}"

@@ -9,21 +9,19 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import signal
 import subprocess
 import sys
-from collections import deque
-from concurrent.futures import Executor, Future
 from queue import SimpleQueue
-from threading import Lock, Thread, current_thread
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final
+
+from hatch_cuda_kernels.daemon_threads import DaemonThreads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeAlias
 
-    _Call: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
-
-T = TypeVar("T")
+    from hatch_cuda_kernels.daemon_threads import Call
 
 __all__ = ["WorkerDiedError", "WorkerExecutor", "serve"]
 
@@ -50,56 +48,23 @@ class WorkerDiedError(Exception):
     """A worker ended before it answered: killed, out of memory, or crashed."""
 
 
-class WorkerExecutor(Executor):
+class WorkerExecutor(DaemonThreads):
     """At most ``max_workers`` processes, each with a thread here; started when needed, ended when nothing is left.
 
     A worker that dies fails the one call it ran with WorkerDiedError; another takes its place.
     """
 
     def __init__(self, max_workers: int) -> None:
-        self._max_workers = max_workers
-        self._calls: deque[tuple[Future[Any], _Call]] = deque()
-        self._threads: set[Thread] = set()
-        self._active = 0
-        """Threads that will look for a call again; the others are ending their workers."""
+        super().__init__(max_workers)
         self._workers: set[_Worker] = set()
-        self._lock = Lock()
-        self._closed = self._killed = False
-
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:  # Executor's
-        """Call a module's function in a worker; what it is called with is pickled when its turn comes.
-
-        Raises RuntimeError after the shutdown.
-        """
-        future: Future[T] = Future()
-        with self._lock:
-            if self._closed:
-                raise RuntimeError("cannot schedule new futures after shutdown")
-            self._calls.append((future, (fn, args, kwargs)))
-            if self._active < self._max_workers:
-                thread = Thread(target=self._work)
-                self._threads.add(thread)
-                self._active += 1
-                thread.start()
-        return future
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more calls; wait for those that are there, unless they are cancelled."""
-        with self._lock:
-            self._closed = True
-            calls = [*self._calls] if cancel_futures else []
-            threads = [*self._threads]
-        for future, _ in calls:
-            future.cancel()
-        for thread in threads if wait else ():
-            thread.join()
+        self._killed = False
 
     def kill(self) -> None:
         """Cancel what waits and end every worker now: NVRTC cannot be interrupted."""
         with self._lock:
             self._killed = True
             for worker in self._workers:
-                worker.process.kill()
+                worker.kill()
         self.shutdown(cancel_futures=True)
 
     def _work(self) -> None:
@@ -121,15 +86,7 @@ class WorkerExecutor(Executor):
             else:
                 future.set_result(result)
         self._end(worker)
-        with self._lock:
-            self._threads.discard(current_thread())
-
-    def _next_call(self) -> tuple[Future[Any], _Call] | None:
-        with self._lock:
-            if self._calls:
-                return self._calls.popleft()
-            self._active -= 1
-            return None
+        self._done()
 
     def _start(self) -> _Worker:
         with self._lock:
@@ -156,7 +113,14 @@ class _Worker:
         pipe, env = subprocess.PIPE, _MALLOC | os.environ
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=env, process_group=0)  # noqa: S603 - ourselves
 
-    def call(self, call: _Call) -> Any:  # whatever the function returns
+    def kill(self) -> None:
+        """End it now, with the ptxas that it may be waiting for."""
+        if hasattr(os, "killpg") and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        else:
+            self.process.kill()
+
+    def call(self, call: Call) -> Any:  # whatever the function returns
         """Return what a call returned there, or raise what it raised. Raises WorkerDiedError."""
         send, receive = self.process.stdin, self.process.stdout
         if send is None or receive is None:  # for mypy: both are pipes
@@ -177,19 +141,24 @@ def serve() -> None:
     """Answer calls in the order they come, in the worker process. What they print goes to standard error."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    calls: SimpleQueue[_Call] = SimpleQueue()
+    calls: SimpleQueue[Call] = SimpleQueue()
     Thread(target=_receive, args=(calls,), daemon=True).start()
     while True:
         pickle.dump(_outcome(*calls.get()), answers)
         answers.flush()
 
 
-def _receive(calls: SimpleQueue[_Call]) -> None:
-    """Hand on the calls. The input ends when the parent does, however that came about: then end too, at once."""
+def _receive(calls: SimpleQueue[Call]) -> None:
+    """Hand on the calls. The input ends when the parent does, however that came about: then end too, at once.
+
+    A ptxas that runs for this process ends as well: it is in the process group that this one leads.
+    """
     try:
         while True:
             calls.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - from our own parent
     finally:
+        if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
         os._exit(1)
 
 

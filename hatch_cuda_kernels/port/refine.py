@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.compiler.missing_header import is_for_device
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.output.log import parse_log
-from hatch_cuda_kernels.compiler.source.project import Project
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.host_code.drop import Change
 from hatch_cuda_kernels.port.torch_types import stand_ins
 from hatch_cuda_kernels.port.uses import Uses
+from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.recipe import Recipe
-from hatch_cuda_kernels.compiler.source.project import Project
 from hatch_cuda_kernels.host_code.closures import find_macros
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.marks import Facts, gather_facts
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.port.guard import guardable
 from hatch_cuda_kernels.port.model import Guard
+from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

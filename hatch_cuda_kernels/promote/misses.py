@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hatch_cuda_kernels.compiler.key import link_key
+from hatch_cuda_kernels.compiler.key import shipped_key
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.store.source import ModuleSource
@@ -12,6 +12,7 @@ from hatch_cuda_kernels.store.source import ModuleSource
 if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.cache import DiskCache, Entry
+    from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
 
@@ -43,7 +44,7 @@ def find_misses(reader: StoreReader, cache: DiskCache) -> list[Miss]:
     """Return the recorded compiles that belong to this store, sorted by module, kernel and architecture.
 
     An entry belongs to the store if its key can be made from the store's source, options and names (or image, for what
-    nvJitLink finished). Entries of another version of the package do not. Raises InputError if the sources of an
+    was finished from one). Entries of another version of the package do not. Raises InputError if the sources of an
     editable install cannot be read.
     """
     modules = {index.module: index for index in reader.modules()}
@@ -81,6 +82,10 @@ def _keys(source: ModuleSource, index: ModuleIndex, entry: Entry, *, listed: boo
     toolchain = entry.toolchain
     if "nvrtc" not in toolchain:
         inputs = [record for record in index.images if record.kind != "cubin"]
-        return [link_key(image_sha256=record.sha256, arch=entry.arch, options=index.options) for record in inputs]
+        finisher: Finisher = "ptxas" if "ptxas" in toolchain else "nvjitlink"
+        return [
+            shipped_key(image_sha256=record.sha256, arch=entry.arch, options=index.options, finisher=finisher)
+            for record in inputs
+        ]
     compiler = Toolchain(toolchain["nvrtc"], toolchain["headers"], nvjitlink=toolchain.get("nvjitlink", ""))
     return [source.job(entry.arch, None if listed else entry.wanted).key("cubin", compiler)]

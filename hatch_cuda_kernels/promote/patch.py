@@ -79,7 +79,7 @@ class _Draft:
 
     def extend_matrix(self, module: str, instance: str) -> bool:
         """Add a value to an axis so that a pattern gives the instance; return whether that was possible."""
-        if self._has(module, instance):
+        if self._has(module, instance) or self._entry(module) != module:
             return False
         for axis, value in self._extensions(module, instance):
             count = len(self._module(module).instances)
@@ -94,6 +94,12 @@ class _Draft:
         """Add an instance to its module's list."""
         if self._has(module, instance):
             return
+        if self._entry(module) != module:
+            reason = (
+                f"the lists of {self._entry(module)!r} are for all its modules; give it a source and an entry apart"
+            )
+            self.refused.append(f"modules.{module}: {instance}: {reason}")
+            return
         where = f"modules.{module}.instances"
         problem = self._take(append_item(self.text, ("modules", module, "instances"), instance, after="source"))
         if problem is None:
@@ -105,14 +111,18 @@ class _Draft:
         """Add an architecture to the list that applies to the module."""
         if arch in self._module(module).arches:
             return
-        own = has_key(self.text, ("modules", module, "arches"))
-        path = ("modules", module, "arches") if own else ("arches",)
+        entry = self._entry(module)
+        own = has_key(self.text, ("modules", entry, "arches"))
+        path = ("modules", entry, "arches") if own else ("arches",)
         after = "source" if own else "cuda" if has_key(self.text, ("cuda",)) else "schema"
         problem = self._take(append_item(self.text, path, str(arch), after=after, default="all-major"))
         if problem is None:
             self.changes.append(f"{'.'.join(path)}: {arch}")
         else:
             self.refused.append(f"{'.'.join(path)}: {arch}: {problem}")
+
+    def _entry(self, module: str) -> str:
+        return self._module(module).entry
 
     def _module(self, name: str) -> Module:
         return next(module for module in self.manifest.modules if module.name == name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.report.sizes import image_shares
 from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, STORE_FOLDER
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
+from hatch_cuda_kernels.store.texts import DIGESTS_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,7 +65,7 @@ def _classify(path: str) -> tuple[str, str, str]:
         return _OTHER_FILES, path, "other"
     module, _, name = rest.partition("/")
     if not name:
-        return _WHOLE_STORE, rest, "index" if rest in {KERNELS_FILE, PROMISES_FILE} else "other"
+        return _WHOLE_STORE, rest, "index" if rest in {KERNELS_FILE, PROMISES_FILE, DIGESTS_FILE} else "other"
     if name.startswith(f"{SOURCE_FOLDER}/"):
         return module, SOURCE_FOLDER, "source"
     if name in {INDEX_FILE, DETAILS_FILE}:

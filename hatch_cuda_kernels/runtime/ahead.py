@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import sys
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from hatch_cuda_kernels.daemon_threads import DaemonThreads
 from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.runtime.ladder.notices import LOGGER
+from hatch_cuda_kernels.threads import TICK_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Future
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.runtime.ladder.request import Request
@@ -36,15 +40,17 @@ class WarmUp(NamedTuple):
 
 #: Modules and architectures whose exact compile this process has begun.
 _STARTED: Final[set[tuple[str, SmArch]]] = set()
+#: Compiles for the next process.
+_FOR_NEXT: Final[list[Future[None]]] = []
 
 
 @cache
-def background() -> ThreadPoolExecutor:
-    """Return the threads that compile in the background; the interpreter waits for them when it exits.
+def background() -> DaemonThreads:
+    """Return the threads that compile in the background; the interpreter's exit does not wait for them.
 
     NVRTC's front end runs one compile at a time in a process, so two threads are enough to overlap its other phases.
     """
-    return ThreadPoolExecutor(2, thread_name_prefix="hatch-cuda-kernels")
+    return DaemonThreads(2)
 
 
 def in_context(work: Callable[[], T]) -> Future[T]:
@@ -93,7 +99,19 @@ def tier_up(request: Request) -> None:
     for candidate in jit_candidates(request):
         if candidate.accepted and candidate.get is not None and (request.source.scope, arch) not in _STARTED:
             _STARTED.add((request.source.scope, arch))  # one compile serves every kernel of the module
-            background().submit(_quietly, candidate.get)
+            _FOR_NEXT.append(background().submit(_quietly, candidate.get))
+
+
+@atexit.register
+def _finish_for_next() -> None:
+    """Let compiles for the next process end when the program does, or a short one would never record any.
+
+    A program that Ctrl-C ended waits for nothing, and Ctrl-C ends the wait.
+    """
+    if getattr(sys, "last_type", None) is not KeyboardInterrupt:
+        with suppress(KeyboardInterrupt):
+            while not all(future.done() for future in _FOR_NEXT):
+                time.sleep(TICK_SECONDS)
 
 
 def _quietly(compile_exact: Callable[[], object]) -> None:

@@ -25,15 +25,14 @@ _NEEDED: Final = (
 #: Modules of the disk cache's rungs, which most processes do not need; here their import takes no extra time.
 _POSSIBLE: Final = (
     "hatch_cuda_kernels.runtime.ladder.recorded",
-    "hatch_cuda_kernels.runtime.ladder.linked",
-    "hatch_cuda_kernels.compiler.source.closure",
-    "hatch_cuda_kernels.compiler.job",
+    "hatch_cuda_kernels.compiler.toolchain.remembered",
     "platformdirs",
 )
-#: Modules of a compile, which fewer processes need.
-_RARE: Final = (
+#: Modules of a compile. They take much longer, so they wait unless the kernel is in no image.
+_OF_COMPILES: Final = (
+    "hatch_cuda_kernels.source.closure",
     "hatch_cuda_kernels.runtime.ladder.jit",
-    "hatch_cuda_kernels.compiler.toolchain.remembered",
+    "hatch_cuda_kernels.runtime.ladder.finished",
     "hatch_cuda_kernels.compiler.nvrtc",
     "hatch_cuda_kernels.compiler.record",
     "hatch_cuda_kernels.cache.once",
@@ -52,10 +51,10 @@ def prepare(reader: StoreReader, kernel: str) -> None:
     for name in _POSSIBLE:
         if is_starting():
             import_module(name)
-    with suppress(StoreError, OSError, ValueError):
-        for line in reader.find(normalize_name(kernel))[:1]:
+    with suppress(StoreError, OSError, ValueError, ImportError):
+        listed = reader.find(normalize_name(kernel))
+        for line in listed[:1]:
             ModuleSource(reader, line.module).look_ahead(is_starting)
-    with suppress(ImportError):
-        for name in _RARE:
+        for name in () if listed else _OF_COMPILES:
             if is_starting():
                 import_module(name)

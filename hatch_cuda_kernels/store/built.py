@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.program import Program
     from hatch_cuda_kernels.compiler.recipe import Recipe
-    from hatch_cuda_kernels.compiler.source.closure import Closure
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Symbol
+    from hatch_cuda_kernels.source.closure import Closure
 
 __all__ = ["BuiltModule"]
 
@@ -98,8 +98,11 @@ class BuiltModule:
         own = _by_key(entry.kernels) | {f"&{key}": symbol for key, symbol in _by_key(entry.globals).items()}
         return {key: own[key].lowered for key, lowered in listed.items() if key in own and own[key].lowered != lowered}
 
-    def index(self, images: tuple[ImageRecord, ...], editable: dict[str, str] | None) -> ModuleIndex:
-        """Return what ``index.json`` says, with the images where they were put."""
+    def index(self, images: tuple[ImageRecord, ...], *, standard: str, editable: dict[str, str] | None) -> ModuleIndex:
+        """Return what ``index.json`` says, with the images where they were put.
+
+        ``standard`` is the digest of the file with the standard headers of all modules.
+        """
         return ModuleIndex(
             module=self.name,
             source=self.recipe.source,
@@ -113,6 +116,8 @@ class BuiltModule:
             toolchain=self.toolchain.to_json(),
             images=images,
             front_end=self.front_end,
+            standard=standard if self.closure.standard else "",
+            asked=self.closure.asked,
             editable=editable,
         )
 

@@ -1,7 +1,8 @@
 """What a store's index says: modules, kernels, images. Written by the build side, read by the run side.
 
 A store folder holds ``kernels.tsv`` (one sorted line a kernel, so that a look-up bisects it) and one folder a module
-with ``index.json``, ``details.json``, the images, and the source with its header closure under ``source/``.
+with ``index.json``, ``details.json``, the images, and the source with its header closure under ``source/``; standard
+headers are in one file for all modules.
 
 They are named tuples: a process that only loads a kernel pays for making the classes, half a millisecond a dataclass.
 """
@@ -23,6 +24,7 @@ __all__ = [
     "INDEX_FILE",
     "KERNELS_FILE",
     "SOURCE_FOLDER",
+    "STANDARD_FILE",
     "STORE_FOLDER",
     "ImageRecord",
     "ModuleDetails",
@@ -37,6 +39,7 @@ KERNELS_FILE: Final = "kernels.tsv"
 INDEX_FILE: Final = "index.json"
 DETAILS_FILE: Final = "details.json"
 SOURCE_FOLDER: Final = "source"
+STANDARD_FILE: Final = "standard_headers.json"
 
 
 class Stored(NamedTuple):
@@ -79,7 +82,7 @@ class ImageRecord(NamedTuple):
 
     def most(self, *names: str) -> int | None:
         """Return the largest sum of the named resources over the kernels, None when they are not recorded."""
-        sums = [sum(kernel[name] for name in names) for kernel in self.resources.values() if names[0] in kernel]
+        sums = [sum(kernel[name] for name in names) for kernel in self.resources.values() if kernel.keys() >= {*names}]
         return max(sums, default=None)
 
     def with_summary(self) -> ImageRecord:
@@ -153,6 +156,10 @@ class ModuleIndex(NamedTuple):
     """How the images shared NVRTC's front end: ``lto`` or ``ptx`` where one architecture's run served others."""
     names: tuple[str, ...] = ()
     """Of ModuleDetails, once they are read."""
+    standard: str = ""
+    """Digest of the file with the store's standard headers; empty where the closure has none."""
+    asked: tuple[str, ...] = ()
+    """Names, of project files or standard headers, that the toolkit's headers asked for."""
     editable: dict[str, str] | None = None
     """Only in an editable install: the project root, relative to the store, and the manifest with its digest."""
 
@@ -182,6 +189,10 @@ class ModuleIndex(NamedTuple):
         }
         if self.front_end != "per-arch":
             data["front_end"] = self.front_end
+        if self.standard:
+            data["standard"] = self.standard
+        if self.asked:
+            data["asked"] = list(self.asked)
         if self.editable is not None:
             data["editable"] = self.editable
         return data
@@ -207,6 +218,8 @@ class ModuleIndex(NamedTuple):
             toolchain=data["toolchain"],
             images=tuple(ImageRecord.from_json(image) for image in data["images"]),
             front_end=data.get("front_end", "per-arch"),
+            standard=data.get("standard", ""),
+            asked=tuple(data.get("asked", ())),
             editable=data.get("editable"),
         )
 

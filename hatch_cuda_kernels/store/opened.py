@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import tempfile
 import zipfile
+import zlib
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.store.find import find_store
@@ -16,7 +17,11 @@ from hatch_cuda_kernels.store.reader import StoreReader
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["opened"]
+__all__ = ["UNREADABLE", "opened", "read_member"]
+
+#: What reading a member of a damaged wheel raises.
+UNREADABLE: Final = (OSError, EOFError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error)
+_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 @contextmanager
@@ -47,10 +52,24 @@ def _unpack(wheel: Path, folder: Path) -> Path:
     try:
         with zipfile.ZipFile(wheel) as archive:
             names = [name for name in archive.namelist() if f"/{STORE_FOLDER}/" in name]
+            for name in names:
+                _check_method(archive, name)
             archive.extractall(folder, names)
-    except (OSError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         raise StoreError(str(wheel), f"not a wheel: {error}") from error
     listing = next((name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}")), None)
     if listing is None:
         raise StoreError(str(wheel), "the wheel has no kernel store")
     return (folder / listing).parent
+
+
+def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Return a member of a wheel, whole. Raises one of UNREADABLE if it is damaged, or packed as no wheel is."""
+    _check_method(archive, name)
+    return archive.read(name)
+
+
+def _check_method(archive: zipfile.ZipFile, name: str) -> None:
+    if archive.getinfo(name).compress_type not in _METHODS:
+        message = f"{name} is neither stored nor deflated"
+        raise zipfile.BadZipFile(message)

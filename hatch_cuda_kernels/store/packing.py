@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store.built import BuiltModule
     from hatch_cuda_kernels.store.index import ImageRecord
 
-__all__ = ["LaidOut", "lay_out"]
+__all__ = ["LaidOut", "NewImage", "blocks", "lay_out"]
 
 #: ``packing: auto`` packs a module whose images have this many bytes; a smaller one would save less than some 10 KB.
 _WORTH_PACKING: Final = 32 << 10
@@ -31,8 +31,8 @@ class LaidOut:
     files: dict[str, bytes]
 
 
-class _New(NamedTuple):
-    """An image whose bytes no module before has."""
+class NewImage(NamedTuple):
+    """An image whose bytes no module before has, in the order of the build."""
 
     record: ImageRecord
     data: bytes
@@ -54,11 +54,11 @@ def lay_out(modules: Sequence[BuiltModule], *, may_pack: bool = True) -> list[La
     ]
 
 
-def _first_seen(built: BuiltModule, taken: set[str]) -> Iterator[_New]:
+def _first_seen(built: BuiltModule, taken: set[str]) -> Iterator[NewImage]:
     for record, entry in zip(built.images, built.entries, strict=True):
         if record.sha256 not in taken:
             taken.add(record.sha256)
-            yield _New(record, entry.image)
+            yield NewImage(record, entry.image)
 
 
 def _placed(record: ImageRecord, place: Stored, built: BuiltModule) -> ImageRecord:
@@ -66,7 +66,7 @@ def _placed(record: ImageRecord, place: Stored, built: BuiltModule) -> ImageReco
     return record if place == own else record._replace(stored=place)
 
 
-def _store(built: BuiltModule, images: list[_New], *, may_pack: bool) -> tuple[dict[str, bytes], dict[str, Stored]]:
+def _store(built: BuiltModule, images: list[NewImage], *, may_pack: bool) -> tuple[dict[str, bytes], dict[str, Stored]]:
     """Return a module's files, and where each of the images is in the store, by digest."""
     name = built.name
     if not may_pack or not _is_packed(built.packing, images):
@@ -79,17 +79,16 @@ def _store(built: BuiltModule, images: list[_New], *, may_pack: bool) -> tuple[d
         raise BuildError([f"{built.where}: {message}"]) from error
 
 
-def _is_packed(packing: str, images: Sequence[_New]) -> bool:
+def _is_packed(packing: str, images: Sequence[NewImage]) -> bool:
     if packing == "auto":
         return len(images) > 1 and sum(len(image.data) for image in images) >= _WORTH_PACKING
     return packing == "solid" and bool(images)
 
 
-def _pack(file: str, images: Iterable[_New]) -> tuple[dict[str, bytes], dict[str, Stored]]:
+def _pack(file: str, images: Iterable[NewImage]) -> tuple[dict[str, bytes], dict[str, Stored]]:
     pack = b""
     places = {}
-    # CUBINs ascending by architecture, then LTO-IR or PTX: the closer the kin, the better they pack.
-    for block in _blocks(sorted(images, key=lambda image: image.record.kind)):
+    for block in blocks(images):
         packed = pack_block(b"".join(image.data for image in block))
         skip = 0
         for record, data in block:
@@ -99,10 +98,12 @@ def _pack(file: str, images: Iterable[_New]) -> tuple[dict[str, bytes], dict[str
     return {PACK_FILE: pack}, places
 
 
-def _blocks(images: Iterable[_New]) -> Iterator[list[_New]]:
-    block: list[_New] = []
+def blocks(images: Iterable[NewImage]) -> Iterator[list[NewImage]]:
+    """Yield the images of each block of a pack, in the order in which they stand there."""
+    block: list[NewImage] = []
     size = 0
-    for image in images:
+    # CUBINs ascending by architecture, then LTO-IR or PTX: the closer the kin, the better they pack.
+    for image in sorted(images, key=lambda image: image.record.kind):
         if block and size + len(image.data) > BLOCK_BYTES:
             yield block
             block, size = [], 0

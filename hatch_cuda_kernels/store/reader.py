@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import StoreError
-from hatch_cuda_kernels.shape import file_name
+from hatch_cuda_kernels.shape import check_shape, file_name
 from hatch_cuda_kernels.store.index import (
     DETAILS_FILE,
     INDEX_FILE,
     KERNELS_FILE,
     SOURCE_FOLDER,
+    STANDARD_FILE,
     ModuleDetails,
     ModuleIndex,
 )
@@ -166,6 +167,17 @@ class StoreReader:
     def source_root(self, module: str) -> Path:
         """Return the folder that holds the shipped source and headers in project layout."""
         return self.folder / module / SOURCE_FOLDER
+
+    def standard_headers(self) -> dict[str, str]:
+        """Return the standard headers that sources of the store take, by name. Raises StoreError."""
+        from hatch_cuda_kernels.store.shapes import STANDARD  # only for a compile
+
+        def parse(data: dict[str, str]) -> dict[str, str]:
+            check_shape(data, STANDARD)
+            return data
+
+        path = self.folder / STANDARD_FILE
+        return _read_json(path, parse) if path.is_file() else {}
 
     @cached_property
     def _kernels(self) -> mmap.mmap | bytes:

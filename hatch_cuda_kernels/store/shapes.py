@@ -6,7 +6,7 @@ from typing import Final
 
 from hatch_cuda_kernels.shape import file_name, inner_path
 
-__all__ = ["DETAILS", "INDEX"]
+__all__ = ["DETAILS", "INDEX", "STANDARD"]
 
 #: No image and no pack is larger. Seeking and reading take no number without bound.
 _SIZE: Final = range(1 << 40)
@@ -36,6 +36,9 @@ INDEX: Final = {
     "toolchain": {str: str},
     "images": [_IMAGE],
     "front_end?": str,
+    "standard?": str,
+    "asked?": [str],
     "editable?": {"root": str, "manifest": str, "manifest_sha256": str},
 }
+STANDARD: Final = {str: str}
 DETAILS: Final = {"names": [str], "resources": {str: {str: {str: int}}}, "lowered?": {str: {str: str}}}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, StoreError
-from hatch_cuda_kernels.store.index import INDEX_FILE
+from hatch_cuda_kernels.store.index import INDEX_FILE, STANDARD_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.image import Finisher
+    from hatch_cuda_kernels.source.closure import Closure
     from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
 
-__all__ = ["ModuleSource", "recipe_of"]
+__all__ = ["ModuleSource", "read_shipped", "recipe_of"]
 
 
 def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
@@ -45,6 +47,15 @@ def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
     )
 
 
+def read_shipped(reader: StoreReader, index: ModuleIndex, recipe: Recipe) -> Closure:
+    """Return a module's source with its header closure, as the store has them. Raises InputError or StoreError."""
+    from hatch_cuda_kernels.source.outer_headers import OuterHeaders, StandardHeaders  # off the prebuilt path
+
+    texts = reader.standard_headers() if index.standard else {}
+    standard = StandardHeaders(texts, lambda name: texts[name].encode())
+    return recipe.read(reader.source_root(index.module), outer=OuterHeaders.as_built(standard, index.asked))
+
+
 class ModuleSource:
     """Where a module's source is, whether it is still what the prebuilt images are from, and the jobs made of it.
 
@@ -60,10 +71,13 @@ class ModuleSource:
         """Why prebuilt images no longer count: in an editable install, the source or a header has changed."""
         if self._index.editable is None:
             return None
+        from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
+
         self._check_manifest(self._index.editable)
         recipe = self.recipe()
+        outer = OuterHeaders.as_built(packaged_standard_headers(), self._index.asked)
         try:
-            current = recipe.program(recipe.read(self.root)).sha256
+            current = recipe.program(recipe.read(self.root, outer=outer)).sha256
         except InputError as error:
             return f"the source cannot be read: {error}"
         return None if current == self._index.source_sha256 else "the source or a header changed since it was built"
@@ -109,13 +123,16 @@ class ModuleSource:
     def job(self, arch: SmArch, instance: str | None) -> CompileJob:
         """Return the compile for an architecture. Raises InputError when the source cannot be read, or StoreError."""
         recipe = self.recipe(self._names(instance))
-        return recipe.job(recipe.program(recipe.read(self.root)), arch, ("cubin",))
+        shipped = self._index.editable is None
+        closure = read_shipped(self._reader, self._index, recipe) if shipped else recipe.read(self.root)
+        return recipe.job(recipe.program(closure), arch, ("cubin",))
 
     def key(self, arch: SmArch, instance: str | None, toolchain: Toolchain) -> str:
         """Return the key of that job's CUBIN. Raises InputError when the source cannot be read, or StoreError."""
         if not self._as_shipped:
             return self.job(arch, instance).key("cubin", toolchain)
-        return self._key(arch, instance, toolchain.of_compile(self._index.outside, lto=self._lto).key_part)
+        used = toolchain.of_compile(self._index.outside, finisher=self._finisher)
+        return self._key(arch, instance, used.key_part)
 
     def recalled_key(self, arch: SmArch, instance: str | None) -> str | None:
         """Return the same as ``key`` for this process's toolchain, None where that is not remembered."""
@@ -142,6 +159,11 @@ class ModuleSource:
     def _lto(self) -> bool:
         return bool(self._index.options.get("lto"))
 
+    @property
+    def _finisher(self) -> Finisher:
+        """What finishes a compile at run time."""
+        return "nvjitlink" if self._lto else "nvrtc"
+
     def _key(self, arch: SmArch, instance: str | None, toolchain: dict[str, str]) -> str:
         """Return the key from the index alone: it says all that scanning the source would find."""
         from hatch_cuda_kernels.compiler.key import cache_key  # off the prebuilt path
@@ -154,6 +176,7 @@ class ModuleSource:
             names=self._names(instance),
             variables=self._index.globals,
             toolchain=toolchain,
+            finisher=self._finisher,
         )
 
     @cached_property
@@ -164,6 +187,10 @@ class ModuleSource:
             return False
         try:
             found = {name: sha256((self.root / name).read_bytes()).hexdigest() for name in index.files}
+            if index.standard:
+                standard = sha256((self._reader.folder / STANDARD_FILE).read_bytes()).hexdigest()
+                if standard != index.standard:
+                    return False
         except OSError:
             return False
         return found == index.files and sum(len(files) for _, _, files in os.walk(self.root)) == len(found)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, InputError
-from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, STANDARD_FILE
 from hatch_cuda_kernels.store.packing import lay_out
 from hatch_cuda_kernels.store.promises.budget import check_store
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
 from hatch_cuda_kernels.store.staging import sweep, workspace
+from hatch_cuda_kernels.store.texts import DIGESTS_FILE, ListedModule, digests_text, json_text, kernels_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -72,16 +71,20 @@ def write_store(
             staged = folder / "new"
             staged.mkdir()
             staged.chmod(0o755)
-            _write_kernels(staged / KERNELS_FILE, modules)
+            listed = (ListedModule(built.name, built.kernels, built.globals) for built in modules)
+            _write_text(staged / KERNELS_FILE, kernels_text(listed))
             if text := promises.text():
-                (staged / PROMISES_FILE).write_text(text, encoding="utf-8")
+                _write_text(staged / PROMISES_FILE, text)
+            standard = _write_standard(staged / STANDARD_FILE, modules)
             for built, laid in zip(modules, laid_out, strict=True):
                 module = staged / built.name
                 _write_module(module, laid.files, built, sources)
-                _write_json(module / INDEX_FILE, built.index(laid.images, editable).to_json())
-                _write_json(module / DETAILS_FILE, built.details.to_json())
+                index = built.index(laid.images, standard=standard, editable=editable)
+                _write_text(module / INDEX_FILE, json_text(index.to_json()))
+                _write_text(module / DETAILS_FILE, json_text(built.details.to_json()))
+            _write_text(staged / DIGESTS_FILE, digests_text(staged))
             if editable is not None:
-                (staged / ".gitignore").write_text("*\n", encoding="utf-8")
+                _write_text(staged / ".gitignore", "*\n")
             elif promises.max_wheel_size is not None:
                 check_store(staged, promises.max_wheel_size)
             _replace(staged, out, aside=folder / "old")
@@ -130,23 +133,6 @@ class _Sources:
         return known
 
 
-def _write_kernels(path: Path, modules: Iterable[BuiltModule]) -> None:
-    lines = {"\t".join(fields) for built in modules for fields in _lines(built)}
-    path.write_text("".join(f"{line}\n" for line in sorted(lines, key=str.encode)), encoding="utf-8")
-
-
-def _lines(built: BuiltModule) -> Iterable[tuple[str, ...]]:
-    """Yield key, module, lowered name, parameter types and name of each kernel, variable and template."""
-    module = built.name
-    for symbol in built.kernels:
-        key = normalize_name(symbol.name)
-        yield key, module, symbol.lowered, ",".join(symbol.params), symbol.name
-        if "<" in key and module == listed_module(module):
-            yield f"<{base_name(key)}", module, "", "", base_name(key)
-    for symbol in built.globals:
-        yield f"&{normalize_name(symbol.name)}", module, symbol.lowered, ",".join(symbol.params), symbol.name
-
-
 def _write_module(folder: Path, images: dict[str, bytes], built: BuiltModule, sources: _Sources) -> None:
     folder.mkdir()
     for name, data in images.items():
@@ -157,6 +143,14 @@ def _write_module(folder: Path, images: dict[str, bytes], built: BuiltModule, so
         target.write_bytes(sources.read(path, digest))
 
 
-def _write_json(path: Path, data: dict[str, Any]) -> None:
-    text = json.dumps(data, indent=1, sort_keys=True)
-    path.write_text(f"{text}\n", encoding="utf-8")
+def _write_standard(path: Path, modules: Iterable[BuiltModule]) -> str:
+    """Write the standard headers of all modules, if any, and return the file's digest."""
+    texts = {name: dict(built.closure.headers)[name] for built in modules for name in built.closure.standard}
+    if not texts:
+        return ""
+    _write_text(path, json_text(texts))
+    return sha256(path.read_bytes()).hexdigest()
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.names import base_name, plain_name
-from hatch_cuda_kernels.stubs.declarations import Parameter, find_declarations
+from hatch_cuda_kernels.source.declarations import Parameter, find_declarations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

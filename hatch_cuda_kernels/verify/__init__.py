@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.verify.assembly import check_assembly
-from hatch_cuda_kernels.verify.files import check_digests, check_files, check_index, check_record
-from hatch_cuda_kernels.verify.images import check_architectures, check_kernels
+from hatch_cuda_kernels.verify.files import check_digests, check_files
+from hatch_cuda_kernels.verify.images import check_architectures
+from hatch_cuda_kernels.verify.kernels import check_kernels
+from hatch_cuda_kernels.verify.listing import check_index
 from hatch_cuda_kernels.verify.model import Demands, Outcome, Result, Verification
 from hatch_cuda_kernels.verify.promised import check_size, check_spills, check_supports
 from hatch_cuda_kernels.verify.rebuild import check_rebuild
 from hatch_cuda_kernels.verify.sources import check_sources
 from hatch_cuda_kernels.verify.subject import read_subject
+from hatch_cuda_kernels.verify.wheel import check_record, check_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +31,7 @@ CHECKS: Final[dict[str, Callable[[Subject], Outcome]]] = {
     "index": check_index,
     "files": check_files,
     "digests": check_digests,
+    "wheel": check_wheel,
     "record": check_record,
     "sources": check_sources,
     "architectures": check_architectures,
@@ -44,12 +48,15 @@ def verify_store(reader: StoreReader, demands: Demands | None = None, *, wheel: 
     """Run every check on a store and return the results. Needs no GPU, and NVRTC only for ``rebuild``.
 
     ``wheel`` is the file the store was unpacked from. Raises InputError for demands that cannot be met: an unknown
-    check to skip, or a driver without devices.
+    check to skip, a driver without devices, or a folder to keep a rebuild in that there is already, or no rebuild.
     """
     demands = demands or Demands()
     unknown = sorted(demands.skip - CHECKS.keys())
     if unknown:
         raise InputError(f"cannot skip {unknown[0]!r}: the checks are {', '.join(CHECKS)}")
+    if demands.keep is not None and (not demands.rebuild or demands.keep.exists()):
+        wrong = "exists already; name a new folder" if demands.rebuild else "is for what --rebuild builds; add it"
+        raise InputError(f"--keep {demands.keep}: {wrong}")
     subject = read_subject(reader, demands, wheel)
     if demands.driver is not None and subject.supports is None:
         raise InputError("a driver alone promises nothing, and the store records no devices; name devices too")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from hatch_cuda_kernels.arch import ComputeCapability
     from hatch_cuda_kernels.problem import Problem
@@ -25,6 +26,8 @@ class Demands:
     max_size: int | None = None
     """Bytes of the wheel file; of the store's files without a wheel."""
     rebuild: bool = False
+    keep: Path | None = None
+    """A folder in which a rebuild leaves both stores, to compare them."""
     skip: frozenset[str] = frozenset()
     """Names of checks."""
 

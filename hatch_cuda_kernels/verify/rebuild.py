@@ -1,12 +1,13 @@
-"""``--rebuild``: the shipped sources, compiled again by the recorded toolchain, give the shipped bytes."""
+"""``--rebuild``: the shipped sources, compiled again by the recorded toolchain, give every byte of the store."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
+from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.compiler.job import CompileJob
-from hatch_cuda_kernels.compiler.link_job import LinkJob
+from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.compiler.toolchain.packages import pip_install, reinstall_option, toolchain_requirements
 from hatch_cuda_kernels.compiler.toolchain.wheels import missing_bindings
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
@@ -14,14 +15,15 @@ from hatch_cuda_kernels.plan.front_end import lay_out_jobs
 from hatch_cuda_kernels.pool.compile_all import compile_on
 from hatch_cuda_kernels.pool.executors import choose_executor
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.source import recipe_of
+from hatch_cuda_kernels.store.source import read_shipped, recipe_of
 from hatch_cuda_kernels.verify.model import Outcome
+from hatch_cuda_kernels.verify.rebuilt import Rebuilt, compare_stores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import Compiled
-    from hatch_cuda_kernels.compiler.link_job import Job
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
@@ -40,7 +42,7 @@ class _Again(NamedTuple):
 
 
 def check_rebuild(subject: Subject) -> Outcome:
-    """Check that every image is, byte for byte, what the recorded toolchain makes of the shipped source."""
+    """Check that every file is, byte for byte, what the recorded toolchain makes of the shipped sources."""
     if not subject.demands.rebuild:
         return Outcome.skip("only with --rebuild")
     from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain  # loads NVRTC
@@ -51,15 +53,20 @@ def check_rebuild(subject: Subject) -> Outcome:
         return Outcome.of(0, "images", [_no_compiler(error)])
     plan: list[_Again] = []
     problems: list[Problem] = []
+    outcomes: dict[int, Compiled | Exception] = {}
     for index in subject.modules:
         again = _plan(subject, index)
         refusal = _refusal(index, again, toolchain)
         problems += [refusal] if refusal is not None else []
         plan += again if refusal is None else []
     try:
-        problems += _compile(plan)
+        outcomes = _compile(plan)
     except ToolchainError as error:
         problems.append(_no_compiler(error))
+    problems += [problem for again in plan for problem in _differences(again, outcomes)]
+    rebuilt = [*_rebuilt(subject, plan, outcomes, toolchain)] if not problems else []
+    if rebuilt and len(rebuilt) == len(subject.modules) and not subject.unread:  # else other checks say what is wrong
+        problems += compare_stores(subject, rebuilt)
     return Outcome.of(sum(len(again.images) for again in plan), "images compiled again", problems)
 
 
@@ -69,14 +76,14 @@ def _no_compiler(error: ToolchainError) -> Problem:
 
 def _plan(subject: Subject, index: ModuleIndex) -> list[_Again]:
     """Return a module's jobs; none if its source or plan cannot be read, which another check reports."""
-    images = [image for image in subject.images if image.index is index and image.data is not None]
+    images = [image for image in subject.module_images(index.module) if image.data is not None]
     recipe = recipe_of(index, index.names)
     try:
-        closure = recipe.read(subject.reader.source_root(index.module))
-        jobs, links = lay_out_jobs(recipe, closure, [record.arch for record in index.images], index.front_end)
+        closure = read_shipped(subject.reader, index, recipe)
+        jobs, finishing = lay_out_jobs(recipe, closure, [record.arch for record in index.images], index.front_end)
     except InputError:
         return []
-    every: tuple[Job, ...] = (*jobs, *links)
+    every: tuple[Job, ...] = (*jobs, *finishing)
     return [_Again(job, tuple(image for image in images if _gives(job, image.record))) for job in every]
 
 
@@ -88,7 +95,7 @@ def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Pr
     """Return what to install if the toolchain here is not the one that compiled a module."""
     if not plan:
         return None
-    last = plan[-1].job  # a link, if there is one: then nvJitLink contributes to the module
+    last = plan[-1].job  # one that finishes a shared run, if any does: its finisher contributes to the module
     here = last.toolchain(toolchain).to_json()
     if here == index.toolchain:
         return None
@@ -97,7 +104,7 @@ def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Pr
 
 
 def _described(toolchain: dict[str, str]) -> str:
-    named = (f"{name} {toolchain[name]}" for name in ("nvrtc", "nvjitlink") if toolchain.get(name))
+    named = (f"{name} {toolchain[name]}" for name in ("nvrtc", "nvjitlink", "ptxas") if toolchain.get(name))
     return ", ".join(filter(None, (*named, toolchain.get("headers", ""))))
 
 
@@ -105,34 +112,57 @@ def _install(recorded: dict[str, str], here: dict[str, str]) -> str:
     """Return the command that installs the packages of the recorded versions, as far as packages have them."""
     nvrtc = recorded["nvrtc"]
     bindings = missing_bindings(int(nvrtc.partition(".")[0]))
-    tools = toolchain_requirements(nvrtc, recorded.get("nvjitlink", ""), recorded.get("headers", ""))
+    others = (recorded.get(name, "") for name in ("nvjitlink", "headers", "ptxas"))
+    tools = toolchain_requirements(nvrtc, *others)
     return pip_install(*bindings, *tools, options=reinstall_option(here.values()))
 
 
-def _compile(plan: list[_Again]) -> Iterator[Problem]:
-    """Do the jobs, links after what they start from, and yield what differs."""
+def _compile(plan: list[_Again]) -> dict[int, Compiled | Exception]:
+    """Do the jobs, those that finish after what they start from, and return what each gave, by its identity."""
     jobs = {id(again.job): again.job for again in plan}
     outcomes = _outcomes({name: job for name, job in jobs.items() if isinstance(job, CompileJob)})
     ready: dict[int, Job] = {}
     for name, job in jobs.items():
-        if isinstance(job, LinkJob):
+        if isinstance(job, FinishJob):
             front = outcomes[id(job.front)]
             if isinstance(front, Exception):
                 outcomes[name] = front
             else:
                 ready[name] = job.starting_from(front.images[job.input_kind], front)
-    outcomes |= _outcomes(ready)
-    for again in plan:
-        for image in again.images:
-            difference = _difference(image, outcomes[id(again.job)])
-            if difference:
-                yield image.problem(difference, _FIX)
+    return outcomes | _outcomes(ready)
 
 
 def _outcomes(jobs: dict[int, Job]) -> dict[int, Compiled | Exception]:
     names = {id(job): name for name, job in jobs.items()}
     with closing(compile_on(choose_executor(), [*jobs.values()])) as done:
         return {names[id(job)]: outcome for job, outcome in done}
+
+
+def _differences(again: _Again, outcomes: Mapping[int, Compiled | Exception]) -> Iterator[Problem]:
+    for image in again.images if outcomes else ():
+        difference = _difference(image, outcomes[id(again.job)])
+        if difference:
+            yield image.problem(difference, _FIX)
+
+
+def _rebuilt(
+    subject: Subject, plan: list[_Again], outcomes: Mapping[int, Compiled | Exception], toolchain: Toolchain
+) -> Iterator[Rebuilt]:
+    """Yield each module of which all images were made again, with all that a store keeps of it."""
+    by_module: dict[str, list[_Again]] = {}
+    for again in plan:
+        by_module.setdefault(again.job.module, []).append(again)
+    for index in subject.modules:
+        mine = by_module.get(index.module, [])
+        entries = {
+            image.record.file: entry_of(again.job, image.record.kind, compiled)
+            for again in mine
+            for image in again.images
+            if not isinstance(compiled := outcomes[id(again.job)], Exception)
+        }
+        if entries.keys() == {record.file for record in index.images}:
+            listed = tuple(entries[record.file] for record in index.images)
+            yield Rebuilt(index, listed, mine[-1].job.toolchain(toolchain))
 
 
 def _difference(image: StoredImage, outcome: Compiled | Exception) -> str:

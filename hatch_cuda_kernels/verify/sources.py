@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.source import recipe_of
+from hatch_cuda_kernels.store.index import STANDARD_FILE
+from hatch_cuda_kernels.store.source import read_shipped, recipe_of
 from hatch_cuda_kernels.verify.model import Outcome
 from hatch_cuda_kernels.verify.subject import REBUILD
 
@@ -32,18 +33,23 @@ def _differences(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     root = subject.reader.source_root(index.module)
     there = {name: root / name for name in index.files if (root / name).is_file()}
     edited = [name for name, path in there.items() if sha256(path.read_bytes()).hexdigest() != index.files[name]]
+    standard = subject.reader.folder / STANDARD_FILE
+    lost = len(there) < len(index.files) or (index.standard != "" and not standard.is_file())
+    if index.standard and standard.is_file() and sha256(standard.read_bytes()).hexdigest() != index.standard:
+        edited.append(STANDARD_FILE)
     yield from (f"{name} is not what the images were compiled from" for name in edited)
-    if edited or len(there) < len(index.files):  # the files check reports missing files
+    if edited or lost:  # the files check reports missing files
         return
     try:
         recipe = recipe_of(index, index.names)
-        closure = recipe.read(root)
+        closure = read_shipped(subject.reader, index, recipe)
         program = recipe.program(closure)
     except InputError as error:
         yield f"the shipped source cannot be read: {str(error).replace(f' in {root}', '')}"
         return
     found = {
         "files": dict(closure.files),
+        "asked": closure.asked,
         "outside": program.toolkit,
         "source_sha256": program.sha256,
     }

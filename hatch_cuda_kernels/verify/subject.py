@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,30 +9,30 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.output.cubin import Cubin, read_cubin
 from hatch_cuda_kernels.compiler.output.ptx import Ptx, read_ptx
-from hatch_cuda_kernels.compiler.source.project_files import normalize
 from hatch_cuda_kernels.errors import StoreError
 from hatch_cuda_kernels.image import Symbol
-from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE, Promises, Supports, read_promises
+from hatch_cuda_kernels.store.reader import StoreReader
+from hatch_cuda_kernels.verify.malformed import WRONG_TYPE, malformed
+from hatch_cuda_kernels.verify.record import WheelRecord, installed_record, wheel_record
 from hatch_cuda_kernels.versions import parse_version
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
-    from hatch_cuda_kernels.store.reader import KernelLine, StoreReader
+    from hatch_cuda_kernels.store.reader import KernelLine
     from hatch_cuda_kernels.verify.model import Demands
 
-__all__ = ["MISSING", "REBUILD", "StoredImage", "Subject", "cuda_release", "read_subject"]
+__all__ = ["MISSING", "REBUILD", "StoredImage", "Subject", "cuda_release", "read_subject", "spelled"]
 
 #: The damage of an image whose file is not there.
 MISSING: Final = "missing"
 #: The fix for what only a change of the finished files can have caused.
 REBUILD: Final = "build the wheel again, and change nothing in it afterwards"
-
-_WRONG_TYPE: Final = "a field has the wrong type"
-_FILE: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
-_BUILD: Final = re.compile(r"\d+\.\d+\.\d+")
 
 
 @dataclass(frozen=True)
@@ -91,9 +89,40 @@ class Subject:
         devices = demands.devices or (recorded.devices if recorded else ())
         return Supports(devices=devices, driver=demands.driver or (recorded.driver if recorded else None))
 
+    @cached_property
+    def record(self) -> WheelRecord | None:
+        """The RECORD that lists the store: the wheel's, or that of the installed distribution."""
+        return wheel_record(self.wheel) if self.wheel else installed_record(self.reader.folder)
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether the store is in a wheel, or was installed from one."""
+        return self.wheel is not None or self.record is not None
+
+    @property
+    def unread(self) -> set[str]:
+        """The modules whose index or details cannot be read."""
+        return {damage.where for damage in self.damage if damage.where}
+
     def module_lines(self, module: str) -> list[KernelLine]:
         """Return a module's kernels and variables as ``kernels.tsv`` lists them."""
         return self._by_module.get(module, [])
+
+    def module_images(self, module: str) -> list[StoredImage]:
+        """Return a module's images, in the order of its index."""
+        return self._images_by_module.get(module, [])
+
+    @cached_property
+    def _images_by_module(self) -> dict[str, list[StoredImage]]:
+        found: dict[str, list[StoredImage]] = {}
+        for image in self.images:
+            found.setdefault(image.index.module, []).append(image)
+        return found
+
+    @cached_property
+    def by_name(self) -> dict[str, ModuleIndex]:
+        """Every module by its name."""
+        return {index.module: index for index in self.modules}
 
     @cached_property
     def _by_module(self) -> dict[str, list[KernelLine]]:
@@ -104,11 +133,20 @@ class Subject:
 
     def kernels(self, module: str) -> list[Symbol]:
         """Return a module's kernels."""
-        return [
-            Symbol(line.name, line.lowered, line.params)
-            for line in self.module_lines(module)
-            if not line.key.startswith("&")
-        ]
+        return [_symbol(line) for line in self.module_lines(module) if not line.key.startswith("&")]
+
+    def variables(self, module: str) -> list[Symbol]:
+        """Return a module's device variables."""
+        return [_symbol(line) for line in self.module_lines(module) if line.key.startswith("&")]
+
+
+def _symbol(line: KernelLine) -> Symbol:
+    return Symbol(line.name, line.lowered, line.params)
+
+
+def spelled(names: Iterable[str]) -> dict[str, str]:
+    """Return names as written, by their spelling for look-ups."""
+    return {normalize_name(name): name for name in names}
 
 
 def cuda_release(index: ModuleIndex) -> tuple[int, int]:
@@ -157,75 +195,24 @@ def _module(reader: StoreReader, name: str, damage: list[Problem]) -> ModuleInde
     """Return a module's index; None, with the damage noted, if it is unreadable or malformed."""
     try:
         index = reader.whole_module(name)
-        wrong = _malformed(index, name) or _edited(index, reader.folder / name)
+        wrong = malformed(index, name)
     except StoreError as error:
         file = INDEX_FILE if Path(error.path).name == INDEX_FILE else DETAILS_FILE
         lost = isinstance(error.__cause__, FileNotFoundError)
         damage.append(Problem(f"{file} is missing" if lost else f"{file}: {error.message}", REBUILD, name))
         return None
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        wrong = f"{_WRONG_TYPE} ({error})"
+        wrong = f"{WRONG_TYPE} ({error})"
     if wrong:
         damage.append(Problem(f"{INDEX_FILE}: {wrong}", REBUILD, name))
         return None
     return index
 
 
-def _malformed(index: ModuleIndex, folder: str) -> str:
-    """Return what no build would write in an index, empty if nothing; then the checks can rely on the rest."""
-    options = NvrtcOptions.from_canonical(index.options)
-    if index.module != folder:
-        return f"it belongs to the module {index.module!r}, not to {folder!r}"
-    texts = [index.source, index.source_sha256, *index.toolchain.values(), *options.include, *options.pre_include]
-    texts += [*index.names, *index.globals, *index.headers, *index.files.values(), *(index.outside or ())]
-    for found in index.patterns:
-        texts += [found["pattern"], *found["matrix"], *(value for axis in found["matrix"].values() for value in axis)]
-    if not all(isinstance(text, str) for text in texts):
-        return _WRONG_TYPE
-    if any(name != normalize("", name) for name in (index.source, *index.files)):
-        return "a source's path leads out of the store"
-    if not _BUILD.fullmatch(index.toolchain.get("nvrtc", "")):
-        return "it does not say which NVRTC compiled the module"
-    return next(filter(None, map(_malformed_image, index.images)), "")
-
-
-def _malformed_image(image: ImageRecord) -> str:
-    numbers = [image.bytes, *(number for used in image.resources.values() for number in used.values())]
-    if not all(isinstance(text, str) for text in (image.file, image.sha256, *image.lacks)):
-        return _WRONG_TYPE
-    if not _FILE.fullmatch(image.file):
-        return f"{image.file!r} is not a file name"
-    if image.kind not in {"cubin", "ptx", "ltoir"} or image.arch.virtual == (image.kind == "cubin"):
-        return f"{image.file}: a {image.kind} image cannot be for {image.arch}"
-    if not all(isinstance(number, int) and number >= 0 for number in numbers):
-        return f"{image.file}: a number is negative, or not a whole number"
-    return _malformed_place(image)
-
-
-def _malformed_place(image: ImageRecord) -> str:
-    stored = image.stored
-    if stored is None:
-        return ""
-    numbers = (stored.at, stored.size, stored.skip)
-    if not isinstance(stored.file, str) or not all(isinstance(number, int) and number >= 0 for number in numbers):
-        return _WRONG_TYPE
-    parts = stored.file.split("/")
-    if len(parts) != len(("module", "file")) or not all(map(_FILE.fullmatch, parts)):
-        return f"{image.file}: {stored.file!r} is not a file of the store"
-    return ""
-
-
-def _edited(index: ModuleIndex, folder: Path) -> str:
-    """Return which fields differ from what a build writes; readers ignore fields they do not need."""
-    index = index._replace(images=tuple(image.with_summary() for image in index.images))
-    written, read = json.loads((folder / INDEX_FILE).read_bytes()), index.to_json()
-    names = sorted(name for name in written.keys() | read.keys() if written.get(name) != read.get(name))
-    return f"differs from what a build writes: {', '.join(names)}" if names else ""
-
-
 def _image(reader: StoreReader, index: ModuleIndex, record: ImageRecord) -> StoredImage:
+    unread = StoreReader(reader.folder)  # a reader remembers the image read last, wherever another says it is
     try:
-        return StoredImage(index, record, reader.read_image(index.module, record))
+        return StoredImage(index, record, unread.read_image(index.module, record))
     except StoreError as error:
         missing = isinstance(error.__cause__, FileNotFoundError)
         return StoredImage(index, record, None, MISSING if missing else error.message)

@@ -91,6 +91,32 @@ def test_of_many_threads_one_compiles(path, place):
     assert sorted(here for _, here in answers) == [False] * 7 + [True]
 
 
+def test_a_holder_that_is_interrupted_releases_the_others(path):
+    """Ctrl-C in the one that compiles is its own: one of those waiting compiles, and nothing is left half written."""
+    cache, asking = reopen(path), []
+
+    def interrupted():
+        wait_until(lambda: asking)
+        raise KeyboardInterrupt
+
+    def ask():
+        return reopen(path).get_or_make(key_of(0), lambda: entry_of(0))
+
+    with on_turn(lambda: asking.append(None)), ThreadPoolExecutor(1) as pool:
+
+        def begin():
+            asking.clear()
+            other.append(pool.submit(ask))
+            interrupted()
+
+        other = []
+        with pytest.raises(KeyboardInterrupt):
+            cache.get_or_make(key_of(0), begin)
+        assert other[0].result() == (entry_of(0), True)
+    assert cache.get_or_make(key_of(0), interrupted) == (entry_of(0), False)
+    assert [stored.key for stored in cache._user.stored()] == [key_of(0)]
+
+
 def test_a_holder_that_is_killed_releases_the_others(path, log, waiting, hung):
     """The process that compiles is killed: one of those waiting compiles, the other uses that."""
     asking = {"path": path, "numbers": [0], "log": log, "waiting": waiting}

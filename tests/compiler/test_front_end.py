@@ -1,4 +1,4 @@
-"""Sharing the front end, with the real NVRTC and nvJitLink: what is compiled once, what is linked, what comes out."""
+"""Sharing the front end, with the real NVRTC and finishers: what is compiled once, what is finished, what comes out."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from jobs import watch_jobs
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.job import CompileJob
-from hatch_cuda_kernels.compiler.link_job import LinkJob
+from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.ptx import read_ptx
-from hatch_cuda_kernels.errors import BuildError
+from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
+from hatch_cuda_kernels.compiler.toolchain import assembler
+from hatch_cuda_kernels.errors import BuildError, ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 
 SORT = """
@@ -39,6 +40,7 @@ modules:
 """
 LOWERED = {"sort<int>": "_Z4sortIiEvPT_", "sort<float>": "_Z4sortIfEvPT_", "scale": "scale"}
 START = {"lto": "ltoir", "ptx": "ptx"}
+FINISHER = {"lto": "nvJitLink", "ptx": "ptxas"}
 HOWS = tuple(START)
 
 
@@ -54,9 +56,10 @@ def read(folder):
 
 @pytest.fixture
 def ran(monkeypatch):
-    """Return the list of what builds of this test compile: ``NVRTC sm_80`` or ``nvJitLink sm_90``."""
-    tools = {LinkJob: "nvJitLink", CompileJob: "NVRTC"}
-    return watch_jobs(monkeypatch, lambda job: f"{tools[type(job)]} {job.arch}")
+    """Return the list of what builds of this test compile or finish: ``NVRTC sm_80``, ``ptxas sm_90``."""
+    return watch_jobs(
+        monkeypatch, lambda job: f"{FINISHER_NAMES[job.finisher] if isinstance(job, FinishJob) else 'NVRTC'} {job.arch}"
+    )
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -64,8 +67,8 @@ def test_one_front_end_run_gives_every_architecture(make_project, tmp_path, fres
     """CUB's headers are read once; each image is for its architecture and holds every kernel, instance and variable."""
     root = make_project(CUB.format(arches="sm_80, sm_90, sm_90a, sm_120, compute_80", how=how), **{"sort.cu": SORT})
     report = build(root, tmp_path / "out")
-    own = ["nvJitLink sm_80"] if how == "ptx" else []  # LTO-IR's compile needs nvJitLink for the names anyway
-    assert ran == ["NVRTC sm_80", *own, "nvJitLink sm_90", "nvJitLink sm_90a", "nvJitLink sm_120"]
+    own = ["sm_80"] if how == "ptx" else []  # LTO-IR's compile needs nvJitLink for the names anyway
+    assert ran == ["NVRTC sm_80", *(f"{FINISHER[how]} {arch}" for arch in (*own, "sm_90", "sm_90a", "sm_120"))]
     assert report.warnings == ()
     index = json.loads((tmp_path / "out/m/index.json").read_text())
     resources = json.loads((tmp_path / "out/m/details.json").read_text())["resources"]
@@ -89,11 +92,12 @@ def test_one_front_end_run_gives_every_architecture(make_project, tmp_path, fres
     assert {line[4]: line[2] for line in lines if line[2]} == LOWERED | {"d_scale": "d_scale"}
     assert index["front_end"] == how
     assert index["options"] == {}
-    assert index["toolchain"]["nvjitlink"].startswith("13.")
+    tools = {name: version.startswith("13.") for name, version in index["toolchain"].items() if name != "headers"}
+    assert tools == {"nvrtc": True, FINISHER[how].lower(): True}
 
 
 @pytest.mark.parametrize("how", HOWS)
-def test_an_added_architecture_is_only_linked(make_project, tmp_path, fresh_cache, ran, how):
+def test_an_added_architecture_is_only_finished(make_project, tmp_path, fresh_cache, ran, how):
     """What the front-end run gave is in the disk cache, also where the wheel does not ship it."""
     manifest = f"{{schema: 1, modules: {{m: {{source: saxpy.cu, arches: [%s], front_end: {how}}}}}}}"
     root = make_project(manifest % "sm_80, sm_90")
@@ -101,7 +105,7 @@ def test_an_added_architecture_is_only_linked(make_project, tmp_path, fresh_cach
     make_project(manifest % "sm_80, sm_90, sm_120")
     ran.clear()
     report = build(root, tmp_path / "out")
-    assert ran == ["nvJitLink sm_120"]
+    assert ran == [f"{FINISHER[how]} sm_120"]
     assert [str(e.arch) for e in report.modules[0].entries if e.key in report.compiled] == ["sm_120"]
     ran.clear()
     assert build(root, tmp_path / "out").compiled == frozenset()
@@ -109,7 +113,7 @@ def test_an_added_architecture_is_only_linked(make_project, tmp_path, fresh_cach
 
 
 @pytest.mark.parametrize("how", HOWS)
-def test_an_evicted_shared_image_is_made_again_for_a_link_only(
+def test_an_evicted_shared_image_is_made_again_to_finish_others_only(
     make_project, tmp_path, fresh_cache, ran, monkeypatch, how
 ):
     """While every shipped image is fresh nothing misses the one they are made from; a new architecture does."""
@@ -126,7 +130,7 @@ def test_an_evicted_shared_image_is_made_again_for_a_link_only(
     assert (ran, read(tmp_path / "out")) == ([], before)
     make_project(manifest % "sm_80, sm_90, sm_120")
     build(root, tmp_path / "out")
-    assert ran == ["NVRTC sm_80", "nvJitLink sm_120"]
+    assert ran == ["NVRTC sm_80", f"{FINISHER[how]} sm_120"]
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -177,7 +181,7 @@ extern "C" __global__ void k(int* y) { *y = counted + set_by_the_host; }
 
 @pytest.mark.parametrize("options", ["front_end: lto", "front_end: ptx", "options: {lto: true}"])
 def test_variables_for_nothing_are_left_out(make_project, tmp_path, options):
-    """Where nvJitLink makes the image, it holds the manifest's globals, used or not, and else what kernels use."""
+    """Where NVRTC's output is finished, images hold the manifest's globals, used or not, and else what kernels use."""
     manifest = (
         "{schema: 1, packing: none, modules: {m: {source: a.cu, arches: [sm_80, sm_90],"
         f" globals: [set_by_the_host, asked_for], {options}}}}}}}"
@@ -241,8 +245,8 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("how", HOWS)
-def test_options_act_on_linked_images(make_project, tmp_path, fresh_cache, how):
-    """Each option that code generation or the assembler obeys changes what nvJitLink makes, too."""
+def test_options_act_on_finished_images(make_project, tmp_path, fresh_cache, how):
+    """Each option that code generation or the assembler obeys changes what the finisher makes, too."""
     modules = []
     for name, (_, options) in OPTIONS.items():
         modules.append(f"{name}: {{source: {name}.cu, front_end: {how}, options: {options}}}")
@@ -259,7 +263,7 @@ def test_options_act_on_linked_images(make_project, tmp_path, fresh_cache, how):
 
 @pytest.mark.parametrize("how", HOWS)
 def test_a_failed_front_end_is_reported_once(make_project, tmp_path, fresh_cache, ran, how):
-    """Nothing is linked from a failed run, the other modules are compiled all the same, and one report says it all."""
+    """Nothing is finished from a failed run, the other modules are compiled, and one report says it all."""
     root = make_project(
         f"{{schema: 1, arches: [sm_80, sm_90], modules: {{a: {{source: saxpy.cu, front_end: {how}}}, "
         f"b: {{source: b.cu, front_end: {how}}}, c: {{source: saxpy.cu, kernels: [gone], front_end: {how}}}}}}}",
@@ -267,18 +271,20 @@ def test_a_failed_front_end_is_reported_once(make_project, tmp_path, fresh_cache
     )
     with pytest.raises(BuildError) as caught:
         build(root, tmp_path / "out")
-    own = ["nvJitLink sm_80"] if how == "ptx" else []
-    assert ran == ["NVRTC sm_80"] * 3 + own + ["nvJitLink sm_90"]
+    own = ["sm_80"] if how == "ptx" else []
+    assert ran == ["NVRTC sm_80"] * 3 + [f"{FINISHER[how]} {arch}" for arch in (*own, "sm_90")]
     assert len(caught.value.problems) == 2
-    assert any("b.cu(1): error" in problem for problem in caught.value.problems)
+    assert any("b.cu:1:1: error" in problem for problem in caught.value.problems)
     assert any("modules.c.kernels[0]: 'gone'" in problem for problem in caught.value.problems)
 
 
-def test_nvjitlink_refusing_is_reported_at_the_module(make_project, tmp_path, fresh_cache):
+@pytest.mark.parametrize("how", HOWS)
+def test_a_finisher_refusing_is_reported_at_the_module(make_project, tmp_path, fresh_cache, how):
     """What the assembler cannot do for one architecture fails the build, naming it."""
     source = 'extern "C" __global__ void k() { asm volatile("wgmma.fence.sync.aligned;"); }'
     root = make_project(
-        "{schema: 1, modules: {m: {source: a.cu, arches: [sm_80, sm_90a], front_end: lto}}}", **{"a.cu": source}
+        f"{{schema: 1, modules: {{m: {{source: a.cu, arches: [sm_80, sm_90a], front_end: {how}}}}}}}",
+        **{"a.cu": source},
     )
     with pytest.raises(BuildError, match=r"kernels.yaml:1:\d+: modules.m: module 'm' for sm_80: "):
         build(root, tmp_path / "out")
@@ -298,7 +304,7 @@ def test_check_says_what_is_shared(make_project, capsys, monkeypatch, tmp_path, 
     )
     monkeypatch.chdir(root)
     note = (
-        "module 'shared': one front-end run for sm_80, from whose PTX nvJitLink finishes sm_80, sm_90a, sm_120; "
+        "module 'shared': one front-end run for sm_80, from whose PTX ptxas finishes sm_80, sm_90a, sm_120; "
         "__CUDA_ARCH__ is 800 in all of these, and sm_90a has no architecture-specific features"
     )
     assert main(["check"]) == 0
@@ -326,3 +332,19 @@ def test_such_a_store_can_be_built_again(make_project, tmp_path, fresh_cache, ca
     capsys.readouterr()
     assert main(["verify", str(tmp_path / "out"), "--rebuild"]) == 1
     assert "was compiled by nvrtc" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("how", ["front_end: ptx", "instances: []"])
+def test_a_missing_ptxas_names_the_package_before_anything_is_compiled(
+    make_project, tmp_path, fresh_cache, ran, monkeypatch, how
+):
+    """It is said at once, whether the manifest or an include asks for ptxas."""
+    monkeypatch.setattr(assembler, "installed_ptxas", lambda: iter(()))
+    root = make_project(
+        f"{{schema: 1, arches: [sm_80, sm_90], modules: {{m: {{source: a.cu, {how}}}}}}}",
+        **{"a.cu": '#include <cuda/std/tuple>\nextern "C" __global__ void k() {}\n'},
+    )
+    with pytest.raises(ToolchainError, match=r"ptxas of CUDA 1\d\.\d is not installed") as caught:
+        build(root, tmp_path / "out")
+    assert "nvidia-cuda-nvcc" in caught.value.fix
+    assert (ran, (tmp_path / "out").exists()) == ([], False)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
-from raw_nvrtc import compile_raw
 from small_jobs import job_of
 
 from hatch_cuda_kernels.compiler import nvrtc
 from hatch_cuda_kernels.compiler.missing_header import missing_header
+from hatch_cuda_kernels.compiler.output.log import Diagnostic
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
-from hatch_cuda_kernels.compiler.toolchain.standard_headers import HOST_HEADERS, device_header
 from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.options import NvrtcOptions
 
 
 @pytest.fixture
@@ -21,22 +21,19 @@ def failure(write, tmp_path, monkeypatch):
     bare = load_toolchain()._replace(include_dirs=())
     monkeypatch.setattr(nvrtc, "load_toolchain", lambda: bare)
 
-    def compile_source(source: str, **files: str) -> CompileError:
+    def compile_source(source: str, *, options=None, **files: str) -> CompileError:
         for name, text in {"k.cu": source, **files}.items():
             write(f"p/{name}", text)
         with pytest.raises(CompileError) as caught:
-            nvrtc.compile(job_of(tmp_path / "p"))
+            nvrtc.compile(job_of(tmp_path / "p", options=options))
         return caught.value
 
     return compile_source
 
 
 ADVICE = {
-    "#include <cstdint>": r"'cstdint' .*: NVRTC has no host library; include <cuda/std/cstdint>, .*nvidia-cuda-cccl==",
-    "#include <stdint.h>": r"'stdint.h' .* include <cuda/std/cstdint>, ",
-    "#include <type_traits>": r"'type_traits' .* include <cuda/std/type_traits>, ",
-    "#include <vector>": r"'vector' .* no host library; .* #ifndef __CUDACC_RTC__",
-    "#include <cub/cub.cuh>": r'cub/cub.cuh\' .*: python3 -m pip install "nvidia-cuda-cccl==13\.\d\.\*" brings it',
+    "#include <threads.h>": r"no host library; .* #ifndef __CUDACC_RTC__",
+    "#include <cub/util_type.cuh>": r'python3 -m pip install "nvidia-cuda-cccl==13\.\d\.\*" brings it',
     "#include <thrust/pair.h>": r'pip install "nvidia-cuda-cccl==',
     "#include <cuda/atomic>": r'pip install "nvidia-cuda-cccl==',
     "#include <nv/target>": r'pip install "nvidia-cuda-cccl==',
@@ -47,11 +44,11 @@ ADVICE = {
     "#include <crt/mma.h>": r'pip install "nvidia-cuda-crt==13\.\d\.\*" brings it',
     "#include <mma.h>": r'pip install "nvidia-cuda-runtime==\S+ "nvidia-cuda-crt==\S+ brings it',
     "#include <curand_kernel.h>": r'pip install "cuda-toolkit\[curand\]==13\.\d\.\*" brings it',
-    "#define T <tables/t.inc>\n#include T": r"'tables/t.inc' .*: a macro names it; .* under 'headers:'",
-    '#include "lib/x.h"': r"'lib/x.h' is missing: it is not in the project; list its folder under 'include:'",
-    '#include "cuda_helpers.h"': r"'cuda_helpers.h' is missing: it is not in the project",
-    '#include "cuda/helpers.cuh"': r"'cuda/helpers.cuh' is missing: it is not in the project",
-    '#include "../x.h"': r"'x.h' is missing: it is not in the project",
+    "#define T <tables/t.inc>\n#include T": r"a macro names it; .* under 'headers:'",
+    '#include "lib/x.h"': r"it is not in the project; list its folder under 'include:'",
+    '#include "cuda_helpers.h"': r"it is not in the project",
+    '#include "cuda/helpers.cuh"': r"it is not in the project",
+    '#include "../x.h"': r"it is not in the project",
 }
 
 
@@ -59,39 +56,32 @@ ADVICE = {
 def test_a_missing_header_says_what_to_do(failure, include, advice):
     """Each kind of header has its own remedy, of the release that NVRTC has; the log shows where it is included."""
     error = failure('#include "deep/a.h"\n', **{"deep/a.h": f"\n{include}\n"})
-    assert re.search(f"^header {advice}" if advice.startswith("'") else advice, error.message), error.message
-    assert "deep/a.h(" in error.log
+    [fault] = error.faults
+    place, _, fix = fault.partition("to fix: ")
+    assert re.search(advice, fix), fault
+    assert place.startswith("deep/a.h:")
 
 
 def test_cuda_12_has_wheels_of_other_names():
     """Advice for NVRTC 12 names the packages that end in -cu12; its compiler's headers come with nvcc."""
-    log = 'k.cu(1): catastrophic error: could not open source file "{}" (no directory list)\n  #include'
+    message = 'could not open source file "{}" (no directory list)'
     advice = {
         "cub/cub.cuh": '"nvidia-cuda-cccl-cu12==12.9.*"',
         "crt/host_config.h": '"nvidia-cuda-nvcc-cu12==12.9.*"',
         "curand.h": '"cuda-toolkit[curand]==12.9.*"',
     }
     for name, package in advice.items():
-        found = missing_header(log.format(name), computed=(), release=(12, 9))
-        assert found == f"header '{name}' is missing: python3 -m pip install {package} brings it"
+        found = Diagnostic("k.cu", 1, "catastrophic error", message.format(name))
+        assert missing_header(found, computed=(), release=(12, 9)) == f"python3 -m pip install {package} brings it"
 
 
 def test_another_failure_is_no_missing_header(failure):
     """A source that NVRTC refuses for its own sake is not blamed on headers, whatever its text says."""
     error = failure('#error "cannot open source file"\n')
-    assert "missing" not in error.message
+    assert "to fix" not in str(error)
 
 
-def test_the_headers_that_replace_host_headers_exist(make_raw):
-    """Every header that is named in place of a host's compiles with the toolkit's libcu++."""
-    replacements = sorted(set(filter(None, map(device_header, HOST_HEADERS))))
-    assert len(replacements) > 30
-    result = make_raw("".join(f"#include <{name}>\n" for name in replacements))
-    assert result.ok, result.log
-
-
-@pytest.fixture
-def make_raw():
-    """Return a function that compiles a text with the installed toolkit's headers."""
-    folders = [f"-I{folder}" for folder in load_toolchain().include_dirs]
-    return lambda text: compile_raw(text, "--std=c++17", *folders)
+def test_without_the_standard_headers_the_option_is_named(failure):
+    """Who turned them off, for other sources perhaps, reads that they would have answered."""
+    error = failure("#include <cstdint>\n", options=NvrtcOptions(standard_headers=False))
+    assert "to fix: NVRTC has no host library; without 'standard_headers: false'" in str(error)

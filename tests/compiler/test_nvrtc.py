@@ -78,12 +78,12 @@ def test_unresolved_names_are_named(make_job):
     with pytest.raises(CompileError) as caught:
         compile_job(make_job(TEMPLATES, names=("ns::fill<int, 8>", "ns::missing<int>")))
     assert caught.value.bad_names == ("ns::missing<int>",)
-    assert "cannot resolve 'ns::missing<int>'" in str(caught.value)
+    assert "'ns::missing<int>': namespace \"ns\" has no member" in str(caught.value)
 
 
 def test_a_device_function_is_no_kernel(make_job):
     """A name of something else than an entry point fails and is named."""
-    with pytest.raises(CompileError, match="cannot resolve 'helper'"):
+    with pytest.raises(CompileError, match="'helper': "):
         compile_job(make_job("__device__ __noinline__ int helper(int i) { return i; }", names=("helper",)))
 
 
@@ -163,7 +163,6 @@ def test_cub_images_are_the_same_in_every_process(make_job, slow):
             images[compiled] = compiled(job), pool.submit(compiled, job).result()
     here, there = images[compile_unseeded]
     assert here["cubin"] != there["cubin"]
-    assert here["ptx"] != there["ptx"]
     here, there = images[compile_seeded]
     assert here == there
 

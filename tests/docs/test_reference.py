@@ -36,6 +36,7 @@ TABLE_HEADINGS = {
     "manifest": "## Top level",
     "module": "## A module",
     "options": "## Options",
+    "variable": "## Variable",
     "supports": "## Supports",
 }
 
@@ -168,7 +169,7 @@ def test_manifest_reference_has_the_options_defaults():
     words = {None: "NVRTC's", (): "`[]`"}
     defaults = {field.name: field.default for field in fields(NvrtcOptions)}
     expected = {name: words.get(default, f"`{default!s}`".lower()) for name, default in defaults.items()}
-    assert listed == expected | {"maxrregcount": "none", "define": "`{}`"}
+    assert listed == expected | {"maxrregcount": "none", "define": "`{}`", "define_from": "`{}`"}
 
 
 def test_hook_reference_names_every_option():
@@ -272,6 +273,8 @@ def test_store_reference_names_every_field(example_store, fresh_cache):
     assert known <= set(coded(section(STORE, "## The store")))
     promises = json.loads((example_store / "promises.json").read_text())
     assert keys_of(promises) <= set(coded(section(STORE, "### promises.json")))
+    digests = json.loads((example_store / "digests.json").read_text())
+    assert set(digests) <= set(coded(section(STORE, "### digests.json")))
     open_store(example_store).find_image("saxpy", arch="sm_75")
     entry = json.loads(next(fresh_cache.rglob("entry.json")).read_text())
     assert set(entry) <= set(coded(section(STORE, "## The disk cache")))

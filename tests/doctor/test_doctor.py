@@ -22,7 +22,7 @@ from hatch_cuda_kernels.doctor.verdicts import TASKS
 from hatch_cuda_kernels.problem import Problem
 
 REPOSITORY = Path(__file__).parents[2]
-SECTIONS = ("python", "driver", "bindings", "nvrtc", "headers", "nvjitlink", "cache", "tools")
+SECTIONS = ("python", "driver", "bindings", "nvrtc", "headers", "nvjitlink", "ptxas", "cache", "tools")
 #: A driver of one device of compute capability 8.6 for CUDA 12.8, as far as the doctor asks one.
 DRIVER = """
 int cuDriverGetVersion(int* v) { *v = 12080; return 0; }
@@ -113,7 +113,8 @@ def test_without_the_extras_nothing_is_broken(bare):
     status, data = ask(bare)
     states = {name: data[name]["state"] for name in SECTIONS if name not in {"driver", "headers"}}
     assert states == {
-        "python": "ok", "bindings": "ok", "nvrtc": "missing", "nvjitlink": "missing", "cache": "ok", "tools": "missing",
+        "python": "ok", "bindings": "ok", "nvrtc": "missing", "nvjitlink": "missing", "ptxas": "missing", "cache": "ok",
+        "tools": "missing",
     }  # fmt: skip
     verdicts = data["verdicts"]
     assert [name for name, verdict in verdicts.items() if not verdict["works"] and name != "load"] == [

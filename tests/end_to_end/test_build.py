@@ -37,6 +37,7 @@ def test_store_holds_images_source_and_index(make_project, tmp_path):
     build(root, tmp_path / "out")
     assert set(files(tmp_path / "out")) == {
         "kernels.tsv",
+        "digests.json",
         *(f"{m}/{name}" for m in "ab" for name in (
             "index.json", "details.json", f"{m}.sm_80.cubin", f"{m}.sm_90.cubin", f"{m}.compute_80.ptx",
             f"source/{'saxpy' if m == 'a' else 'b'}.cu",
@@ -109,7 +110,7 @@ def test_all_failures_are_reported_together_at_their_lines(make_project, tmp_pat
     assert "kernels.yaml:5:3: modules.broken: module 'broken' for sm_90: NVRTC refused the source" in text
     assert "kernels.yaml:8:22: modules.named.kernels[1]: 'absent'" in text
     assert "kernels.yaml:9:15: modules.named.globals[0]: '&nothing'" in text
-    assert "broken.cu(1): error" in text
+    assert "broken.cu:1:5: error" in text
     assert not out.exists()
 
 

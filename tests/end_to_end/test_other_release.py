@@ -18,6 +18,7 @@ from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import NoImageError
+from hatch_cuda_kernels.runtime.ladder import jit
 
 HERE = bindings_major()
 OTHER = "12.9" if HERE == 13 else "13.0"
@@ -91,18 +92,19 @@ def test_a_device_that_this_nvrtc_does_not_know(store):
         store.find_image("fill<double, 4>", arch=arch, driver=(13, 0))
 
 
-def test_nvjitlink_finishes_ptx_that_is_not_newer(store, capsys):
-    """PTX of 12.9 is finished by nvJitLink 13 for a driver that cannot; PTX of 13.0 is beyond nvJitLink 12.9."""
+def test_ptx_that_is_not_newer_is_finished(store, capsys, monkeypatch):
+    """PTX of 12.9 is finished by the tools of 13 for a driver that cannot; PTX of 13.0 is beyond those of 12.9."""
+    monkeypatch.setattr(jit, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
     told = reasons(capsys, "scale", "sm_100", "12.8")
-    image = store.find_image("scale", arch="sm_100", driver=(12, 8))
-    assert (image.origin, read_cubin(image.data).sm) == ("jitted", 100)
-    (entry, _, _) = next(iter(open_cache().entries()))
     if HERE == 13:
         assert told["prebuilt", "compute_60", "ptx"] == "written as PTX ISA 8.8, the driver knows up to 8.7"
-        assert entry.toolchain["nvjitlink"].startswith("13.")
+        image = store.find_image("scale", arch="sm_100", driver=(12, 8))
+        assert (image.origin, read_cubin(image.data).sm) == ("jitted", 100)
+        (entry, _, _) = next(iter(open_cache().entries()))
+        assert entry.toolchain["ptxas"].startswith("13.")
     else:
         assert told["prebuilt", "compute_80", "ptx"] == "written as PTX ISA 9.0, the driver knows up to 8.7"
-        assert entry.toolchain["nvrtc"].startswith("12.9.")
+        assert told["jitted", "sm_100", "cubin"] == "written as PTX ISA 9.0, nvJitLink 12.9 knows up to 8.8"
 
 
 def test_promote_finds_what_was_compiled_here(store, capsys, tmp_path):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from hatch_cuda_kernels.errors import NoImageError
+from hatch_cuda_kernels.runtime.ladder import jit
 
 #: ``extern "C" saxpy`` and the rest of ``basics.cu``, written by NVRTC 13.5 for compute_80: ``.version 9.5``.
 NEWER_PTX = Path(__file__).with_name("basics.nvrtc-13.5.compute_80.ptx")
@@ -107,14 +108,15 @@ def test_no_image_names_every_candidate(build, foreign, monkeypatch, fresh_cache
 
 
 def test_ptx_newer_than_the_driver_is_finished_by_a_new_enough_nvjitlink(
-    build, relabel, driver, on_device, fresh_cache
+    build, relabel, driver, on_device, fresh_cache, monkeypatch
 ):
-    """An nvJitLink of the PTX's own release makes a CUBIN of it that the older driver runs, and it is recorded."""
+    """Without NVRTC, what has the PTX's own release makes a CUBIN of it that the older driver runs; it is recorded."""
     from hatch_cuda_kernels.compiler.toolchain.libraries import nvjitlink_version
 
     if driver >= (13, 5) or nvjitlink_version() < (13, 5):
         pytest.skip(f"needs nvJitLink 13.5 (here {nvjitlink_version()}) and an older driver (here {driver})")
+    monkeypatch.setattr(jit, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
     store = relabel(build("compute_80"), "compute_80", data=NEWER_PTX.read_bytes(), ptx_isa="9.5")
-    assert store.explain("saxpy").chosen.reason == "compute_80 ptx finished by nvJitLink"
+    assert store.explain("saxpy").chosen.reason.startswith("compute_80 ptx finished by ")
     assert run_saxpy(store, on_device).image.origin == "jitted"
     assert store.explain("saxpy").chosen.origin == "cached"

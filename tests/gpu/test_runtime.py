@@ -11,6 +11,7 @@ import pytest
 from hatch_cuda_kernels import StaleKernelError, compile_async, compile_to_cubin, compile_to_ptx, open_store
 from hatch_cuda_kernels.driver import check, compute_capability, cuda, device_count
 from hatch_cuda_kernels.errors import ArgumentError, InputError, LaunchError
+from hatch_cuda_kernels.runtime.ladder import jit
 
 SOURCE = """
 #include <cooperative_groups.h>
@@ -259,8 +260,11 @@ def test_tier_up_compiles_exactly_for_the_next_process(build, native, fresh_cach
     assert (image.origin, str(image.arch), image.kind) == ("cached", native, "cubin")
 
 
-def test_ltoir_is_finished_by_nvjitlink_and_recorded(build_lto, native, on_device, fresh_cache):
-    """A module that ships LTO-IR alone is finished for this device once, then found in the cache."""
+@pytest.mark.parametrize("compiler", [True, False])
+def test_ltoir_runs_compiled_or_finished(build_lto, native, on_device, fresh_cache, monkeypatch, compiler):
+    """A module that ships LTO-IR alone is compiled for this device once, or else finished, then found in the cache."""
+    if not compiler:
+        monkeypatch.setattr(jit, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
     kernel = build_lto.get_kernel("twice")
     assert (kernel.image.origin, str(kernel.image.arch)) == ("jitted", native)
     out = on_device(np.full(4, 3, np.float32))

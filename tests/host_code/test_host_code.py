@@ -12,9 +12,9 @@ from raw_nvrtc import compile_raw
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.source.closure import read_closure
 from hatch_cuda_kernels.host_code.closures import without_host_code
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
+from hatch_cuda_kernels.source.closure import read_closure
 
 CASES = {
     name: dict(re.findall(r"^--- (\w+)\n(.*?)(?=^---|\Z)", body, re.MULTILINE | re.DOTALL))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,7 @@ def test_full_example(root):
     instances = "kernels.yaml:14:17: modules.reduce.instances[0]"
     reduce = Module(
         name="reduce",
+        entry="reduce",
         source="kernels/reduce.cu",
         kernels=(Named(text="reset", where="kernels.yaml:13:15: modules.reduce.kernels[0]"),),
         instances=(
@@ -96,6 +98,7 @@ def test_full_example(root):
     )
     saxpy = Module(
         name="saxpy",
+        entry="saxpy",
         source="kernels/saxpy.cu",
         kernels=(),
         instances=(),
@@ -180,6 +183,11 @@ modules:
     ]
 
 
+TOO_MANY = (
+    "with these, the manifest has more than 100000 instances; shorten a matrix, or split the modules between packages"
+)
+
+
 def two_axes(first, second):
     """Return a manifest with that many values in each of two axes."""
     axes = f"A: [{', '.join(map(str, range(first)))}], B: [{', '.join(map(str, range(second)))}]"
@@ -189,16 +197,38 @@ def two_axes(first, second):
 
 
 def test_most_instances(root):
-    """A module may have 100000 instances."""
+    """A manifest may have 100000 instances."""
     assert len(parse_manifest(two_axes(1000, 100), root=root).modules[0].instances) == 100_000
 
 
 @pytest.mark.parametrize("second", [101, 30_000])
 def test_too_many_instances(second, root):
     """A module with more than 100000 instances is refused before they fill the memory."""
-    assert problems_of(two_axes(1000, second), root) == located(
-        ["2:27: modules.a.instances[0]: the module has more than 100000 instances; shorten its matrix"]
+    assert problems_of(two_axes(1000, second), root) == located([f"2:27: modules.a.instances[0]: {TOO_MANY}"])
+
+
+def test_too_many_instances_together(root):
+    """Modules that each stay below the limit are counted together, before any of them is expanded; once is enough."""
+    axis = f"[{', '.join(map(str, range(316)))}]"
+    module = (
+        f"{{source: kernels/saxpy.cu, instances: ['f<{{A}}, {{B}}>', 'g<{{C}}>'], matrix: {{A: {axis}, B: {axis}}}}}"
     )
+    text = "schema: 1\nmodules:\n" + "".join(f"  {name}: {module}\n" for name in "abcdefghijkl")
+    start = time.process_time()
+    unknown = [
+        f"{line}:60: modules.{name}.instances[1]: unknown placeholder {{C}}; add it to the matrix"
+        for line, name in enumerate("abcdefghijkl", 3)
+    ]
+    assert problems_of(text, root) == located([unknown[0], f"4:45: modules.b.instances[0]: {TOO_MANY}", *unknown[1:]])
+    assert time.process_time() - start < 1
+
+
+def test_a_glob_of_names_that_are_not_utf8(root):
+    """No include can spell them, so they are no headers."""
+    (root / "odd").mkdir()
+    (root / "odd" / os.fsdecode(b"\xff.inc")).touch()
+    text = "{schema: 1, modules: {a: {source: kernels/saxpy.cu, headers: ['odd/*.inc']}}}"
+    assert problems_of(text, root) == located(["1:63: modules.a.headers[0]: no file matches 'odd/*.inc'"])
 
 
 def test_define_null_and_empty(root):
@@ -271,3 +301,103 @@ def test_packing_is_inherited(root):
     for more, expected in (("", ["auto", "none"]), ("packing: solid", ["solid", "none"])):
         manifest = parse_manifest(f"schema: 1\n{more}\nmodules: {modules}", root=root)
         assert [module.packing for module in manifest.modules] == expected
+
+
+def test_an_entry_with_a_star_is_one_module_a_file(root):
+    """The name has what the star of the source stood for; all else is the same for each."""
+    text = """\
+schema: 1
+arches: [sm_90]
+modules:
+  "*": {source: kernels/*.cu, options: {lineinfo: true}}
+  "in-*-b": {source: ./*/saxpy.cu, arches: [sm_80]}
+"""
+    modules = parse_manifest(text, root=root).modules
+    assert [(module.name, module.entry, module.source) for module in modules] == [
+        ("in-kernels-b", "in-*-b", "kernels/saxpy.cu"),
+        ("reduce", "*", "kernels/reduce.cu"),
+        ("saxpy", "*", "kernels/saxpy.cu"),
+    ]
+    assert [module.options.lineinfo for module in modules] == [False, True, True]
+    assert {module.where for module in modules if module.entry == "*"} == {"kernels.yaml:4:3: modules.'*'"}
+
+
+def defined(text, root, **more):
+    """Return the macros of the only module of a manifest with these options."""
+    text = f"schema: 1\nmodules: {{a: {{source: kernels/saxpy.cu}}}}\noptions: {text}\n"
+    return parse_manifest(text, root=root, **more).modules[0].options.define
+
+
+def test_macros_may_have_parameters(root):
+    """A module's macro replaces the manifest's of the same name, whatever its parameters are called."""
+    text = """\
+schema: 1
+options: {define: {M2S(x): "#x", "ADD(a, b)": a + b, "LOG(...)": }}
+modules: {a: {source: kernels/saxpy.cu, options: {define: {M2S(y): "##y", ADD: 1}}}}
+"""
+    (module,) = parse_manifest(text, root=root).modules
+    assert module.options.define == (("M2S(y)", "##y"), ("ADD", "1"), ("LOG(...)", None))
+    assert "-DM2S(y)=##y" in module.options.flags()
+
+
+def test_the_version_is_that_of_the_project(root, tmp_path):
+    """Stated in pyproject.toml, of the manifest's folder or of one above; else that of the unpacked sdist."""
+    text = """{define: {V: '"{version}"', W: 'v{version}-{version}', X: '{1}'}}"""
+    (root / "pyproject.toml").write_text('[project]\nname = "p"\nversion = "1.2.dev3"\n')
+    assert defined(text, root) == (("V", '"1.2.dev3"'), ("W", "v1.2.dev3-1.2.dev3"), ("X", "{1}"))
+    (root / "pyproject.toml").write_text('[project]\nname = "p"\ndynamic = ["version"]\n')
+    (root / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: p\nVersion: 4.5\n")
+    assert dict(defined(text, root))["V"] == '"4.5"'
+
+
+def test_a_dynamic_version_is_what_hatchling_says(root):
+    """For commands; in a build, the hook knows it."""
+    (root / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n'
+        '[project]\nname = "p"\ndynamic = ["version"]\n[tool.hatch.version]\npath = "v.py"\n'
+    )
+    (root / "v.py").write_text('__version__ = "7.8"\n')
+    assert defined("{define: {V: '{version}'}}", root) == (("V", "7.8"),)
+    (root / "v.py").write_text("")
+    with pytest.raises(ManifestError) as caught:
+        defined("{define: {V: '{version}'}}", root)
+    (problem,) = caught.value.problems
+    assert problem.startswith(
+        "kernels.yaml:3:23: options.define.V: {version} is not known: hatchling says: ValueError: "
+    )
+
+
+def test_a_version_that_is_not_known_is_a_problem(root):
+    """Only where it is asked for."""
+    assert defined("{define: {V: 1}}", root) == (("V", "1"),)
+    (problem,) = problems_of(MINIMAL % "options: {define: {V: '{version}'}}", root)
+    assert problem.endswith("{version} is not known: no pyproject.toml states the project's version")
+
+
+def test_macros_from_the_environment(root, monkeypatch):
+    """They are macros like the others; a module's replaces the manifest's."""
+    monkeypatch.setenv("MINE", "a + 1")
+    monkeypatch.setenv("EMPTY", "")
+    text = """\
+schema: 1
+options: {define: {A: 1, B: 2}, define_from: {C: {env: MINE}, D: {env: EMPTY}}}
+modules: {a: {source: kernels/saxpy.cu, options: {define_from: {A: {env: MINE}}}}}
+"""
+    (module,) = parse_manifest(text, root=root).modules
+    assert module.options.define == (("A", "a + 1"), ("B", "2"), ("C", "a + 1"), ("D", ""))
+
+
+def test_problems_with_macros(root, monkeypatch):
+    """What is missing or stated twice is told at its place."""
+    monkeypatch.setenv("LINES", "1\n2")
+    monkeypatch.setenv("MINE", "1")
+    monkeypatch.delenv("NOT_SET", raising=False)
+    text = "options: {define: {M: 1, M(x): 2}, define_from: {A: {env: NOT_SET}, B: {env: LINES}, M: {env: MINE}}}"
+    assert problems_of(MINIMAL % text, root) == located(
+        [
+            "2:10: options: M is under define and under define_from; leave one of them out",
+            "2:26: options.define.'M(x)': M is a macro of the same name",
+            "2:59: options.define_from.A.env: the environment has no variable 'NOT_SET'; set it, to nothing perhaps",
+            "2:78: options.define_from.B.env: the environment's variable 'LINES' is not one line of plain text",
+        ]
+    )

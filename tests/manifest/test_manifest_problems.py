@@ -75,12 +75,12 @@ TOP_LEVEL = {
     "options: {maxrregcount: 0x20}": [
         "2:25: options.maxrregcount: expected a whole number from 1 to 255, found the integer 0x20"
     ],
-    'options: {define: {1a: 1, NO: 1, A: [1], B: "x\\ny", F(x): x}}': [
-        "2:20: options.define.1a: '1a' is not a macro's name (a C identifier)",
+    'options: {define: {1a: 1, NO: 1, A: [1], B: "x\\ny", F(1): x}}': [
+        "2:20: options.define.1a: '1a' is not a macro such as NAME or NAME(x, y)",
         "2:27: options.define: expected a string as key, found the boolean NO; quote it",
         "2:37: options.define.A: expected C++ text, found a list",
         "2:45: options.define.B: 'x\\ny' has the character '\\n'; write it as one line of plain text",
-        "2:53: options.define.'F(x)': 'F(x)' is not a macro's name (a C identifier)",
+        "2:53: options.define.'F(1)': 'F(1)' is not a macro such as NAME or NAME(x, y)",
     ],
     "options: {define: [A=1]}": ["2:19: options.define: expected a mapping, found a list"],
     "options: {define: }": ["2:11: options.define: expected a mapping, found nothing; leave the key out or write {}"],
@@ -176,19 +176,43 @@ SOURCES = {
     "kernels/Saxpy.cu": "there is no file 'kernels/Saxpy.cu' (did you mean 'kernels/saxpy.cu'?)",
     "nowhere/a.cu": "there is no file 'nowhere/a.cu'",
     "/a.cu": "'/a.cu' is absolute; write it relative to the manifest's folder",
+    "kernels/*/*.cu": "'kernels/*/*.cu' must have one *, which stands for the names of modules, and no ? or [",
+    "'kernels/*.c?'": "'kernels/*.c?' must have one *, which stands for the names of modules, and no ? or [",
+    "kernels/*.cc": "no file matches 'kernels/*.cc'",
+    "../*.cu": "'../*.cu' leaves the project; keep the file inside the manifest's folder",
     "kernels/../../a.cu": "'kernels/../../a.cu' leaves the project; keep the file inside the manifest's folder",
 }
 
 MODULE_NAMES = {
     "{1a: &a {source: kernels/saxpy.cu}, a.b: *a, a/b: *a, '': *a}": [
-        "2:11: modules.1a: '1a' is not a module name (letters, digits, _ and -)",
-        "2:46: modules.'a.b': 'a.b' is not a module name (letters, digits, _ and -)",
-        "2:55: modules.'a/b': 'a/b' is not a module name (letters, digits, _ and -)",
-        "2:64: modules.'': '' is not a module name (letters, digits, _ and -)",
+        "2:11: modules.1a: '1a' is not a module name (letters, digits, _ and -, or a *)",
+        "2:46: modules.'a.b': 'a.b' is not a module name (letters, digits, _ and -, or a *)",
+        "2:55: modules.'a/b': 'a/b' is not a module name (letters, digits, _ and -, or a *)",
+        "2:64: modules.'': '' is not a module name (letters, digits, _ and -, or a *)",
     ],
     "{sum: &a {source: kernels/saxpy.cu}, Sum: *a, nul: *a}": [
         "2:47: modules.Sum: 'Sum' and 'sum' differ only in case, and would be one folder on some systems",
         "2:56: modules.nul: 'nul' cannot be a folder on Windows; choose another name",
+    ],
+    "{'*': {source: kernels/saxpy.cu}, b: {source: kernels/*.cu}, '**': {source: kernels/*.cu}}": [
+        "2:11: modules.'*': the name has a * and the source has none; with one in both, each file is a module",
+        "2:44: modules.b: the source has a * and the name has none; with one in both, each file is a module",
+        "2:71: modules.'**': '**' is not a module name (letters, digits, _ and -, or a *)",
+    ],
+    "{'*': {source: kernels/*.cu}, saxpy: {source: kernels/reduce.cu}, 's*': {source: kernels/s*.cu}}": [
+        "2:40: modules.saxpy: modules.'*' gives a module 'saxpy', too; give them different names",
+        "2:76: modules.'s*': modules.'*' gives a module 'saxpy', too; give them different names",
+    ],
+    "{'*': {source: kernels/*saxpy.cu, instances: ['f<{T}>']}, 'x-*': {source: 'kernels/*', instances: ['g<{T}>']}}": [
+        f"{where} would be the module {name!r}, which is not a module name (letters, digits, _ and -); rename it"
+        for where, name in (
+            ("2:11: modules.'*': kernels/saxpy.cu", ""),
+            ("2:68: modules.'x-*': kernels/reduce.cu", "x-reduce.cu"),
+            ("2:68: modules.'x-*': kernels/saxpy.cu", "x-saxpy.cu"),
+        )
+    ],
+    "{'*': {source: kernels/*.cu, instances: ['f<{T}>']}}": [
+        "2:51: modules.'*'.instances[0]: unknown placeholder {T}; add it to the matrix",
     ],
 }
 

@@ -18,6 +18,7 @@ HOLES = {
     None: "schema: 1\nmodules: {a: {source: a.cu}}\n%s\n",
     "options": "schema: 1\nmodules: {a: {source: a.cu}}\noptions: {%s}\n",
     "module": "schema: 1\nmodules: {a: {source: a.cu, %s}}\n",
+    "variable": "schema: 1\nmodules: {a: {source: a.cu}}\noptions: {define_from: {A: {env: PATH, %s}}}\n",
     "supports": "schema: 1\nmodules: {a: {source: a.cu}}\nsupports: {devices: ['9.0'], %s}\n",
 }
 
@@ -29,12 +30,14 @@ GOOD = [
     "options: {}",
     "options: {std: c++20, ftz: false, maxrregcount: 255, include: [inc], extra: [-w, -w]}",
     "options: {define: {V: 8.10, W: yes, X: null, Y: , Z: 'a b'}, pre_include: [cuda_fp16.h]}",
+    "options: {define: {M(x): '#x', 'N(a, b, ...)': , 'V( ... )': 1, E(): 2}, define_from: {P: {env: PATH}}}",
     "supports: {devices: ['9.0', '12.1'], driver: '13.0'}",
     "packing: solid",
     "max_wheel_size: 5000000",
     "max_wheel_size: 1.5 MiB",
 ]
 GOOD_MODULES = [
+    "options: {define_from: {P: {env: PATH}}}",
     "kernels: []",
     "packing: none",
     "instances: ['f<{T}>'], matrix: {T: [int, 8.1, 8.10, no]}",
@@ -59,6 +62,13 @@ BAD = [
     "options: {include: [/inc]}",
     "options: {include: ['C:/inc']}",
     "options: {define: {1a: 2}}",
+    "options: {define: {M(1): 2}}",
+    "options: {define: {'M(x': 2}}",
+    "options: {define: {'M(..., x)': 2}}",
+    "options: {define_from: {A: PATH}}",
+    "options: {define_from: {A: {}}}",
+    "options: {define_from: {A(x): {env: PATH}}}",
+    "options: {define_from: {A: {env: a-b}}}",
     "options: {define: {A: [2]}}",
     "options: {define: [A]}",
     "supports: {driver: '13.0'}",
@@ -176,7 +186,7 @@ def test_no_mapping_is_left_out_of_the_drift_test():
 def test_every_option_is_a_key():
     """A new field of NvrtcOptions can be set in a manifest, under its own name, and is described."""
     options = manifest_schema()["$defs"]["options"]["properties"]
-    assert list(options) == [option.name for option in fields(NvrtcOptions)]
+    assert list(options) == [*(option.name for option in fields(NvrtcOptions)), "define_from"]
     assert {name for name, option in options.items() if not option.get("description")} == set()
 
 
@@ -196,6 +206,8 @@ def test_defaults_are_the_options_own():
         "lineinfo": False,
         "debug": False,
         "lto": False,
+        "default_device": False,
+        "standard_headers": True,
         "host_code": "keep",
     }
 

@@ -6,16 +6,18 @@ import pytest
 from small_jobs import job_of
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.link_job import LinkJob
+from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.compiler.nvjitlink import link
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
-from hatch_cuda_kernels.compiler.source.arch_macros import arch_uses
-from hatch_cuda_kernels.compiler.source.closure import read_closure
-from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+from hatch_cuda_kernels.compiler.ptxas import assemble
+from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
+from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, load_toolchain
 from hatch_cuda_kernels.errors import CompileError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
+from hatch_cuda_kernels.source.arch_macros import arch_uses
+from hatch_cuda_kernels.source.closure import read_closure
 
 #: Architectures, how they share, the shared run ("" for none), what it gives, and what NVRTC compiles besides.
 LAID_OUT = {
@@ -41,12 +43,12 @@ def plan_of(make_project, arches, how, options="{}", **files):
     return make_plan(load_manifest(root / "kernels.yaml"))[0]
 
 
-@pytest.mark.parametrize(("arches", "how", "shared", "linked", "compiled"), LAID_OUT.values(), ids=LAID_OUT.keys())
-def test_plan(make_project, arches, how, shared, linked, compiled):
+@pytest.mark.parametrize(("arches", "how", "shared", "finished", "compiled"), LAID_OUT.values(), ids=LAID_OUT.keys())
+def test_plan(make_project, arches, how, shared, finished, compiled):
     """One run at the lowest architecture serves all that need none of their own; the store's images stay the same."""
     planned = plan_of(make_project, arches, how)
-    assert [str(job.arch) for job in planned.links] == linked.split()
-    assert {str(job.front.arch) for job in planned.links} == ({shared} if shared else set())
+    assert [str(job.arch) for job in planned.finishing] == finished.split()
+    assert {str(job.front.arch) for job in planned.finishing} == ({shared} if shared else set())
     assert {str(job.arch) for job in planned.jobs} == {*compiled.split(), *filter(None, [shared])}
     assert planned.images == plan_of(make_project, arches, "per-arch").images
 
@@ -75,7 +77,8 @@ def test_ptx_and_the_lto_option_contradict_each_other(make_project):
         plan_of(make_project, "sm_80, sm_90", "ptx", "{lto: true}")
 
 
-def test_the_table_of_what_serves_what_is_nvjitlinks(write, tmp_path):
+@pytest.mark.parametrize("finisher", ["ptxas", "nvjitlink"])
+def test_the_table_of_what_serves_what_is_the_finishers(write, tmp_path, finisher):
     """PTX of an architecture is finished for those that the rule says, and refused for all others."""
     write("p/k.cu", 'extern "C" __global__ void k(int* y) { *y = 1; }')
     names = "sm_80 sm_87 sm_90 sm_90a sm_100 sm_100a sm_100f sm_103 sm_103a sm_110 sm_120 sm_120f sm_121"
@@ -83,24 +86,28 @@ def test_the_table_of_what_serves_what_is_nvjitlinks(write, tmp_path):
     for arch in archs:
         job = job_of(tmp_path / "p", arch=str(arch), kinds=("ptx",))
         ptx = compile_job(job).images["ptx"]
-        assert {str(target) for target in archs if links(ptx, target)} == {str(t) for t in archs if arch.serves(t)}
+        done = {str(target) for target in archs if finishes(finisher, ptx, target)}
+        assert done == {str(target) for target in archs if arch.serves(target)}
 
 
-def links(ptx, arch):
-    """Return whether nvJitLink finishes PTX for an architecture."""
+def finishes(finisher, ptx, arch):
+    """Return whether PTX is finished for an architecture."""
     try:
-        return bool(link(ptx, "ptx", arch=arch, options=NvrtcOptions(), name="m").image)
+        if finisher == "nvjitlink":
+            return bool(link(ptx, "ptx", arch=arch, options=NvrtcOptions(), name="m").image)
+        path = require_ptxas(load_toolchain().nvrtc).path
+        return bool(assemble(path, ptx.decode(), arch=arch, options=NvrtcOptions(), name="m").image)
     except CompileError:
         return False
 
 
-TOOLCHAIN = Toolchain("13.0.88", "cccl 13.0.85", nvjitlink="13.0.88")
+TOOLCHAIN = Toolchain("13.0.88", "cccl 13.0.85", nvjitlink="13.0.88", ptxas="13.0.88")
 
 
-def link_keys(make_project, arches="sm_80, sm_90", how="ptx", options="{}", toolchain=TOOLCHAIN):
-    """Return the keys of a module's links to other architectures than the front end's."""
-    links = (job for job in plan_of(make_project, arches, how, options).links if job.arch != job.front.arch)
-    return {job.key(kind, toolchain) for job in links for kind in job.kinds}
+def finished_keys(make_project, arches="sm_80, sm_90", how="ptx", options="{}", toolchain=TOOLCHAIN):
+    """Return the keys of what a module finishes for other architectures than the front end's."""
+    jobs = (job for job in plan_of(make_project, arches, how, options).finishing if job.arch != job.front.arch)
+    return {job.key(kind, toolchain) for job in jobs for kind in job.kinds}
 
 
 @pytest.mark.parametrize(
@@ -110,27 +117,34 @@ def link_keys(make_project, arches="sm_80, sm_90", how="ptx", options="{}", tool
         {"arches": "sm_80, sm_100"},
         {"how": "lto"},
         {"options": "{maxrregcount: 32}"},
-        {"toolchain": Toolchain("13.0.88", "cccl 13.0.85", nvjitlink="13.1.0")},
-        {"toolchain": Toolchain("13.0.89", "cccl 13.0.85", nvjitlink="13.0.88")},
+        {"toolchain": TOOLCHAIN._replace(ptxas="13.0.99")},
+        {"toolchain": TOOLCHAIN._replace(nvrtc="13.0.89")},
     ],
-    ids=["front-end architecture", "target", "LTO-IR", "options", "nvJitLink", "NVRTC"],
+    ids=["front-end architecture", "target", "LTO-IR", "options", "ptxas", "NVRTC"],
 )
-def test_key_of_a_link_differs_on(make_project, changed):
-    """Everything that has a part in a linked image is in its key."""
-    assert link_keys(make_project).isdisjoint(link_keys(make_project, **changed))
+def test_key_of_a_finished_image_differs_on(make_project, changed):
+    """Everything that has a part in an image is in its key."""
+    assert finished_keys(make_project).isdisjoint(finished_keys(make_project, **changed))
 
 
-def test_key_of_a_link_is_no_other_compiles(make_project):
-    """A linked image never stands for the one that NVRTC compiles, which the run side asks for."""
+@pytest.mark.parametrize(("how", "other"), [("ptx", "nvjitlink"), ("lto", "ptxas")])
+def test_key_of_a_finished_image_has_its_own_finisher_only(make_project, how, other):
+    """Another version of the finisher that has no part in it changes nothing."""
+    changed = TOOLCHAIN._replace(**{other: "13.1.0"})
+    assert finished_keys(make_project, how=how) == finished_keys(make_project, how=how, toolchain=changed)
+
+
+def test_key_of_a_finished_image_is_no_other_compiles(make_project):
+    """A finished image never stands for the one that NVRTC compiles, which the run side asks for."""
     own = plan_of(make_project, "sm_80, sm_90", "per-arch")
-    assert link_keys(make_project).isdisjoint(job.key("cubin", TOOLCHAIN) for job in own.jobs)
-    assert link_keys(make_project, "sm_80, sm_90, sm_120") > link_keys(make_project)
+    assert finished_keys(make_project).isdisjoint(job.key("cubin", TOOLCHAIN) for job in own.jobs)
+    assert finished_keys(make_project, "sm_80, sm_90, sm_120") > finished_keys(make_project)
 
 
-def test_a_link_without_its_input_says_so(make_project):
-    """A planned link is not complete: the front-end run comes first."""
-    job, _ = plan_of(make_project, "sm_80, sm_90", "ptx").links
-    assert isinstance(job, LinkJob)
+def test_a_job_that_finishes_nothing_says_so(make_project):
+    """A planned one is not complete: the front-end run comes first."""
+    job, _ = plan_of(make_project, "sm_80, sm_90", "ptx").finishing
+    assert isinstance(job, FinishJob)
     with pytest.raises(ValueError, match="front-end run of module 'm' has to come first"):
         compile_job(job)
 

@@ -23,7 +23,7 @@ packages = ["my_project"]
 """
 MANIFEST = "{schema: 1, arches: [sm_90, compute_80], modules: {a: {source: src/a.cu, options: {include: [include]}}}}"
 STORE = {f"my_project/_kernels/{name}" for name in (
-    "kernels.tsv", "a/index.json", "a/details.json", "a/a.sm_90.cubin", "a/a.compute_80.ptx",
+    "kernels.tsv", "digests.json", "a/index.json", "a/details.json", "a/a.sm_90.cubin", "a/a.compute_80.ptx",
     "a/source/src/a.cu", "a/source/include/a.h",
 )}  # fmt: skip
 
@@ -97,6 +97,29 @@ def test_dependencies_for_cuda_12(project):
     ]
 
 
+NEEDED = {
+    "nothing else": ("", {}, []),
+    "a shared run's PTX": ("", {"front_end": "ptx"}, ["nvidia-cuda-nvcc==13.0.*"]),
+    "a shared run's LTO-IR": ("", {"front_end": "lto"}, ["nvidia-nvjitlink==13.0.*"]),
+    "CUB": ("#include <cub/block/block_scan.cuh>", {}, ["nvidia-cuda-nvcc==13.0.*"]),
+    "CUB in a header": ("#include <b.h>", {}, ["nvidia-cuda-nvcc==13.0.*"]),
+    "a source that is no text": (None, {}, []),
+}
+
+
+@pytest.mark.parametrize(("source", "module", "needed"), NEEDED.values(), ids=NEEDED.keys())
+def test_dependencies_have_what_finishes_the_images(project, source, module, needed):
+    """Ptxas and nvJitLink are asked for where a module's route has them, which its includes may decide."""
+    more = "".join(f", {name}: {value}" for name, value in module.items())
+    root = project(manifest=MANIFEST.replace("source: src/a.cu", f"source: src/a.cu{more}"))
+    (root / "include/b.h").write_text("#include <cub/warp/warp_scan.cuh>\n")
+    builder = WheelBuilder(str(root))
+    hook = builder.get_build_hooks(str(builder.root))["cuda-kernels"]
+    path = root / "src/a.cu"
+    path.write_bytes(b"\xff" if source is None else f"{source}\n{path.read_text()}".encode())
+    assert hook.dependencies()[5:] == needed
+
+
 @pytest.mark.parametrize(
     ("option", "variable", "asks"),
     [("", "", False), ("dask:x", "", True), ("", "dask:x", True), ("dask:x", "process", False)],
@@ -167,6 +190,26 @@ def test_sdist_carries_manifest_sources_and_headers(project):
     assert not [name for name in found if "_kernels" in name]
 
 
+def test_a_wheel_from_an_sdist_has_each_matched_module_and_the_version(project, tmp_path):
+    """The sdist has every file that the source's star matches; a dynamic version is the same for both."""
+    import tarfile
+
+    manifest = "schema: 1\narches: [sm_90]\noptions: {include: [include], define: {V: '\"{version}\"'}}\n"
+    root = project(scope="", manifest=f'{manifest}modules: {{"*": {{source: src/*.cu}}}}\n')
+    (root / "src/b.cu").write_text('extern "C" __global__ void b(int* y) { *y = V[0]; }\n')
+    settings = (root / "pyproject.toml").read_text().replace('version = "1.0"', 'dynamic = ["version"]')
+    settings += '[tool.hatch.version]\npath = "v.py"\n'
+    settings += '[tool.hatch.build.targets.sdist]\nonly-include = ["my_project", "v.py"]\n'
+    (root / "pyproject.toml").write_text(settings)
+    (root / "v.py").write_text('__version__ = "7.0"\n')
+    with tarfile.open(build(SdistBuilder, root)) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    [unpacked] = (tmp_path / "unpacked").iterdir()
+    wheel = build(WheelBuilder, unpacked)
+    assert {"my_project/_kernels/a/a.sm_90.cubin", "my_project/_kernels/b/b.sm_90.cubin"} <= names(wheel)
+    assert wheel.read_bytes() == build(WheelBuilder, root).read_bytes()
+
+
 def test_an_unpacked_sdist_needs_no_unused_include_folder(project, tmp_path):
     """A folder that gave no header is not in the sdist, and the wheel from there is still the same."""
     import tarfile
@@ -235,5 +278,5 @@ def test_compile_error_stops_the_build_with_status_1(project, capsys):
     with pytest.raises(SystemExit) as caught:
         build(WheelBuilder, root)
     assert caught.value.code == 1
-    assert "src/a.cu(1): error" in capsys.readouterr().err
+    assert "src/a.cu:1:1: error" in capsys.readouterr().err
     assert not list((root / "dist").iterdir())

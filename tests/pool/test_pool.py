@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from processes import linux, runs, workers_of
+from processes import children_of, linux, runs, workers_of
 from waiting import HANG_SECONDS, wait_until
 
 from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.daemon_threads import DaemonThreads
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan.plan import make_plan
@@ -81,7 +81,7 @@ def kernel(name, body=""):
 @contextlib.contextmanager
 def outcomes_of(jobs, workers, **options):
     """Yield the outcomes of jobs as they come, from worker processes, or from this one for a single worker."""
-    executor = WorkerExecutor(workers) if workers > 1 else ThreadPoolExecutor(1)
+    executor = WorkerExecutor(workers) if workers > 1 else DaemonThreads(1)
     with open_executor("process", {}, local=lambda: executor, warn=None) as opened:
         yield compile_all(jobs, opened, **options)
 
@@ -178,6 +178,22 @@ def test_leaving_kills_the_workers(make_jobs, processes):
         assert next(outcomes)[0].module == "quick"
     assert processes
     assert not any(runs(process.pid) for process in processes)
+
+
+@linux
+@pytest.mark.parametrize("end", ["killed", "input closed"])
+def test_a_worker_takes_the_program_it_waits_for_along(processes, end):
+    """A ptxas runs for a worker, and would go on without it: for minutes, at a large kernel."""
+    executor = WorkerExecutor(1)
+    executor.submit(subprocess.run, ["sleep", str(HANG_SECONDS)])
+    wait_until(lambda: processes and children_of(processes[0].pid))
+    (child,) = children_of(processes[0].pid)
+    if end == "killed":
+        executor.kill()
+    else:  # as when the build itself was killed
+        processes[0].stdin.close()
+    wait_until(lambda: not runs(child) and not runs(processes[0].pid))
+    executor.shutdown()
 
 
 @pytest.fixture

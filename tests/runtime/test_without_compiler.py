@@ -1,4 +1,4 @@
-"""A process without NVRTC and nvJitLink: what is prebuilt or recorded works, and the rest says what to install."""
+"""A process without NVRTC, nvJitLink, ptxas: what is prebuilt or recorded works, the rest says what to install."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import sys
 sys.modules["cuda.bindings.nvrtc"] = sys.modules["cuda.bindings.nvjitlink"] = None
 from pathlib import Path
 from hatch_cuda_kernels import NoImageError, open_store
+from hatch_cuda_kernels.compiler.toolchain import assembler
+assembler.installed_ptxas = lambda: iter(())
 
 store = open_store(Path(sys.argv[1]))
 print(store.find_image("saxpy", arch=sys.argv[2]).origin)

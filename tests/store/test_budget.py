@@ -66,6 +66,8 @@ def test_a_store_within_the_limit_is_written(project, tmp_path):
         build_store(load_manifest(project(more) / "kernels.yaml"), tmp_path / name)
     one, two = ({p.name: p.read_bytes() for p in (tmp_path / n).rglob("*") if p.is_file()} for n in ("one", "two"))
     assert json.loads(two.pop("promises.json"))["max_wheel_size"] == 1_000_000
+    without, covered = (json.loads(files.pop("digests.json"))["sha256"].keys() for files in (one, two))
+    assert covered - without == {"promises.json"}
     assert one == two
 
 

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from hatch_cuda_kernels.compiler.source.directives import find_directives
+from hatch_cuda_kernels.source.directives import find_directives
 
 NEUTRAL = re.compile(
     r"(?m)^([ \t]*(?:#|%:)[ \t]*)"

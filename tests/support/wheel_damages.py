@@ -9,6 +9,7 @@ from pathlib import Path
 from wheels import record
 
 from hatch_cuda_kernels.standalone import compile_to_cubin
+from hatch_cuda_kernels.store.texts import json_text
 
 SM_90 = "saxpy.sm_90.cubin"
 PTX = "saxpy.compute_80.ptx"
@@ -212,7 +213,7 @@ def leave_a_module(wheel):
 
 def promise(wheel, **promises):
     """Record more promises."""
-    wheel["promises.json"] = json.dumps(json.loads(wheel["promises.json"]) | promises).encode()
+    wheel["promises.json"] = json_text(json.loads(wheel["promises.json"]) | promises).encode()
 
 
 def spill_against_the_promise(wheel):
@@ -311,7 +312,7 @@ DAMAGES = {
     ),
     "over budget": (
         nothing, ["--max-size", 1000], "size", "", r"the wheel has [\d,]+ bytes, [\d,]+ more than the budget of 1,000",
-        r"raise the budget, or drop architectures: radix_sort\.sm_120\.cubin is the largest image",
+        r"raise the budget, or drop architectures: radix_sort\.compute_80\.ptx is the largest image",
     ),
     "spill over limit": (
         let_it_spill, ["--max-spill-bytes", 8], "spills", f"saxpy/{SM_90}",

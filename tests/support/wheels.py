@@ -6,8 +6,14 @@ import csv
 import hashlib
 import io
 import json
+import tempfile
 import zipfile
 from base64 import urlsafe_b64encode
+from pathlib import Path
+
+from hatch_cuda_kernels.store.texts import digests_text, json_text
+
+OWN_FILES = ("/kernels.tsv", "/promises.json", "/index.json", "/details.json")
 
 
 class Wheel:
@@ -34,7 +40,7 @@ class Wheel:
         self["kernels.tsv"] = b"".join(
             line for line in self["kernels.tsv"].splitlines(keepends=True) if line.split(b"\t")[1].decode() in modules
         )
-        kept = {"kernels.tsv", "promises.json", *modules}
+        kept = {"kernels.tsv", "promises.json", "digests.json", "standard_headers.json", *modules}
         inside = [name.removeprefix(self.store) for name in self.files if name.startswith(self.store)]
         for name in inside:
             if name.partition("/")[0] not in kept:
@@ -44,7 +50,7 @@ class Wheel:
         """Apply a function to the JSON of a module's index, or of its details."""
         data = json.loads(self[f"{module}/{file}"])
         change(data)
-        self[f"{module}/{file}"] = json.dumps(data, indent=1).encode()
+        self[f"{module}/{file}"] = json_text(data).encode()
 
     def edit_image(self, module, file, change, **facts):
         """Apply a function to an image's bytes, and make its digest and size in the index fit; set other facts."""
@@ -54,14 +60,28 @@ class Wheel:
         self.edit_index(module, lambda data: record(data, file).update(facts))
 
     def write(self, folder):
-        """Write the wheel, with a RECORD of what it holds now, and return its path."""
+        """Write the wheel, with the digests and a RECORD of what it holds now, and return its path."""
+        self._seal()
+        self.write_record()
+        return self.write_as_it_is(folder)
+
+    def write_record(self):
+        """Let RECORD list what the wheel holds now."""
         name = next(name for name in self.files if name.endswith(".dist-info/RECORD"))
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
         rows.writerows((path, digest(data), len(data)) for path, data in self.files.items() if path != name)
         rows.writerow((name, "", ""))
         self.files[name] = text.getvalue().encode()
-        return self.write_as_it_is(folder)
+
+    def _seal(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, data in self.files.items():
+                if name.startswith(self.store) and name.endswith(OWN_FILES):
+                    path = Path(folder) / name.removeprefix(self.store)
+                    path.parent.mkdir(exist_ok=True)
+                    path.write_bytes(data)
+            self["digests.json"] = digests_text(Path(folder)).encode()
 
     def write_as_it_is(self, folder):
         """Write the wheel with the RECORD it has."""

@@ -37,6 +37,8 @@ _PARAMETER_PACKED: Final = 0x17
 _PARAMETER_LARGE: Final = 0x45  # used by a kernel with more than 4 KiB of parameters
 #: From sm_90 on, a kernel's shared section counts the 1 KiB a block that the driver reserves. ptxas does not report it.
 _RESERVED_SHARED: Final = 1024
+_POINTER: Final = 0x400  # beside a packed parameter's size, where the compiler marks pointers: from sm_100 on
+_TOOL_VERSION: Final = re.compile(rb"\bV(\d+\.\d+\.\d+)\0")
 _TOOL_ARCH: Final = re.compile(rb"-arch (sm_\d+[af]?)\b")
 _ABI_7: Final = 7
 _ABI_7_ACCELERATED: Final = 0x800
@@ -58,6 +60,8 @@ class KernelSection:
     """Bytes of its own instructions, padding included."""
     params: tuple[tuple[int, int], ...]
     """(offset, size) of each parameter in bytes, in order."""
+    pointers: frozenset[int]
+    """Which parameters are marked as pointers; nothing is marked below sm_100."""
 
     @property
     def resources(self) -> dict[str, int]:
@@ -85,6 +89,8 @@ class Cubin:
     """Bytes of each ``__device__`` and ``__constant__`` variable, by lowered name, sorted."""
     relocatable: bool
     """Whether it still has to be linked: no driver loads it."""
+    tool: str
+    """The version of the assembler, ``13.0.88``; empty where the image does not tell it."""
 
     @property
     def resources(self) -> dict[str, dict[str, int]]:
@@ -124,6 +130,7 @@ def _read(data: bytes) -> Cubin:
         kernels=dict(sorted(kernels.items())),
         variables=dict(sorted(variables.items())),
         relocatable=elf.kind == _RELOCATABLE,
+        tool=_tool(elf, found.get(".note.nv.tkinfo")),
     )
 
 
@@ -142,6 +149,7 @@ def _kernel(
         spill_loads=spilled.loads,
         code=_size(found.get(f".text.{name}")),
         params=_params(elf, found.get(f".nv.info.{name}")),
+        pointers=_pointers(elf, found.get(f".nv.info.{name}")),
     )
 
 
@@ -204,6 +212,11 @@ def _params(elf: Elf, section: Section | None) -> tuple[tuple[int, int], ...]:
     return tuple(found[ordinal] for ordinal in sorted(found))
 
 
+def _pointers(elf: Elf, section: Section | None) -> frozenset[int]:
+    rows = (_PARAMETER.unpack(payload) for kind, payload in _attributes(elf, section) if kind == _PARAMETER_PACKED)
+    return frozenset(ordinal for ordinal, _, word in rows if word & _POINTER)
+
+
 def _size(section: Section | None) -> int:
     return section.size if section else 0
 
@@ -224,3 +237,8 @@ def _arch(elf: Elf, note: Section | None, sm: int) -> str | None:
         return f"sm_{sm}a" if elf.flags & _ABI_7_ACCELERATED else f"sm_{sm}"
     found = _TOOL_ARCH.search(elf.content(note))
     return found[1].decode() if found else None
+
+
+def _tool(elf: Elf, note: Section | None) -> str:
+    found = _TOOL_VERSION.search(elf.content(note))
+    return found[1].decode() if found else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -11,14 +11,21 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Diagnostic", "bad_name_expressions", "name_errors", "parse_log"]
+__all__ = ["Diagnostic", "bad_names", "parse_log"]
 
 _LOCATED: Final = re.compile(r"(.+)\((\d+)\): (catastrophic error|error|warning)(?: #\d+(?:-D)?)?: (.*)")
 _ASSEMBLER: Final = re.compile(r"ptxas (.+), line (\d+); (error|warning)\s*: (.*)")
 _TOOL: Final = re.compile(r"(?:ptxas|nvlink|nvrtc:|Command-line) (fatal|error|warning)\s*: (.*)")
+_INDENT: Final = "  "
+_MARK: Final = re.compile(r" *\^")
 
-_NAME_ERROR: Final = re.compile(r"^__nv_name_map\((\d+)\): (?:catastrophic error|error): (.*)$", re.MULTILINE)
-_BAD_NAME: Final = re.compile(r"Input name expression was: .*\n *#pragma nv_mangled_name ?(.*)")
+#: What NVRTC calls the file that holds the name expressions.
+_NAMES: Final = "__nv_name_map"
+_NAME: Final = re.compile(r" *#pragma nv_mangled_name ?(.*)")
+#: How it ends what it has to say of an expression.
+_CONCLUSION: Final = re.compile(r"(.*?)(?: for lowered name lookup)?\. Input name expression was: ")
+_UNDEFINED: Final = re.compile(r'identifier "(\w+)" is undefined')
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,38 +37,68 @@ class Diagnostic:
     severity: str
     """``warning``, ``error`` or ``catastrophic error``."""
     message: str
+    excerpt: tuple[str, ...] = ()
+    """The line of the source, and the mark below it."""
+
+    @property
+    def column(self) -> int:
+        """Where the mark is, from 1; 0 if there is none."""
+        return self.excerpt[1].index("^") + 1 if len(self.excerpt) > 1 else 0
 
 
 def parse_log(log: str) -> list[Diagnostic]:
     """Return a log's messages in order, each by its first line."""
-    return list(_diagnostics(log))
-
-
-def _diagnostics(log: str) -> Iterator[Diagnostic]:
+    found: list[Diagnostic] = []
     for line in log.splitlines():
-        if match := _LOCATED.fullmatch(line):
-            yield Diagnostic(match[1].removeprefix(VIRTUAL_ROOT), int(match[2]), match[3], match[4])
-        elif match := _ASSEMBLER.fullmatch(line):
-            yield Diagnostic("", int(match[2]), match[3], match[4])
-        elif match := _TOOL.fullmatch(line):
-            yield Diagnostic("", 0, "catastrophic error" if match[1] == "fatal" else match[1], match[2])
-
-
-def name_errors(log: str) -> dict[int, tuple[str, ...]]:
-    """Return the errors of name expressions by NVRTC's number: 2 plus the rank in the sorted, distinct expressions."""
-    found: dict[int, tuple[str, ...]] = {}
-    for number, message in _NAME_ERROR.findall(log):
-        found[int(number)] = (*found.get(int(number), ()), message)
+        diagnostic = _diagnostic(line)
+        if diagnostic is not None:
+            found.append(diagnostic)
+        elif found and line.startswith(_INDENT):
+            found[-1] = _with_excerpt(found[-1], line.removeprefix(_INDENT))
     return found
 
 
-def bad_name_expressions(log: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Return which of ``names`` the log of a failed compile rejects, in the order given.
+def _diagnostic(line: str) -> Diagnostic | None:
+    if match := _LOCATED.fullmatch(line):
+        return Diagnostic(match[1].removeprefix(VIRTUAL_ROOT), int(match[2]), match[3], match[4])
+    if match := _ASSEMBLER.fullmatch(line):
+        return Diagnostic("", int(match[2]), match[3], match[4])
+    if match := _TOOL.fullmatch(line):
+        return Diagnostic("", 0, "catastrophic error" if match[1] == "fatal" else match[1], match[2])
+    return None
 
-    NVRTC quotes the first line of each below its error, as it was given.
+
+def _with_excerpt(found: Diagnostic, line: str) -> Diagnostic:
+    if len(found.excerpt) == 0 or (len(found.excerpt) == 1 and _MARK.fullmatch(line)):
+        return replace(found, excerpt=(*found.excerpt, line))
+    return found
+
+
+def bad_names(found: Sequence[Diagnostic], names: Sequence[str]) -> dict[str, str]:
+    """Return which of ``names`` NVRTC rejects, in the order given, each with its reason.
+
+    NVRTC quotes the first line of each below its errors, as it was given.
     """
-    rejected = {_spaced(quoted) for quoted in _BAD_NAME.findall(log)}
-    return tuple(name for name in names if _spaced(name.partition("\n")[0]) in rejected)
+    reasons: dict[str, str] = {}
+    rejected: dict[str, str] = {}
+    for quoted, message in _of_names(found):
+        if conclusion := _CONCLUSION.match(message):
+            rejected[quoted] = reasons.get(quoted, conclusion[1])
+        else:
+            reasons.setdefault(quoted, message)
+    undefined = {match[1]: match[0] for reason in rejected.values() if (match := _UNDEFINED.match(reason))}
+    for quoted, reason in rejected.items():  # NVRTC calls an identifier undefined once; used again, it has other words
+        known = (undefined[word] for word in _WORD.findall(quoted) if word in undefined)
+        rejected[quoted] = next(known, reason)
+    spelled = {name: _spaced(name.partition("\n")[0]) for name in names}
+    return {name: rejected[quoted] for name, quoted in spelled.items() if quoted in rejected}
+
+
+def _of_names(found: Sequence[Diagnostic]) -> Iterator[tuple[str, str]]:
+    for diagnostic in found:
+        match = _NAME.match(diagnostic.excerpt[0]) if diagnostic.file == _NAMES and diagnostic.excerpt else None
+        if match is not None:
+            yield _spaced(match[1]), diagnostic.message
 
 
 def _spaced(text: str) -> str:

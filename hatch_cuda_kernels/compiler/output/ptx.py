@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +21,7 @@ __all__ = ["Ptx", "drop_unused", "read_ptx"]
 
 _VERSION: Final = re.compile(r"^\.version\s+(\d+)\.(\d+)\s*\n", re.MULTILINE)
 _TARGET: Final = re.compile(r"^\.target\s+(\w+)[^\n]*\n", re.MULTILINE)
+_TOOL: Final = re.compile(r"^// Cuda compilation tools, release .*, V(\d+\.\d+\.\d+)$", re.MULTILINE)
 _NAME: Final = r"[A-Za-z_$%][\w$]*"
 # Each begins with a newline: a literal first makes the search fast, and neither can stand on the first line.
 _ENTRY: Final = re.compile(rf"\n\.(?:(?:visible|weak)\s+\.)?entry\s+({_NAME})\s*(?:\(([^()]*)\)|(?=[.{{])|(?P<cut>))")
@@ -49,6 +50,8 @@ class Ptx:
     """Parameter types by lowered name, in the order of the text."""
     variables: dict[str, int]
     """Bytes of each ``.const`` and ``.global`` variable that the text defines, by lowered name."""
+    tool: str = ""
+    """The version of the compiler, ``13.0.88``, as its comment says; empty without one."""
 
 
 def read_ptx(text: str) -> Ptx:
@@ -65,11 +68,11 @@ def read_ptx(text: str) -> Ptx:
         target=target[1],
         entries=dict(_entry(found) for found in _ENTRY.finditer(text)),
         variables=dict(_variable(found) for found in _VARIABLE.finditer(text)),
+        tool=tool[1] if (tool := _TOOL.search(text, 0, version.start())) else "",
     )
 
 
-@lru_cache(maxsize=2)  # the links of a module come in a row, and this takes a tenth of one
-def drop_unused(text: str, keep: frozenset[str]) -> str:
+def drop_unused(text: str, keep: Collection[str]) -> str:
     """Return a PTX text without the variables that it mentions once, where it defines them, other than ``keep``.
 
     NVRTC, unlike nvcc, leaves in every constant that the headers define: over 1,000 of them where CUB is included,

@@ -1,4 +1,4 @@
-"""Which NVRTC, nvJitLink and toolkit headers compile here, by exact version, found by looking for them."""
+"""Which NVRTC, nvJitLink, ptxas and toolkit headers compile here, by exact version, found by looking for them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.arch import cuda_release_for_arch
+from hatch_cuda_kernels.compiler.toolchain.assembler import find_ptxas
 from hatch_cuda_kernels.compiler.toolchain.libraries import (
     altered_library,
     ask_nvrtc,
     check_age,
+    identity,
     nvjitlink_version,
     supported_numbers,
 )
@@ -19,17 +21,19 @@ from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
 from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import HeaderScan, scan_headers
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders, library_version
 from hatch_cuda_kernels.errors import ToolchainError
+from hatch_cuda_kernels.versions import release_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.image import Finisher
 
-__all__ = ["Toolchain", "find_toolchain", "header_folders", "load_toolchain", "supports_arch"]
+__all__ = ["Toolchain", "find_toolchain", "header_folders", "load_toolchain", "ptxas_version", "supports_arch"]
 
 
 class Toolchain(NamedTuple):
-    """The versions of NVRTC, nvJitLink and the toolkit's headers; two equal toolchains give equal images."""
+    """The versions of NVRTC, the toolkit's headers, nvJitLink and ptxas; two equal toolchains give equal images."""
 
     nvrtc: str
     """Such as ``13.0.88``, followed by ``+`` and a digest where the library is not as its wheel lists it."""
@@ -39,29 +43,33 @@ class Toolchain(NamedTuple):
     """Where the headers are on this machine; not part of the toolchain's identity."""
     nvjitlink: str = ""
     """nvJitLink's version, in the same form; empty where it is missing, or unknown until it is loaded."""
+    ptxas: str = ""
+    """The version of ptxas, in the same form, of a compile that it finishes; empty where it is missing."""
 
     @property
     def release(self) -> tuple[int, int]:
         """NVRTC's toolkit release, ``(13, 0)``."""
-        major, minor, *_ = self.nvrtc.split(".")
-        return int(major), int(minor)
+        return release_of(self.nvrtc)
 
     @property
     def key_part(self) -> dict[str, str]:
         """What enters a key, as ``cache_key`` takes it."""
-        return {"nvrtc": self.nvrtc, "toolkit_headers": self.headers, "nvjitlink": self.nvjitlink}
+        part = {"nvrtc": self.nvrtc, "toolkit_headers": self.headers, "nvjitlink": self.nvjitlink}
+        return {**part, "ptxas": self.ptxas} if self.ptxas else part
 
-    def of_compile(self, outside: tuple[str, ...] | None, *, lto: bool) -> Toolchain:
+    def of_compile(self, outside: tuple[str, ...] | None, *, finisher: Finisher) -> Toolchain:
         """Return what has a part in one compile: what enters its key, and what its images record.
 
         ``outside`` are the headers that the compile may take from the toolkit's folders; None if it does not search
         them. In the result, ``headers`` is empty if nothing is searched, and otherwise ends with a digest of the
-        headers that no version stands for, if there are any. ``nvjitlink`` is empty unless it finishes the compile.
+        headers that no version stands for, if there are any. ``nvjitlink`` and ``ptxas`` are empty unless they finish
+        the compile.
         """
         others = self.scan(outside).others
         headers = [self.headers, f"others {others}" if others else ""] if outside is not None else []
-        nvjitlink = (self.nvjitlink or _loaded_nvjitlink()) if lto else ""
-        return Toolchain(self.nvrtc, ", ".join(filter(None, headers)), nvjitlink=nvjitlink)
+        nvjitlink = (self.nvjitlink or _loaded_nvjitlink()) if finisher == "nvjitlink" else ""
+        ptxas = (self.ptxas or ptxas_version(self.nvrtc)) if finisher == "ptxas" else ""
+        return Toolchain(self.nvrtc, ", ".join(filter(None, headers)), nvjitlink=nvjitlink, ptxas=ptxas)
 
     def scan(self, outside: tuple[str, ...] | None) -> HeaderScan:
         """Return what these headers lead to in the toolkit's folders: nothing, if a compile does not search them."""
@@ -69,8 +77,9 @@ class Toolchain(NamedTuple):
 
     def to_json(self) -> dict[str, str]:
         """Return what the index and cache entries record."""
+        finishers = {"nvjitlink": self.nvjitlink, "ptxas": self.ptxas}
         recorded = {"nvrtc": self.nvrtc, "headers": self.headers}
-        return {**recorded, "nvjitlink": self.nvjitlink} if self.nvjitlink else recorded
+        return recorded | {name: version for name, version in finishers.items() if version}
 
 
 @cache
@@ -97,13 +106,8 @@ def _toolchain(version: str) -> Toolchain:
     major = int(version.partition(".")[0])
     folders = tuple(str(folder) for folder in header_folders(major))
     headers = ", ".join(f"{part.name} {part.version}" for part in find_parts(folders, major))
-    return Toolchain(_build(version, "nvrtc"), headers, folders, _build(library_version("nvJitLink"), "nvJitLink"))
-
-
-def _build(version: str, stem: str) -> str:
-    """Return a library's version, followed by a digest of the library if it is not as its wheel lists it."""
-    altered = altered_library(stem) if version else ""
-    return f"{version}+{altered}" if altered else version
+    nvjitlink = identity(library_version("nvJitLink"), "nvJitLink")
+    return Toolchain(identity(version, "nvrtc"), headers, folders, nvjitlink)
 
 
 def header_folders(major: int) -> Iterator[Path]:
@@ -136,9 +140,15 @@ def _major_of(folder: Path) -> int | None:
 def _loaded_nvjitlink() -> str:
     """Return the release of an nvJitLink that no wheel brought; empty if there is none."""
     try:
-        return _build(".".join(map(str, nvjitlink_version())), "nvJitLink")
+        return identity(".".join(map(str, nvjitlink_version())), "nvJitLink")
     except ToolchainError:
         return ""
+
+
+def ptxas_version(nvrtc: str) -> str:
+    """Return the version of the ptxas that goes with a build of NVRTC; empty if there is none."""
+    found = find_ptxas(nvrtc)
+    return "" if found is None else found.version
 
 
 def supports_arch(arch: SmArch, release: tuple[int, int]) -> bool:

@@ -25,7 +25,7 @@ from hatch_cuda_kernels.compiler.toolchain.wheels import (
     site_of,
 )
 from hatch_cuda_kernels.errors import ToolchainError
-from hatch_cuda_kernels.interrupts import held_back
+from hatch_cuda_kernels.interrupts import kept_handler
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +34,7 @@ __all__ = [
     "altered_library",
     "ask_nvrtc",
     "check_age",
+    "identity",
     "library_files",
     "load_nvjitlink",
     "missing_nvrtc",
@@ -78,6 +79,12 @@ def altered_library(stem: str) -> str:
     digests = {name: contents.of(str(file), file_state(file))[0] for name, file in later.items()}
     contents.save()
     return digest_of_all((name, digest) for name, digest in digests.items() if listed.get(name) != digest)
+
+
+def identity(version: str, stem: str) -> str:
+    """Return a library's version, followed by ``+`` and a digest if its files are not as its wheel lists them."""
+    altered = altered_library(stem) if version else ""
+    return f"{version}+{altered}" if altered else version
 
 
 def _digest(path: str) -> list[str]:
@@ -130,7 +137,7 @@ def ask_nvrtc() -> str:
     except Exception as error:  # pathfinder and the bindings raise several types for a missing library
         raise missing_nvrtc(type(error).__name__) from error
     # Without the option NVRTC looks for the driver, which may be broken; before 12.9 there is no such option.
-    with held_back():
+    with kept_handler():
         if nvrtc.nvrtcCompileProgram(program, 1, [b"-no-cache"])[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             nvrtc.nvrtcCompileProgram(program, 0, [])
     ptx = b"\0" * nvrtc.nvrtcGetPTXSize(program)[1]

@@ -34,6 +34,7 @@ _DISTRIBUTIONS: Final = {
     "cccl": "nvidia-cuda-cccl",
     "crt": "nvidia-cuda-crt",
     "cudart": "nvidia-cuda-runtime",
+    "ptxas": "nvidia-cuda-nvcc",
 }
 #: In CUDA 12, the compiler's own headers come with nvcc.
 _CUDA_12: Final = {"crt": "nvidia-cuda-nvcc"}
@@ -78,29 +79,31 @@ def bindings(major: int) -> str:
     return f"cuda-bindings>={major}{_FIRST_MINOR.get(major, '')},<{major + 1}"
 
 
-def release_requirements(release: tuple[int, int], *, nvjitlink: bool) -> list[str]:
-    """Return the requirements for a toolkit release: bindings, headers, NVRTC and, if asked for, nvJitLink."""
-    parts = ["crt", "cccl", "nvrtc", "cudart", *(["nvjitlink"] if nvjitlink else [])]
-    return [bindings(release[0]), *(pinned(part, release) for part in parts)]
+def release_requirements(release: tuple[int, int], *, finishers: Iterable[str] = ()) -> list[str]:
+    """Return the requirements for a toolkit release: bindings, headers, NVRTC and what else finishes images."""
+    parts = ("crt", "cccl", "nvrtc", "cudart", *sorted(finishers))
+    return [bindings(release[0]), *dict.fromkeys(pinned(part, release) for part in parts)]
 
 
-def toolchain_requirements(nvrtc: str, nvjitlink: str = "", headers: str = "") -> list[str]:
+def toolchain_requirements(nvrtc: str, nvjitlink: str = "", headers: str = "", ptxas: str = "") -> list[str]:
     """Return the requirements for exactly the versions of a toolchain, as far as packages have these versions.
 
-    The arguments are the fields of ``Toolchain``. For an altered library, it is the version that was altered.
+    The arguments are the fields of ``Toolchain``. For an altered file, it is the version that was altered.
     """
     major = int(nvrtc.partition(".")[0])
     versions = {"nvrtc": nvrtc.partition("+")[0], "nvjitlink": nvjitlink.partition("+")[0]}
+    versions["ptxas"] = ptxas.partition("+")[0]
     versions |= {name: version for name, _, version in (part.partition(" ") for part in headers.split(", "))}
-    return [
+    asked = (
         exactly(part, major, version)
         for part, version in versions.items()
         if part in _DISTRIBUTIONS and _VERSION.fullmatch(version)
-    ]
+    )
+    return list(dict.fromkeys(asked))
 
 
 def reinstall_option(versions: Iterable[str]) -> str:
-    """Return the option that makes pip replace an altered library, if one of these versions is of one.
+    """Return the option that makes pip replace altered files, if one of these versions is of one.
 
     Without it, pip goes by the version and finds nothing to do.
     """

@@ -14,8 +14,9 @@ from hatch_cuda_kernels.compiler.toolchain.libraries import library_files
 from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders
 from hatch_cuda_kernels.errors import ToolchainError
+from hatch_cuda_kernels.source.outer_headers import Asked
 
-__all__ = ["current_toolchain", "known_toolchains", "remember_key_part"]
+__all__ = ["asked_by_toolkit", "current_toolchain", "known_toolchains", "remember_key_part"]
 
 _NOTES: Final = Notes("toolchain")
 
@@ -50,6 +51,14 @@ def current_toolchain() -> Toolchain:
     return toolchain
 
 
+def asked_by_toolkit(names: tuple[str, ...]) -> Asked:
+    """Return what the toolkit's headers of these names lead to, here; nothing where there is no toolchain."""
+    try:
+        return current_toolchain().scan(names).asked
+    except ToolchainError:
+        return Asked()
+
+
 def remember_key_part(outside: tuple[str, ...] | None, *, lto: bool) -> None:
     """Let ``recall_key_part`` answer for these headers from now on, if the libraries come from wheels.
 
@@ -70,7 +79,7 @@ def remember_key_part(outside: tuple[str, ...] | None, *, lto: bool) -> None:
     bindings = str(sys.modules["cuda.bindings"].__file__)
     states = {str(path): file_state(path) for path in (*found, *above, Path(bindings))}
     states |= dict(toolchain.scan(outside).states)
-    part = toolchain.of_compile(outside, lto=lto).key_part
+    part = toolchain.of_compile(outside, finisher="nvjitlink" if lto else "nvrtc").key_part
     if current_toolchain() == toolchain:  # otherwise, it has changed just now
         keep_key_part(outside, lto=lto, part=part, states=states)
 

@@ -1,5 +1,7 @@
 """What a compile could open in the toolkit's folders. The files that no part's version stands for enter its key.
 
+What these files ask for is told too: NVRTC looks for it among the headers in memory before all folders.
+
 Other wheels, such as cuRAND's, unpack into the same folders, and people add and edit files there. So the includes of
 every header are followed, the parts' own headers among them, in every folder searched. ``#if`` is not evaluated.
 """
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.cache.notes import file_state, unchanged
 from hatch_cuda_kernels.compiler.toolchain.contents import contents_at, digest_of_all, record_digest
 from hatch_cuda_kernels.compiler.toolchain.parts import PartFiles
+from hatch_cuda_kernels.source.outer_headers import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,7 +30,9 @@ class HeaderScan(NamedTuple):
     others: str
     """A digest of the files that no part's version stands for; empty if there are none."""
     states: Mapping[str, str]
-    """The state of every file found and every folder searched; while they are unchanged, so is the digest."""
+    """The state of every file found and every folder searched; while they are unchanged, so is the rest."""
+    asked: Asked = Asked()
+    """What the files found ask for."""
 
 
 #: How many scans are kept: a set of headers may lead to a thousand files, and is asked for again and again.
@@ -59,7 +64,8 @@ class _Scan:
     def follow(self, names: tuple[str, ...]) -> HeaderScan:
         """Return what these headers lead to."""
         others: list[tuple[str, str]] = []
-        waiting = [(name, "") for name in names]
+        asked: set[tuple[str, str]] = set()
+        waiting = {(name, "") for name in names}
         while waiting:
             name, beside = waiting.pop()
             for path, state in self._new_files(name, beside):
@@ -68,14 +74,20 @@ class _Scan:
                 if digest and not (owner and self._parts[owner].holds(below, digest)):
                     others.append((below, digest))
                 folder = os.path.dirname(path)  # noqa: PTH120 - Path takes several times as long, a thousand times
-                waiting += [(spelling[1:-1], folder if spelling[0] == '"' else "") for spelling in includes]
+                found = {(spelling[1:-1], folder if spelling[0] == '"' else "") for spelling in includes}
+                waiting |= found - asked
+                asked |= found
         self._contents.save()
-        return HeaderScan(digest_of_all(others), self._states)
+        answered = frozenset(name for name, folder in asked if folder and self._path(name, folder) in self._states)
+        return HeaderScan(digest_of_all(others), self._states, Asked(frozenset(name for name, _ in asked), answered))
+
+    def _path(self, name: str, folder: str) -> str:
+        return os.path.normpath(name if name.startswith("/") else f"{folder}/{name}")
 
     def _new_files(self, name: str, beside: str) -> Iterator[tuple[str, str]]:
         """Yield each file that a name could mean and that was not seen before, with its state."""
         for searched in (beside, *self._folders) if beside else self._folders:
-            path = os.path.normpath(name if name.startswith("/") else f"{searched}/{name}")
+            path = self._path(name, searched)
             if path in self._asked:
                 continue
             self._asked.add(path)
@@ -98,7 +110,7 @@ class _Scan:
 
 def _digest_and_includes(path: str) -> list[str]:
     """Return a header's digest, as RECORD spells it, and the spellings it includes; an empty digest for no file."""
-    from hatch_cuda_kernels.compiler.source.directives import find_directives  # only for a new file
+    from hatch_cuda_kernels.source.directives import find_directives  # only for a new file
 
     try:
         data = Path(path).read_bytes() if os.path.isfile(path) else None  # noqa: PTH113

@@ -1,4 +1,4 @@
-"""CUDA libraries and headers that were installed as wheels: where ``sys.path`` finds them, and their versions."""
+"""CUDA libraries, ptxas and headers installed as wheels: where ``sys.path`` finds them, and their versions."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ __all__ = [
     "wheels_in",
 ]
 
-#: Folder of a library below ``nvidia/`` in wheels of CUDA 12; from CUDA 13 on, all are in ``cu13``.
-_CUDA_12_FOLDERS: Final = {"nvrtc": "cuda_nvrtc", "nvJitLink": "nvjitlink"}
+#: Folder of a tool below ``nvidia/`` in wheels of CUDA 12; from CUDA 13 on, all are in ``cu13``.
+_CUDA_12_FOLDERS: Final = {"nvrtc": "cuda_nvrtc", "nvJitLink": "nvjitlink", "ptxas": "cuda_nvcc"}
 _CUDA_12_HEADERS: Final = ("cuda_runtime", "cuda_cccl", "cuda_nvcc", "curand")
 
 
@@ -61,10 +61,14 @@ def missing_bindings(major: int) -> list[str]:
 
 
 def find_library(stem: str) -> Path | None:
-    """Return the first shared library of that name (``nvrtc``, ``nvJitLink``) in a wheel on ``sys.path``, or None."""
+    """Return the first library (``nvrtc``, ``nvJitLink``) of that name in a wheel on ``sys.path``, or None.
+
+    ``ptxas``, which is a program, is found likewise, here and in what else takes such a name.
+    """
     major = bindings_major()
     folder = f"cu{major}" if major >= 13 else _CUDA_12_FOLDERS[stem]
-    found = (root / folder / "lib" / f"lib{stem}.so.{major}" for root in _nvidia_folders())
+    file = "bin/ptxas" if stem == "ptxas" else f"lib/lib{stem}.so.{major}"
+    found = (root / folder / file for root in _nvidia_folders())
     return next((path for path in found if path.is_file()), None)
 
 

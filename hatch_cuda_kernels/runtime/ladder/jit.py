@@ -1,4 +1,4 @@
-"""Rung 5: a JIT compile of the shipped source."""
+"""Rung 4: a JIT compile of the shipped source."""
 
 from __future__ import annotations
 

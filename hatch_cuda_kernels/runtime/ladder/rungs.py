@@ -62,23 +62,26 @@ def cached(request: Request) -> Iterator[Candidate]:
     yield from cached_candidates(request)
 
 
-def linked(request: Request) -> Iterator[Candidate]:
-    """Rung 4: prebuilt PTX the driver does not know, or LTO-IR, finished to a CUBIN by nvJitLink and recorded."""
-    from hatch_cuda_kernels.runtime.ladder.linked import linked_candidates  # off the prebuilt path
-
-    yield from linked_candidates(request)
-
-
 def jitted(request: Request) -> Iterator[Candidate]:
-    """Rung 5: the shipped source compiled by NVRTC to a CUBIN for this device, and recorded."""
+    """Rung 4: the shipped source compiled by NVRTC to a CUBIN for this device, and recorded."""
     from hatch_cuda_kernels.runtime.ladder.jit import jit_candidates  # off the prebuilt path
 
     yield from jit_candidates(request)
 
 
-_COMPATIBLE: Final[tuple[Rung, ...]] = (prebuilt_cubins, prebuilt_ptx, cached, linked, jitted)
-_TIER_UP: Final[tuple[Rung, ...]] = (exact_cubins, cached, other_cubins, prebuilt_ptx, linked, jitted)
-_EXACT: Final[tuple[Rung, ...]] = (exact_cubins, cached, jitted, other_cubins, prebuilt_ptx, linked)
+def finished(request: Request) -> Iterator[Candidate]:
+    """Rung 5: prebuilt PTX the driver does not know, or LTO-IR, finished to a CUBIN and recorded.
+
+    It comes last, for its code is at best as good as that of a compile, and slower where nvJitLink makes it from PTX.
+    """
+    from hatch_cuda_kernels.runtime.ladder.finished import finished_candidates  # off the prebuilt path
+
+    yield from finished_candidates(request)
+
+
+_COMPATIBLE: Final[tuple[Rung, ...]] = (prebuilt_cubins, prebuilt_ptx, cached, jitted, finished)
+_TIER_UP: Final[tuple[Rung, ...]] = (exact_cubins, cached, other_cubins, prebuilt_ptx, jitted, finished)
+_EXACT: Final[tuple[Rung, ...]] = (exact_cubins, cached, jitted, other_cubins, prebuilt_ptx, finished)
 
 
 def _prebuilt(request: Request, kind: Kind) -> Iterator[Candidate]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.store.promises.spills import find_spills
 from hatch_cuda_kernels.store.promises.supports import find_gaps
@@ -19,13 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["check_built"]
 
 
-def check_built(modules: Sequence[BuiltModule], promises: Promises) -> None:
-    """Raise BuildError with everything that is wrong with the images, or else with every promise they break."""
-    problems = [problem for built in modules for problem in built.problems()]
-    if not problems:
-        problems = [broken for built in modules for broken in _broken(built, promises)]
-    if problems:
-        raise BuildError([str(problem) for problem in problems])
+def check_built(modules: Sequence[BuiltModule], promises: Promises) -> list[Problem]:
+    """Return what is wrong with each module's images, or else the promises that they break."""
+    return [problem for built in modules for problem in built.problems() or _broken(built, promises)]
 
 
 def _broken(built: BuiltModule, promises: Promises) -> Iterator[Problem]:

@@ -69,9 +69,11 @@ class Promises:
 
 
 def _supports(data: dict[str, Any]) -> Supports:
-    driver = data.get("driver")
+    driver, devices = data.get("driver"), data["devices"]
+    if not devices or len({*devices}) < len(devices):
+        raise ValueError("no device, or one twice")
     return Supports(
-        devices=tuple(ComputeCapability.parse(device) for device in data["devices"]),
+        devices=tuple(ComputeCapability.parse(device) for device in devices),
         driver=None if driver is None else parse_version(driver),
     )
 

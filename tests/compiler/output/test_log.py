@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from raw_nvrtc import compile_raw
 
-from hatch_cuda_kernels.compiler.output.log import Diagnostic, bad_name_expressions, name_errors, parse_log
+from hatch_cuda_kernels.compiler.output.log import Diagnostic, bad_names, parse_log
 
 NAMES_SOURCE = """
 template <class T, int N> __global__ void k(T* p) { *p = N; }
@@ -19,7 +19,10 @@ __global__ void g(float*) {}
 def test_a_warning_has_its_place():
     """The front end's warning is found with its line."""
     log = compile_raw('extern "C" __global__ void k(float* p) {\n int unused;\n *p = 1; }').log
-    assert parse_log(log) == [Diagnostic("k.cu", 2, "warning", 'variable "unused" was declared but never referenced')]
+    message = 'variable "unused" was declared but never referenced'
+    [found] = parse_log(log)
+    assert found == Diagnostic("k.cu", 2, "warning", message, (" int unused;", "     ^"))
+    assert found.column == 6
 
 
 def test_the_assembler_warns_without_a_place():
@@ -63,21 +66,21 @@ def test_each_tool_in_the_chain_is_understood(source, flags, expected):
 
 
 def test_rejected_name_expressions_are_found():
-    """Each bad expression is named as it was given; NVRTC numbers them by sorted order, not by the order given."""
+    """Each bad expression is named as it was given, with the first thing that NVRTC says against it."""
     good = ["k<float, 4>", "ns::q<int>", "&ns::v", "k<float,'a'>", "k<float , 3 - 1>"]
     bad = ["zz", "k<2>", "k< float , 2 + >", "&ns::w", "nope::x", "g", "k<float", "k<float,4>)", "A() + 1", "int"]
     names = [name for pair in zip(bad[:5], good, strict=True) for name in pair] + bad[5:]
     failed = compile_raw(NAMES_SOURCE, expressions=tuple(names))
     assert not failed.ok
-    assert bad_name_expressions(failed.log, names) == tuple(name for name in names if name in bad)
-    numbered = name_errors(failed.log)
-    assert [sorted(names)[number - 2] for number in sorted(numbered)] == sorted(bad)
-    assert numbered[sorted(names).index("zz") + 2][0] == 'identifier "zz" is undefined'
+    found = bad_names(parse_log(failed.log), names)
+    assert list(found) == [name for name in names if name in bad]
+    assert found["zz"] == 'identifier "zz" is undefined'
+    assert found["k<2>"] == 'cannot determine which instance of function template "k" is intended'
 
 
 def test_an_error_in_the_source_rejects_no_name():
     """An instance that fails inside the kernel's body is the source's error, not the name's."""
     failed = compile_raw(NAMES_SOURCE, expressions=("ns::q<A>", "k<float, 4>"))
     assert not failed.ok
-    assert bad_name_expressions(failed.log, ["ns::q<A>", "k<float, 4>"]) == ()
+    assert bad_names(parse_log(failed.log), ["ns::q<A>", "k<float, 4>"]) == {}
     assert parse_log(failed.log)[0].line == 3

@@ -25,7 +25,7 @@ import sys
 from pathlib import Path
 from hatch_cuda_kernels import open_store
 image = open_store(Path(sys.argv[1])).find_image("saxpy", arch="sm_75")
-slow = {"compiler.source.closure", "compiler.job", "compiler.record", "compiler.toolchain.installed"}
+slow = {"source.closure", "compiler.job", "compiler.record", "compiler.toolchain.installed"}
 slow |= {"runtime.ladder.notices"}
 loaded = [name for name in slow if f"hatch_cuda_kernels.{name}" in sys.modules]
 print(image.origin, loaded, [name for name in ("logging", "filelock", "platformdirs") if name in sys.modules])
@@ -155,7 +155,7 @@ def test_the_toolchain_is_remembered_as_it_is(fresh_cache, tmp_path, monkeypatch
     load_toolchain.cache_clear()
     remember_key_part(("stray.h",), lto=False)
     part = recall_key_part(("stray.h",), lto=False)
-    assert part == current_toolchain().of_compile(("stray.h",), lto=False).key_part
+    assert part == current_toolchain().of_compile(("stray.h",), finisher="nvrtc").key_part
     assert "others" in part["toolkit_headers"]
     (folder / "stray.h").write_text("#define X 22\n")
     assert recall_key_part(("stray.h",), lto=False) is None

@@ -44,7 +44,7 @@ def test_a_shell_hands_pip_every_requirement_as_it_is():
 
 def test_the_extras_bring_the_same_packages():
     """What an extra lists and what a build asks for are named alike."""
-    assert names(EXTRAS["jit"]) == names(release_requirements((13, 0), nvjitlink=True)) - {"cuda-bindings"}
+    assert names(EXTRAS["jit"]) == names(release_requirements((13, 0), finishers=["nvjitlink"])) - {"cuda-bindings"}
     assert bindings(12) in EXTRAS[build_extra(12)]
     assert {build_extra(12), build_extra(13)} <= EXTRAS.keys()
     assert Requirement(bindings(13)).specifier.contains("13.5.0")
@@ -68,6 +68,7 @@ def test_an_altered_library_is_installed_again():
     """Its version is that of the package, which pip would take for installed."""
     altered = "13.0.88+0123456789abcdef"
     assert toolchain_requirements(altered, altered) == ["nvidia-cuda-nvrtc==13.0.88", "nvidia-nvjitlink==13.0.88"]
+    assert toolchain_requirements("13.0.88", ptxas=altered)[1:] == ["nvidia-cuda-nvcc==13.0.88"]
     assert (reinstall_option([altered, ""]), reinstall_option(["13.0.88"])) == ("--force-reinstall", "")
 
 

@@ -1,0 +1,63 @@
+"""What a failed compile says: each error once, at its place, with the line to add or the change to make."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.compiler.advice import advice
+from hatch_cuda_kernels.compiler.output.log import bad_names, parse_log
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
+from hatch_cuda_kernels.source.declarations import find_declarations
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hatch_cuda_kernels.compiler.output.log import Diagnostic
+    from hatch_cuda_kernels.compiler.program import Program
+
+__all__ = ["name_faults", "source_faults"]
+
+#: NVRTC's own files: the name expressions, and the headers that are built in.
+_OWN: Final = ("__nv_name_map", "<")
+_WIDEST: Final = 160
+
+
+def source_faults(log: str, *, computed: Sequence[str], release: tuple[int, int]) -> tuple[str, ...]:
+    """Return the errors of a log as text of at most four lines each, one for each line of a source.
+
+    What follows from an error on the same line is left out. ``log`` names files as the project does; ``computed`` are
+    the ``path:line`` of the includes whose header a macro names; ``release`` is NVRTC's.
+    """
+    firsts: dict[tuple[str, int], Diagnostic] = {}
+    for found in parse_log(log):
+        if found.severity != "warning" and not found.file.startswith(_OWN):
+            firsts.setdefault((found.file, found.line) if found.file else (found.message, 0), found)
+    return tuple(_described(first, computed, release) for first in firsts.values())
+
+
+def _described(first: Diagnostic, computed: Sequence[str], release: tuple[int, int]) -> str:
+    place = ":".join(map(str, filter(None, (first.file, first.line if first.file else 0, first.column))))
+    text = [f"{place}: error: {first.message}" if place else first.message]
+    text += [f"  | {line[:_WIDEST]}" for line in first.excerpt]
+    fix = advice(first, computed=computed, release=release)
+    return "\n".join([*text, f"  to fix: {fix}"] if fix else text)
+
+
+def name_faults(log: str, names: Sequence[str], program: Program) -> dict[str, str]:
+    """Return why NVRTC rejects name expressions, by expression, with the kernel that may have been meant."""
+    rejected = bad_names(parse_log(log), names)
+    declared = _declared(program) if rejected else []
+    return {name: f"{reason}{_guess(name, declared)}" for name, reason in rejected.items()}
+
+
+def _declared(program: Program) -> list[str]:
+    """Return the names of the kernels that a program declares, without namespaces."""
+    texts = [program.source, *(text for name, text in program.headers if name.startswith(VIRTUAL_ROOT))]
+    return list(dict.fromkeys(name for text in texts for name in find_declarations(text)))
+
+
+def _guess(name: str, declared: Sequence[str]) -> str:
+    wanted = base_name(name).rpartition("::")[2]
+    near = [] if wanted in declared else difflib.get_close_matches(wanted, declared, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,63 @@
+"""The route of a module: what NVRTC makes of its source, and what finishes that for each architecture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hatch_cuda_kernels.image import Finisher, Kind
+    from hatch_cuda_kernels.options import NvrtcOptions
+
+__all__ = ["FINISHER_NAMES", "Route", "choose_route"]
+
+FINISHER_NAMES: Final[dict[Finisher, str]] = {"nvrtc": "NVRTC", "ptxas": "ptxas", "nvjitlink": "nvJitLink"}
+#: CUB, Thrust, libcu++ and what includes them: NVRTC leaves every constant that they define in its images.
+_DEFINE_CONSTANTS: Final = ("cub/", "cuda/", "thrust/", "cooperative_groups")
+#: Those that define none.
+_DEFINE_NONE: Final = frozenset(
+    f"cuda/std/{name}"
+    for name in (
+        *("cassert", "cfloat", "climits", "concepts", "cstddef", "cstdint", "cstdlib", "cstring", "ctime"),
+        *("initializer_list", "type_traits", "version", "__cccl/version.h"),
+    )
+)
+
+
+class Route(NamedTuple):
+    """How a module's images are made."""
+
+    start: Kind
+    """What NVRTC makes; there is nothing left to do of a CUBIN."""
+    finisher: Finisher
+    shared: bool = False
+    """Whether one run of NVRTC, for the lowest architecture, serves the others too."""
+
+
+def choose_route(options: NvrtcOptions, *, front_end: str = "per-arch", outside: Iterable[str] = ()) -> Route:
+    """Return the route by which a build makes a module's images; ``outside`` are the headers it takes from the toolkit.
+
+    | module | NVRTC makes | finished by | machine code |
+    |---|---|---|---|
+    | ``lto: true`` | LTO-IR, for each architecture | nvJitLink | optimized again |
+    | ``front_end: lto`` | LTO-IR, once | nvJitLink, for each architecture | optimized again |
+    | ``front_end: ptx`` | PTX, once | ptxas, for each architecture | of a whole program |
+    | ``debug: true`` | a CUBIN, for each architecture | NVRTC | NVRTC's own |
+    | with constants of CUB, Thrust or libcu++ | PTX, for each architecture | ptxas | NVRTC's own |
+    | any other, and whatever is compiled at run time | a CUBIN, for each architecture | NVRTC | NVRTC's own |
+
+    Variables that nobody uses are left out of PTX before it is finished, and by nvJitLink; a CUBIN of NVRTC's has them.
+    For the architecture of its own front end, PTX finished by ptxas is NVRTC's own machine code, too.
+    """
+    if options.lto or front_end == "lto":
+        return Route("ltoir", "nvjitlink", shared=front_end == "lto")
+    if front_end == "ptx":
+        return Route("ptx", "ptxas", shared=True)
+    if not options.debug and any(map(_defines_constants, outside)):
+        return Route("ptx", "ptxas")
+    return Route("cubin", "nvrtc")
+
+
+def _defines_constants(header: str) -> bool:
+    return header.startswith(_DEFINE_CONSTANTS) and header not in _DEFINE_NONE

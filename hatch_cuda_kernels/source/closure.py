@@ -1,0 +1,242 @@
+"""The header closure: every project file a source can see, each under one virtual name that no disk has.
+
+NVRTC finds an in-memory header by the literal spelling of the directive, so the directives of project files are
+rewritten to absolute virtual names. ``#pragma once``, ``..`` and ``__FILE__`` then mean the same in every checkout, and
+what is not hashed cannot be seen. Standard headers, and project headers that the toolkit's ask for, are in memory under
+the names that directives spell. ``#if`` is not evaluated: the closure is a superset of what a compile opens.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.directives import find_directives
+from hatch_cuda_kernels.source.macros import parse_define
+from hatch_cuda_kernels.source.outer_headers import NO_OUTER_HEADERS, OuterHeaders
+from hatch_cuda_kernels.source.plain_names import PlainNames
+from hatch_cuda_kernels.source.project import Project
+from hatch_cuda_kernels.source.project_files import normalize
+from hatch_cuda_kernels.source.rewrite import Rewritten, wandering
+from hatch_cuda_kernels.source.source_text import SourceText, parse_text
+from hatch_cuda_kernels.source.ways_out import Located, ways_out
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from hatch_cuda_kernels.source.dropped import Dropped
+
+__all__ = ["Closure", "read_closure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """A source with every project header it can see. Paths are project-relative and posix."""
+
+    source: str
+    """The source's rewritten text."""
+    program_name: str
+    """The source's virtual name."""
+    headers: tuple[tuple[str, str], ...]
+    """(in-memory name, text), by name. Another spelling of a project header only includes the real one."""
+    files: tuple[tuple[str, str], ...]
+    """(path, sha256 of the bytes on disk in hex), by path; the source is among them."""
+    pre_include: tuple[str, ...]
+    """Virtual names of project headers; other headers as they were spelled."""
+    outside: tuple[str, ...]
+    """Spellings no project file answers to: toolkit headers, files that are missing, names that only macros spell."""
+    computed: tuple[str, ...]
+    """``path:line`` of each ``#include MACRO``; only declared headers and the toolkit's can satisfy one."""
+    probes: tuple[str, ...] = ()
+    """``path:line`` of each ``__has_include(MACRO)``; it is true for declared headers and the toolkit's."""
+    standard: tuple[str, ...] = ()
+    """Names in memory of standard headers."""
+    named: tuple[str, ...] = ()
+    """Those of the standard headers that project files name."""
+    asked: tuple[str, ...] = ()
+    """Names in memory, of project files or standard headers, that the toolkit's headers ask for."""
+    dropped: tuple[Dropped, ...] = ()
+    """What of the project's texts was left out as host code, by place."""
+
+
+def read_closure(  # noqa: PLR0913 - what modules state, and what they share
+    root: Path,
+    source: str,
+    *,
+    text: str | None = None,
+    include: Sequence[str] = (),
+    headers: Sequence[str] = (),
+    pre_include: Sequence[str] = (),
+    define: Sequence[tuple[str, str | None]] = (),
+    project: Project | None = None,
+    outer: OuterHeaders = NO_OUTER_HEADERS,
+) -> Closure:
+    """Read a source and all project headers it names, all paths relative to ``root``.
+
+    With ``text``, the source is that text and ``source`` only the name it goes by. ``include`` are folders; ``headers``
+    are globs for what computed includes need; ``define`` are the options' macros, which may name headers too. A
+    ``project`` of that root, shared by many calls, lists each folder and reads each file once. ``outer`` are
+    the headers outside the project. Raises InputError, one line for each problem.
+    """
+    reader = _Reader(project or Project(root), {} if text is None else {source: text.encode()}, define)
+    start = reader.source(source)
+    reader.search_in(include)
+    declared = list(dict.fromkeys(path for pattern in headers for path in reader.declared(pattern)))
+    forced = tuple(reader.forced(spelling) for spelling in pre_include)
+    if not reader.problems:
+        reader.follow()
+    names = _spellings(declared, [posixpath.dirname(start), *reader.rewriter.include, ""])
+    plain = reader.plain_names(PlainNames(outer, reader.include_file, names), names)
+    if reader.problems:
+        raise InputError("\n".join(dict.fromkeys(reader.problems)))
+    in_memory = {VIRTUAL_ROOT + path: reader.done[path].text for path in reader.wanted}
+    in_memory |= {name: f'#include "{VIRTUAL_ROOT}{path}"\n' for name, path in (plain.project | names).items()}
+    in_memory |= {name: outer.standard.text(name).text for name in plain.standard}
+    return Closure(
+        source=reader.done[start].text,
+        program_name=VIRTUAL_ROOT + start,
+        headers=tuple(sorted(in_memory.items())),
+        files=tuple(sorted((path, reader.text(path).sha256) for path in reader.done)),
+        pre_include=forced,
+        outside=tuple(sorted(plain.outside)),
+        computed=tuple(reader.named("computed")),
+        probes=tuple(reader.named("probes")),
+        standard=tuple(sorted(plain.standard)),
+        named=tuple(sorted(plain.named)),
+        asked=tuple(sorted(plain.asked)),
+    )
+
+
+def _spellings(declared: Sequence[str], folders: Sequence[str]) -> dict[str, str]:
+    """Return what a computed include may call each declared file; the first file in search order wins a spelling."""
+    found: dict[str, str] = {}
+    for folder in folders:
+        prefix = f"{folder}/" if folder else ""
+        for path in declared:
+            if path.startswith(prefix):
+                found.setdefault(path.removeprefix(prefix), path)
+    return found
+
+
+class _Reader:
+    """Reads project files, follows their directives, and gathers every problem."""
+
+    def __init__(self, project: Project, given: Mapping[str, bytes], define: Sequence[tuple[str, str | None]]) -> None:
+        self.project = project
+        self.given = {path: parse_text(path, data) for path, data in given.items()}
+        self.define = [(name, "1" if value is None else value) for name, value in define]
+        self.rewriter = project.rewriter(())
+        self.done: dict[str, Rewritten] = {}
+        self.wanted: set[str] = set()  # what must be in memory: the source is not, unless something includes it
+        self.problems: list[str] = [problem for name, value in self.define for problem in _clocks(name, value)]
+        self._forced: set[str] = set()
+        self._waiting: list[str] = []
+
+    def source(self, path: str) -> str:
+        """Return the source's path, having checked that it is a project file."""
+        found = normalize("", path)
+        if found is None:
+            self.problems.append(f"{path}: the source must be inside the project, given relative to it")
+        elif found not in self.given and self.project.files.kind(found) not in {"file", "outside"}:
+            self.problems.append(f"{path}: no such source file in {self.project.files.root}")
+        self._waiting.append(found or path)
+        return found or path
+
+    def search_in(self, folders: Sequence[str]) -> None:
+        """Look for headers in these folders from now on."""
+        self.rewriter = self.project.rewriter([found for path in folders if (found := self._folder(path)) is not None])
+
+    def _folder(self, path: str) -> str | None:
+        """Return an include folder's path; None, with a problem noted, when it is not a folder of the project."""
+        found = normalize("", path)
+        kind = None if found is None else self.project.files.kind(found)
+        if found is None or kind == "outside":
+            self.problems.append(f"{path}: an include folder must be inside the project, given relative to it")
+        elif kind != "folder":
+            self.problems.append(f"{path}: no such include folder in {self.project.files.root}")
+        else:
+            return found
+        return None
+
+    def declared(self, pattern: str) -> list[str]:
+        """Return the files of a declared glob, now wanted in memory."""
+        found = normalize("", pattern)
+        files = list(self.project.files.glob(found)) if found else []
+        if not found:
+            self.problems.append(f"{pattern}: headers must be inside the project, given relative to it")
+        elif not files:
+            self.problems.append(f"{pattern}: no header in {self.project.files.root} matches this pattern")
+        self._want(files)
+        return files
+
+    def forced(self, spelling: str) -> str:
+        """Return the name NVRTC pre-includes. A project header is looked for from the root, then as ``<...>`` is."""
+        found = self.rewriter.search(["", *self.rewriter.include], spelling)
+        if found is not None:
+            self._want([found])
+            return VIRTUAL_ROOT + found
+        if wandering(spelling):
+            self.problems.append(f"{spelling}: no such header to pre-include in {self.project.files.root}")
+        self._forced.add(spelling)
+        return spelling
+
+    def follow(self) -> None:
+        """Read all wanted files and all they lead to."""
+        while self._waiting:
+            path = self._waiting.pop()
+            if path not in self.done:
+                given = self.given.get(path)
+                found = self.project.rewritten(path, self.rewriter) if given is None else self.rewriter.rewrite(given)
+                self.done[path] = found
+                self.problems += found.problems
+                self._want(found.wanted)
+
+    def include_file(self, name: str) -> str | None:
+        """Return the file in the include folders that a name stands for, to headers outside the project."""
+        found = None if wandering(name) else self.rewriter.search(self.rewriter.include, name)
+        return found if found is not None and self.project.files.kind(found) == "file" else None
+
+    def plain_names(self, plain: PlainNames, spellings: Mapping[str, str]) -> PlainNames:
+        """Return the names, complete: project files that headers outside ask for lead to others in turn."""
+        while self._want(sorted(plain.answer(self.outside(spellings)))):
+            self.follow()
+        return plain
+
+    def text(self, path: str) -> SourceText:
+        """Return a file as it is on disk, or was given."""
+        return self.given.get(path) or self.project.text(path)
+
+    def named(self, what: str) -> list[str]:
+        """Return one kind of note about all files that were read, in order."""
+        return sorted({note for found in self.done.values() for note in getattr(found, what)})
+
+    def outside(self, spellings: Mapping[str, str]) -> set[str]:
+        """Return what is not the project's: spelled in directives, and where a macro names headers, in macros too."""
+        outside = {*self._forced, *self.named("outside")}
+        uses = self.named("computed") + self.named("probes")
+        if not uses:
+            return outside
+        texts = [Located(text, macro) for text in map(self.text, self.done) for macro in text.macros]
+        for name, value in self.define:
+            option = f"{uses[0]}: a macro names this header, and the option define {name}={value}"
+            texts.append(Located(option, parse_define(f"{name} {value}")))
+        self.problems += ways_out(texts)
+        return outside | ({name for located in texts for name in located.names} - spellings.keys())
+
+    def _want(self, paths: Iterable[str]) -> bool:
+        """Want files in memory; return whether one of them is new."""
+        fresh = [path for path in dict.fromkeys(paths) if path not in self.wanted]
+        self.wanted.update(fresh)
+        self._waiting += fresh
+        return bool(fresh)
+
+
+def _clocks(name: str, value: str) -> Iterator[str]:
+    """Yield what makes an option's macro differ in each build."""
+    for directive in find_directives(value):
+        if directive.problem:
+            yield f"the option define {name}={value}: {directive.problem}"

@@ -1,0 +1,51 @@
+"""What closures of one project share: its files, each read and scanned once, and rewritten once for its includers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.source.project_files import ProjectFiles
+from hatch_cuda_kernels.source.rewrite import Rewriter, Rewritten
+from hatch_cuda_kernels.source.source_text import SourceText, parse_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["Project"]
+
+
+class Project:
+    """A project as it was when each of its folders and files was first asked for. Paths are relative and posix."""
+
+    def __init__(self, root: Path, given: Mapping[str, str] | None = None) -> None:
+        self.files: Final = ProjectFiles(root, given)
+        self._texts: Final[dict[str, SourceText]] = {}
+        self._rewriters: Final[dict[tuple[str, ...], Rewriter]] = {}
+        self._rewritten: Final[dict[tuple[str, tuple[str, ...]], Rewritten]] = {}
+
+    def text(self, path: str) -> SourceText:
+        """Return a file; where it cannot be read, that is a problem of the text."""
+        found = self._texts.get(path)
+        if found is None:
+            try:
+                found = parse_text(path, self.files.read(path))
+            except InputError as error:
+                found = SourceText(path, problems=(str(error),))
+            self._texts[path] = found
+        return found
+
+    def rewriter(self, include: Sequence[str]) -> Rewriter:
+        """Return what rewrites texts for these include folders."""
+        key = tuple(include)
+        if key not in self._rewriters:
+            self._rewriters[key] = Rewriter(self.files, key)
+        return self._rewriters[key]
+
+    def rewritten(self, path: str, rewriter: Rewriter) -> Rewritten:
+        """Return a file, rewritten by one of the project's rewriters."""
+        key = path, rewriter.include
+        if key not in self._rewritten:
+            self._rewritten[key] = rewriter.rewrite(self.text(path))
+        return self._rewritten[key]

@@ -1,0 +1,183 @@
+// std::pair.
+#ifndef _HATCH_PAIR_H
+#define _HATCH_PAIR_H
+
+#include <hatch_cuda_kernels/integer_sequence.h>
+#include <hatch_cuda_kernels/swap.h>
+#include <hatch_cuda_kernels/tuple_protocol.h>
+
+namespace std {
+
+template <class... _T>
+class tuple;
+struct piecewise_construct_t {};
+_HATCH_INLINE constexpr piecewise_construct_t piecewise_construct{};
+
+template <class _A, class _B>
+struct pair {
+    typedef _A first_type;
+    typedef _B second_type;
+    _A first;
+    _B second;
+
+    template <class _X = _A, class _Y = _B,
+              class = enable_if_t<is_default_constructible<_X>::value && is_default_constructible<_Y>::value>>
+    _HATCH_HD constexpr pair() : first(), second() {}
+    _HATCH_HD constexpr pair(const _A& __a, const _B& __b) : first(__a), second(__b) {}
+    template <class _X = _A, class _Y = _B,
+              class = enable_if_t<is_constructible<_A, _X>::value && is_constructible<_B, _Y>::value>>
+    _HATCH_HD constexpr pair(_X&& __a, _Y&& __b) : first(std::forward<_X>(__a)), second(std::forward<_Y>(__b)) {}
+    template <class _X, class _Y,
+              class = enable_if_t<is_constructible<_A, const _X&>::value && is_constructible<_B, const _Y&>::value>>
+    _HATCH_HD constexpr pair(const pair<_X, _Y>& __p) : first(__p.first), second(__p.second) {}
+    template <class _X, class _Y,
+              class = enable_if_t<is_constructible<_A, _X>::value && is_constructible<_B, _Y>::value>>
+    _HATCH_HD constexpr pair(pair<_X, _Y>&& __p)
+        : first(std::forward<_X>(__p.first)), second(std::forward<_Y>(__p.second)) {}
+    template <class... _X, class... _Y>  // defined in <tuple>
+    _HATCH_HD pair(piecewise_construct_t, tuple<_X...> __a, tuple<_Y...> __b);
+    pair(const pair&) = default;
+    pair(pair&&) = default;
+    pair& operator=(const pair&) = default;
+    pair& operator=(pair&&) = default;
+
+    template <class _X, class _Y>
+    _HATCH_HD constexpr pair& operator=(const pair<_X, _Y>& __p) {
+        first = __p.first;
+        second = __p.second;
+        return *this;
+    }
+    template <class _X, class _Y>
+    _HATCH_HD constexpr pair& operator=(pair<_X, _Y>&& __p) {
+        first = std::forward<_X>(__p.first);
+        second = std::forward<_Y>(__p.second);
+        return *this;
+    }
+    _HATCH_HD constexpr void swap(pair& __p) {
+        using std::swap;
+        swap(first, __p.first);
+        swap(second, __p.second);
+    }
+
+   private:
+    template <class _X, class _Y, size_t... _I, size_t... _J>
+    _HATCH_HD pair(_X& __a, _Y& __b, index_sequence<_I...>, index_sequence<_J...>);
+};
+
+template <class _A, class _B>
+_HATCH_HD constexpr bool operator==(const pair<_A, _B>& __p, const pair<_A, _B>& __q) {
+    return __p.first == __q.first && __p.second == __q.second;
+}
+template <class _A, class _B>
+_HATCH_HD constexpr bool operator!=(const pair<_A, _B>& __p, const pair<_A, _B>& __q) {
+    return !(__p == __q);
+}
+template <class _A, class _B>
+_HATCH_HD constexpr bool operator<(const pair<_A, _B>& __p, const pair<_A, _B>& __q) {
+    return __p.first < __q.first || (!(__q.first < __p.first) && __p.second < __q.second);
+}
+template <class _A, class _B>
+_HATCH_HD constexpr bool operator>(const pair<_A, _B>& __p, const pair<_A, _B>& __q) {
+    return __q < __p;
+}
+template <class _A, class _B>
+_HATCH_HD constexpr bool operator<=(const pair<_A, _B>& __p, const pair<_A, _B>& __q) {
+    return !(__q < __p);
+}
+template <class _A, class _B>
+_HATCH_HD constexpr bool operator>=(const pair<_A, _B>& __p, const pair<_A, _B>& __q) {
+    return !(__p < __q);
+}
+
+template <class _A, class _B>
+_HATCH_HD constexpr void swap(pair<_A, _B>& __p, pair<_A, _B>& __q) {
+    __p.swap(__q);
+}
+
+namespace __hatch {
+
+template <class _T, class _D = typename decay<_T>::type>
+struct __kept_as {
+    typedef _D type;
+};
+template <class _T, class _X>
+struct __kept_as<_T, reference_wrapper<_X>> {
+    typedef _X& type;
+};
+
+}  // namespace __hatch
+
+template <class _A, class _B>
+_HATCH_HD constexpr pair<typename __hatch::__kept_as<_A>::type, typename __hatch::__kept_as<_B>::type> make_pair(
+    _A&& __a, _B&& __b) {
+    return pair<typename __hatch::__kept_as<_A>::type, typename __hatch::__kept_as<_B>::type>(std::forward<_A>(__a),
+                                                                                             std::forward<_B>(__b));
+}
+
+template <class _A, class _B>
+struct tuple_size<pair<_A, _B>> : integral_constant<size_t, 2> {};
+template <class _A, class _B>
+struct tuple_size<const pair<_A, _B>> : integral_constant<size_t, 2> {};
+template <size_t _I, class _A, class _B>
+struct tuple_element<_I, pair<_A, _B>> : __hatch::__nth<_I, _A, _B> {};
+template <size_t _I, class _A, class _B>
+struct tuple_element<_I, const pair<_A, _B>> : __hatch::__nth<_I, const _A, const _B> {};
+
+namespace __hatch {
+
+template <size_t _I>
+struct __pair_member;
+template <>
+struct __pair_member<0> {
+    template <class _P>
+    _HATCH_HD static constexpr auto __of(_P& __p) noexcept -> decltype((__p.first)) {
+        return __p.first;
+    }
+};
+template <>
+struct __pair_member<1> {
+    template <class _P>
+    _HATCH_HD static constexpr auto __of(_P& __p) noexcept -> decltype((__p.second)) {
+        return __p.second;
+    }
+};
+
+}  // namespace __hatch
+
+template <size_t _I, class _A, class _B>
+_HATCH_HD constexpr tuple_element_t<_I, pair<_A, _B>>& get(pair<_A, _B>& __p) noexcept {
+    return __hatch::__pair_member<_I>::__of(__p);
+}
+template <size_t _I, class _A, class _B>
+_HATCH_HD constexpr const tuple_element_t<_I, pair<_A, _B>>& get(const pair<_A, _B>& __p) noexcept {
+    return __hatch::__pair_member<_I>::__of(__p);
+}
+template <size_t _I, class _A, class _B>
+_HATCH_HD constexpr tuple_element_t<_I, pair<_A, _B>>&& get(pair<_A, _B>&& __p) noexcept {
+    return static_cast<tuple_element_t<_I, pair<_A, _B>>&&>(__hatch::__pair_member<_I>::__of(__p));
+}
+template <class _T, class _B>
+_HATCH_HD constexpr _T& get(pair<_T, _B>& __p) noexcept {
+    return __p.first;
+}
+template <class _T, class _B>
+_HATCH_HD constexpr const _T& get(const pair<_T, _B>& __p) noexcept {
+    return __p.first;
+}
+template <class _T, class _A>
+_HATCH_HD constexpr _T& get(pair<_A, _T>& __p) noexcept {
+    return __p.second;
+}
+template <class _T, class _A>
+_HATCH_HD constexpr const _T& get(const pair<_A, _T>& __p) noexcept {
+    return __p.second;
+}
+
+#if _HATCH_CPP17
+template <class _A, class _B>
+pair(_A, _B) -> pair<_A, _B>;
+#endif
+
+}  // namespace std
+
+#endif

@@ -1,0 +1,1 @@
+#include <cmath>  // the global names are there as well

@@ -1,0 +1,1 @@
+// va_list and what goes with it are NVRTC's own.

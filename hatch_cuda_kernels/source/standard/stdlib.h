@@ -1,0 +1,12 @@
+#ifndef _HATCH_STDLIB_H
+#define _HATCH_STDLIB_H
+
+#include <hatch_cuda_kernels/define.h>
+
+// malloc, free, abs, labs and llabs are NVRTC's own.
+
+#define EXIT_SUCCESS 0
+#define EXIT_FAILURE 1
+#define RAND_MAX 2147483647
+
+#endif

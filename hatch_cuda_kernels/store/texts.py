@@ -1,0 +1,67 @@
+"""The texts of a store's own files. A build writes them, and ``verify`` compares what was shipped with them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE
+from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from hatch_cuda_kernels.image import Symbol
+
+__all__ = ["DIGESTS_FILE", "ListedModule", "digests_text", "json_text", "kernels_text"]
+
+#: Beside ``kernels.tsv``. The indexes have the digests of images and sources, and this file those of the indexes.
+DIGESTS_FILE: Final = "digests.json"
+DIGESTS_SCHEMA: Final = 1
+
+
+class ListedModule(NamedTuple):
+    """What ``kernels.tsv`` lists of one module."""
+
+    module: str
+    kernels: Sequence[Symbol]
+    globals: Sequence[Symbol]
+
+
+def kernels_text(modules: Iterable[ListedModule]) -> str:
+    """Return ``kernels.tsv``: a line for each kernel, variable and template, sorted bytewise."""
+    lines = {"\t".join(fields) for listed in modules for fields in _lines(listed)}
+    return "".join(f"{line}\n" for line in sorted(lines, key=str.encode))
+
+
+def _lines(listed: ListedModule) -> Iterator[tuple[str, ...]]:
+    """Yield key, module, lowered name, parameter types and name of each kernel, variable and template."""
+    module = listed.module
+    for symbol in listed.kernels:
+        key = normalize_name(symbol.name)
+        yield key, module, symbol.lowered, ",".join(symbol.params), symbol.name
+        if "<" in key and module == listed_module(module):
+            yield f"<{base_name(key)}", module, "", "", base_name(key)
+    for symbol in listed.globals:
+        yield f"&{normalize_name(symbol.name)}", module, symbol.lowered, ",".join(symbol.params), symbol.name
+
+
+def json_text(data: dict[str, Any]) -> str:
+    """Return the text of a JSON file: equal for equal data."""
+    return f"{json.dumps(data, indent=1, sort_keys=True)}\n"
+
+
+def digests_text(store: Path) -> str:
+    """Return ``digests.json`` of a store: the sha256 of what no index has the digest of.
+
+    A module has one, of its ``index.json`` with its ``details.json`` after it: digests do not get smaller in a wheel.
+    """
+    files = {name: [store / name] for name in (KERNELS_FILE, PROMISES_FILE)}
+    folders = (path.parent for path in store.glob(f"*/{INDEX_FILE}"))
+    modules = {folder.name: [folder / INDEX_FILE, folder / DETAILS_FILE] for folder in folders}
+    texts = {name: [path.read_bytes() for path in paths if path.is_file()] for name, paths in (files | modules).items()}
+    digests = {name: sha256(b"".join(parts)).hexdigest() for name, parts in texts.items() if parts}
+    return json_text({"schema": DIGESTS_SCHEMA, "sha256": digests})

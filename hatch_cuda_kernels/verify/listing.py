@@ -1,0 +1,219 @@
+"""Checks of a store's own texts: the indexes and ``kernels.tsv`` are what a build writes, and agree."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
+
+from hatch_cuda_kernels.arch import ptx_isa_of_driver
+from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+from hatch_cuda_kernels.names import build_order, listed_module, normalize_name
+from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.patterns import expand, placeholders
+from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, ModuleDetails
+from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
+from hatch_cuda_kernels.store.texts import ListedModule, json_text, kernels_text
+from hatch_cuda_kernels.verify.model import Outcome
+from hatch_cuda_kernels.verify.subject import REBUILD, spelled
+from hatch_cuda_kernels.versions import parse_version, version_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
+    from hatch_cuda_kernels.verify.subject import Subject
+
+__all__ = ["check_index"]
+
+_FRONT_ENDS: Final = ("per-arch", "lto", "ptx")
+
+
+def check_index(subject: Subject) -> Outcome:
+    """Check that every text of the store is what a build writes, that they agree, and that look-ups find every line."""
+    problems = [*subject.damage, *_table_problems(subject)]
+    for index in subject.modules:
+        messages = (*_disagreements(subject, index), *_text_problems(subject, index), *_odd_facts(subject, index))
+        problems += [Problem(message, REBUILD, index.module) for message in messages]
+    problems += _pattern_problems(subject)
+    problems += _promise_problems(subject)
+    return Outcome.of(len(subject.modules), "modules", problems)
+
+
+def _known_modules(subject: Subject) -> set[str]:
+    """Return the names of all modules, those with a damaged index included."""
+    return {index.module for index in subject.modules} | {damage.where for damage in subject.damage}
+
+
+def _table_problems(subject: Subject) -> Iterator[Problem]:
+    known = _known_modules(subject)
+    keys = [f"{line.key}\t{line.module}\t".encode() for line in subject.lines]
+    if keys != sorted(keys):
+        yield Problem(f"{KERNELS_FILE} is not sorted: look-ups would miss kernels", REBUILD)
+    for key, count in Counter(keys).items():
+        if count > 1:
+            name, module, _ = key.decode().split("\t")
+            yield Problem(f"{KERNELS_FILE} lists {name!r} {count} times", REBUILD, module)
+    for module, count in Counter(line.module for line in subject.lines).items():
+        if module not in known:
+            yield Problem(f"{KERNELS_FILE} lists {count} names, but there is no {INDEX_FILE}", REBUILD, module)
+    for line in subject.lines:
+        if line.key.removeprefix("&") != normalize_name(line.name):
+            yield Problem(f"{KERNELS_FILE} lists {line.name!r} under the wrong key, {line.key!r}", REBUILD, line.module)
+    if subject.lines:
+        yield from _other_lines(subject)
+
+
+def _other_lines(subject: Subject) -> Iterator[Problem]:
+    """Write ``kernels.tsv`` again from the kernels it lists, and yield its first line that is another one."""
+    modules = sorted({line.module for line in subject.lines})
+    listed = (ListedModule(module, subject.kernels(module), subject.variables(module)) for module in modules)
+    written = kernels_text(listed).encode().splitlines(keepends=True)
+    there = (subject.reader.folder / KERNELS_FILE).read_bytes().splitlines(keepends=True)
+    if there == written:
+        return
+    pairs = zip([*there, b""], [*written, b""], strict=False)
+    number, line = next((number, line) for number, (line, other) in enumerate(pairs, 1) if line != other)
+    found = f"{line.decode(errors='replace').rstrip()!r}" if line else "the end of the file"
+    message = f"line {number} of {KERNELS_FILE} is {found}, which is not what a build writes there"
+    yield Problem(message, REBUILD)
+
+
+def _disagreements(subject: Subject, index: ModuleIndex) -> Iterator[str]:
+    lines = {line.key: line for line in subject.module_lines(index.module)}
+    kernels, variables = spelled(index.names), {f"&{key}": name for key, name in spelled(index.globals).items()}
+    for key, name in (kernels | variables).items():
+        if key not in lines:
+            yield f"{KERNELS_FILE} does not list {name if key in kernels else key!r}, but the index does"
+        elif lines[key].name != name:
+            yield f"{KERNELS_FILE} lists {lines[key].name!r}, which the index spells {name!r}"
+    yield from (
+        f"{KERNELS_FILE} lists the variable {line.name!r}, but the index does not"
+        for key, line in lines.items()
+        if key.startswith("&") and key not in variables
+    )
+    if not any(not key.startswith("&") for key in lines):
+        yield f"{KERNELS_FILE} lists no kernel"
+    if not index.images:
+        yield "the index lists no image"
+    twice = Counter((str(image.arch), image.kind) for image in index.images)
+    yield from (
+        f"the index lists the {arch} {kind} {count} times" for (arch, kind), count in twice.items() if count > 1
+    )
+
+
+def _text_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
+    """Write the index and its details again from what was read of them; readers ignore what they do not need."""
+    summed = index._replace(images=tuple(image.with_summary() for image in index.images))
+    resources = {image.file: image.resources for image in index.images if image.kind == "cubin"}
+    lowered = {image.file: image.lowered for image in index.images if image.renames}
+    details = ModuleDetails(names=index.names, resources=resources, lowered=lowered)
+    for file, data in ((INDEX_FILE, summed.to_json()), (DETAILS_FILE, details.to_json())):
+        there = (subject.reader.folder / index.module / file).read_bytes()
+        if there == json_text(data).encode():
+            continue
+        read = json.loads(there)
+        names = sorted(name for name in read.keys() | data.keys() if read.get(name, ...) != data.get(name, ...))
+        what = ", ".join(names) or "order, spaces or keys that are there twice"
+        yield f"{file}: differs from what a build writes: {what}"
+
+
+def _odd_facts(subject: Subject, index: ModuleIndex) -> Iterator[str]:
+    """Yield each fact of an index that does not fit the others in it."""
+    yield from _odd_lists(index)
+    if index.source not in index.files:
+        yield f"the source {index.source} is not among the shipped files"
+    first = subject.by_name.get(listed_module(index.module), index)
+    apart = {"module", "names", "images", "patterns"}
+    differ = [name for name in index._fields if name not in apart and getattr(index, name) != getattr(first, name)]
+    if differ:
+        yield f"it is a chunk of {first.module}, and differs in {', '.join(differ)}"
+    if NvrtcOptions.from_canonical(index.options).canonical() != index.options:
+        yield "the index lists options that have their default values"
+    if index.front_end not in _FRONT_ENDS:
+        yield f"the index has an unknown front_end, {index.front_end!r}"
+    if (index.front_end == "lto" or index.options.get("lto")) and not index.toolchain.get("nvjitlink"):
+        yield "the index does not say which nvJitLink finished the images"
+    if index.toolchain.get("headers") and index.outside is None:
+        yield "the toolchain has toolkit headers, which the source does not use"
+    if index.editable is not None and subject.is_shipped:
+        yield "the index is of an editable install, and would take the source from outside the package"
+    elif index.editable != subject.modules[0].editable:
+        yield "the modules are not all of the same editable install"
+    archs = [image.arch for image in index.images]
+    if archs != sorted(archs):
+        yield "the images are not in the order of their architectures"
+    yield from (message for image in index.images for message in _odd_image(index, image))
+
+
+def _odd_lists(index: ModuleIndex) -> Iterator[str]:
+    options = NvrtcOptions.from_canonical(index.options)
+    lists = {
+        "names": index.names,
+        "globals": index.globals,
+        "headers": index.headers,
+        "include folders": options.include,
+        "macros": [name for name, _ in options.define],
+    }
+    for what, names in lists.items():
+        if len({*names}) < len(names):
+            yield f"the index lists one of its {what} twice"
+    if any(pattern.keys() != {"pattern", "matrix"} for pattern in index.patterns):
+        yield "the index has a pattern with unknown fields"
+    tools: dict[str, Any] = {
+        name: index.toolchain.get(name, "") for name in Toolchain._fields if name != "include_dirs"
+    }
+    if Toolchain(**tools).to_json() != index.toolchain:
+        yield "the index has a toolchain that no build writes"
+
+
+def _odd_image(index: ModuleIndex, image: ImageRecord) -> Iterator[str]:
+    name = f"{index.module}.{image.arch}.{image.kind}"
+    if image.file != name:
+        yield f"{image.file} is called {name} by a build"
+    if image.renames != bool(image.lowered):
+        yield f"{image.file}: only one of {INDEX_FILE} and {DETAILS_FILE} says that it renames kernels"
+    tools = (index.toolchain[tool] for tool in ("nvrtc", "nvjitlink") if index.toolchain.get(tool))
+    known = {ptx_isa_of_driver(parse_version(".".join(tool.split(".")[:2]))) for tool in tools}
+    if image.kind == "cubin" and None not in known and image.ptx_isa not in known:
+        yield f"{image.file}: PTX ISA {version_text(image.ptx_isa)} is not that of the recorded toolchain"
+
+
+def _pattern_problems(subject: Subject) -> Iterator[Problem]:
+    """Check that the instances of each pattern stand together among its module's names, in the order of patterns."""
+    names: dict[str, list[str]] = {}
+    for index in sorted(subject.modules, key=lambda index: build_order(index.module)):
+        names.setdefault(listed_module(index.module), []).extend(index.names)
+    for index in subject.modules:
+        rest = names[listed_module(index.module)]
+        for pattern in index.patterns:
+            block = _block(rest, pattern["pattern"], pattern["matrix"])
+            rest = rest[block.stop :]
+            if not block:
+                message = f"the pattern {pattern['pattern']!r} does not give the names in {DETAILS_FILE}"
+                yield Problem(message, REBUILD, index.module)
+
+
+def _block(names: list[str], pattern: str, matrix: dict[str, list[str]]) -> range:
+    """Return where the instances of a pattern are among names; an empty range if they are not all there."""
+    count = prod(map(len, matrix.values()))
+    if matrix.keys() != {*placeholders(pattern)} or not 0 < count <= len(names):
+        return range(0)
+    given = {*expand(pattern, matrix)}
+    first = next((at for at, name in enumerate(names) if name in given), 0)
+    block = range(first, first + count)
+    return block if len(given) == count and {names[at] for at in block if at < len(names)} == given else range(0)
+
+
+def _promise_problems(subject: Subject) -> Iterator[Problem]:
+    path, text = subject.reader.folder / PROMISES_FILE, subject.promises.text()
+    damaged = any(damage.message.startswith(PROMISES_FILE) for damage in subject.damage)
+    if path.is_file() and not damaged and path.read_bytes() != text.encode():
+        yield Problem(f"{PROMISES_FILE} differs from what a build writes: order, spaces or keys there twice", REBUILD)
+    unknown = subject.promises.max_spill_bytes.keys() - _known_modules(subject)
+    yield from (
+        Problem(f"{PROMISES_FILE} limits the spills of {name!r}, which is not a module", REBUILD)
+        for name in sorted(unknown)
+    )

@@ -1,0 +1,163 @@
+"""What a failed compile says: each error once, at its place, with what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from raw_nvrtc import compile_raw
+
+from hatch_cuda_kernels import compile_to_ptx
+from hatch_cuda_kernels.compiler.advice import _HEADERS, _STD
+from hatch_cuda_kernels.compiler.faults import source_faults
+from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.errors import CompileError
+
+
+def failed(source, *names, **settings):
+    """Return the error of a source."""
+    with pytest.raises(CompileError) as caught:
+        compile_to_ptx(source, arch="sm_90", names=names, use_cache=False, **settings)
+    return caught.value
+
+
+def kernel(body, params="float* x"):
+    """Return a kernel."""
+    return f'extern "C" __global__ void k({params}) {{ {body} }}\n'
+
+
+INCLUDED = {
+    "INFINITY": (kernel("*x = INFINITY;"), "cmath"),
+    "FLT_MAX": (kernel("*x = FLT_MAX;"), "cfloat"),
+    "uint32_t in a body": (kernel("uint32_t i = *x; *x = i;"), "cstdint"),
+    "uint32_t as a parameter": (kernel("*x = 1;", "uint32_t* x"), "cstdint"),
+    "a template argument": ("template <class T> __global__ void k(T* x, int64_t n) {}\n", "cstdint"),
+    "std::max": (kernel("*x = std::max(x[0], x[1]);"), "algorithm"),
+    "cudaGridDependencySynchronize": (kernel("cudaGridDependencySynchronize();"), "cuda_device_runtime_api.h"),
+    "__half": (kernel("*x = 1;", "__half* x"), "cuda_fp16.h"),
+    "a namespace": (
+        "namespace cg = cooperative_groups;\n" + kernel("cg::this_thread_block().sync();"),
+        "cooperative_groups.h",
+    ),
+    "a class of a namespace": (kernel("__shared__ cub::BlockReduce<float, 128>::TempStorage t;"), "cub/cub.cuh"),
+}
+
+
+@pytest.mark.parametrize(("source", "header"), INCLUDED.values(), ids=INCLUDED.keys())
+def test_a_name_without_its_header(source, header):
+    """The line to add is told; with it, the source compiles."""
+    error = failed(source)
+    assert f"  to fix: add #include <{header}>" in str(error).splitlines()
+    compile_to_ptx(f"#include <{header}>\n{source}", arch="sm_90", use_cache=False)
+
+
+BRINGS = [(*each, "") for each in _HEADERS.items()] + [(*each, "std") for each in _STD.items()]
+
+
+@pytest.mark.parametrize(("header", "names", "scope"), BRINGS)
+def test_headers_bring_what_is_said_of_them(header, names, scope):
+    """Each header that is advised compiles, and declares or defines each of its names."""
+    tests = "\n".join(
+        f"#ifndef {name}\nnamespace n{number} {{ using {scope}::{name}; }}\n#endif"
+        for number, name in enumerate(names.split())
+    )
+    if header in {"cub/cub.cuh", "cooperative_groups.h", "mma.h"}:
+        tests = ""  # namespaces
+    folders = load_toolchain().include_dirs
+    if header == "curand_kernel.h" and not any(Path(folder, header).exists() for folder in folders):
+        pytest.skip("cuRAND is not installed")
+    compile_to_ptx(f"#include <{header}>\n{tests}\n{kernel('*x = 1;')}", arch="sm_90", use_cache=False)
+
+
+OTHERS = {
+    "an unmarked function": (
+        "int f(int i) { return i; }\n" + kernel("*x = f(1);"),
+        "mark it __device__ or set 'default_device: true'",
+    ),
+    "an unmarked variable": (
+        "float table[4];\n" + kernel("*x = table[1];"),
+        "mark it __device__ or set 'default_device",
+    ),
+    "the host's API": (kernel("cudaMemcpy(x, x, 4);"), "cudaMemcpy is the host's: keep it from NVRTC with #ifndef"),
+    "PyTorch's types": (kernel("*x = 1;", "at::Half* x"), "PyTorch's C++ types are the host's: use CUDA's"),
+    "PyTorch's headers": ("#include <torch/extension.h>\n", "NVRTC cannot compile PyTorch's headers"),
+    "a launch in device code": (
+        kernel("") + "__global__ void l(float* x) { k<<<1, 1>>>(x); }",
+        "libraries: [cudadevrt]",
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "fix"), OTHERS.values(), ids=OTHERS.keys())
+def test_what_nvrtc_cannot_know(source, fix):
+    """Code of the host's is told from a mistake, with the ways to keep it from NVRTC."""
+    assert fix in str(failed(source))
+
+
+def test_a_mistake_gets_no_advice():
+    """Where the message says all there is, nothing is added; the place can be clicked on."""
+    error = failed("\n" + kernel("*x = 1"))
+    assert str(error).splitlines()[1:4] == [
+        'source.cu:2:49: error: expected a ";"',
+        '  | extern "C" __global__ void k(float* x) { *x = 1 }',
+        "  |                                                 ^",
+    ]
+    assert "to fix" not in str(error)
+
+
+def test_the_place_in_a_toolkit_header_is_told_from_ones_own():
+    """A header that one of the toolkit's asks for is not looked for in the project."""
+    log = (
+        '/x/include/thrust/complex.h(3): catastrophic error: could not open source file "nowhere.h"\n  #include\n  ^\n'
+    )
+    [fault] = source_faults(log, computed=(), release=load_toolchain().release)
+    assert "to fix: thrust/complex.h, of the toolkit, asks for it: " in fault
+
+
+def test_many_errors_are_a_few_lines():
+    """The first three are shown, and how many more there are; the error has the whole log."""
+    error = failed("\n".join(f'extern "C" __global__ void k{n}(float* x) {{ *x = nothing{n}; }}' for n in range(50)))
+    assert len(str(error).splitlines()) <= 20
+    assert "and 47 more errors: see the error's 'log'" in str(error)
+    assert error.log.count("is undefined") == 50
+
+
+def test_what_follows_from_an_error_is_left_out():
+    """One line of a source is one fault, whatever else NVRTC says of it."""
+    error = failed(kernel("*x = 1;", "uint32_t* x"))
+    assert len(error.faults) == 1
+    assert error.log.count("error:") > 1
+
+
+NAMES = """
+template <class T, int N> __global__ void block_sum(T* x) {}
+namespace ns { template <class T> __global__ void fill(T* x) {} }
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("blok_sum<float, 2>", "identifier \"blok_sum\" is undefined; did you mean 'block_sum'?"),
+        ("ns::fil<int>", 'namespace "ns" has no member "fil"; did you mean \'fill\'?'),
+        ("block_sum<flot, 2>", 'identifier "flot" is undefined'),
+        ("block_sum<float>", 'cannot determine which instance of function template "block_sum" is intended'),
+    ],
+)
+def test_a_mistyped_name_is_one_line(name, reason):
+    """Each name has its reason, and the kernel that may have been meant."""
+    error = failed(NAMES, name, "block_sum<float, 4>")
+    assert str(error).splitlines()[1] == f"{name!r}: {reason}"
+    assert error.bad_names == (name,)
+
+
+def test_a_broken_source_is_not_blamed_on_names():
+    """An error in the source hides its kernels, which is no fault of their names."""
+    error = failed("#error broken\n" + NAMES, "block_sum<float, 4>")
+    assert error.bad_names == ()
+
+
+def test_the_compiler_behind_knows_nothing_of_it():
+    """These are NVRTC's own words, seen here: a new release that changes them fails this test."""
+    log = compile_raw(kernel("*x = INFINITY;")).log
+    assert 'error: identifier "INFINITY" is undefined' in log

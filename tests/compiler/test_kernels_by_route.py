@@ -1,0 +1,170 @@
+"""Kernels x routes: the machine code of every route is NVRTC's own, or the table ``DIFFERENT`` says why it is not."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from contextlib import closing
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+from front_ends import EXAMPLE, REPOSITORY
+
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.compiler.nvjitlink import link
+from hatch_cuda_kernels.compiler.output.elf import read_elf
+from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
+from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.plan.front_end import lay_out_jobs
+from hatch_cuda_kernels.pool.compile_all import compile_on
+
+sys.path.append(str(REPOSITORY / "benchmarks"))
+from build_sources import write_project
+
+pytestmark = pytest.mark.skipif(bindings_major() == 12, reason="the table is that of CUDA 13.0")
+
+LOW, HIGH = SmArch(8, 0), SmArch(9, 0)
+#: Beside those of the example project, whose radix_sort uses CUB: one benchmark source of each sort.
+BENCHMARKS = {
+    "30x8": ("axpy_3", "gemm_0", "mixed_1", "random_0", "special_1", "stencil_1"),
+    "cub10x8": ("coherence",),
+}
+ROUTES = (("per-arch", HIGH), ("ptx", LOW), ("ptx", HIGH), ("lto", LOW), ("lto", HIGH))
+
+ADDRESSES = "an unused variable is left out, so addresses of others lie elsewhere in their table; nothing else differs"
+FROZEN = "the shared run is for sm_80, whose __CUDA_ARCH__ chooses other code in the toolkit's headers than sm_90's"
+AGAIN = "nvJitLink optimizes LTO-IR by itself, not as NVRTC does"
+#: By module, route and architecture; what is not here is NVRTC's own machine code, byte for byte.
+DIFFERENT = {
+    ("coherence", "per-arch", HIGH): ADDRESSES,
+    ("coherence", "ptx", LOW): ADDRESSES,
+    ("coherence", "ptx", HIGH): ADDRESSES,
+    ("coherence", "lto", LOW): ADDRESSES,
+    ("coherence", "lto", HIGH): ADDRESSES,
+    ("random_0", "ptx", LOW): ADDRESSES,
+    ("random_0", "ptx", HIGH): ADDRESSES,
+    ("random_0", "lto", LOW): ADDRESSES,
+    ("random_0", "lto", HIGH): ADDRESSES,
+    ("radix_sort", "ptx", HIGH): FROZEN,
+    ("radix_sort", "lto", HIGH): FROZEN,
+    ("mixed_1", "ptx", HIGH): FROZEN,
+    ("mixed_1", "lto", HIGH): FROZEN,
+    ("filter", "lto", LOW): AGAIN,
+    ("filter", "lto", HIGH): AGAIN,
+    ("gemm_0", "lto", LOW): AGAIN,
+    ("gemm_0", "lto", HIGH): AGAIN,
+    ("stencil_1", "lto", LOW): AGAIN,
+}
+
+_INSTRUCTION = struct.Struct("<QQ")
+#: Where an instruction names a constant: its offset in a bank, and the bank. Addresses of variables are in bank 4.
+_OFFSET, _BANK, _ADDRESSES = 0x3FFF << 40, 0x1F << 54, 4 << 54
+
+
+class Made(NamedTuple):
+    """What the routes made of every module, and NVRTC's own, by module, route and architecture."""
+
+    cubins: dict
+    own: dict
+    shared: dict
+    """The PTX of the shared run, by module."""
+
+
+@pytest.fixture(scope="module")
+def recipes(tmp_path_factory, isolation):
+    """Return (recipe, closure) of each module, with one instance of each template."""
+    manifest = load_manifest(EXAMPLE / "kernels.yaml")
+    found = [
+        (replace(module.recipe, names=module.recipe.names[:1]), module.recipe.read(manifest.root))
+        for module in manifest.modules
+    ]
+    for matrix, names in BENCHMARKS.items():
+        project = write_project(matrix, tmp_path_factory.mktemp(matrix))
+        for name in names:
+            options, instances = NvrtcOptions(include=("include",)), project.modules[name].instances[:1]
+            recipe = Recipe(module=name, source=f"kernels/{name}.cu", options=options, names=instances)
+            found.append((recipe, recipe.read(project.root)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def made(recipes):
+    """Return what the routes make, compiled once for all tests here, in worker processes."""
+    labels, jobs, finishing = {}, [], []
+    for recipe, closure in recipes:
+        program = recipe.program(closure)
+        for arch in (LOW, HIGH):
+            jobs.append(recipe.job(program, arch, ("cubin",)))
+            labels[id(jobs[-1])] = (recipe.module, "own", arch)
+        for route, arches in (("per-arch", [HIGH]), ("ptx", [LOW, HIGH]), ("lto", [LOW, HIGH])):
+            compiles, finishes = lay_out_jobs(recipe, closure, arches, route)
+            labels |= {id(job): (recipe.module, route, job.arch) for job in (*compiles, *finishes)}
+            jobs += compiles
+            finishing += finishes
+    cubins, shared = {}, {}
+
+    def follow(front, compiled):
+        mine = (job for job in finishing if job.front is front)
+        following = [job.starting_from(compiled.images[job.input_kind], compiled) for job in mine]
+        labels.update({id(job): (job.module, labels[id(front)][1], job.arch) for job in following})
+        kept.extend(following)  # an id is one job's only while that lives
+        return following
+
+    kept = []
+    with closing(compile_on("process", jobs, followers=len(finishing), follow=follow)) as outcomes:
+        for job, outcome in outcomes:
+            assert not isinstance(outcome, Exception), outcome
+            if "cubin" in outcome.images:
+                cubins[labels[id(job)]] = outcome.images["cubin"]
+            elif "ptx" in outcome.images:
+                shared[job.module] = outcome.images["ptx"]
+    own = {(module, arch): cubins.pop((module, route, arch)) for module, route, arch in [*cubins] if route == "own"}
+    return Made(cubins, own, shared)
+
+
+def code(cubin):
+    """Return the machine code of each function of a CUBIN."""
+    elf = read_elf(cubin)
+    return {section.name: elf.content(section) for section in elf.sections if section.name.startswith(".text.")}
+
+
+def without_addresses(text):
+    """Return machine code with the offsets into the table of variables' addresses blanked."""
+    return [
+        (low & ~_OFFSET if low & _BANK == _ADDRESSES else low, high) for low, high in _INSTRUCTION.iter_unpack(text)
+    ]
+
+
+def difference(cubin, own):
+    """Return what sets the machine code apart from NVRTC's own: nothing, addresses, or else the code."""
+    here, there = code(cubin), code(own)
+    assert here.keys() == there.keys()
+    if here == there:
+        return ""
+    same = all(without_addresses(here[name]) == without_addresses(there[name]) for name in here)
+    return "addresses" if same else "code"
+
+
+def test_every_kernel_by_every_route(made, recipes):
+    """The routes give NVRTC's own machine code, except where the table has a reason; the table has no row too many."""
+    assert made.cubins.keys() == {(recipe.module, *route) for recipe, _ in recipes for route in ROUTES}
+    found = {key: difference(cubin, made.own[key[0], key[2]]) for key, cubin in made.cubins.items()}
+    kinds = {key: "addresses" if reason == ADDRESSES else "code" for key, reason in DIFFERENT.items()}
+    assert {key: kind for key, kind in found.items() if kind} == kinds
+
+
+def test_what_is_left_out_is_most_of_an_image_with_cub(made):
+    """The route that leaves out unused variables is worth a program of its own."""
+    cubin, own = made.cubins["radix_sort", "per-arch", HIGH], made.own["radix_sort", HIGH]
+    assert len(cubin) < len(own) / 3
+
+
+def test_nvjitlink_makes_other_code_of_the_same_ptx(made):
+    """It takes PTX as relocatable code: no kernel is NVRTC's own, which is why no route of a build ends there."""
+    for module, ptx in made.shared.items():
+        linked = code(link(ptx, "ptx", arch=LOW, options=NvrtcOptions(), name=module).image)
+        own = code(made.own[module, LOW])
+        assert not [name for name in own if linked.get(name) == own[name]]

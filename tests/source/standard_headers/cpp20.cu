@@ -1,0 +1,47 @@
+#include <bit>
+#include <compare>
+#include <concepts>
+#include <numbers>
+#include <span>
+
+#if __cplusplus >= 202002L
+static_assert(std::bit_cast<unsigned>(1.f) == 0x3f800000u && std::popcount(7u) == 3 && std::countl_zero(1u) == 31);
+static_assert(std::countr_zero(8u) == 3 && std::bit_ceil(5u) == 8 && std::bit_floor(5u) == 4 && std::bit_width(5u) == 3);
+static_assert(std::rotl(0x80000001u, 1) == 3 && std::rotr(3u, 1) == 0x80000001u && std::has_single_bit(4u));
+static_assert(std::countl_zero(static_cast<unsigned char>(1)) == 7 && std::countr_zero(static_cast<unsigned short>(0)) == 16);
+static_assert(std::endian::native == std::endian::little);
+static_assert(std::numbers::pi > 3.14 && std::numbers::pi_v<float> < 3.15f);
+static_assert(std::same_as<int, int> && !std::integral<float> && std::floating_point<double> && std::regular<int>);
+static_assert(std::invocable<int (*)(int), int> && std::convertible_to<int, float> && !std::derived_from<int, float>);
+
+struct Version {
+    int major, minor;
+    auto operator<=>(const Version&) const = default;
+};
+static_assert(Version{1, 2} < Version{1, 3} && Version{2, 0} >= Version{1, 9} && Version{1, 2} == Version{1, 2});
+static_assert((1 <=> 2) < 0 && std::is_lt(1.0 <=> 2.0) && 0 < (2 <=> 1));
+
+static_assert(std::span<const int>().empty() && std::span<int, 4>::extent == 4 && sizeof(std::span<int, 4>) == 8);
+
+template <std::integral T>
+__device__ T doubled(T x) {
+    return x + x;
+}
+extern "C" __global__ void kernel(int* p, unsigned n) {
+    std::span<int> all(p, n);
+    int fixed[4] = {1, 2, 3, 4}, sum = 0;
+    std::span deduced(fixed);
+    std::array<int, 2> array{1, 2};
+    std::span<const int> view = array, converted = all;
+    for (int x : all.subspan(1)) {
+        sum += x;
+    }
+    for (int x : deduced.first<2>()) {
+        sum += x;
+    }
+    *p = doubled(sum) + view[1] + int(converted.size() + deduced.size_bytes()) + all.last(1)[0] + std::popcount(n) +
+         std::countl_zero(n) + std::bit_cast<int>(2.f);
+}
+#else
+extern "C" __global__ void kernel(int* p) { *p = 0; }
+#endif

@@ -1,0 +1,37 @@
+// A file of the host's beside its kernel: the struct is the host's, the kernel takes what is its own from it.
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <queue>
+#include <random>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+static_assert(sizeof(std::vector<int>) == 24 && sizeof(std::string) == 32 && sizeof(std::map<int, int>) == 48, "");
+static_assert(sizeof(std::unordered_map<int, int>) == 56 && sizeof(std::function<void()>) == 32, "");
+static_assert(sizeof(std::ofstream) == 512 && sizeof(std::mutex) == 40 && sizeof(std::shared_ptr<int>) == 16, "");
+static_assert(sizeof(std::priority_queue<int>) == 32 && sizeof(std::vector<bool>) == 40, "as libstdc++ has them");
+
+struct Simulation {
+    std::vector<int> types;
+    std::vector<std::vector<float>> weights = {{1, 2}, {3}};
+    std::string name = "x", title{"y"};
+    std::map<std::string, int> species{{"a", 1}};
+    std::shared_ptr<int> shared = nullptr;
+    std::unique_ptr<float[]> owned;
+    std::function<int(int)> callback;
+    std::ofstream log;
+    std::mutex lock;
+    std::unordered_map<int, float> table;
+    std::mt19937 generator;
+    int n = 3;
+    float* data;
+    __device__ float get(int i) { return data[i]; }
+};
+extern "C" __global__ void kernel(Simulation* simulation, float* x) { *x = simulation->get(2) + simulation->n; }

@@ -1,0 +1,233 @@
+"""The thin standard headers under the real NVRTC, on the include path and in memory, beside the toolkit's own."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+from raw_nvrtc import compile_raw
+
+import hatch_cuda_kernels
+from hatch_cuda_kernels.compiler.output.ptx import read_ptx
+from hatch_cuda_kernels.compiler.toolchain.host_headers import HOST_HEADERS
+from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+
+STANDARD = Path(hatch_cuda_kernels.__file__).parent / "source/standard"
+SOURCES = Path(__file__).parent / "standard_headers"
+TEXTS = {
+    path.relative_to(STANDARD).as_posix(): path.read_text()
+    for path in STANDARD.rglob("*")
+    if path.is_file() and path.suffix != ".md"
+}
+PUBLIC = sorted(name for name in TEXTS if not name.startswith(("hatch_cuda_kernels/", "thrust/detail/")))
+STANDARDS = ("c++14", "c++17", "c++20")
+KERNEL = '\nextern "C" __global__ void k(float* x) { *x = 1; }\n'
+
+#: What is libcu++'s under the name of the host's; nothing else costs its hundreds of milliseconds.
+OVER_LIBCUDACXX = frozenset(
+    """
+    atomic barrier bitset cub/cub.cuh expected latch mdspan ranges semaphore source_location thrust/complex.h
+    variant
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)
+#: Host headers without one of ours: of Windows, C's own ways to threads, and names that no library has.
+LEFT_OUT = {"charconv", "cstdatomic", "cthreads", "intrin.h", "stdatomic.h", "threads.h", "windows.h"}
+#: CCCL 3, of CUDA 13, refuses C++14.
+CCCL_STANDARDS = STANDARDS if load_toolchain().release < (13, 0) else STANDARDS[1:]
+
+
+def compile_with(source: str, std: str = "c++17", *flags: str, in_memory: bool = False):
+    """Compile with the headers before the toolkit's, on the include path or in memory."""
+    folders = [*([] if in_memory else [str(STANDARD)]), *load_toolchain().include_dirs]
+    headers = tuple(TEXTS.items()) if in_memory else ()
+    return compile_raw(source, f"--std={std}", *(f"-I{folder}" for folder in folders), *flags, headers=headers)
+
+
+def include(*names: str) -> str:
+    """Return the directives for these headers."""
+    return "".join(f"#include <{name}>\n" for name in names)
+
+
+@pytest.mark.parametrize("std", ["c++14", "c++20"])
+def test_each_header_compiles_alone_and_twice(std):
+    """It asks for what it needs, does not mind being there already, and causes no warning."""
+    names = [name for name in PUBLIC if std in CCCL_STANDARDS or name not in OVER_LIBCUDACXX]
+    logs = {name: compile_with(include(name, name) + KERNEL, std).log.strip() for name in names}
+    assert {name: log for name, log in logs.items() if log and "C++ 14 is deprecated" not in log} == {}
+
+
+@pytest.mark.parametrize("std", STANDARDS)
+@pytest.mark.parametrize("name", sorted(path.stem for path in SOURCES.glob("*.cu")))
+def test_what_device_code_uses_is_there(name, std):
+    """The sources assert values and types as they compile, in std and, for C's names, globally."""
+    if name == "libcudacxx" and std == "c++14":
+        pytest.skip("libcu++ has it from C++17 on")
+    result = compile_with((SOURCES / f"{name}.cu").read_text(), std)
+    assert result.log.strip() == ""
+    assert read_ptx(result.ptx).entries.keys() == {"kernel"}
+
+
+def test_found_in_memory_by_their_plain_names():
+    """A directive finds a header in memory by what is written in it, in our headers too."""
+    for name in ("integers", "mathematics", "tuples", "algorithms"):
+        assert compile_with((SOURCES / f"{name}.cu").read_text(), in_memory=True).log.strip() == ""
+
+
+def test_every_host_header_the_package_knows_has_one():
+    """What the package calls a host header is found, also where there is nothing in it for device code."""
+    assert HOST_HEADERS - LEFT_OUT - TEXTS.keys() == set()
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in OVER_LIBCUDACXX])
+def test_light_headers_ask_for_nothing_of_the_toolkit(name):
+    """A source that needs integers, limits, traits or std::max does not pay for libcu++, nor need it installed."""
+    asked, waiting = set(), [name]
+    while waiting:
+        asked |= (found := set(re.findall(r"#\s*include\s*<([^>]+)>", TEXTS[waiting.pop()])) - asked)
+        waiting += found & TEXTS.keys()
+    assert asked - TEXTS.keys() <= {"cuda/std/__cccl/version.h"}  # two numbers, asked for where it is there
+
+
+def test_headers_leave_next_to_nothing_in_the_image():
+    """NVRTC writes the constants of headers into an image, used or not."""
+    names = ("cstdint", "limits", "cmath", "type_traits", "algorithm", "complex", "vector", "string")
+    assert len(re.findall(r"\.global \.align", compile_with(include(*names) + KERNEL).ptx)) <= 5
+
+
+OURS = include("cstdint", "climits", "cfloat", "cmath", "limits", "tuple", "array", "algorithm", "functional", "memory")
+OURS += include("complex", "numeric", "optional", "span", "compare", "iostream", "vector", "map", "ctime", "cstring")
+LIBCUDACXX = include(*(f"cuda/std/{name}" for name in ("cstdint", "climits", "cfloat", "cmath", "limits", "tuple")))
+LIBCUDACXX += include(*(f"cuda/std/{name}" for name in ("array", "functional", "complex", "optional", "span", "ctime")))
+CUB = include("cub/cub.cuh", "cooperative_groups.h", "cuda/atomic")
+USES = """
+extern "C" __global__ void k(int* x) {
+    __shared__ typename cub::BlockReduce<int, 32>::TempStorage storage;
+    *x = cub::BlockReduce<int, 32>(storage).Sum(std::min(*x, INT_MAX));
+    auto [a, b] = cuda::std::make_tuple(1, 2);
+    const auto [c, d] = std::make_tuple(1, 2);
+    const auto [e, f] = cuda::std::make_pair(1, 2);
+    cuda::std::array<int, 2> theirs{1, 2};
+    auto [g, h] = theirs;
+    std::array<int, 2> ours{1, 2};
+    const auto [i, j] = ours;
+    const float least = -INFINITY, none = NAN;
+    *x += a + b + c + d + e + f + g + h + i + j + INT64_C(5) + (least < FLT_MAX) + (none != none);
+    *x += cuda::std::numeric_limits<int>::max() > std::numeric_limits<int>::min();
+}
+"""
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations((OURS, LIBCUDACXX, CUB))), ids=lambda order: None)
+def test_no_clash_with_libcudacxx_and_cub_in_any_order(order):
+    """Macros, typedefs and what std::tuple_size is for: each has one meaning, and nothing warns."""
+    result = compile_with("".join(order) + USES, "c++20" if order[0] is CUB else "c++17")
+    assert result.log.strip() == ""
+
+
+def test_types_of_the_users_own():
+    """Specialised in namespace std, as real code does it for the halves and the points it brings."""
+    source = (
+        include("limits", "functional", "type_traits", "utility", "iterator", "tuple", "cuda_fp16.h")
+        + """
+    struct Point { float x, y; };
+    namespace std {
+    template <> struct numeric_limits<Point> {
+        static constexpr bool is_specialized = true;
+        __device__ static Point max() { return {1, 1}; }
+    };
+    template <> struct numeric_limits<__half> { __device__ static __half max() { return __ushort_as_half(0x7bff); } };
+    template <> struct hash<Point> { __device__ size_t operator()(Point p) const { return p.x; } };
+    template <> struct is_arithmetic<__half> : true_type {};
+    template <> struct common_type<Point, float> { typedef Point type; };
+    template <> struct tuple_size<Point> : integral_constant<size_t, 2> {};
+    template <size_t I> struct tuple_element<I, Point> { typedef float type; };
+    __device__ inline void swap(Point& a, Point& b) { float x = a.x; a.x = b.x; b.x = x; }
+    }
+    template <size_t I> __device__ float& get(Point& p) { return I == 0 ? p.x : p.y; }
+    extern "C" __global__ void k(Point* p, __half* h) {
+        static_assert(std::is_arithmetic_v<__half> && std::is_same_v<std::common_type_t<Point, float>, Point>);
+        auto& [x, y] = p[0];
+        std::swap(p[0], p[1]);
+        p[2] = std::numeric_limits<Point>::max();
+        *h = std::numeric_limits<__half>::max();
+        p[3].x = x + y + std::hash<Point>()(p[0]) + (std::numeric_limits<Point>::is_specialized ? 1 : 0);
+    }
+    """
+    )
+    assert compile_with(source).log.strip() == ""
+
+
+def test_assert_follows_ndebug_as_it_is_at_each_include():
+    """As C has it; without the header, NVRTC's own assert follows what the command line says."""
+    source = """
+    #include <cassert>
+    __device__ void on(int* x) { assert(*x); }
+    #define NDEBUG
+    #include <assert.h>
+    __device__ void off(int* x) { assert(there is nothing here); }
+    #undef NDEBUG
+    #include <assert.h>
+    extern "C" __global__ void k(int* x) { on(x); off(x); assert((*x > 1, true)); }
+    """
+    assert "__assertfail" in compile_with(source).ptx
+    assert "__assertfail" not in compile_with(source.replace("#undef", "//"), "c++17", "-DNDEBUG").ptx
+
+
+def test_a_host_class_in_device_code_is_an_error_that_names_it():
+    """A struct may have one as a member; a kernel cannot work with it."""
+    source = include("vector", "string") + 'extern "C" __global__ void k(float* x) { std::vector<float> v; '
+    pushed = compile_with(source + "v.push_back(2); }")
+    assert not pushed.ok
+    assert re.search(r'class "std::vector<float,.*" has no member "push_back"', pushed.log)
+    assert not compile_with(source + "*x = v[0]; }").ok
+    assert not compile_with(source + '*x = std::string("a").size(); }').ok
+
+
+def test_a_project_keeps_functions_it_brings_itself():
+    """Of C's string functions NVRTC has two; who wrote the others for the device has them under C's names."""
+    source = (
+        include("cstring", "cmath")
+        + """
+    __device__ size_t strlen(const char* s) { return 7; }
+    __device__ int memcmp(const void* a, const void* b, size_t n) { return 8; }
+    extern "C" __global__ void k(size_t* x, const char* s) { *x = strlen(s) + memcmp(s, s, 1); }
+    """
+    )
+    ptx = compile_with(source).ptx
+    assert re.search(r"\b15\b", ptx)
+
+
+#: Public toolkit headers that kernels include.
+TOOLKIT = """
+    cooperative_groups.h cooperative_groups/reduce.h cub/block/block_reduce.cuh cub/cub.cuh cuComplex.h cuda.h
+    cuda/atomic cuda/barrier cudaTypedefs.h cuda_bf16.h cuda_device_runtime_api.h cuda_fp16.h cuda_fp8.h cuda_pipeline.h
+    cuda_runtime.h cuda_runtime_api.h device_atomic_functions.h device_launch_parameters.h math_constants.h mma.h
+    thrust/pair.h thrust/tuple.h vector_functions.h vector_types.h
+""".split()  # noqa: SIM905 - a list would take a line a word
+
+
+@pytest.mark.parametrize("name", TOOLKIT)
+def test_toolkit_headers_compile_alone(name):
+    """With the headers, each of these is accepted by itself."""
+    assert compile_with(include(name) + KERNEL).ok
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_thrusts_complex_numbers_compile(in_memory):
+    """Before CCCL 3.4, its stream operators have no mark; here they get one, and the others keep theirs."""
+    kernel = 'extern "C" __global__ void k(thrust::complex<float>* z) { *z *= exp(*z) / 2.f; z[1] = z[2] == z[3]; }'
+    assert compile_with(include("thrust/complex.h") + kernel, in_memory=in_memory).log.strip() == ""
+
+
+def test_the_driver_apis_types_for_kernels():
+    """Most sources that include cuda.h need its version; those for Hopper, the tensor map."""
+    source = (
+        include("cuda.h")
+        + """
+    static_assert(CUDA_VERSION >= 12000 && sizeof(CUtensorMap) == 128 && alignof(CUtensorMap) == 64);
+    extern "C" __global__ void k(const __grid_constant__ CUtensorMap map, CUdeviceptr p) { *(float*)p = map.opaque[0]; }
+    """
+    )
+    assert compile_with(source).ok

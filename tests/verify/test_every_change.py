@@ -1,0 +1,164 @@
+"""Every single change to a store's own files is reported: by ``verify`` alone, or else by ``--rebuild``."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from functools import cache
+
+import pytest
+from shared import make_once
+from store_mutations import mutations
+
+from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.store.reader import StoreReader
+from hatch_cuda_kernels.store.texts import DIGESTS_FILE, digests_text
+from hatch_cuda_kernels.verify import Demands, subject, verify_store
+
+MANIFEST = """
+schema: 1
+arches: [sm_90, sm_100]
+max_wheel_size: 1 MB
+max_spill_bytes: 64
+supports: {devices: ["9.0"], driver: "13.0"}
+options: {include: [include], define: {STEP: "2"}}
+modules:
+  scale:
+    source: scale.cu
+    arches: [sm_100, compute_90]
+    kernels: [reset]
+    instances: ["scale<{T}, {N}>", "scale<int, 7>"]
+    matrix: {T: [float, double], N: [1, 2]}
+    globals: [factor, offset]
+    headers: ["tables/*.inc"]
+    options: {pre_include: [first.h], use_fast_math: true}
+  linked: {source: linked.cu, front_end: lto}
+  packed: {source: packed.cu, packing: solid, instances: ["add<{T}>"], matrix: {T: [float, int]}, chunk: 1}
+"""
+SOURCES = {
+    "include/step.h": "#pragma once\n#define USED STEP\n",
+    "include/first.h": "#pragma once\n",
+    "tables/one.inc": "1.0f\n",
+    "scale.cu": """
+        #include "step.h"
+        #define TABLE "tables/one.inc"
+        __constant__ float factor;
+        __device__ int offset;
+        static __device__ float table[] = {
+        #include TABLE
+        };
+        extern "C" __global__ void reset(float* y, unsigned n, unsigned long long value) {
+            if (n) y[n] = factor / value + table[n];
+        }
+        __global__ void found(const double* x, double* y, float a) { *y = *x * a + offset; }
+        template <class T, int N> __global__ void scale(T* y) { y[N] *= USED; }
+    """,
+    "linked.cu": 'extern "C" __global__ void linked(int* y, float a) { *y = a + STEP; }',
+    # As CCCL does, it has the architecture in its types' names, so that images rename kernels.
+    "packed.cu": """
+        #if __CUDA_ARCH__ == 900
+        #define ABI CUB_300001_SM_900
+        #else
+        #define ABI CUB_300001_SM_1000
+        #endif
+        namespace lib { inline namespace ABI { struct Param { int at; }; } }
+        template <class T> __global__ void add(T* y, lib::Param p) { y[p.at] += STEP; }
+        #if __CUDA_ARCH__ == 900
+        extern "C" __global__ void only90(int* y) { *y = 1; }
+        #endif
+    """,
+}
+
+#: Changes that only a compiler sees, and why the images and sources do not tell.
+ONLY_REBUILD = {
+    r"kernels.tsv: linked linked params \d to": "a CUBIN has the sizes of parameters, and this module has no PTX",
+    r"/index.json: options(\.define\S*)? (to|drop|swap)": "an image does not say with which macros it was compiled",
+    r"/index.json: options.use_fast_math drop": "nor with which other options",
+    r"linked/index.json: toolchain.nv": "what nvJitLink finished names one tool, and the index has two",
+    r"/index.json: toolchain.headers to": "no image names the versions of the toolkit's headers",
+}
+#: Changes that give another valid store, of a manifest that says something else: only the digests tell that apart.
+ONLY_DIGESTS = {
+    r"promises.json: ": "what is promised is the author's choice",
+    r"/index.json: patterns": "instances can be listed without a pattern, and its axes in any order",
+    r"/index.json: globals": "their order is the manifest's",
+    r"/index.json: options.include": "a folder of headers that gives none changes nothing",
+    r"scale/details.json: names": "the order of names is the manifest's, and a plain kernel need not be named",
+}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory, isolation):
+    """Return a store in which every field of every file is used."""
+
+    def make(folder):
+        for name, text in {"kernels.yaml": MANIFEST, **SOURCES}.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        build_store(load_manifest(folder / "kernels.yaml"), folder / "_kernels")
+
+    return make_once(tmp_path_factory, "every_change", make) / "_kernels"
+
+
+@pytest.fixture
+def store(built, tmp_path):
+    """Return a copy of the store."""
+    shutil.copytree(built, tmp_path / "_kernels")
+    return tmp_path / "_kernels"
+
+
+@pytest.fixture
+def found(store, monkeypatch):
+    """Return a function that makes one change and returns whether ``verify`` reports it."""
+    monkeypatch.setattr(subject, "read_cubin", cache(read_cubin))  # most changes leave the images as they are
+
+    def report(mutation, *, sealed, rebuild=False):
+        path, digests = store / mutation.file, store / DIGESTS_FILE
+        before = {file: file.read_bytes() for file in (digests, path)}
+        path.write_bytes(mutation.data)
+        if sealed and path != digests:
+            digests.write_text(digests_text(store))
+        demands = Demands(skip=frozenset({"assembly", "record", "wheel"}), rebuild=rebuild)
+        ok = verify_store(StoreReader(store), demands).ok
+        for file, data in before.items():
+            file.write_bytes(data)
+        return not ok
+
+    return report
+
+
+def rows(table, mutation):
+    """Return the rows of a table that are about a change."""
+    return [row for row in table if re.search(row, mutation.name)]
+
+
+def test_every_change_is_reported(store, found):
+    """Each by itself, with digests that fit it: what ``verify`` alone passes is in one of the two tables."""
+    assert verify_store(StoreReader(store)).ok
+    every = [*mutations(store)]
+    assert len(every) > 1000
+    passed = [mutation for mutation in every if not found(mutation, sealed=True)]
+    known = {**ONLY_REBUILD, **ONLY_DIGESTS}
+    assert [mutation.name for mutation in passed if not rows(known, mutation)] == []
+    assert {row for mutation in passed for row in rows(known, mutation)} == known.keys()
+    assert [mutation.name for mutation in passed if not found(mutation, sealed=False)] == []
+
+
+@pytest.mark.parametrize("row", ONLY_REBUILD)
+def test_rebuild_reports_what_only_a_compiler_sees(store, found, row):
+    """The first change of each row of the table."""
+    mutation = next(
+        mutation for mutation in mutations(store) if rows([row], mutation) and not found(mutation, sealed=True)
+    )
+    assert found(mutation, sealed=True, rebuild=True)
+
+
+def test_rebuild_reports_all_that_only_a_compiler_sees(store, found, slow):
+    """Every change of the table."""
+    listed = [mutation for mutation in mutations(store) if rows(ONLY_REBUILD, mutation)]
+    passed = [mutation for mutation in listed if not found(mutation, sealed=True)]
+    assert len(passed) > 20
+    assert [mutation.name for mutation in passed if not found(mutation, sealed=True, rebuild=True)] == []
