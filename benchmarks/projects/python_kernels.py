@@ -1,0 +1,2 @@
+def write_kernels(root, python, folder):
+    return []
