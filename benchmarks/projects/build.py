@@ -72,7 +72,7 @@ def build(project: Project, checkouts: Path, folder: Path, jobs: int | None) -> 
     found: dict[str, Any] = {"name": project.name, "commit": project.commit, "lines": len(text.splitlines())}
     shutil.rmtree(folder, ignore_errors=True)
     copy_sources(project, checkouts, folder)
-    found["left_out"] = write_kernels(checkouts / project.checkout, project.python, folder / "kernels")
+    found["python"] = write_kernels(checkouts / project.checkout, project.python, folder / "kernels")._asdict()
     (folder / "kernels.yaml").write_text(text)
     start = time.perf_counter()
     try:

@@ -63,6 +63,6 @@ def copy_sources(project: Project, checkouts: Path, folder: Path) -> None:
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
-        shutil.copytree(source, target)
+        shutil.copytree(source, target, ignore_dangling_symlinks=True)  # into submodules
     else:
         shutil.copyfile(source, target)
