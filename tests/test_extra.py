@@ -46,10 +46,17 @@ def test_what_is_taken_is_known_to_the_compiler(source, flag):
     compile_job(job_of(source, arch=NEWER.get(flag, "sm_90"), options=NvrtcOptions(extra=(flag,))))
 
 
+@pytest.fixture(scope="module")
+def ptx(tmp_path_factory):
+    """Return the source's PTX."""
+    root = tmp_path_factory.mktemp("extra")
+    (root / "k.cu").write_text(SOURCE)
+    return compile_job(job_of(root, kinds=("ptx",))).images["ptx"]
+
+
 @pytest.mark.parametrize("flag", PTXAS_FLAGS)
-def test_the_assemblers_flags_reach_nvjitlink(source, flag):
+def test_the_assemblers_flags_reach_nvjitlink(ptx, flag):
     """Each flag of ptxas is one that nvJitLink hands on."""
-    ptx = compile_job(job_of(source, kinds=("ptx",))).images["ptx"]
     assert link(ptx, "ptx", arch=SmArch(9, 0), options=NvrtcOptions(extra=(flag,)), name="m").image
     assert assembler_flags((flag, "--restrict")) == (flag.removeprefix("-Xptxas="),)
 

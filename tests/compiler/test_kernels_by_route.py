@@ -91,7 +91,7 @@ def recipes(tmp_path_factory, isolation):
 
 
 @pytest.fixture(scope="module")
-def made(recipes):
+def made(recipes, slow):
     """Return what the routes make, compiled once for all tests here, in worker processes."""
     labels, jobs, finishing = {}, [], []
     for recipe, closure in recipes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from slow_parameters import slow_but
 from small_jobs import job_of
 
 from hatch_cuda_kernels.arch import SmArch
@@ -77,7 +78,7 @@ def test_ptx_and_the_lto_option_contradict_each_other(make_project):
         plan_of(make_project, "sm_80, sm_90", "ptx", "{lto: true}")
 
 
-@pytest.mark.parametrize("finisher", ["ptxas", "nvjitlink"])
+@pytest.mark.parametrize("finisher", slow_but(["nvjitlink"], ["ptxas", "nvjitlink"]))
 def test_the_table_of_what_serves_what_is_the_finishers(write, tmp_path, finisher):
     """PTX of an architecture is finished for those that the rule says, and refused for all others."""
     write("p/k.cu", 'extern "C" __global__ void k(int* y) { *y = 1; }')

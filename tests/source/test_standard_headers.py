@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from raw_nvrtc import compile_raw
+from slow_parameters import slow_but
 
 import hatch_cuda_kernels
 from hatch_cuda_kernels.compiler.output.ptx import read_ptx
@@ -50,15 +51,25 @@ def include(*names: str) -> str:
     return "".join(f"#include <{name}>\n" for name in names)
 
 
-@pytest.mark.parametrize("std", ["c++14", "c++20"])
-def test_each_header_compiles_alone_and_twice(std):
-    """It asks for what it needs, does not mind being there already, and causes no warning."""
-    names = [name for name in PUBLIC if std in CCCL_STANDARDS or name not in OVER_LIBCUDACXX]
+def logs_of_each(names, std):
+    """Return what the compiler says of each header, alone and twice; nothing where it says nothing."""
     logs = {name: compile_with(include(name, name) + KERNEL, std).log.strip() for name in names}
-    assert {name: log for name, log in logs.items() if log and "C++ 14 is deprecated" not in log} == {}
+    return {name: log for name, log in logs.items() if log and "C++ 14 is deprecated" not in log}
 
 
-@pytest.mark.parametrize("std", STANDARDS)
+@pytest.mark.parametrize("std", slow_but(["c++20"], ["c++14", "c++20"]))
+def test_each_light_header_compiles_alone_and_twice(std):
+    """It asks for what it needs, does not mind being there already, and causes no warning."""
+    assert logs_of_each([name for name in PUBLIC if name not in OVER_LIBCUDACXX], std) == {}
+
+
+def test_each_header_over_libcudacxx_compiles_alone_and_twice(slow):
+    """So do those that are libcu++'s under another name."""
+    for std in {"c++14", "c++20"} & {*CCCL_STANDARDS}:
+        assert logs_of_each([name for name in PUBLIC if name in OVER_LIBCUDACXX], std) == {}
+
+
+@pytest.mark.parametrize("std", slow_but(["c++17"], STANDARDS))
 @pytest.mark.parametrize("name", sorted(path.stem for path in SOURCES.glob("*.cu")))
 def test_what_device_code_uses_is_there(name, std):
     """The sources assert values and types as they compile, in std and, for C's names, globally."""
@@ -119,7 +130,10 @@ extern "C" __global__ void k(int* x) {
 """
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations((OURS, LIBCUDACXX, CUB))), ids=lambda order: None)
+ORDERS = list(itertools.permutations((OURS, LIBCUDACXX, CUB)))
+
+
+@pytest.mark.parametrize("order", slow_but(ORDERS[:1], ORDERS), ids=lambda order: None)
 def test_no_clash_with_libcudacxx_and_cub_in_any_order(order):
     """Macros, typedefs and what std::tuple_size is for: each has one meaning, and nothing warns."""
     result = compile_with("".join(order) + USES, "c++20" if order[0] is CUB else "c++17")
@@ -208,13 +222,13 @@ TOOLKIT = """
 """.split()  # noqa: SIM905 - a list would take a line a word
 
 
-@pytest.mark.parametrize("name", TOOLKIT)
+@pytest.mark.parametrize("name", slow_but(["cuda.h", "cuda_fp16.h", "cuda_runtime.h", "mma.h"], TOOLKIT))
 def test_toolkit_headers_compile_alone(name):
     """With the headers, each of these is accepted by itself."""
     assert compile_with(include(name) + KERNEL).ok
 
 
-@pytest.mark.parametrize("in_memory", [False, True])
+@pytest.mark.parametrize("in_memory", slow_but([True], [False, True]))
 def test_thrusts_complex_numbers_compile(in_memory):
     """Before CCCL 3.4, its stream operators have no mark; here they get one, and the others keep theirs."""
     kernel = 'extern "C" __global__ void k(thrust::complex<float>* z) { *z *= exp(*z) / 2.f; z[1] = z[2] == z[3]; }'

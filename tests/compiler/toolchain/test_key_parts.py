@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from slow_parameters import slow_but
 
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.cache.notes import file_state
@@ -20,6 +21,7 @@ from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.runtime.store import open_store
 
 KERNELS = ["saxpy", "block_sum<float, 128>", "sort_tiles<int, 128, 16>", "block_sum<double, 1024>"]
+WITHOUT_CUB = [kernel for kernel in KERNELS if not kernel.startswith("sort")]
 HIT = """
 import sys
 from pathlib import Path
@@ -49,7 +51,7 @@ def keep(outside, *paths):
     keep_key_part(outside, lto=False, part={"nvrtc": "13.0.88"}, states=states)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", slow_but(WITHOUT_CUB, KERNELS))
 def test_the_index_gives_the_key_that_the_source_gives(store, fresh_cache, kernel, monkeypatch):
     """A prebuilt list and an unlisted instance, with and without toolkit headers: one key, found both ways."""
     found = open_store(store).find_image(kernel, arch="sm_75")
