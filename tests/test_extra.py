@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from slow_parameters import slow_but
 from small_jobs import job_of
 
 from hatch_cuda_kernels import extra
@@ -39,7 +40,7 @@ def source(write, tmp_path):
     return tmp_path / "p"
 
 
-@pytest.mark.parametrize("flag", [*NVRTC_FLAGS, *PTXAS_FLAGS])
+@pytest.mark.parametrize("flag", slow_but([*NVRTC_FLAGS, *PTXAS_FLAGS][::4], [*NVRTC_FLAGS, *PTXAS_FLAGS]))
 def test_what_is_taken_is_known_to_the_compiler(source, flag):
     """Every flag of the list compiles, in the spelling listed."""
     assert extra_refusal(flag) is None
@@ -54,7 +55,7 @@ def ptx(tmp_path_factory):
     return compile_job(job_of(root, kinds=("ptx",))).images["ptx"]
 
 
-@pytest.mark.parametrize("flag", PTXAS_FLAGS)
+@pytest.mark.parametrize("flag", slow_but(PTXAS_FLAGS[::4], PTXAS_FLAGS))
 def test_the_assemblers_flags_reach_nvjitlink(ptx, flag):
     """Each flag of ptxas is one that nvJitLink hands on."""
     assert link(ptx, "ptx", arch=SmArch(9, 0), options=NvrtcOptions(extra=(flag,)), name="m").image

@@ -17,6 +17,7 @@ from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 
 STANDARD = Path(hatch_cuda_kernels.__file__).parent / "source/standard"
 SOURCES = Path(__file__).parent / "standard_headers"
+NAMES = sorted(path.stem for path in SOURCES.glob("*.cu"))
 TEXTS = {
     path.relative_to(STANDARD).as_posix(): path.read_text()
     for path in STANDARD.rglob("*")
@@ -57,10 +58,19 @@ def logs_of_each(names, std):
     return {name: log for name, log in logs.items() if log and "C++ 14 is deprecated" not in log}
 
 
-@pytest.mark.parametrize("std", slow_but(["c++20"], ["c++14", "c++20"]))
-def test_each_light_header_compiles_alone_and_twice(std):
+LIGHT = [name for name in PUBLIC if name not in OVER_LIBCUDACXX]
+
+
+@pytest.mark.parametrize("std", STANDARDS)
+def test_light_headers_compile_together_and_twice(std):
+    """None is against another."""
+    assert compile_with(include(*LIGHT, *LIGHT) + KERNEL, std).log.strip() == ""
+
+
+@pytest.mark.parametrize("std", ["c++14", "c++20"])
+def test_each_light_header_compiles_alone_and_twice(std, slow):
     """It asks for what it needs, does not mind being there already, and causes no warning."""
-    assert logs_of_each([name for name in PUBLIC if name not in OVER_LIBCUDACXX], std) == {}
+    assert logs_of_each(LIGHT, std) == {}
 
 
 def test_each_header_over_libcudacxx_compiles_alone_and_twice(slow):
@@ -70,7 +80,7 @@ def test_each_header_over_libcudacxx_compiles_alone_and_twice(slow):
 
 
 @pytest.mark.parametrize("std", slow_but(["c++17"], STANDARDS))
-@pytest.mark.parametrize("name", sorted(path.stem for path in SOURCES.glob("*.cu")))
+@pytest.mark.parametrize("name", slow_but({*NAMES} - {"libcudacxx"}, NAMES))
 def test_what_device_code_uses_is_there(name, std):
     """The sources assert values and types as they compile, in std and, for C's names, globally."""
     if name == "libcudacxx" and std == "c++14":
@@ -91,7 +101,7 @@ def test_every_host_header_the_package_knows_has_one():
     assert HOST_HEADERS - LEFT_OUT - TEXTS.keys() == set()
 
 
-@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in OVER_LIBCUDACXX])
+@pytest.mark.parametrize("name", LIGHT)
 def test_light_headers_ask_for_nothing_of_the_toolkit(name):
     """A source that needs integers, limits, traits or std::max does not pay for libcu++, nor need it installed."""
     asked, waiting = set(), [name]
@@ -228,8 +238,8 @@ def test_toolkit_headers_compile_alone(name):
     assert compile_with(include(name) + KERNEL).ok
 
 
-@pytest.mark.parametrize("in_memory", slow_but([True], [False, True]))
-def test_thrusts_complex_numbers_compile(in_memory):
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_thrusts_complex_numbers_compile(in_memory, slow):
     """Before CCCL 3.4, its stream operators have no mark; here they get one, and the others keep theirs."""
     kernel = 'extern "C" __global__ void k(thrust::complex<float>* z) { *z *= exp(*z) / 2.f; z[1] = z[2] == z[3]; }'
     assert compile_with(include("thrust/complex.h") + kernel, in_memory=in_memory).log.strip() == ""

@@ -40,7 +40,8 @@ def raise_the_isa(wheel):
 
 
 def break_the_ptx(wheel):
-    """Write an instruction that there is not."""
+    """Write an instruction that there is not; of all other modules nothing has to be assembled."""
+    wheel.keep_only("saxpy")
     wheel.edit_image("saxpy", PTX, lambda ptx: ptx.replace(b"fma.rn.f32", b"fmb.rn.f32"))
 
 
