@@ -247,8 +247,8 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("how", slow_but(["ptx"], HOWS))
-def test_options_act_on_finished_images(make_project, tmp_path, fresh_cache, how):
+@pytest.mark.parametrize("how", HOWS)
+def test_options_act_on_finished_images(make_project, tmp_path, fresh_cache, slow, how):
     """Each option that code generation or the assembler obeys changes what the finisher makes, too."""
     modules = []
     for name, (_, options) in OPTIONS.items():

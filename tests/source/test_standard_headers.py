@@ -80,7 +80,7 @@ def test_each_header_over_libcudacxx_compiles_alone_and_twice(slow):
 
 
 @pytest.mark.parametrize("std", slow_but(["c++17"], STANDARDS))
-@pytest.mark.parametrize("name", slow_but({*NAMES} - {"libcudacxx"}, NAMES))
+@pytest.mark.parametrize("name", slow_but({*NAMES} - {"complex", "libcudacxx"}, NAMES))
 def test_what_device_code_uses_is_there(name, std):
     """The sources assert values and types as they compile, in std and, for C's names, globally."""
     if name == "libcudacxx" and std == "c++14":
