@@ -6,7 +6,7 @@ import os
 import time
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from cuda.bindings import nvrtc
 
@@ -17,7 +17,7 @@ from hatch_cuda_kernels.compiler.job import Compiled
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.ptx import Ptx, drop_unused, read_ptx
 from hatch_cuda_kernels.compiler.ptxas import assemble
-from hatch_cuda_kernels.compiler.rooted import call_at_root
+from hatch_cuda_kernels.compiler.rooted import call_at_root, call_in_process
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
@@ -34,7 +34,12 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Kind
 
+    _Task: TypeAlias = tuple[CompileJob, tuple[str, ...]]
+
 __all__ = ["compile", "compile_flags"]
+
+#: Flags that NVRTC, once it was given them, applies to every later compile of the process (seen in 12.9 and 13.0).
+_LASTING: Final = frozenset({"-restrict", "--restrict", "-opt-info", "--optimization-info"})
 
 
 def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
@@ -47,9 +52,7 @@ def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
         return finish(job)
     start = time.perf_counter()
     toolchain = load_toolchain()
-    task = job, compile_flags(job, toolchain)
-    shows_directory = job.options.lto or job.options.debug
-    made = call_at_root(_make, task) if shows_directory else interruptible(partial(_make, task))
+    made = _run((job, compile_flags(job, toolchain)))
     return Compiled(
         images={kind: made.images[kind] for kind in job.kinds},
         kernels=made.kernels,
@@ -60,6 +63,16 @@ def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
         log=_readable(made.log, job),
         seconds=time.perf_counter() - start,
     )
+
+
+def _run(task: _Task) -> _Made:
+    """Compile where the compile can neither see nor leave behind what it must not."""
+    options = task[0].options
+    if not _LASTING.isdisjoint(flag.partition("=")[0] for flag in options.extra):
+        return call_in_process(_make, task)
+    if options.lto or options.debug:  # the image shows the working directory
+        return call_at_root(_make, task)
+    return interruptible(partial(_make, task))
 
 
 class _Made(NamedTuple):
@@ -73,7 +86,7 @@ class _Made(NamedTuple):
     log: str
 
 
-def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
+def _make(task: _Task) -> _Made:
     job, flags = task
     with _program(job) as program:
         log = _compile(job, program, flags)

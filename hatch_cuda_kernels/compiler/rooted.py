@@ -1,4 +1,6 @@
-"""Compiles whose image shows the working directory, run with ``/`` as theirs: equal jobs must give equal images.
+"""Compiles that run apart, so that equal jobs give equal images.
+
+Those whose image shows the working directory have ``/`` as theirs; those that would change later ones have a process.
 
 NVRTC writes the directory into LTO-IR and into debug information, whatever the program is called. On Linux a thread can
 have a working directory of its own (unshare(2), CLONE_FS), which disturbs nobody; elsewhere a process has to do.
@@ -20,7 +22,7 @@ from hatch_cuda_kernels.threads import wait_for_thread
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["call_at_root"]
+__all__ = ["call_at_root", "call_in_process"]
 
 T = TypeVar("T")
 
@@ -39,7 +41,7 @@ pickle.dump(outcome, sys.stdout.buffer)
 
 def call_at_root(function: Callable[[Any], T], argument: object) -> T:
     """Return what a module's function returns, called with ``/`` as its working directory; raise what it raises."""
-    return _in_thread(function, argument) if _threads_can_move() else _in_process(function, argument)
+    return _in_thread(function, argument) if _threads_can_move() else call_in_process(function, argument)
 
 
 @cache
@@ -66,7 +68,8 @@ def _in_thread(function: Callable[[Any], T], argument: object) -> T:
     return wait_for_thread(run)
 
 
-def _in_process(function: Callable[[Any], T], argument: object) -> T:
+def call_in_process(function: Callable[[Any], T], argument: object) -> T:
+    """Return what ``call_at_root`` does, from a process of its own: nothing of the call stays in this one."""
     root = Path(sys.executable).anchor
     command = [sys.executable, "-P", "-c", _CODE, *map(os.path.abspath, filter(None, sys.path))]
     done = subprocess.run(  # noqa: S603 - this interpreter
