@@ -6,10 +6,11 @@ import os
 import time
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from cuda.bindings import nvrtc
 
+from hatch_cuda_kernels.child_process import ChildDiedError, call_apart
 from hatch_cuda_kernels.compiler.faults import name_faults, source_faults
 from hatch_cuda_kernels.compiler.finish import finish
 from hatch_cuda_kernels.compiler.finish_job import FinishJob
@@ -17,7 +18,8 @@ from hatch_cuda_kernels.compiler.job import Compiled
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.ptx import Ptx, drop_unused, read_ptx
 from hatch_cuda_kernels.compiler.ptxas import assemble
-from hatch_cuda_kernels.compiler.rooted import call_at_root, call_in_process
+from hatch_cuda_kernels.compiler.rooted import call_at_root
+from hatch_cuda_kernels.compiler.taint import is_tainted
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
@@ -26,7 +28,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT, found_names
 from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from hatch_cuda_kernels.compiler.finish_job import Job
@@ -34,12 +36,9 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Kind
 
-    _Task: TypeAlias = tuple[CompileJob, tuple[str, ...]]
-
 __all__ = ["compile", "compile_flags"]
 
-#: Flags that NVRTC, once it was given them, applies to every later compile of the process (seen in 12.9 and 13.0).
-_LASTING: Final = frozenset({"-restrict", "--restrict", "-opt-info", "--optimization-info"})
+T = TypeVar("T")
 
 
 def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
@@ -48,11 +47,25 @@ def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
     Raises CompileError with the program log when NVRTC refuses the source, when a name expression does not resolve, or
     when a promised symbol is not in the image; ToolchainError when NVRTC, nvJitLink or ptxas is missing.
     """
+    options = job.front.options if isinstance(job, FinishJob) else job.options
+    return _apart(_compile_here, job, job) if options.extra else _compile_here(job)
+
+
+def _apart(function: Callable[[Any], T], argument: object, job: Job) -> T:
+    """Return what a function returns in a process of its own. Raises what it raises, or CompileError."""
+    try:
+        return call_apart(function, argument)
+    except (ChildDiedError, OSError) as error:
+        message = f"the process that compiled this was not started or died (killed, out of memory, or crashed) {error}"
+        raise CompileError(job.module, str(job.arch), message.rstrip()) from error
+
+
+def _compile_here(job: Job) -> Compiled:
     if isinstance(job, FinishJob):
         return finish(job)
     start = time.perf_counter()
     toolchain = load_toolchain()
-    made = _run((job, compile_flags(job, toolchain)))
+    made = _make_untainted((job, compile_flags(job, toolchain)))
     return Compiled(
         images={kind: made.images[kind] for kind in job.kinds},
         kernels=made.kernels,
@@ -63,16 +76,6 @@ def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
         log=_readable(made.log, job),
         seconds=time.perf_counter() - start,
     )
-
-
-def _run(task: _Task) -> _Made:
-    """Compile where the compile can neither see nor leave behind what it must not."""
-    options = task[0].options
-    if not _LASTING.isdisjoint(flag.partition("=")[0] for flag in options.extra):
-        return call_in_process(_make, task)
-    if options.lto or options.debug:  # the image shows the working directory
-        return call_at_root(_make, task)
-    return interruptible(partial(_make, task))
 
 
 class _Made(NamedTuple):
@@ -86,7 +89,15 @@ class _Made(NamedTuple):
     log: str
 
 
-def _make(task: _Task) -> _Made:
+def _make_untainted(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
+    """Return what ``_make`` returns where nothing shows in it but the task: no directory, and no earlier compile."""
+    options = task[0].options
+    shows_directory = options.lto or options.debug
+    made = call_at_root(_make, task) if shows_directory else interruptible(partial(_make, task))
+    return _apart(_make, task, task[0]) if is_tainted() else made
+
+
+def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
     job, flags = task
     with _program(job) as program:
         log = _compile(job, program, flags)

@@ -51,20 +51,6 @@ def test_one_compile_gives_cubin_and_ptx(make_job):
     assert compiled.resources["k"]["registers"] > 0
 
 
-@pytest.mark.parametrize("flag", ["-restrict", "--restrict", "-opt-info=inline", "--optimization-info=inline"])
-def test_a_flag_is_for_its_own_module_only(make_job, flag):
-    """NVRTC would apply these to every later compile of the process: the first is wrong code where pointers overlap."""
-    source = """
-        __device__ __noinline__ float twice(float x) { return 2 * x; }
-        extern "C" __global__ void k(float* y, const float* x) { y[0] = twice(x[0]); y[1] = x[0]; }
-    """
-    before = compile_job(make_job(source))
-    flagged = compile_job(make_job(source, extra=(flag,)))
-    after = compile_job(make_job(source))
-    assert (flagged.images, flagged.log) != (before.images, before.log)
-    assert (after.images, after.log) == (before.images, before.log)
-
-
 def test_names_are_really_lowered(make_job):
     """Instances, namespaces and variables get NVRTC's own mangled names; unlisted kernels are found."""
     compiled = compile_job(make_job(TEMPLATES, names=("ns::fill<float, 2 + 2>",), variables=("ns::table",)))
