@@ -45,7 +45,7 @@ SCENARIOS = {
 }
 
 
-@pytest.mark.parametrize("scenario", slow_but(["put_first", "put_above_the_cap"], SCENARIOS))
+@pytest.mark.parametrize("scenario", slow_but(["put_first"], SCENARIOS))
 def test_killed_at_any_step(path, scenario):
     """Whatever step it dies at, the next process sees whole entries, no error and no warning, and can put its own."""
     left = run(path, scenario)
