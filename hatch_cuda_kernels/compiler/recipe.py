@@ -11,6 +11,7 @@ from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.compiler.toolchain.remembered import asked_by_toolkit
 from hatch_cuda_kernels.source.closure import Closure, read_closure
 from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
+from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Finisher, Kind
     from hatch_cuda_kernels.options import NvrtcOptions
-    from hatch_cuda_kernels.source.project import Project
 
 __all__ = ["Recipe"]
 
@@ -54,14 +54,13 @@ class Recipe:
         the headers outside the project; None for those that are installed here.
         """
         outer = outer or OuterHeaders(packaged_standard_headers(), asked_by_toolkit)
-        folders = (
-            [folder for folder in self.options.include if (root / folder).is_dir()] if include is None else include
-        )
+        project = project or Project(root)
+        folders = [folder for folder in self.options.include if project.files.is_folder(folder)]
         return read_closure(
             root,
             self.source,
             text=text,
-            include=folders,
+            include=folders if include is None else include,
             headers=self.headers,
             pre_include=self.options.pre_include,
             define=self.options.define,

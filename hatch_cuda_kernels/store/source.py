@@ -5,7 +5,6 @@ The source is the one shipped in the store, or the project itself in an editable
 
 from __future__ import annotations
 
-import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -50,10 +49,13 @@ def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
 def read_shipped(reader: StoreReader, index: ModuleIndex, recipe: Recipe) -> Closure:
     """Return a module's source with its header closure, as the store has them. Raises InputError or StoreError."""
     from hatch_cuda_kernels.source.outer_headers import OuterHeaders, StandardHeaders  # off the prebuilt path
+    from hatch_cuda_kernels.source.project import Project
 
     texts = reader.standard_headers() if index.standard else {}
     standard = StandardHeaders(texts, lambda name: texts[name].encode())
-    return recipe.read(reader.source_root(index.module), outer=OuterHeaders.as_built(standard, index.asked))
+    root = reader.source_root(index.module)
+    project = Project(root, only=index.files)  # other modules' files are there, too
+    return recipe.read(root, project=project, outer=OuterHeaders.as_built(standard, index.asked))
 
 
 class ModuleSource:
@@ -181,7 +183,7 @@ class ModuleSource:
 
     @cached_property
     def _as_shipped(self) -> bool:
-        """Whether the store has the module's source with every byte the index names, and no file besides."""
+        """Whether the store has the module's source with every byte the index names."""
         index = self._index
         if index.editable is not None:
             return False
@@ -193,7 +195,7 @@ class ModuleSource:
                     return False
         except OSError:
             return False
-        return found == index.files and sum(len(files) for _, _, files in os.walk(self.root)) == len(found)
+        return found == index.files
 
     def _names(self, instance: str | None) -> tuple[str, ...]:
         return self._reader.details(self._index.module).names if instance is None else (instance,)

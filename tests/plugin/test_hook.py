@@ -24,7 +24,7 @@ packages = ["my_project"]
 MANIFEST = "{schema: 1, arches: [sm_90, compute_80], modules: {a: {source: src/a.cu, options: {include: [include]}}}}"
 STORE = {f"my_project/_kernels/{name}" for name in (
     "kernels.tsv", "digests.json", "a/index.json", "a/details.json", "a/a.sm_90.cubin", "a/a.compute_80.ptx",
-    "a/source/src/a.cu", "a/source/include/a.h",
+    "project.source/src/a.cu", "project.source/include/a.h",
 )}  # fmt: skip
 
 
