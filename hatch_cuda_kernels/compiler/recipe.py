@@ -36,7 +36,7 @@ class Recipe:
     globals: tuple[str, ...] = ()
     """Device variables the host sets."""
     headers: tuple[str, ...] = ()
-    """Globs of headers that the include scan cannot see."""
+    """Globs of headers that computed includes may name."""
 
     def read(
         self,

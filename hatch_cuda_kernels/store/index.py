@@ -156,7 +156,7 @@ class ModuleIndex(NamedTuple):
     outside: tuple[str, ...] | None
     """Headers that are not the project's, as spelled; None when no toolkit header can have a part in the images."""
     headers: tuple[str, ...]
-    """Declared globs of headers that the include scan cannot see."""
+    """Declared globs of headers that computed includes may name."""
     options: dict[str, Any]
     """``NvrtcOptions.canonical()``."""
     globals: tuple[str, ...]
