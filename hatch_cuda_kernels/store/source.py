@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, StoreError
+from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.store.index import INDEX_FILE, STANDARD_FILE
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.source.closure import Closure
-    from hatch_cuda_kernels.store.index import ModuleIndex
+    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
 
 __all__ = ["ModuleSource", "read_shipped", "recipe_of"]
@@ -135,6 +136,20 @@ class ModuleSource:
             return self.job(arch, instance).key("cubin", toolchain)
         used = toolchain.of_compile(self._index.outside, finisher=self._finisher)
         return self._key(arch, instance, used.key_part)
+
+    def finished_key(self, record: ImageRecord, arch: SmArch, finisher: Finisher) -> str:
+        """Return the key of the CUBIN that is made of a shipped image. The finisher's version is only recorded."""
+        from hatch_cuda_kernels.compiler.key import shipped_key  # off the prebuilt path
+
+        options, keep = self._index.options, self.kept_variables(record)
+        return shipped_key(image_sha256=record.sha256, arch=arch, options=options, finisher=finisher, keep=keep)
+
+    def kept_variables(self, record: ImageRecord) -> list[str] | None:
+        """Return the variables that stay in the CUBIN of LTO-IR, as in a build's; None for all: PTX has no others."""
+        if record.kind != "ltoir":
+            return None
+        lines = (line for name in self._index.globals for line in self._reader.find(f"&{normalize_name(name)}"))
+        return [self._reader.lowered(line, record.sha256) for line in lines if line.module == self._index.module]
 
     def recalled_key(self, arch: SmArch, instance: str | None) -> str | None:
         """Return the same as ``key`` for this process's toolchain, None where that is not remembered."""

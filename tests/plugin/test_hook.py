@@ -211,7 +211,7 @@ def test_a_wheel_from_an_sdist_has_each_matched_module_and_the_version(project, 
 
 
 def test_an_unpacked_sdist_needs_nothing_unused(project, tmp_path):
-    """A folder that gave no header is not in the sdist, nor what a pattern matches for nothing; the wheel is the same."""
+    """A folder that gave no header is not in the sdist, nor a header that nothing takes, and the wheel is the same."""
     import tarfile
 
     manifest = MANIFEST.replace("[include]", "[include, vendor/api]").replace("src/a.cu,", "src/a.cu, headers: [t/*],")
