@@ -9,6 +9,8 @@ from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.program import Program
 from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.compiler.toolchain.remembered import asked_by_toolkit
+from hatch_cuda_kernels.host_code.closures import without_host_code
+from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.source.closure import Closure, read_closure
 from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
 from hatch_cuda_kernels.source.project import Project
@@ -56,7 +58,7 @@ class Recipe:
         outer = outer or OuterHeaders(packaged_standard_headers(), asked_by_toolkit)
         project = project or Project(root)
         folders = [folder for folder in self.options.include if project.files.is_folder(folder)]
-        return read_closure(
+        closure = read_closure(
             root,
             self.source,
             text=text,
@@ -67,6 +69,8 @@ class Recipe:
             project=project,
             outer=outer if self.options.standard_headers else outer.without_standard(),
         )
+        drops = self.options.host_code is HostCode.DROP
+        return without_host_code(closure, self.options.define) if drops else closure
 
     def program(self, closure: Closure) -> Program:
         """Return what NVRTC is shown of a closure, for any architecture."""

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from hatch_cuda_kernels.source.dropped import Dropped
+
 __all__ = ["Closure", "read_closure"]
 
 
@@ -59,6 +61,8 @@ class Closure:
     """Those of the standard headers that project files name."""
     asked: tuple[str, ...] = ()
     """Names in memory, of project files or standard headers, that the toolkit's headers ask for."""
+    dropped: tuple[Dropped, ...] = ()
+    """What of the project's texts was left out as host code, by place."""
 
 
 def read_closure(  # noqa: PLR0913 - what modules state, and what they share
@@ -191,10 +195,7 @@ class _Reader:
         return found if found is not None and self.project.files.kind(found) == "file" else None
 
     def plain_names(self, plain: PlainNames, spellings: Mapping[str, str]) -> PlainNames:
-        """Return the names, complete: project files that headers outside ask for lead to others in turn.
-
-        Of the declared files, those are wanted that something asks for.
-        """
+        """Return the names, complete: project files that headers outside, or macros, ask for lead to others in turn."""
         while (
             self._want(self._computed(spellings))
             or self._want(sorted(plain.answer(self.outside(spellings)) | {spellings[name] for name in plain.used}))
@@ -207,9 +208,7 @@ class _Reader:
         """Return the declared files that computed includes may name; at last all of them, where a name is not known."""
         if not spellings or not self.named("computed") + self.named("probes"):
             return []
-        macros = [macro for path in self.done for macro in self.text(path).macros]
-        macros += [parse_define(f"{name} {value}") for name, value in self.define]
-        names, are_all = computed_names(macros)
+        names, are_all = computed_names(map(self.text, self.done), self.define)
         every = at_last and (not are_all or bool(self.named("probes")))
         return sorted({path for name, path in spellings.items() if every or name in names})
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.source.lexer import STRING
+from hatch_cuda_kernels.source.macros import parse_define
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.source.macros import MacroText
+    from hatch_cuda_kernels.source.source_text import SourceText
 
 __all__ = ["TOOLKIT_MACROS", "computed_names", "possible_spellings"]
 
@@ -35,11 +37,12 @@ class _Unknown(Exception):  # noqa: N818 - an answer
     """What an include names is not known."""
 
 
-def computed_names(texts: Iterable[MacroText]) -> tuple[set[str], bool]:
-    """Return the names that computed includes may spell, given all macro texts, and whether these are all."""
+def computed_names(texts: Iterable[SourceText], define: Iterable[tuple[str, str]]) -> tuple[set[str], bool]:
+    """Return the names that the computed includes of texts may spell, and whether these are all."""
     macros: dict[str, list[MacroText]] = defaultdict(list)
     operands: set[str] = set()
-    for macro in texts:
+    given = (parse_define(f"{name} {value}") for name, value in define)
+    for macro in chain(given, *(text.macros for text in texts)):
         if macro.kind == "define":
             macros[macro.name].append(macro)
         elif macro.kind == "include":
