@@ -8,6 +8,7 @@ import sys
 import pytest
 from small_jobs import job_of
 
+from hatch_cuda_kernels.child_process import call_apart
 from hatch_cuda_kernels.compiler import taint
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.errors import CompileError
@@ -56,6 +57,17 @@ for name in ("first", "second"):
     made = compile_to_ptx(SOURCE.replace("k(", f"{name}("), arch="compute_80")
     print(b"ld.global.nc" in made.image)
 """
+
+#: Every variable that NVRTC and nvJitLink were seen to ask for, by a getenv that writes down what is asked.
+VARIABLES = {
+    "NVRTC_APPEND_FLAGS": "-use_fast_math",
+    "NVRTCWIZ": "1",
+    "NVVM_IR_VER_CHK": "0",
+    "LIBNVVM_NVVM_VERSION": "1.0",
+    "LLVM_OVERRIDE_PRODUCER": "another",
+    "CAN_FINALIZE_DEBUG": "1",
+    **dict.fromkeys(("EDG_BASE", "EDG_MODULES_PATH", "PWD"), "/nowhere"),
+}
 
 
 @pytest.fixture
@@ -110,3 +122,12 @@ def test_no_option_leaves_a_trace(make_job, slow):
             outcome_of(make_job(text, **options))
         after = {which: outcome_of(job) for which, job in plain.items()}
         assert {which for which in plain if after[which] != before[which]} == set(), options
+
+
+def test_no_variable_that_compilers_ask_for_shows_in_an_image(make_job, monkeypatch):
+    """In a process that has all of them, images and logs are the same."""
+    jobs = [make_job(SOURCES["arithmetic"], **options) for options in ({}, {"lto": True}, {"debug": True})]
+    here = [outcome_of(job) for job in jobs]
+    for name, value in VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    assert [call_apart(outcome_of, job) for job in jobs] == here
