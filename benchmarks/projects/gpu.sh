@@ -31,7 +31,7 @@ run() { # NAME SECONDS FOLDER STORE ARGUMENTS...: pytest, with CuPy's cache empt
 raw=(cupy_tests/core_tests/test_raw.py -m "not slow and not multi_gpu" -k "not (NVCC or nvcc or TestRawGridSync or TestRawPicklable)")
 run cupy-own 150 "$carried/cupy" "" "${raw[@]}"
 run cupy-store 150 "$carried/cupy" cupy_test_kernels -p cupy_kernels_plugin "${raw[@]}"
-signal=(cusignal/test -c /dev/null --rootdir "$carried/cusignal" -m "not cpu" --benchmark-disable)
+signal=(-p newer_standard_plugin cusignal/test -c /dev/null --rootdir "$carried/cusignal" -m "not cpu" --benchmark-disable)
 run cusignal-own 120 "$carried/cusignal" "" "${signal[@]}"
 run cusignal-store 120 "$carried/cusignal" cusignal_kernels -p cusignal_kernels_plugin "${signal[@]}"
 python3 "$here/gpu/compare.py" "$work"/cupy-own.xml "$work"/cupy-store.xml "$work"/cusignal-own.xml "$work"/cusignal-store.xml | tee "$out/compare.txt"

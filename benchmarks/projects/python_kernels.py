@@ -34,7 +34,10 @@ class Written(NamedTuple):
 
 
 def write_kernels(root: Path, files: Sequence[str], folder: Path) -> Written:
-    """Write a .cu file for each text with a kernel in some Python files, or files below folders."""
+    """Write a .cu file for each text with a kernel in some Python files, or files below folders.
+
+    It has a folder named as the second one on the way to the Python file.
+    """
     written = Written({}, [], [])
     for path in _python_files(root, files):
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -42,8 +45,9 @@ def write_kernels(root: Path, files: Sequence[str], folder: Path) -> Written:
         texts = _texts(tree, root)
         for label, recorded in texts.items():
             name = f"{path.stem.strip('_')}-{label.strip('_')}"
-            folder.mkdir(exist_ok=True)
-            (folder / f"{name}.cu").write_text(recorded.code, encoding="utf-8")
+            target = folder / path.relative_to(root).parts[1] / f"{name}.cu"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(recorded.code, encoding="utf-8")
             written.names[name] = recorded.names
             written.filled.extend([name] if recorded.code not in literals else [])
         known = {recorded.line for recorded in texts.values()}
@@ -96,7 +100,7 @@ def _run(statement: ast.stmt, names: dict[str, Any], root: Path, cupy: CuPy) -> 
         names.update(cupy.imported(statement) | _imported_strings(statement, root))
     else:
         try:
-            exec(compile(ast.Module([statement], []), "kernels", "exec"), names)  # noqa: S102 - constants of a checkout
+            exec(compile(ast.Module([statement], []), "kernels", "exec"), names)
         except Exception:  # noqa: BLE001 - it needs more of CuPy than there is here
             return
 

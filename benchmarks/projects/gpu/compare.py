@@ -1,9 +1,9 @@
-"""Compare pytest runs, two by two: ``compare.py OWN.xml STORE.xml ...``. Which tests ended otherwise, and the counts."""
+"""Compare pytest runs, two by two, ``compare.py OWN.xml STORE.xml ...``: counts, and which tests ended otherwise."""
 
 from __future__ import annotations
 
 import sys
-import xml.etree.ElementTree as ElementTree
+import xml.etree.ElementTree as ET
 from collections import Counter
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def outcomes(path: Path) -> dict[str, tuple[str, str]]:
     if not path.is_file():
         return {}
     found = {}
-    for case in ElementTree.parse(path).iter("testcase"):
+    for case in ET.parse(path).iter("testcase"):
         ended = next((child for child in case if child.tag in {"failure", "error", "skipped"}), None)
         told = "" if ended is None else (ended.get("message") or "").partition("\n")[0]
         found[f"{case.get('classname')}::{case.get('name')}"] = ("passed" if ended is None else ended.tag, told)

@@ -1,18 +1,19 @@
 """A pytest plugin: what CuPy's RawModule and RawKernel would compile with NVRTC comes from a store, if it is there.
 
 CuPy hands text, options and name expressions to one function; a module of the store with exactly these gives the CUBIN
-and the lowered names. CuPy does all else as ever: it caches, loads and launches. What the store does not have is compiled
-by CuPy and counted; CuPy's own kernels, such as those of ``cupy.arange``, are of this kind. ``PROJECT_STORE`` is the
-package with the store.
+and the lowered names. CuPy does all else as ever: it caches, loads and launches. What the store lacks is compiled by
+CuPy and counted; CuPy's own kernels, such as those of ``cupy.arange``, are of this kind. ``PROJECT_STORE`` is the package
+with the store.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
+from inspect import signature
 from typing import Any
 
-import cupy.cuda.compiler as compiler
+from cupy.cuda import compiler
 
 from hatch_cuda_kernels import NvrtcOptions, open_store
 from hatch_cuda_kernels.names import normalize_name
@@ -24,6 +25,7 @@ READER = StoreReader(find_store(os.environ["PROJECT_STORE"]))
 COUNTS: Counter[str] = Counter()
 MISSES: Counter[str] = Counter()
 _compile = compiler._compile_using_nvrtc_no_warning
+_SIGNATURE = signature(_compile)
 
 
 def _by_source() -> dict[tuple[str, frozenset[str]], str]:
@@ -44,16 +46,22 @@ MODULES = _by_source()
 KERNELS = {line.module: line.name for line in READER.lines() if not line.key.startswith("&")}
 
 
-def compile_using_nvrtc(
-    source: str, options: Any = (), arch: Any = None, filename: str = "kern.cu", name_expressions: Any = None,
-    log_stream: Any = None, cache_in_memory: bool = False, jitify: Any = None, method: Any = None,
-) -> tuple[bytes, dict[str, str] | None]:  # fmt: skip
+def compile_using_nvrtc(source: str, *arguments: Any, **more: Any) -> tuple[bytes, dict[str, str] | None]:
     """Stand in for CuPy's function: return a CUBIN, and the lowered name of each name expression."""
+    given = _SIGNATURE.bind(source, *arguments, **more)
+    given.apply_defaults()
+    found = _prebuilt(**given.arguments)
+    return _compile(source, *arguments, **more) if found is None else found
+
+
+def _prebuilt(
+    *, source: str, options: Any, arch: Any, name_expressions: Any, log_stream: Any, jitify: Any, method: Any, **_: Any
+) -> tuple[bytes, dict[str, str] | None] | None:
     module = MODULES.get((source, _options((*options, "-default-device"))))
     lines = {name: _line(module, name) for name in name_expressions or ()}
     if module is None or None in lines.values() or jitify or method or log_stream is not None:
         _count_miss(source, "log asked for" if module and log_stream is not None else (_options(options), *lines))
-        return _compile(source, options, arch, filename, name_expressions, log_stream, cache_in_memory, jitify, method)
+        return None
     architecture = f"sm_{arch}" if arch else None
     image = STORE.find_image(KERNELS[module], module=module, arch=architecture, policy="prebuilt")
     COUNTS[f"hits: {image.origin} {image.arch} {image.kind}"] += 1

@@ -73,7 +73,10 @@ def copy_tests(checkouts: Path, folder: Path) -> None:
 
 
 def make_fatbins(sources: Path, package: Path) -> None:
-    """Compile cuSignal's sources as its build.sh does, for sm_90. nvcc's wheel lacks nvfunctional, of which they use nothing."""
+    """Compile cuSignal's sources as its build.sh does, for sm_90.
+
+    The wheel of nvcc lacks nvfunctional, of which they use nothing.
+    """
     (sources / "nvfunctional").touch()
     for name in FATBINS:
         for source in sorted((sources / name).glob("*.cu")):
