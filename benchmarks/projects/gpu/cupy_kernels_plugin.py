@@ -2,7 +2,7 @@
 
 CuPy hands text, options and name expressions to one function; a module of the store with exactly these gives the CUBIN
 and the lowered names. CuPy does all else as ever: it caches, loads and launches. What the store lacks is compiled by
-CuPy and counted; CuPy's own kernels, such as those of ``cupy.arange``, are of this kind. ``PROJECT_STORE`` is the package
+CuPy and counted; CuPy's own kernels, as of ``cupy.arange``, are of this kind. ``PROJECT_STORE`` is the package
 with the store.
 """
 
