@@ -14,18 +14,20 @@ import argparse
 import json
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from python_kernels import write_kernels
-from report import render
+from python_kernels import Written, write_kernels
+from report import line, render
 from sources import Project, copy_sources, load_projects
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import HatchCudaKernelsError
 from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.pool.progress import open_progress
 from hatch_cuda_kernels.store.opened import opened
 from hatch_cuda_kernels.verify import verify_store
@@ -37,7 +39,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results"
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkouts", type=Path)
     parser.add_argument("--out", type=Path, required=True)
@@ -55,10 +57,11 @@ def main() -> None:
     for project in load_projects(HERE / "projects.toml"):
         if not args.only or project.name in args.only:
             results["projects"].append(build(project, args.checkouts, args.out.absolute() / project.name, args.jobs))
-            print(json.dumps(results["projects"][-1]), flush=True)
+            print(line(results["projects"][-1]), flush=True)
     write(args.out / "projects", results)
     if args.record:
         write(RESULTS / f"{args.record}-projects", results)
+    return int(any(found["problems"] for found in results["projects"]))
 
 
 def write(path: Path, results: dict[str, Any]) -> None:
@@ -69,10 +72,13 @@ def write(path: Path, results: dict[str, Any]) -> None:
 def build(project: Project, checkouts: Path, folder: Path, jobs: int | None) -> dict[str, Any]:
     """Return what a project's manifest gives: the size of its store and what ``verify`` says, or why there is none."""
     text = (HERE / f"{project.name}.yaml").read_text()
-    found: dict[str, Any] = {"name": project.name, "commit": project.commit, "lines": len(text.splitlines())}
+    found: dict[str, Any] = {"name": project.name, "commit": project.commit, "note": project.note}
+    found |= {"lines": len(text.splitlines()), "characters": len(text)}
     shutil.rmtree(folder, ignore_errors=True)
     copy_sources(project, checkouts, folder)
-    found["python"] = write_kernels(checkouts / project.checkout, project.python, folder / "kernels")._asdict()
+    written = write_kernels(checkouts / project.checkout, project.python, folder / "kernels")
+    if project.python:
+        found["python"] = {"texts": len(written.names), "filled": written.filled, "left_out": written.left_out}
     (folder / "kernels.yaml").write_text(text)
     start = time.perf_counter()
     try:
@@ -82,6 +88,8 @@ def build(project: Project, checkouts: Path, folder: Path, jobs: int | None) -> 
     except HatchCudaKernelsError as error:
         return found | {"problems": str(error).replace(f"{folder}/", "").splitlines()}
     found |= _counts(report) | {"seconds": round(time.perf_counter() - start, 1)}
+    if project.python:
+        found["python"] |= _listed(written, report)
     with opened(str(folder / "store")) as reader:
         verification = verify_store(reader)
     return found | {"problems": [str(problem) for problem in verification.problems]}
@@ -98,5 +106,12 @@ def _counts(report: BuildReport) -> dict[str, int]:
     }
 
 
+def _listed(written: Written, report: BuildReport) -> dict[str, Any]:
+    """Return how many name expressions the Python files list, and those of them that the store lacks."""
+    built = {normalize_name(kernel.name) for module in report.modules for kernel in module.entries[0].kernels}
+    listed = {name for names in written.names.values() for name in names}
+    return {"listed": len(listed), "missing": sorted(name for name in listed if normalize_name(name) not in built)}
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

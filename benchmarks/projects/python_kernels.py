@@ -120,16 +120,21 @@ def _target(statement: ast.stmt) -> str:
 
 
 def _calls(tree: ast.Module) -> Iterator[ast.Call]:
-    """Yield the calls that make a module or a kernel."""
+    """Yield the calls that make a module or a kernel of a text."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", None)) in _MAKERS:
+        maker = isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", None)) in _MAKERS
+        if maker and _codes(node):
             yield node
+
+
+def _codes(call: ast.Call) -> list[ast.expr]:
+    return [word.value for word in call.keywords if word.arg == "code"] or call.args[:1]
 
 
 def _code_name(call: ast.Call) -> str | None:
     """Return the name that a call's text has in the file, if it has one."""
-    codes = [word.value for word in call.keywords if word.arg == "code"] or call.args[:1]
-    return codes[0].id if codes and isinstance(codes[0], ast.Name) else None
+    code = _codes(call)[0]
+    return code.id if isinstance(code, ast.Name) else None
 
 
 def _listed(call: ast.Call) -> tuple[str, ...] | None:

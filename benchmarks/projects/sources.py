@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tomllib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +30,8 @@ class Project:
     copy: tuple[str, ...]
     python: tuple[str, ...]
     """Files whose kernels are strings, or folders of such."""
+    note: str
+    """What of the project is built."""
     vendored: tuple[Vendored, ...]
 
     @property
@@ -42,13 +44,14 @@ def load_projects(path: Path) -> list[Project]:
     return [_project(name, entry) for name, entry in tomllib.loads(path.read_text()).items()]
 
 
-def _project(name: str, entry: dict) -> Project:
+def _project(name: str, entry: dict[str, Any]) -> Project:
     vendored = tuple(
         Vendored(checkout=checkout, commit=other["commit"], copy=tuple(other["copy"]), to=other["to"])
         for checkout, other in entry.get("vendored", {}).items()
     )
     copy, python = tuple(entry.get("copy", ())), tuple(entry.get("python", ()))
-    return Project(name=name, commit=entry["commit"], copy=copy, python=python, vendored=vendored)
+    note = entry.get("note", "")
+    return Project(name=name, commit=entry["commit"], copy=copy, python=python, note=note, vendored=vendored)
 
 
 def copy_sources(project: Project, checkouts: Path, folder: Path) -> None:
