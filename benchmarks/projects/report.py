@@ -15,8 +15,9 @@ def render(results: dict[str, Any]) -> str:
     lines = [
         "# Projects with manifests of a few lines",
         "",
-        f"Sources as they are at the commits linked. {results['toolchain']}. Lines and characters are those of the manifest,",
-        f"seconds those of the build on {results['cores']} cores that were shared with other work.",
+        f"Sources as they are at the commits linked. {results['toolchain']}.",
+        "Lines and characters are those of the manifest, seconds those of the build",
+        f"on {results['cores']} cores that were shared with other work.",
         "",
         f"| {' | '.join(_HEADINGS)} |",
         f"|{'---|' * len(_HEADINGS)}",
