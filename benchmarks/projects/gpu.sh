@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tests of cuSignal and of CuPy's RawModule on a GPU, twice: with their own compile path, and with kernels from wheels
-# built with this package. Needs CuPy, SciPy, Numba and pytest there, and in CARRIED what gpu/prepare.py made, with the
+# The tests of CuPy's RawModule, of a part of cupyx and of cuSignal on a GPU, twice: with their own compile path, and with kernels from wheels
+# built with this package. Needs CuPy, SciPy, Numba, pytest and pytest-timeout there, and in CARRIED what gpu/prepare.py made, with the
 # wheels of pytest-benchmark and py-cpuinfo in CARRIED/wheels. Writes a record into OUT.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -31,8 +31,12 @@ run() { # NAME SECONDS FOLDER STORE ARGUMENTS...: pytest, with CuPy's cache empt
 raw=(cupy_tests/core_tests/test_raw.py -m "not slow and not multi_gpu" -k "not (NVCC or nvcc or TestRawGridSync or TestRawPicklable)")
 run cupy-own 150 "$carried/cupy" "" "${raw[@]}"
 run cupy-store 150 "$carried/cupy" cupy_test_kernels -p cupy_kernels_plugin "${raw[@]}"
+cupyx=(cupyx_tests -m "not slow and not multi_gpu" --session-timeout=75)
+run cupyx-own 110 "$carried/cupy" "" "${cupyx[@]}"
+run cupyx-store 110 "$carried/cupy" cupyx_kernels -p cupy_kernels_plugin "${cupyx[@]}"
 signal=(-p newer_standard_plugin cusignal/test -c /dev/null --rootdir "$carried/cusignal" -m "not cpu" --benchmark-disable)
 run cusignal-own 120 "$carried/cusignal" "" "${signal[@]}"
 run cusignal-store 120 "$carried/cusignal" cusignal_kernels -p cusignal_kernels_plugin "${signal[@]}"
-python3 "$here/gpu/compare.py" "$work"/cupy-own.xml "$work"/cupy-store.xml "$work"/cusignal-own.xml "$work"/cusignal-store.xml | tee "$out/compare.txt"
+python3 "$here/gpu/compare.py" "$work"/cupy-own.xml "$work"/cupy-store.xml "$work"/cupyx-own.xml \
+  "$work"/cupyx-store.xml "$work"/cusignal-own.xml "$work"/cusignal-store.xml | tee "$out/compare.txt"
 grep -h -E "^(hits|compiled by CuPy|kernels from the store|images:|  compiled by CuPy)" "$out"/*-store.txt | cut -c1-300 | tee "$out/counts.txt"

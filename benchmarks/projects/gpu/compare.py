@@ -26,8 +26,10 @@ def main() -> None:
         before, after = outcomes(own), outcomes(store)
         print(f"{own.stem}: {dict(Counter(outcome for outcome, _ in before.values()))}")
         print(f"{store.stem}: {dict(Counter(outcome for outcome, _ in after.values()))}")
-        for test in sorted(before.keys() | after.keys()):
-            one, two = before.get(test, ("missing", "")), after.get(test, ("missing", ""))
+        both = before.keys() & after.keys()
+        print(f"  in both {len(both)}, only in one of them {len(before.keys() ^ after.keys())}")
+        for test in sorted(both):
+            one, two = before[test], after[test]
             if one[0] != two[0]:
                 print(f"  {test}: {one[0]} -> {two[0]}: {(two[1] or one[1])[:300]}")
         told = Counter(message[:160] for outcome, message in before.values() if outcome in {"failure", "error"})

@@ -38,8 +38,8 @@ def _by_source() -> dict[tuple[str, frozenset[str]], str]:
 
 
 def _options(flags: Any) -> frozenset[str]:
-    """Return flags without their dashes, and without what says where headers are."""
-    return frozenset(flag.lstrip("-") for flag in flags if not flag.startswith("-I"))
+    """Return flags without their dashes, and without what says where headers are or silences warnings."""
+    return frozenset(flag.lstrip("-") for flag in flags if flag != "-w" and not flag.startswith("-I"))
 
 
 MODULES = _by_source()

@@ -31,7 +31,25 @@ version = "1.0"
 packages = ["{name}"]
 [tool.hatch.build.targets.wheel.hooks.cuda-kernels]
 """
-PACKAGES = {"rapidsai+cusignal": "cusignal_kernels", "cupy+cupy.tests": "cupy_test_kernels"}
+PACKAGES = {
+    "rapidsai+cusignal": "cusignal_kernels",
+    "cupy+cupy.tests": "cupy_test_kernels",
+    "cupy+cupy.cupyx": "cupyx_kernels",
+}
+CUPY_TESTS = (
+    "conftest.py",
+    "cupy_tests/core_tests/test_raw.py",
+    "cupyx_tests/scipy_tests/interpolate_tests/test_bspline.py",
+    "cupyx_tests/scipy_tests/interpolate_tests/test_interpnd.py",
+    "cupyx_tests/scipy_tests/interpolate_tests/test_ppoly.py",
+    "cupyx_tests/scipy_tests/signal_tests/test_iir_utils.py",
+    "cupyx_tests/scipy_tests/signal_tests/test_max_len_seq.py",
+    "cupyx_tests/scipy_tests/signal_tests/test_peak_finding.py",
+    "cupyx_tests/scipy_tests/signal_tests/test_upfirdn.py",
+    "cupyx_tests/scipy_tests/spatial_tests/test_delaunay.py",
+    "cupyx_tests/scipy_tests/spatial_tests/test_kdtree.py",
+    "cupyx_tests/signal_tests/filtering_tests/test_filtering.py",
+)
 FATBINS = ("convolution", "filtering", "io", "peak_finding", "spectral_analysis")
 
 
@@ -66,8 +84,8 @@ def build_wheel(work: Path, wheels: Path) -> None:
 def copy_tests(checkouts: Path, folder: Path) -> None:
     shutil.copytree(checkouts / "rapidsai+cusignal/python", folder / "cusignal")
     tests = checkouts / "cupy+cupy/tests"
-    (folder / "cupy/cupy_tests/core_tests").mkdir(parents=True)
-    for name in ("conftest.py", "cupy_tests/core_tests/test_raw.py"):
+    for name in CUPY_TESTS:
+        (folder / "cupy" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(tests / name, folder / "cupy" / name)
     shutil.copyfile(checkouts / "cupy+cupy/pyproject.toml", folder / "cupy/pyproject.toml")
 
