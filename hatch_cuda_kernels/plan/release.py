@@ -9,6 +9,7 @@ from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain, supp
 from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, extra, pip_install, release_requirements
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import BuildError, InputError, ToolchainError
+from hatch_cuda_kernels.plan.front_end import route_of
 from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
@@ -55,10 +56,10 @@ def requirements(manifest: Manifest) -> list[str]:
 def _finisher(module: Module, root: Path, project: Project) -> Finisher:
     """Return what finishes a module, as far as its source can be read: that it cannot is said when it is planned."""
     try:
-        outside = module.recipe.read(root, project=project).outside
+        closure = module.recipe.read(root, project=project)
     except InputError:
-        outside = ()
-    return choose_route(module.options, front_end=module.front_end, outside=outside).finisher
+        return choose_route(module.options, front_end=module.front_end).finisher
+    return route_of(module.recipe, module.front_end, closure).finisher
 
 
 def _wrong_bindings(manifest: Manifest) -> ToolchainError:

@@ -72,19 +72,20 @@ def test_a_second_hit_scans_nothing(store, fresh_cache):
 def test_an_edited_source_is_no_hit(store, fresh_cache):
     """Somebody who edits the shipped source gets it compiled, not what was recorded of the old one."""
     assert [origin(store), origin(store), origin(store)] == ["jitted", "cached", "cached"]
-    source = store / "saxpy" / "source" / "kernels" / "saxpy.cu"
+    source = store / "project.source" / "kernels" / "saxpy.cu"
     source.write_text(source.read_text().replace("a *", "a +"))
     assert [origin(store), origin(store)] == ["jitted", "cached"]
 
 
-def test_a_header_that_comes_first_is_no_hit(store, fresh_cache):
-    """A file that is put where the include looks first counts, though every known file is as it was."""
+def test_a_header_that_comes_first_is_not_seen(store, fresh_cache):
+    """A file that is put where the include looks first changes nothing: a compile sees what the index lists."""
     assert [origin(store, "block_sum<float, 128>") for _ in range(3)] == ["jitted", "cached", "cached"]
-    shadow = store / "reduce" / "source" / "kernels" / "example"
-    shutil.copytree(store / "reduce" / "source" / "include" / "example", shadow)
+    shadow = store / "project.source" / "kernels" / "example"
+    shutil.copytree(store / "project.source" / "include" / "example", shadow)
     header = shadow / "block_reduce.cuh"
-    header.write_text(f"{header.read_text()}\n__device__ int more;\n")
-    assert origin(store, "block_sum<float, 128>") == "jitted"
+    header.write_text("#error this header is not the project's")
+    assert origin(store, "block_sum<float, 128>") == "cached"
+    assert origin(store, "block_sum<float, 64>") == "jitted"
 
 
 @pytest.mark.parametrize("change", ["nothing", "file", "missing", "searched", "damaged"])
