@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.port.draft import draft_manifest, find_templates
 from hatch_cuda_kernels.port.guard import guarded
@@ -12,7 +11,7 @@ from hatch_cuda_kernels.port.launches import find_launches
 from hatch_cuda_kernels.port.model import Ported
 from hatch_cuda_kernels.port.refine import errors_of, refine
 from hatch_cuda_kernels.port.sources import read_project_files
-from hatch_cuda_kernels.port.torch_types import NOTE, stand_ins
+from hatch_cuda_kernels.port.torch_types import NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,13 +21,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.port.sources import Sources
 
 __all__ = ["port"]
-
-#: Errors about what a standard header declares.
-_BROUGHT: Final = re.compile(r'identifier "u?int\w*_t" is undefined|namespace "std" has no member')
-_BROUGHT_NOTE: Final = (
-    "a header that is guarded, such as Torch's, brought names of the standard's; include their own header for them,"
-    " such as <cstdint>"
-)
 
 
 def port(root: Path, sources: Sequence[str], *, include: Sequence[str] = (), arch: SmArch | None = None) -> Ported:
@@ -40,12 +32,10 @@ def port(root: Path, sources: Sequence[str], *, include: Sequence[str] = (), arc
     found = read_project_files(root, sources, include)
     if arch is not None:
         refine(found, arch)
-    types, used = stand_ins(found.shown().values())
+    types, used = found.stand_ins()
     notes = [*found.notes, *([NOTE.format(f"CUDA's types stand for Torch's {', '.join(used)}")] if used else [])]
     after = _after(found, types)
     remaining = errors_of(found, after, arch) if arch is not None else []
-    if any(_BROUGHT.search(error.message) for error in remaining):
-        notes.append(_BROUGHT_NOTE)
     templates = {path: find_templates(path, outline) for path, outline in found.outlines.items()}
     launches = {path: find_launches(path, outline) for path, outline in found.outlines.items()}
     all_launches = list(chain.from_iterable(launches.values()))

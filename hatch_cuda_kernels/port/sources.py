@@ -12,6 +12,8 @@ from hatch_cuda_kernels.host_code.marks import Facts, gather_facts
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.port.guard import guardable
 from hatch_cuda_kernels.port.model import Guard
+from hatch_cuda_kernels.port.torch_types import stand_ins
+from hatch_cuda_kernels.source.implied import toolkit_headers
 from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
@@ -63,6 +65,12 @@ class Sources:
     def shown(self) -> dict[str, str]:
         """Return the files as NVRTC is to see them, with blanks in place of what is guarded, so that lines agree."""
         return {path: apply(path, outline, self.changes[path])[0] for path, outline in self.outlines.items()}
+
+    def stand_ins(self) -> tuple[str, tuple[str, ...]]:
+        """Return what NVRTC is shown in place of the headers that are guarded, and Torch's types among that."""
+        texts = list(self.shown().values())
+        guards_include = any(guard.kind == "include" for guard in self.guards)
+        return stand_ins(texts, toolkit_headers(texts) if guards_include else ())
 
 
 def read_project_files(root: Path, sources: Sequence[str], include: Sequence[str]) -> Sources:
