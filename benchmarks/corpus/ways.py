@@ -22,7 +22,7 @@ from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError
 from hatch_cuda_kernels.manifest import parse_manifest
-from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.port.port import port
 
@@ -87,7 +87,7 @@ def _unchanged(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
     for options in way.options:
         for instances in (False, True):
             if instances and not drafted:
-                text = port(Path(job["root"]), [job["source"]], include=job["include"]).manifest
+                text = port(Path(job["root"]), [job["source"]], _options(job)).manifest
                 drafted = _module(yaml.safe_load(text))
             if instances and not drafted.get("instances"):
                 break
@@ -102,8 +102,8 @@ def _unchanged(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
 def _ported(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
     """Yield the compile of the source after the patch."""
     root, source = Path(job["root"]), job["source"]
-    ported = port(root, [source], include=job["include"], arch=SmArch.parse(ARCH))
-    recipe = Recipe(module="source", source=source, options=NvrtcOptions(include=tuple(job["include"])))
+    ported = port(root, [source], _options(job), arch=SmArch.parse(ARCH))
+    recipe = Recipe(module="source", source=source, options=_options(job))
     with tempfile.TemporaryDirectory() as scratch:
         for folder in job["include"]:
             (Path(scratch) / folder).mkdir(parents=True, exist_ok=True)
@@ -112,6 +112,11 @@ def _ported(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(ported.after[path].encode() if path in ported.after else (root / path).read_bytes())
         yield _compile(job, way, Path(scratch), {}, _module(yaml.safe_load(ported.manifest)))
+
+
+def _options(job: dict[str, Any]) -> NvrtcOptions:
+    define = tuple((name, value) for name, value in job["define"])
+    return NvrtcOptions(include=tuple(job["include"]), define=define, std=CppStd(job["std"]))
 
 
 def _module(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.options import CppStd
 from hatch_cuda_kernels.port.launches import template_parameters
 from hatch_cuda_kernels.port.model import Template
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.host_code.items import Outline
+    from hatch_cuda_kernels.options import NvrtcOptions
     from hatch_cuda_kernels.port.model import Launch
 
 __all__ = ["draft_manifest", "find_templates", "module_name"]
@@ -46,11 +48,10 @@ def module_name(source: str) -> str:
     return stem if stem[:1].isalpha() or stem[:1] == "_" else f"_{stem}"
 
 
-def draft_manifest(modules: Sequence[tuple[str, Sequence[Template], Sequence[Launch]]], include: Sequence[str]) -> str:
+def draft_manifest(modules: Sequence[tuple[str, Sequence[Template], Sequence[Launch]]], options: NvrtcOptions) -> str:
     """Return a manifest's text: for each module its source, its template kernels and the launches that it leads to."""
     lines = [_HEAD.rstrip()]
-    if include:
-        lines.append(f"options: {{include: {_flow(include)}}}")
+    lines += _options(options)
     lines.append("modules:")
     taken: dict[str, int] = {}
     for source, templates, launches in modules:
@@ -59,6 +60,18 @@ def draft_manifest(modules: Sequence[tuple[str, Sequence[Template], Sequence[Lau
         lines += [f"  {name if taken[name] == 1 else f'{name}_{taken[name]}'}:", f"    source: {_word(source)}"]
         lines += _instances(templates, launches)
     return "\n".join([*lines, ""])
+
+
+def _options(options: NvrtcOptions) -> Iterator[str]:
+    """Yield the line of the options of all modules, if there are any."""
+    stated = [f"include: {_flow(options.include)}"] if options.include else []
+    if options.define:
+        defined = (name if value is None else f"{_word(name)}: {json.dumps(value)}" for name, value in options.define)
+        stated.append(f"define: {{{', '.join(defined)}}}")
+    if options.std is not CppStd.CPP17:
+        stated.append(f"std: {options.std}")
+    if stated:
+        yield f"options: {{{', '.join(stated)}}}"
 
 
 def _instances(templates: Sequence[Template], launches: Sequence[Launch]) -> Iterator[str]:

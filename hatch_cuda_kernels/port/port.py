@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.port.draft import draft_manifest, find_templates
 from hatch_cuda_kernels.port.guard import guarded
 from hatch_cuda_kernels.port.launches import find_launches
@@ -22,14 +23,19 @@ if TYPE_CHECKING:
 
 __all__ = ["port"]
 
+_DEFAULTS: Final = NvrtcOptions()
 
-def port(root: Path, sources: Sequence[str], *, include: Sequence[str] = (), arch: SmArch | None = None) -> Ported:
+
+def port(
+    root: Path, sources: Sequence[str], options: NvrtcOptions = _DEFAULTS, *, arch: SmArch | None = None
+) -> Ported:
     """Return the changes that let NVRTC compile sources and their headers; writes nothing.
 
-    Paths are relative to ``root``. With ``arch``, NVRTC compiles for it, and what it complains about is guarded too
-    where that is safe. Raises InputError for sources that cannot be read, ToolchainError where NVRTC is missing.
+    Paths are relative to ``root``. ``options`` are those that the sources are compiled with. With ``arch``, NVRTC
+    compiles for it, and what it complains about is guarded too where that is safe. Raises InputError for sources that
+    cannot be read, ToolchainError where NVRTC is missing.
     """
-    found = read_project_files(root, sources, include)
+    found = read_project_files(root, sources, options)
     if arch is not None:
         refine(found, arch)
     types, used = found.stand_ins()
@@ -49,7 +55,7 @@ def port(root: Path, sources: Sequence[str], *, include: Sequence[str] = (), arc
         guards=tuple(sorted(found.guards)),
         templates=tuple(chain.from_iterable(templates.values())),
         launches=tuple(all_launches),
-        manifest=draft_manifest(modules, include),
+        manifest=draft_manifest(modules, options),
         notes=tuple(dict.fromkeys(notes)),
         remaining=tuple(dict.fromkeys(f"{one.file}:{one.line}: {one.message}" for one in remaining)),
     )

@@ -32,6 +32,9 @@ _DECLARED: Final = re.compile(
     r"|\busing\s+(?P<alias>\w+)\s*="
     r"|\b(?:struct|class|union|enum)\s+(?P<type>\w+)\s*[{:]"
 )
+_LINE: Final = re.compile(
+    r"^[ \t]*#[ \t]*(?:(?P<word>if|ifdef|ifndef|endif)\b|include[ \t]*[<\"](?P<name>[^>\"\n]+))", re.MULTILINE
+)
 _OPENED: Final = re.compile(r"\bnamespace\s+std\s*\{")
 #: What is declared in namespace std; a name before ``<`` is only specialised.
 _STD_DECLARED: Final = re.compile(r"\b(?:struct|class)\s+(\w+)\s*[{:;]|\busing\s+(\w+)\s*=|\b(\w+)\s*\(")
@@ -40,14 +43,14 @@ _STD_DECLARED: Final = re.compile(r"\b(?:struct|class)\s+(\w+)\s*[{:;]|\busing\s
 def with_implied_headers(closure: Closure, outer: OuterHeaders) -> Closure:
     """Return a closure with the headers that its project files use without an include."""
     texts = [closure.source, *(text for name, text in closure.headers if name.startswith(VIRTUAL_ROOT))]
-    known = {*closure.named, *closure.outside, *(name for name, _ in closure.headers)}
+    known = {*_surely_included(closure.source)}
     names = {name: header for name, header in GLOBAL_NAMES.items() if f"{header[1:]}.h" not in known}
     standard = {*_for_global_names(texts, names), *_for_members(texts)} & outer.standard.names
     brings_toolkit = any(found.kind == "include" for found in closure.dropped)
     wanted = sorted({*standard, *(toolkit_headers(texts) if brings_toolkit else ())} - known)
     if not wanted:
         return closure
-    plain = PlainNames(outer, lambda _: None, known)
+    plain = PlainNames(outer, lambda _: None, {name for name, _ in closure.headers} - outer.standard.names)
     plain.answer(wanted)
     in_memory = dict(closure.headers) | {name: outer.standard.text(name).text for name in plain.standard}
     return replace(
@@ -59,6 +62,20 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders) -> Closure:
         named=_union(closure.named, wanted),
         asked=_union(closure.asked, plain.asked),
     )
+
+
+def _surely_included(text: str) -> Iterator[str]:
+    """Yield the headers that a text includes outside any condition but the one around all of it."""
+    depth = guard = 0
+    for line in _LINE.finditer(text):
+        if line["name"]:
+            if depth <= guard:
+                yield line["name"]
+        elif line["word"] == "endif":
+            depth -= 1
+        else:
+            guard = guard or int(not depth and line["word"] == "ifndef")
+            depth += 1
 
 
 def toolkit_headers(texts: Sequence[str]) -> Iterator[str]:

@@ -3,6 +3,8 @@
 
 #include <hatch_cuda_kernels/define.h>
 
+extern "C++" {  // also for who includes it in extern "C" {
+
 // printf is NVRTC's own. Files are the host's: nothing is defined, and a kernel that uses them does not link.
 typedef struct _HatchFile FILE;
 template <class = void>
@@ -16,5 +18,7 @@ template <class = void>
 _HATCH_HD int fflush(FILE*);
 
 #define EOF (-1)
+
+}  // extern "C++"
 
 #endif
