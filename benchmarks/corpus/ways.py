@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -24,6 +25,7 @@ from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
+from hatch_cuda_kernels.port.check_instances import refused_instances
 from hatch_cuda_kernels.port.port import port
 
 if TYPE_CHECKING:
@@ -126,7 +128,7 @@ def _module(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compile(job: dict[str, Any], way: Way, root: Path, options: dict[str, Any], drafted: dict[str, Any]) -> Attempt:
-    """Return how many kernels the image has of a source below a folder."""
+    """Return how many kernels the image has of a source below a folder, without instances that NVRTC refuses."""
     merged = {"include": job["include"], **options, **drafted.get("options", {})}
     if way.listed:
         merged |= {"std": job["std"], "define": dict(job["define"])}
@@ -134,7 +136,10 @@ def _compile(job: dict[str, Any], way: Way, root: Path, options: dict[str, Any],
     text = json.dumps({"schema": 1, "arches": [ARCH], "modules": {"source": module}})
     try:
         (planned,) = make_plan(parse_manifest(text, root=root))
-        return Attempt(len(compile_job(planned.jobs[0]).kernels))
+        found = planned.jobs[0]
+        refused = {} if not found.names or way.ported else refused_instances(root, {}, text, SmArch.parse(ARCH))
+        left = tuple(name for name in found.names if name not in refused)
+        return Attempt(len(compile_job(replace(found, names=left)).kernels))
     except CompileError as error:
         return Attempt(0, f"{error}\n{error.log}".replace(f"{root}/", ""))
     except HatchCudaKernelsError as error:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.options import CppStd
-from hatch_cuda_kernels.port.launches import template_parameters
+from hatch_cuda_kernels.patterns import expand, placeholders
 from hatch_cuda_kernels.port.model import Template
+from hatch_cuda_kernels.port.template_head import required, template_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.host_code.items import Outline
     from hatch_cuda_kernels.options import NvrtcOptions
@@ -21,6 +23,7 @@ __all__ = ["draft_manifest", "find_templates", "module_name"]
 
 #: What declares the types that instances may have.
 _HEADERS: Final = {"__half": "cuda_fp16.h", "__nv_bfloat16": "cuda_bf16.h"}
+_NOTHING: Final = MappingProxyType[str, str]({})
 _HEAD: Final = """\
 # Drafted by hatch-cuda-kernels port; read it before you use it.
 schema: 1
@@ -37,8 +40,9 @@ def find_templates(path: str, outline: Outline) -> list[Template]:
         if declared.form == "template" and declared.kind == "function" and "__global__" in head:
             name = "::".join(filter(None, (item.namespace, declared.name)))
             line = outline.source.original.count("\n", 0, outline.source.place(item.start)) + 1
-            parameters = template_parameters(text[item.start : declared.first])
-            found.setdefault(name, Template(path, line, name, parameters))
+            own = text[item.start : declared.first]
+            parameters = template_parameters(own)
+            found.setdefault(name, Template(path, line, name, parameters, declared.parameters, required(own)))
     return list(found.values())
 
 
@@ -48,8 +52,15 @@ def module_name(source: str) -> str:
     return stem if stem[:1].isalpha() or stem[:1] == "_" else f"_{stem}"
 
 
-def draft_manifest(modules: Sequence[tuple[str, Sequence[Template], Sequence[Launch]]], options: NvrtcOptions) -> str:
-    """Return a manifest's text: for each module its source, its template kernels and the launches that it leads to."""
+def draft_manifest(
+    modules: Sequence[tuple[str, Sequence[Template], Sequence[Launch]]],
+    options: NvrtcOptions,
+    refused: Mapping[str, str] = _NOTHING,
+) -> str:
+    """Return a manifest's text: for each module its source, its template kernels and the launches that it leads to.
+
+    ``refused`` are instances that NVRTC refuses, with its reasons; they are left out, and named in comments.
+    """
     lines = [_HEAD.rstrip()]
     lines += _options(options)
     lines.append("modules:")
@@ -58,7 +69,7 @@ def draft_manifest(modules: Sequence[tuple[str, Sequence[Template], Sequence[Lau
         name = module_name(source)
         taken[name] = taken.get(name, 0) + 1
         lines += [f"  {name if taken[name] == 1 else f'{name}_{taken[name]}'}:", f"    source: {_word(source)}"]
-        lines += _instances(templates, launches)
+        lines += _instances(templates, launches, refused)
     return "\n".join([*lines, ""])
 
 
@@ -74,7 +85,7 @@ def _options(options: NvrtcOptions) -> Iterator[str]:
         yield f"options: {{{', '.join(stated)}}}"
 
 
-def _instances(templates: Sequence[Template], launches: Sequence[Launch]) -> Iterator[str]:
+def _instances(templates: Sequence[Template], launches: Sequence[Launch], refused: Mapping[str, str]) -> Iterator[str]:
     """Yield the lines of a module's instances and matrix; comments where the launches do not say enough."""
     matrix: dict[str, tuple[str, ...]] = {}
     instances: dict[str, None] = {}
@@ -84,12 +95,13 @@ def _instances(templates: Sequence[Template], launches: Sequence[Launch]) -> Ite
         if not found:
             open_ends[f"# {_shown(template)}: no launch was seen; list its instances"] = None
         for launch in found:
-            text = _expression(template, launch, matrix)
-            if text is None:
+            known = _expressions(template, launch, matrix)
+            if not known:
                 unknown = f"# {_shown(template)}: launched at {launch.path}:{launch.line} as {_spelled(launch)}"
                 open_ends[f"{unknown}; list its instances"] = None
-            else:
-                instances[text] = None
+            instances |= dict.fromkeys(known)
+    instances = dict.fromkeys(_left(instances, matrix, refused))
+    open_ends |= dict.fromkeys(f"# {name} is left out: {reason}" for name, reason in refused.items())
     if instances:
         yield f"    instances: {_flow(list(instances))}"
     headers = [header for word, header in _HEADERS.items() if word in str([*instances, *matrix.values()])]
@@ -101,16 +113,31 @@ def _instances(templates: Sequence[Template], launches: Sequence[Launch]) -> Ite
     yield from (f"    {line}" for line in open_ends)
 
 
-def _expression(template: Template, launch: Launch, matrix: dict[str, tuple[str, ...]]) -> str | None:
-    """Return the instance, or pattern of instances, of a launch; None where its template arguments are not known."""
+def _left(patterns: Iterable[str], matrix: Mapping[str, Sequence[str]], refused: Mapping[str, str]) -> Iterator[str]:
+    """Yield the patterns of which nothing is refused, and what is left of the others; nothing twice."""
+    axes = {pattern: {name: matrix[name] for name in placeholders(pattern)} for pattern in patterns}
+    expanded = {pattern: list(expand(pattern, used)) for pattern, used in axes.items()}
+    whole = {one for one, names in expanded.items() if placeholders(one) and not refused.keys() & {*names}}
+    covered = {name for pattern in whole for name in expanded[pattern]}
+    for pattern, names in expanded.items():
+        if pattern in whole:
+            yield pattern
+        else:
+            yield from (name for name in names if name not in refused and name not in covered)
+
+
+def _expressions(template: Template, launch: Launch, matrix: dict[str, tuple[str, ...]]) -> list[str]:
+    """Return the instances, or the pattern of instances, of a launch; none where its template arguments are unknown."""
     if launch.template is None or any(not values for _, values in launch.axes):
-        return None
+        return [f"{template.name}<{', '.join(each)}>" for each in launch.meanings]
+    if not launch.axes and launch.meanings:
+        return [f"{template.name}<{', '.join(each)}>" for each in launch.meanings]
     arguments = ", ".join(launch.template)
     for name, values in launch.axes:
         merged = tuple(dict.fromkeys((*matrix.get(name, ()), *values)))
         matrix[name] = merged
         arguments = re.sub(rf"\b{name}\b", f"{{{name}}}", arguments)
-    return f"{template.name}<{arguments}>"
+    return [f"{template.name}<{arguments}>"]
 
 
 def _plain(name: str) -> str:

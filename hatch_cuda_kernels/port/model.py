@@ -34,6 +34,10 @@ class Launch(NamedTuple):
     arguments: tuple[str, ...]
     axes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """The names among the template arguments that stand for several types, with these; none where they are unknown."""
+    meanings: tuple[tuple[str, ...], ...] = ()
+    """What the template arguments stand for, where the templates around the launch are used."""
+    place: int = 0
+    """In the text with its lines joined."""
 
 
 class Template(NamedTuple):
@@ -44,6 +48,10 @@ class Template(NamedTuple):
     name: str
     """With its namespaces."""
     parameters: tuple[str, ...]
+    types: tuple[str, ...] = ()
+    """Of the kernel's own parameters, as they are spelled."""
+    required: int = 0
+    """How many of the template's parameters have no default."""
 
 
 class Ported(NamedTuple):

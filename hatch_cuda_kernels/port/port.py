@@ -6,19 +6,22 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.port.bindings import Bindings
+from hatch_cuda_kernels.port.check_instances import refused_instances
 from hatch_cuda_kernels.port.draft import draft_manifest, find_templates
 from hatch_cuda_kernels.port.guard import guarded
-from hatch_cuda_kernels.port.launches import find_launches
+from hatch_cuda_kernels.port.launches import find_launches, resolved
 from hatch_cuda_kernels.port.model import Ported
 from hatch_cuda_kernels.port.refine import errors_of, refine
 from hatch_cuda_kernels.port.sources import read_project_files
 from hatch_cuda_kernels.port.torch_types import NOTE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.port.model import Launch, Template
     from hatch_cuda_kernels.port.sources import Sources
 
 __all__ = ["port"]
@@ -44,21 +47,39 @@ def port(
     remaining = errors_of(found, after, arch) if arch is not None else []
     templates = {path: find_templates(path, outline) for path, outline in found.outlines.items()}
     launches = {path: find_launches(path, outline) for path, outline in found.outlines.items()}
-    all_launches = list(chain.from_iterable(launches.values()))
+    all_launches = _resolved(found, launches, list(chain.from_iterable(templates.values())))
     modules = []
     for recipe in found.recipes:
         own = [path for path, _ in recipe.read(root).files if path in found.outlines]
         modules.append((recipe.source, list(chain.from_iterable(templates[path] for path in own)), all_launches))
+    manifest = draft_manifest(modules, options)
+    if arch is not None and not remaining:
+        shown = {path: after.get(path, text) for path, text in found.texts.items()}
+        manifest = draft_manifest(modules, options, refused_instances(root, shown, manifest, arch))
     return Ported(
         before={path: found.texts[path] for path in after},
         after=after,
         guards=tuple(sorted(found.guards)),
         templates=tuple(chain.from_iterable(templates.values())),
         launches=tuple(all_launches),
-        manifest=draft_manifest(modules, options),
+        manifest=manifest,
         notes=tuple(dict.fromkeys(notes)),
         remaining=tuple(dict.fromkeys(f"{one.file}:{one.line}: {one.message}" for one in remaining)),
     )
+
+
+def _resolved(
+    sources: Sources, launches: Mapping[str, Sequence[Launch]], templates: Sequence[Template]
+) -> list[Launch]:
+    """Return the launches with what their template arguments stand for."""
+    bindings = Bindings(sources.outlines)
+    kernels = {template.name.rpartition("::")[2]: template for template in templates}
+    made = []
+    for launch in chain.from_iterable(launches.values()):
+        template = kernels.get(launch.kernel.rpartition("::")[2])
+        text = sources.outlines[launch.path].source.text
+        made.append(launch if template is None else resolved(launch, template, bindings, text))
+    return made
 
 
 def _after(sources: Sources, types: str) -> dict[str, str]:

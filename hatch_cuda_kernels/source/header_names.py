@@ -116,7 +116,7 @@ _TOOLKIT: Final = {
         "cublasStatus_t cublasXtHandle_t cudnnConvolutionDescriptor_t cudnnDataType_t cudnnFilterDescriptor_t "
         "cudnnHandle_t cudnnPoolingDescriptor_t cudnnStatus_t cudnnTensorDescriptor_t cufftComplex "
         "cufftDoubleComplex cufftDoubleReal cufftHandle cufftReal cufftResult cufftType curandGenerator_t "
-        "curandStatus_t cusolverDnHandle_t cusolverSpHandle_t cusolverStatus_t cusparseDnMatDescr_t "
+        "cusolverDnHandle_t cusolverSpHandle_t cusolverStatus_t cusparseDnMatDescr_t "
         "cusparseDnVecDescr_t cusparseHandle_t cusparseMatDescr_t cusparseSpMatDescr_t cusparseStatus_t "
         "ncclComm_t ncclDataType_t ncclResult_t ncclUniqueId"
     ),
