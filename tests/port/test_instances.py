@@ -25,20 +25,24 @@ CASES = {
         ["k<int>"],
     ),
     "a class": (
-        "template <class T> struct S { void go(T* p) { k<T><<<1, 1>>>(p, 0); } void out(T* p); };\n"
-        "template <class TF> void S<TF>::out(TF* p) { k<TF, 3><<<1, 1>>>(p, 0); }\n"
-        "template struct S<float>;",
+        (
+            "template <class T> struct S { void go(T* p) { k<T><<<1, 1>>>(p, 0); } void out(T* p); };\n"
+            "template <class TF> void S<TF>::out(TF* p) { k<TF, 3><<<1, 1>>>(p, 0); }\n"
+            "template struct S<float>;"
+        ),
         ["k<float>", "k<float, 3>"],
     ),
     "a function's own constants": (
-        "void f(float* p) { constexpr int half = 4; const int n = half * 2; using F = float; k<F, n><<<1, 1>>>(p, 1); }",
+        "void f(float* p) { constexpr int m = 4; const int n = m * 2; using F = float; k<F, n><<<1, 1>>>(p, 1); }",
         ["k<float, 4 * 2>"],
     ),
     "arguments that say it": ("void f(const int n, float* p) { double* d = g(); k<<<n, 1>>>(d, 1.0); }", ["k<double>"]),
     "a cast": ("void f(void* p) { k<<<1, 1>>>(static_cast<float*>(p), 1.0f); }", ["k<float>"]),
     "dispatched types": (
-        "template <class T> void run(T* p) { k<T><<<1, 1>>>(p, 1); }\nvoid f(Tensor x) {\n"
-        '  AT_DISPATCH_FLOATING_TYPES(x.type(), "f", [&] { run<scalar_t>(x.data_ptr<scalar_t>()); });\n}',
+        (
+            "template <class T> void run(T* p) { k<T><<<1, 1>>>(p, 1); }\nvoid f(Tensor x) {\n"
+            '  AT_DISPATCH_FLOATING_TYPES(x.type(), "f", [&] { run<scalar_t>(x.data_ptr<scalar_t>()); });\n}'
+        ),
         ["k<float>", "k<double>"],
     ),
     "recursion": ("template <class T> void f(T* p) { f<T>(p); k<T><<<1, 1>>>(p, 1); }", []),
