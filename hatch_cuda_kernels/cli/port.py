@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.cli.patches import unified_diff
@@ -98,11 +98,19 @@ def _show(ported: Ported, patch: str, args: argparse.Namespace) -> None:
 def _data(ported: Ported, patch: str, *, applied: bool) -> dict[str, Any]:
     return {
         "guards": [guard._asdict() for guard in ported.guards],
-        "templates": [template._asdict() for template in ported.templates],
-        "launches": [launch._asdict() | {"axes": dict(launch.axes)} for launch in ported.launches],
+        "templates": [_fields(template, "path", "line", "name", "parameters") for template in ported.templates],
+        "launches": [
+            _fields(launch, "path", "line", "kernel", "template", "configuration", "arguments", "meanings")
+            | {"axes": dict(launch.axes)}
+            for launch in ported.launches
+        ],
         "notes": list(ported.notes),
         "remaining": list(ported.remaining),
         "manifest": ported.manifest,
         "diff": patch,
         "applied": applied,
     }
+
+
+def _fields(found: NamedTuple, *names: str) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in names}

@@ -72,6 +72,12 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic],
         _for_line,
     ),
     (
+        re.compile(r'^\w[\w ]* ".*\blong long\b.*" (?:has already been defined|cannot be overloaded)'),
+        lambda *_: (
+            "NVRTC's int64_t is long long, unlike nvcc's: keep one of both from it with #ifndef __CUDACC_RTC__"
+        ),
+    ),
+    (
         re.compile(r"^calling a __host__ .*from a __(?:global|device)__ function"),
         lambda *_: f"mark the function __device__, or {_DEFAULT_DEVICE}",
     ),

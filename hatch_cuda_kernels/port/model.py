@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["Guard", "Launch", "Ported", "Template"]
+__all__ = ["DraftedModule", "Guard", "Launch", "Ported", "Template"]
 
 
 class Guard(NamedTuple):
@@ -54,6 +54,16 @@ class Template(NamedTuple):
     """How many of the template's parameters have no default."""
 
 
+class DraftedModule(NamedTuple):
+    """What a manifest states of one source."""
+
+    name: str
+    stated: dict[str, Any]
+    """By key, ``source`` among them."""
+    open_ends: tuple[str, ...]
+    """What the launches do not say, and what NVRTC refuses."""
+
+
 class Ported(NamedTuple):
     """The texts of the files that change, by path, and what there is to say about them."""
 
@@ -62,8 +72,9 @@ class Ported(NamedTuple):
     guards: tuple[Guard, ...]
     templates: tuple[Template, ...]
     launches: tuple[Launch, ...]
+    modules: tuple[DraftedModule, ...]
     manifest: str
-    """A draft."""
+    """A draft, with these modules."""
     notes: tuple[str, ...]
     remaining: tuple[str, ...]
     """What NVRTC still complains about, as ``path:line: message``; empty if all sources compile, or were not tried."""

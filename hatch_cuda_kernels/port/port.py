@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.port.bindings import Bindings
 from hatch_cuda_kernels.port.check_instances import refused_instances
-from hatch_cuda_kernels.port.draft import draft_manifest, find_templates
+from hatch_cuda_kernels.port.draft import draft_modules, find_templates, manifest_text
 from hatch_cuda_kernels.port.guard import guarded
 from hatch_cuda_kernels.port.launches import find_launches, resolved
 from hatch_cuda_kernels.port.model import Ported
@@ -52,17 +52,18 @@ def port(
     for recipe in found.recipes:
         own = [path for path, _ in recipe.read(root).files if path in found.outlines]
         modules.append((recipe.source, list(chain.from_iterable(templates[path] for path in own)), all_launches))
-    manifest = draft_manifest(modules, options)
+    drafted = draft_modules(modules)
     if arch is not None and not remaining:
         shown = {path: after.get(path, text) for path, text in found.texts.items()}
-        manifest = draft_manifest(modules, options, refused_instances(root, shown, manifest, arch))
+        drafted = draft_modules(modules, refused_instances(root, shown, manifest_text(drafted, options), arch))
     return Ported(
         before={path: found.texts[path] for path in after},
         after=after,
         guards=tuple(sorted(found.guards)),
         templates=tuple(chain.from_iterable(templates.values())),
         launches=tuple(all_launches),
-        manifest=manifest,
+        modules=tuple(drafted),
+        manifest=manifest_text(drafted, options),
         notes=tuple(dict.fromkeys(notes)),
         remaining=tuple(dict.fromkeys(f"{one.file}:{one.line}: {one.message}" for one in remaining)),
     )

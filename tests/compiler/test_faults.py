@@ -158,3 +158,10 @@ def test_the_compiler_behind_knows_nothing_of_it():
     """These are NVRTC's own words, seen here: a new release that changes them fails this test."""
     log = compile_raw(kernel("*x = INFINITY;")).log
     assert 'error: identifier "INFINITY" is undefined' in log
+
+
+def test_overloads_that_only_nvcc_tells_apart():
+    """On Linux, its uint64_t is unsigned long; NVRTC and the toolkit's headers have unsigned long long."""
+    pair = "__device__ int f(uint64_t a) { return 1; }\n__device__ int f(unsigned long long a) { return 2; }\n"
+    fault = str(failed(pair + kernel("*x = f(1ull);")))
+    assert "to fix: NVRTC's int64_t is long long, unlike nvcc's" in fault
