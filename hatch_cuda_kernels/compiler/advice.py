@@ -60,6 +60,12 @@ def _for_std(match: re.Match[str], _: Diagnostic) -> str:
     return f"add #include <{header}>" if header else ""
 
 
+def _for_int64(_: re.Match[str], found: Diagnostic) -> str:
+    if not re.search(r"\blong long\b|int64_t", "".join(found.excerpt)):
+        return ""
+    return "NVRTC's int64_t is long long, unlike nvcc's: keep one of both from it with #ifndef __CUDACC_RTC__"
+
+
 _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic], str]], ...]] = (
     (re.compile(r'^identifier "(\w+)" is undefined'), lambda match, _: _for_name(match[1])),
     (re.compile(r'^namespace "std" has no member "(\w+)"'), _for_std),
@@ -71,12 +77,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic],
         ),
         _for_line,
     ),
-    (
-        re.compile(r'^\w[\w ]* ".*\blong long\b.*" (?:has already been defined|cannot be overloaded)'),
-        lambda *_: (
-            "NVRTC's int64_t is long long, unlike nvcc's: keep one of both from it with #ifndef __CUDACC_RTC__"
-        ),
-    ),
+    (re.compile(r'^\w[\w ]* ".*" (?:has already been defined|cannot be overloaded)'), _for_int64),
     (
         re.compile(r"^calling a __host__ .*from a __(?:global|device)__ function"),
         lambda *_: f"mark the function __device__, or {_DEFAULT_DEVICE}",
