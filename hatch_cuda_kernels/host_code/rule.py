@@ -59,6 +59,7 @@ def action_of(item: Item, text: str, facts: Facts) -> Action:
 
 
 def _is_host_variable(item: Item) -> bool:
+    """Return whether a variable is the host's: also a static data member, which NVRTC takes neither bare nor marked."""
     declared = item.declaration
     if item.class_name is not None and "static" not in declared.words:
         return False
