@@ -1,6 +1,7 @@
 """The ways a source is tried, and the compiles of each. A worker process: jobs come in as JSON lines, results go out.
 
-A way is a manifest: it is read, planned and compiled as a build does it. Kernels that are templates have the instances
+A way is a manifest: it is read, planned and compiled as a build does it. To the folders of the list come those in
+which ``init`` finds what a source includes. Kernels that are templates have the instances
 that ``port`` drafts from the launches that it sees.
 """
 
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -27,6 +29,7 @@ from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.port.check_instances import refused_instances
 from hatch_cuda_kernels.port.port import port
+from hatch_cuda_kernels.port.project_tree import include_folders, list_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +63,11 @@ WAYS: Final = {
 }
 
 
+@cache
+def _files(root: Path) -> list[str]:
+    return list_files(root)
+
+
 class Attempt(NamedTuple):
     """One compile of a source."""
 
@@ -74,6 +82,8 @@ def compile_one(job: dict[str, Any]) -> dict[str, Any]:
     start = time.process_time()
     way = WAYS[job["way"]]
     try:
+        root = Path(job["root"])
+        job = job | {"include": include_folders(root, job["source"], _files(root), job["include"])}
         attempts = [*(_ported(job, way) if way.ported else _unchanged(job, way))]
     except HatchCudaKernelsError as error:
         attempts = [Attempt(0, str(error))]

@@ -51,7 +51,7 @@ def action_of(item: Item, text: str, facts: Facts) -> Action:
     if declared.kind == "variable":
         if _is_host_variable(item):
             return "drop"
-        return "constant" if is_float_constant(item, text) and declared.name in facts.folded else "keep"
+        return "constant" if is_float_constant(item, text, facts) and declared.name in facts.folded else "keep"
     if declared.kind == "call" and not is_constructor:
         spelled = text[item.start : item.end]
         return "drop" if _is_host_call(declared, facts) or _has_host_argument(declared, spelled, facts) else "keep"

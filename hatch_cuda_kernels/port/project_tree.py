@@ -46,14 +46,14 @@ def kernel_sources(root: Path, files: Iterable[str]) -> list[str]:
     return [path for path in sources if "__global__" in _NOISE.sub(" ", texts[path])]
 
 
-def include_folders(root: Path, source: str, files: Sequence[str]) -> list[str]:
-    """Return the folders that hold what a source and its headers include, and that is not beside them.
+def include_folders(root: Path, source: str, files: Sequence[str], known: Sequence[str] = ()) -> list[str]:
+    """Return ``known`` and the folders that hold what a source and its headers include, and that is not beside them.
 
     Of several files that answer to a name, the one that shares most of its path with the source is taken. Raises
     InputError for a source that cannot be read.
     """
     project = Project(root)
-    folders: list[str] = []
+    folders = list(known)
     for _ in range(_MOST_ROUNDS):
         missing = read_closure(root, source, include=folders, project=project).outside
         fresh = dict.fromkeys(_folder_of(name, source, files) for name in missing if not is_known(name))

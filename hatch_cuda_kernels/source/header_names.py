@@ -111,12 +111,13 @@ _TOOLKIT: Final = {
     "cuda_pipeline.h": "__pipeline_commit __pipeline_memcpy_async __pipeline_wait_prior",
     "curand_kernel.h": "curand curandState curandStatePhilox4_32_10_t curand_init curand_normal curand_uniform",
     "hatch_cuda_kernels/library_types.h": (
-        "cublasFillMode_t cublasGemmAlgo_t cublasHandle_t cublasLtHandle_t cublasLtMatmulAlgo_t "
-        "cublasLtMatmulDesc_t cublasLtMatmulPreference_t cublasLtMatrixLayout_t cublasOperation_t "
-        "cublasStatus_t cublasXtHandle_t cudnnConvolutionDescriptor_t cudnnDataType_t cudnnFilterDescriptor_t "
-        "cudnnHandle_t cudnnPoolingDescriptor_t cudnnStatus_t cudnnTensorDescriptor_t cufftComplex "
-        "cufftDoubleComplex cufftDoubleReal cufftHandle cufftReal cufftResult cufftType curandGenerator_t "
-        "cusolverDnHandle_t cusolverSpHandle_t cusolverStatus_t cusparseDnMatDescr_t "
+        "cublasComputeType_t cublasDiagType_t cublasFillMode_t cublasGemmAlgo_t cublasHandle_t "
+        "cublasLtHandle_t cublasLtMatmulAlgo_t cublasLtMatmulDesc_t cublasLtMatmulPreference_t "
+        "cublasLtMatrixLayout_t cublasLtOrder_t cublasMath_t cublasOperation_t cublasPointerMode_t "
+        "cublasSideMode_t cublasStatus_t cublasXtHandle_t cudnnConvolutionDescriptor_t cudnnDataType_t "
+        "cudnnFilterDescriptor_t cudnnHandle_t cudnnPoolingDescriptor_t cudnnStatus_t cudnnTensorDescriptor_t "
+        "cufftComplex cufftDoubleComplex cufftDoubleReal cufftHandle cufftReal cufftResult cufftType "
+        "curandGenerator_t cusolverDnHandle_t cusolverSpHandle_t cusolverStatus_t cusparseDnMatDescr_t "
         "cusparseDnVecDescr_t cusparseHandle_t cusparseMatDescr_t cusparseSpMatDescr_t cusparseStatus_t "
         "ncclComm_t ncclDataType_t ncclResult_t ncclUniqueId"
     ),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES, TOOLKIT_NAMES
+from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 from hatch_cuda_kernels.source.plain_names import PlainNames
 
 if TYPE_CHECKING:
@@ -25,9 +26,11 @@ __all__ = ["toolkit_headers", "with_implied_headers"]
 
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _MEMBER: Final = re.compile(r"\bstd\s*::\s*(\w+)")
+#: A second typedef of the same type is no error.
+_SAME: Final = r"\btypedef\s+unsigned\s+(?:int\s+uint|long\s+ulong|short\s+ushort|char\s+u_?char|int\s+uint32_t)\s*;"
 #: A macro of that name does not count: it may be in a branch for another compiler, and comes after the header.
 _DECLARED: Final = re.compile(
-    r"\btypedef\b[^;{}]*?\b(?P<typedef>\w+)\s*(?:\[[^\]\n]*\]\s*)?;"
+    rf"{_SAME}|\btypedef\b[^;{{}}]*?\b(?P<typedef>\w+)\s*(?:\[[^\]\n]*\]\s*)?;"
     r"|\}\s*(?P<behind>\w+)\s*;"
     r"|\busing\s+(?P<alias>\w+)\s*="
     r"|\b(?:struct|class|union|enum)\s+(?P<type>\w+)\s*[{:]"
@@ -35,6 +38,7 @@ _DECLARED: Final = re.compile(
 _LINE: Final = re.compile(
     r"^[ \t]*#[ \t]*(?:(?P<word>if|ifdef|ifndef|endif)\b|include[ \t]*[<\"](?P<name>[^>\"\n]+))", re.MULTILINE
 )
+_NOISE: Final = re.compile(f"{STRING}|{CHARACTER}|{COMMENT}")
 _OPENED: Final = re.compile(r"\bnamespace\s+std\s*\{")
 #: What is declared in namespace std; a name before ``<`` is only specialised.
 _STD_DECLARED: Final = re.compile(r"\b(?:struct|class)\s+(\w+)\s*[{:;]|\busing\s+(\w+)\s*=|\b(\w+)\s*\(")
@@ -67,7 +71,7 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders) -> Closure:
 def _surely_included(text: str) -> Iterator[str]:
     """Yield the headers that a text includes outside any condition but the one around all of it."""
     depth = guard = 0
-    for line in _LINE.finditer(text):
+    for line in _LINE.finditer(_NOISE.sub(_without_comments, text)):
         if line["name"]:
             if depth <= guard:
                 yield line["name"]
@@ -76,6 +80,10 @@ def _surely_included(text: str) -> Iterator[str]:
         else:
             guard = guard or int(not depth and line["word"] == "ifndef")
             depth += 1
+
+
+def _without_comments(found: re.Match[str]) -> str:
+    return " " if found[0].startswith("/") else found[0]
 
 
 def toolkit_headers(texts: Sequence[str]) -> Iterator[str]:
@@ -91,7 +99,7 @@ def _for_global_names(texts: Sequence[str], names: Mapping[str, str]) -> Iterato
     """Yield the headers of the global names that texts use and do not declare."""
     used = {word for text in texts for word in names.keys() & {*_WORD.findall(text)}}
     if used:
-        used -= {found[found.lastgroup or ""] for text in texts for found in _DECLARED.finditer(text)}
+        used -= {found[found.lastgroup] for text in texts for found in _DECLARED.finditer(text) if found.lastgroup}
     return (names[name] for name in used)
 
 

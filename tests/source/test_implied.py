@@ -72,6 +72,22 @@ def test_a_macro_of_the_project_is_the_last_word(tmp_path):
     build_store(manifest, tmp_path / "store")
 
 
+def test_the_same_typedef_again_is_no_obstacle(tmp_path):
+    """It may stand in a branch for another compiler."""
+    text = "#ifdef _WIN32\ntypedef unsigned int uint;\n#endif\n" + KERNEL.format("sizeof(uint)")
+    found, manifest = closure(tmp_path, text)
+    assert found.pre_include == ("sys/types.h",)
+    build_store(manifest, tmp_path / "store")
+
+
+def test_an_include_in_a_comment_or_a_branch_is_none(tmp_path):
+    """The header is brought all the same."""
+    text = "// wants\n/*\n#include <cmath>\n*/\n#ifdef _WIN32\n#include <cmath>\n#endif\n" + KERNEL.format("M_PI")
+    found, manifest = closure(tmp_path, text)
+    assert found.pre_include == ("cmath",)
+    build_store(manifest, tmp_path / "store")
+
+
 def test_names_of_dropped_code_bring_none(tmp_path):
     """What only host code uses is not included; what remains of a header that is dropped is."""
     text = "#include <torch/extension.h>\nstd::vector<int> f() { return {}; }\n" + KERNEL.format("sizeof(int64_t)")
