@@ -12,6 +12,7 @@ from hatch_cuda_kernels.compiler.toolchain.remembered import asked_by_toolkit
 from hatch_cuda_kernels.host_code.closures import without_host_code
 from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.source.closure import Closure, read_closure
+from hatch_cuda_kernels.source.implied import with_implied_headers
 from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
 from hatch_cuda_kernels.source.project import Project
 
@@ -56,6 +57,7 @@ class Recipe:
         the headers outside the project; None for those that are installed here.
         """
         outer = outer or OuterHeaders(packaged_standard_headers(), asked_by_toolkit)
+        outer = outer if self.options.standard_headers else outer.without_standard()
         project = project or Project(root)
         folders = [folder for folder in self.options.include if project.files.is_folder(folder)]
         closure = read_closure(
@@ -67,10 +69,11 @@ class Recipe:
             pre_include=self.options.pre_include,
             define=self.options.define,
             project=project,
-            outer=outer if self.options.standard_headers else outer.without_standard(),
+            outer=outer,
         )
-        drops = self.options.host_code is HostCode.DROP
-        return without_host_code(closure, self.options.define) if drops else closure
+        if self.options.host_code is HostCode.DROP:
+            closure = without_host_code(closure, self.options.define)
+        return with_implied_headers(closure, outer)
 
     def program(self, closure: Closure) -> Program:
         """Return what NVRTC is shown of a closure, for any architecture."""

@@ -15,7 +15,6 @@ from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.output.log import parse_log
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.host_code.drop import Change
-from hatch_cuda_kernels.port.torch_types import stand_ins
 from hatch_cuda_kernels.port.uses import Uses
 from hatch_cuda_kernels.source.project import Project
 
@@ -53,7 +52,7 @@ def refine(sources: Sources, arch: SmArch) -> None:
 
 def errors_of(sources: Sources, texts: Mapping[str, str], arch: SmArch) -> list[Diagnostic]:
     """Return NVRTC's errors in files, without those that stand for Torch's types. Raises ToolchainError."""
-    types, _ = stand_ins(texts.values())
+    types, _ = sources.stand_ins()
     project = Project(sources.root, {**texts, _TYPES: types})
     forced = {"pre_include": (_TYPES,)} if types else {}
     found: list[Diagnostic] = []
