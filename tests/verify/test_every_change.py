@@ -79,6 +79,7 @@ ONLY_REBUILD = {
     r"/index.json: options.use_fast_math drop": "nor with which other options",
     r"linked/index.json: toolchain.nv": "what nvJitLink finished names one tool, and the index has two",
     r"/index.json: toolchain.headers to": "no image names the versions of the toolkit's headers",
+    r"/index.json: toolchain.ptxas drop": "NVRTC's own assembler leaves the same note in a CUBIN",
 }
 #: Changes that give another valid store, of a manifest that says something else: only the digests tell that apart.
 ONLY_DIGESTS = {
