@@ -14,6 +14,7 @@ from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.source.closure import Closure, read_closure
 from hatch_cuda_kernels.source.implied import with_implied_headers
 from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
+from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Finisher, Kind
     from hatch_cuda_kernels.options import NvrtcOptions
-    from hatch_cuda_kernels.source.project import Project
 
 __all__ = ["Recipe"]
 
@@ -39,7 +39,7 @@ class Recipe:
     globals: tuple[str, ...] = ()
     """Device variables the host sets."""
     headers: tuple[str, ...] = ()
-    """Globs of headers that the include scan cannot see."""
+    """Globs of headers that computed includes may name."""
 
     def read(
         self,
@@ -58,14 +58,13 @@ class Recipe:
         """
         outer = outer or OuterHeaders(packaged_standard_headers(), asked_by_toolkit)
         outer = outer if self.options.standard_headers else outer.without_standard()
-        folders = (
-            [folder for folder in self.options.include if (root / folder).is_dir()] if include is None else include
-        )
+        project = project or Project(root)
+        folders = [folder for folder in self.options.include if project.files.is_folder(folder)]
         closure = read_closure(
             root,
             self.source,
             text=text,
-            include=folders,
+            include=folders if include is None else include,
             headers=self.headers,
             pre_include=self.options.pre_include,
             define=self.options.define,

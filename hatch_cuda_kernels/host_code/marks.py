@@ -14,7 +14,7 @@ from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from hatch_cuda_kernels.host_code.items import Item, Outline
+    from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.source.macros import MacroText
 
 __all__ = ["Facts", "Marked", "gather_facts", "is_float_constant", "member_of"]
@@ -125,7 +125,7 @@ def gather_facts(macros: Iterable[MacroText], texts: Iterable[str]) -> tuple[Fac
     return facts, outlines
 
 
-def _note(facts: Facts, text: str, item: Item) -> None:
+def _note(facts: Facts, text: str, item: OutlineItem) -> None:
     declared = item.declaration
     if is_float_constant(item, text, facts):
         words = set(_WORD.findall(_NOISE.sub(" ", text[item.start : item.end])))
@@ -139,7 +139,7 @@ def _note(facts: Facts, text: str, item: Item) -> None:
             (marked.defined if declared.ending == "{}" else marked.declared).add(declared.parameters)
 
 
-def is_float_constant(item: Item, text: str, facts: Facts) -> bool:
+def is_float_constant(item: OutlineItem, text: str, facts: Facts) -> bool:
     """Return whether an item of a text is a floating-point constant of a namespace that is not ``constexpr``."""
     declared = item.declaration
     if declared.kind != "variable" or not declared.is_const or item.class_name is not None or not declared.is_sure:
@@ -149,7 +149,7 @@ def is_float_constant(item: Item, text: str, facts: Facts) -> bool:
     return bool(equals) and is_plain and len(declared.types) == 1 and declared.types[0] in facts.reals
 
 
-def member_of(item: Item, facts: Facts) -> tuple[str, str]:
+def member_of(item: OutlineItem, facts: Facts) -> tuple[str, str]:
     """Return the class (empty for none) and the name of a function."""
     declared = item.declaration
     scope = declared.scope if declared.scope in facts.classes else ""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.host_code.declaration import Declaration
-    from hatch_cuda_kernels.host_code.items import Item, Outline
+    from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.host_code.marks import Facts
 
 __all__ = ["Action", "action_of"]
@@ -40,7 +40,7 @@ _HOST_MACROS: Final = frozenset(
 )
 
 
-def action_of(item: Item, text: str, facts: Facts) -> Action:
+def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     """Return what to do with a declaration of a text, which has its lines joined. What is unclear is kept."""
     declared = item.declaration
     is_constructor = item.class_name is not None and declared.name == item.class_name
@@ -58,7 +58,7 @@ def action_of(item: Item, text: str, facts: Facts) -> Action:
     return _function(item, facts)
 
 
-def _is_host_variable(item: Item) -> bool:
+def _is_host_variable(item: OutlineItem) -> bool:
     """Return whether a variable is the host's: also a static data member, which NVRTC takes neither bare nor marked."""
     declared = item.declaration
     if item.class_name is not None and "static" not in declared.words:
@@ -108,7 +108,7 @@ def _is_host_text(outline: Outline | None, facts: Facts) -> bool:
     return all(action_of(item, outline.source.text, facts) == "drop" for item in outline.items)
 
 
-def _function(item: Item, facts: Facts) -> Action:
+def _function(item: OutlineItem, facts: Facts) -> Action:
     declared = item.declaration
     is_virtual = bool(declared.words & _VIRTUAL)
     if declared.form in {"specialisation", "instantiation"} and declared.name in facts.marked_names:
@@ -126,7 +126,7 @@ def _function(item: Item, facts: Facts) -> Action:
     return "declare" if special or is_virtual else "drop"
 
 
-def _is_merged(item: Item, facts: Facts) -> bool | None:
+def _is_merged(item: OutlineItem, facts: Facts) -> bool | None:
     """Return whether another declaration of the function has a mark, which then holds for all; None if unclear."""
     declared = item.declaration
     marked = facts.marked.get(member_of(item, facts))

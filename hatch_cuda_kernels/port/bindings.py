@@ -13,7 +13,7 @@ from hatch_cuda_kernels.port.template_head import template_parameters
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.host_code.items import Item, Outline
+    from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
 
 __all__ = ["Bindings"]
 
@@ -55,12 +55,12 @@ class Bindings:
                 found = [tuple(replaced(part, each) for part in parts) for parts in found for each in bound]
         return list(dict.fromkeys(found))[:_MOST]
 
-    def _around(self, path: str, at: int) -> list[Item]:
+    def _around(self, path: str, at: int) -> list[OutlineItem]:
         """Return the declarations that a position is in, the innermost first."""
         found = [item for item in self._outlines[path].items if item.start <= at < item.end]
         return sorted(found, key=lambda item: item.end - item.start)
 
-    def _owners(self, path: str, around: Sequence[Item]) -> Iterator[_Owner]:
+    def _owners(self, path: str, around: Sequence[OutlineItem]) -> Iterator[_Owner]:
         text = self._outlines[path].source.text
         for item in around:
             declared = item.declaration
@@ -68,7 +68,7 @@ class Bindings:
                 name = declared.scope if declared.scope and declared.kind == "function" else declared.name
                 yield _Owner(name, template_parameters(text[item.start : declared.first]))
 
-    def _dispatched(self, text: str, inside: Item | None, at: int) -> dict[str, tuple[str, ...]]:
+    def _dispatched(self, text: str, inside: OutlineItem | None, at: int) -> dict[str, tuple[str, ...]]:
         if inside is None or "DISPATCH" not in text[inside.start : at]:
             return {}
         try:
@@ -133,7 +133,7 @@ class Bindings:
                 if bound:
                     yield bound
 
-    def _templates(self, owner: _Owner) -> Iterator[Item]:
+    def _templates(self, owner: _Owner) -> Iterator[OutlineItem]:
         for outline in self._outlines.values():
             for item in outline.items:
                 if item.declaration.name == owner.name and item.declaration.form == "template":

@@ -16,7 +16,7 @@ from hatch_cuda_kernels.port.template_head import template_parameters
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.host_code.items import Item, Outline
+    from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.host_code.tokens import Token
     from hatch_cuda_kernels.port.bindings import Bindings
     from hatch_cuda_kernels.port.model import Template
@@ -107,7 +107,7 @@ def _parts(text: str, tokens: Sequence[Token], begin: int, end: int) -> tuple[st
 
 
 def _axes(
-    launch: Launch, text: str, tokens: Sequence[Token], at: int, around: Item | None
+    launch: Launch, text: str, tokens: Sequence[Token], at: int, around: OutlineItem | None
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the names among the template arguments that stand for several types."""
     words = dict.fromkeys(word for part in launch.template or () for word in _WORD.findall(part))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.host_code.drop import Change
+    from hatch_cuda_kernels.host_code.drop import TextChange
     from hatch_cuda_kernels.host_code.items import Outline
     from hatch_cuda_kernels.options import NvrtcOptions
 
@@ -43,11 +43,11 @@ class Sources:
     texts: dict[str, str]
     outlines: dict[str, Outline]
     facts: Facts
-    changes: dict[str, list[Change]]
+    changes: dict[str, list[TextChange]]
     guards: list[Guard] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def add(self, path: str, change: Change, reason: str = "") -> bool:
+    def add(self, path: str, change: TextChange, reason: str = "") -> bool:
         """Note a change; return whether a guard can make it."""
         source = self.outlines[path].source.original
         line = source.count("\n", 0, change.start) + 1

@@ -26,6 +26,8 @@ def kernel(body, params="float* x"):
     return f'extern "C" __global__ void k({params}) {{ {body} }}\n'
 
 
+#: Headers that take a second to compile.
+HEAVY = dict.fromkeys(("cooperative_groups.h", "cub/cub.cuh"), pytest.mark.slow)
 INCLUDED = {
     "cudaGridDependencySynchronize": (kernel("cudaGridDependencySynchronize();"), "cuda_device_runtime_api.h"),
     "__half": (kernel("*x = 1;", "__half* x"), "cuda_fp16.h"),
@@ -37,7 +39,10 @@ INCLUDED = {
 }
 
 
-@pytest.mark.parametrize(("source", "header"), INCLUDED.values(), ids=INCLUDED.keys())
+@pytest.mark.parametrize(
+    ("source", "header"),
+    [pytest.param(*case, id=name, marks=HEAVY.get(case[1], ())) for name, case in INCLUDED.items()],
+)
 def test_a_name_without_its_header(source, header):
     """The line to add is told; with it, the source compiles."""
     error = failed(source)
@@ -46,7 +51,7 @@ def test_a_name_without_its_header(source, header):
 
 
 BRINGS = [
-    (header, [name for name in names if names[name] == header], scope)
+    pytest.param(header, [name for name in names if names[name] == header], scope, marks=HEAVY.get(header, ()))
     for names, scope in ((GLOBAL_NAMES | TOOLKIT_NAMES, ""), (STD_NAMES, "std"))
     for header in dict.fromkeys(names.values())
 ]
