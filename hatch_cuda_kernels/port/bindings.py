@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.host_code.tokens import UnclearTextError, tokens_of
 from hatch_cuda_kernels.port.dispatch import dispatched_types
-from hatch_cuda_kernels.port.spelled import deduce, local_meanings, replaced, template_arguments, words
+from hatch_cuda_kernels.port.spelled import deduce, local_meanings, replaced, template_arguments, type_of, words
 from hatch_cuda_kernels.port.template_head import template_parameters
 
 if TYPE_CHECKING:
@@ -76,20 +76,48 @@ class Bindings:
         except UnclearTextError:
             return {}
 
+    def uses(self, name: str, parameters: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return the template arguments that are spelled where a template is used, with what they stand for."""
+        found = self._spelled(_Owner(name, tuple(parameters)), ())
+        return list(dict.fromkeys(tuple(each.values()) for each in found))[:_MOST]
+
     def _bound(self, owner: _Owner, chain: tuple[str, ...]) -> list[dict[str, str]]:
         """Return what a template's parameters stand for, by each of its uses."""
         if owner.name in chain or len(chain) == _DEEPEST or not owner.name:
             return []
-        found: list[dict[str, str]] = []
-        for path, outline in self._outlines.items():
-            text = outline.source.text
-            for use in re.finditer(rf"\b{owner.name}\s*<", text) if owner.name in text else ():
-                spelled = template_arguments(text, use.end() - 1)
-                if spelled and len(spelled) <= len(owner.parameters):
-                    known = self.meanings(path, use.start(), spelled, (*chain, owner.name))
-                    found += [dict(zip(owner.parameters, parts, strict=False)) for parts in known]
+        found = [*self._spelled(owner, chain), *self._called(owner, chain)]
+        for outline in self._outlines.values():
             found += self._instantiated(outline, owner)
         return [dict(items) for items in dict.fromkeys(tuple(each.items()) for each in found)][:_MOST]
+
+    def _spelled(self, owner: _Owner, chain: tuple[str, ...]) -> Iterator[dict[str, str]]:
+        """Yield what the parameters stand for where their arguments are spelled."""
+        for path, at, given in self._places(owner, "<"):
+            if given and len(given) <= len(owner.parameters):
+                for parts in self.meanings(path, at, given, (*chain, owner.name)):
+                    yield dict(zip(owner.parameters, parts, strict=False))
+
+    def _called(self, owner: _Owner, chain: tuple[str, ...]) -> Iterator[dict[str, str]]:
+        """Yield what the parameters of a function stand for where the arguments of a call say it."""
+        patterns = [item.declaration.parameters for item in self._templates(owner)]
+        for path, at, given in self._places(owner, "(") if patterns else ():
+            before = self._outlines[path].source.text[:at]
+            for pattern in (one for one in patterns if len(one) >= len(given)):
+                bound: dict[str, str] = {}
+                for wanted, argument in zip(pattern, given, strict=False):
+                    if {*wanted.split()} & {*owner.parameters}:
+                        bound = deduce(wanted, type_of(argument, before), owner.parameters) | bound
+                for parts in self.meanings(path, at, tuple(bound.values()), (*chain, owner.name)) if bound else ():
+                    yield dict(zip(bound, parts, strict=True))
+
+    def _places(self, owner: _Owner, bracket: str) -> Iterator[tuple[str, int, tuple[str, ...]]]:
+        """Yield where a template's name stands before a bracket, with what commas separate in there."""
+        for path, outline in self._outlines.items():
+            text = outline.source.text
+            for use in re.finditer(rf"\b{owner.name}\s*\{bracket}", text) if owner.name in text else ():
+                given = template_arguments(text, use.end() - 1)
+                if given is not None:
+                    yield path, use.start(), given
 
     def _instantiated(self, outline: Outline, owner: _Owner) -> Iterator[dict[str, str]]:
         """Yield what a function's parameters stand for in ``template void f(float*);``, where their types say it."""

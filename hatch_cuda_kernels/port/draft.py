@@ -113,7 +113,10 @@ def _instances(
     open_ends: dict[str, None] = {}
     for template in templates:
         found = [launch for launch in launches if _plain(launch.kernel) == _plain(template.name)]
+        named = [f"{template.name}<{', '.join(each)}>" for each in template.uses if len(each) >= template.required]
         if not found:
+            instances |= dict.fromkeys(named)
+        if not found and not named:
             open_ends[f"{_shown(template)}: no launch was seen; list its instances"] = None
         for launch in found:
             known = _expressions(template, launch, matrix)

@@ -52,6 +52,8 @@ class Template(NamedTuple):
     """Of the kernel's own parameters, as they are spelled."""
     required: int = 0
     """How many of the template's parameters have no default."""
+    uses: tuple[tuple[str, ...], ...] = ()
+    """Its arguments where it is named, for a kernel that no launch shows."""
 
 
 class DraftedModule(NamedTuple):

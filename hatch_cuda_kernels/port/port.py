@@ -17,10 +17,11 @@ from hatch_cuda_kernels.port.sources import read_project_files
 from hatch_cuda_kernels.port.torch_types import NOTE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.host_code.items import Outline
     from hatch_cuda_kernels.port.model import Launch, Template
     from hatch_cuda_kernels.port.sources import Sources
 
@@ -45,9 +46,9 @@ def port(
     notes = [*found.notes, *([NOTE.format(f"CUDA's types stand for Torch's {', '.join(used)}")] if used else [])]
     after = _after(found, types)
     remaining = errors_of(found, after, arch) if arch is not None else []
-    templates = {path: find_templates(path, outline) for path, outline in found.outlines.items()}
-    launches = {path: find_launches(path, outline) for path, outline in found.outlines.items()}
-    all_launches = _resolved(found, launches, list(chain.from_iterable(templates.values())))
+    bindings = Bindings(found.outlines)
+    templates = {path: _templates(path, outline, bindings) for path, outline in found.outlines.items()}
+    all_launches = _launches(found, bindings, list(chain.from_iterable(templates.values())))
     modules = []
     for recipe in found.recipes:
         own = [path for path, _ in recipe.read(root).files if path in found.outlines]
@@ -69,17 +70,20 @@ def port(
     )
 
 
-def _resolved(
-    sources: Sources, launches: Mapping[str, Sequence[Launch]], templates: Sequence[Template]
-) -> list[Launch]:
-    """Return the launches with what their template arguments stand for."""
-    bindings = Bindings(sources.outlines)
+def _templates(path: str, outline: Outline, bindings: Bindings) -> list[Template]:
+    """Return the kernels of a file that are templates, with the arguments that they are named with anywhere."""
+    found = find_templates(path, outline)
+    return [one._replace(uses=tuple(bindings.uses(one.name.rpartition("::")[2], one.parameters))) for one in found]
+
+
+def _launches(sources: Sources, bindings: Bindings, templates: Sequence[Template]) -> list[Launch]:
+    """Return the launches of all files, with what their template arguments stand for."""
     kernels = {template.name.rpartition("::")[2]: template for template in templates}
     made = []
-    for launch in chain.from_iterable(launches.values()):
-        template = kernels.get(launch.kernel.rpartition("::")[2])
-        text = sources.outlines[launch.path].source.text
-        made.append(launch if template is None else resolved(launch, template, bindings, text))
+    for path, outline in sources.outlines.items():
+        for launch in find_launches(path, outline):
+            template = kernels.get(launch.kernel.rpartition("::")[2])
+            made.append(launch if template is None else resolved(launch, template, bindings, outline.source.text))
     return made
 
 

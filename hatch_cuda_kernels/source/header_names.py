@@ -105,7 +105,10 @@ _TOOLKIT: Final = {
     "cub/cub.cuh": "cub",
     "cuComplex.h": ("cuComplex cuDoubleComplex cuFloatComplex make_cuComplex make_cuDoubleComplex make_cuFloatComplex"),
     "cuda_bf16.h": "__nv_bfloat16 __nv_bfloat162 nv_bfloat16 nv_bfloat162",
-    "cuda_device_runtime_api.h": "cudaGridDependencySynchronize cudaTriggerProgrammaticLaunchCompletion",
+    "cuda_device_runtime_api.h": (
+        "cudaGetErrorName cudaGetErrorString cudaGetLastError cudaGridDependencySynchronize cudaPeekAtLastError "
+        "cudaTriggerProgrammaticLaunchCompletion"
+    ),
     "cuda_fp16.h": "__half __half2 half half2 __float2half __half2float",
     "cuda_fp8.h": "__nv_fp8_e4m3 __nv_fp8_e5m2 __nv_fp8x2_e4m3 __nv_fp8x4_e4m3",
     "cuda_pipeline.h": "__pipeline_commit __pipeline_memcpy_async __pipeline_wait_prior",

@@ -2,7 +2,7 @@
 
 NVRTC includes nothing, and this package's headers bring little besides their own. So a name of the standard library
 that a closure's project files use, and none of them declares, brings its header: it is included before the source.
-Where includes were dropped as the host's, which bring the toolkit's headers, too, those are brought likewise.
+Where host code was dropped, and with it headers that bring the toolkit's, those are brought likewise.
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders) -> Closure:
     known = {*_surely_included(closure.source)}
     names = {name: header for name, header in GLOBAL_NAMES.items() if f"{header[1:]}.h" not in known}
     standard = {*_for_global_names(texts, names), *_for_members(texts)} & outer.standard.names
-    brings_toolkit = any(found.kind == "include" for found in closure.dropped)
-    wanted = sorted({*standard, *(toolkit_headers(texts) if brings_toolkit else ())} - known)
+    wanted = sorted({*standard, *(toolkit_headers(texts) if closure.dropped else ())} - known)
     if not wanted:
         return closure
     plain = PlainNames(outer, lambda _: None, {name for name, _ in closure.headers} - outer.standard.names)

@@ -45,6 +45,17 @@ CASES = {
         ),
         ["k<float>", "k<double>"],
     ),
+    "a call whose arguments say it": (
+        LAUNCHER + "void f(void* p) { run((float*)p, 1); double* q = nullptr; run(q, 2); }",
+        ["k<float>", "k<double>"],
+    ),
+    "a call through another function": (
+        (
+            "template <class F, class... A> void start(F f, A... a);\n"
+            "template <class T> void run(T* p) { start(k<T, 2>, p, T(1)); }\nvoid f(int* p) { run(p); }"
+        ),
+        ["k<int, 2>"],
+    ),
     "recursion": ("template <class T> void f(T* p) { f<T>(p); k<T><<<1, 1>>>(p, 1); }", []),
     "what nothing says": ("void f(P p) { k<<<1, 1>>>(p, 1.0); }", []),
 }
