@@ -7,7 +7,7 @@ from small_jobs import job_of
 
 from hatch_cuda_kernels import extra
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.nvjitlink import link
+from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.extra import assembler_flags, extra_refusal
@@ -50,7 +50,7 @@ def test_what_is_taken_is_known_to_the_compiler(source, flag):
 def test_the_assemblers_flags_reach_nvjitlink(source, flag):
     """Each flag of ptxas is one that nvJitLink hands on."""
     ptx = compile_job(job_of(source, kinds=("ptx",))).images["ptx"]
-    assert link(ptx, "ptx", arch=SmArch(9, 0), options=NvrtcOptions(extra=(flag,)), name="m").image
+    assert link(LinkInput(ptx, "ptx", "m"), arch=SmArch(9, 0), options=NvrtcOptions(extra=(flag,)), name="m").image
     assert assembler_flags((flag, "--restrict")) == (flag.removeprefix("-Xptxas="),)
 
 

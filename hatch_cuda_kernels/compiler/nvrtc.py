@@ -12,7 +12,7 @@ from cuda.bindings import nvrtc
 
 from hatch_cuda_kernels.compiler.faults import name_faults, source_faults
 from hatch_cuda_kernels.compiler.finish import finish
-from hatch_cuda_kernels.compiler.finish_job import FinishJob
+from hatch_cuda_kernels.compiler.finish_job import FinishInput, FinishJob
 from hatch_cuda_kernels.compiler.job import Compiled
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.ptx import Ptx, drop_unused, read_ptx
@@ -44,7 +44,7 @@ def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
     when a promised symbol is not in the image; ToolchainError when NVRTC, nvJitLink or ptxas is missing.
     """
     if isinstance(job, FinishJob):
-        return finish(job)
+        return finish(job if job.inputs else job.starting_from(_compile_fronts(job)))
     start = time.perf_counter()
     toolchain = load_toolchain()
     task = job, compile_flags(job, toolchain)
@@ -60,6 +60,11 @@ def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
         log=_readable(made.log, job),
         seconds=time.perf_counter() - start,
     )
+
+
+def _compile_fronts(job: FinishJob) -> list[FinishInput]:
+    compiled = map(compile, job.fronts)
+    return [FinishInput.of(made.images[job.input_kind], made) for made in compiled]
 
 
 class _Made(NamedTuple):
@@ -84,8 +89,9 @@ def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
 
 def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
     """Return every flag NVRTC gets for this job, in order."""
-    assembles = job.assembled and job.finisher != "ptxas"  # LTO-IR is for a real architecture, too
-    flags = [f"-arch={job.arch if assembles else job.arch.as_virtual}", *job.options.flags()]
+    # Only PTX is for a virtual architecture.
+    flags = [f"-arch={job.arch.as_virtual if job.finisher == 'ptxas' else job.arch}", *job.options.flags()]
+    flags += ["-dc"] if "object" in job.kinds else []  # LTO-IR is such code by itself
     # Without a seed, the process id enters symbol names as soon as CUB is in (internal-linkage objects).
     flags.append(f"--frandom-seed={job.program.sha256[:16]}")
     # NVRTC would raise the stack limit of the whole process during a compile, and children would inherit it.
@@ -144,8 +150,11 @@ def _images(
     keep = [lowered[f"&{name}"] for name in job.globals]
     if job.options.lto:
         ltoir = _bytes(nvrtc.nvrtcGetLTOIRSize, nvrtc.nvrtcGetLTOIR, program)
-        return _finish_lto(job, ltoir, keep, log)
+        return _finish_lto(job, ltoir, None if job.is_unit else keep, log)
     ptx = _bytes(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0").decode()
+    if "object" in job.kinds:
+        found = _bytes(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+        return {"object": found}, read_ptx(ptx), log
     if not job.options.debug:  # which describes every variable
         ptx = drop_unused(ptx, keep)
     if job.assembled and job.finisher == "ptxas":
@@ -160,13 +169,16 @@ def _ptxas() -> Path:
     return require_ptxas(load_toolchain().nvrtc).path
 
 
-def _finish_lto(job: CompileJob, ltoir: bytes, keep: list[str], log: str) -> tuple[dict[Kind, bytes], Ptx, str]:
+def _finish_lto(job: CompileJob, ltoir: bytes, keep: list[str] | None, log: str) -> tuple[dict[Kind, bytes], Ptx, str]:
     """Finish LTO-IR with nvJitLink: the CUBIN is an image or the proof that the LTO-IR can become one."""
-    from hatch_cuda_kernels.compiler.nvjitlink import link  # another 117 MB library
+    from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link  # another 117 MB library
 
-    options = job.options
-    linked = link(ltoir, "ltoir", arch=job.arch, options=options, name=job.module, keep=keep)
-    ptx = link(ltoir, "ltoir", arch=job.arch, options=options, name=job.module, keep=keep, to_ptx=True).image
+    given = LinkInput(ltoir, "ltoir", job.module)
+    finish_for = partial(link, given, arch=job.arch, options=job.options, name=job.module, keep=keep)
+    ptx = finish_for(to_ptx=True).image
+    if job.is_unit:
+        return {"ltoir": ltoir}, read_ptx(ptx.decode()), log
+    linked = finish_for()
     return {"ltoir": ltoir, "cubin": linked.image, "ptx": ptx}, read_ptx(ptx.decode()), f"{log}\n{linked.log}"
 
 
@@ -176,7 +188,8 @@ def _kernels(job: CompileJob, ptx: Ptx, lowered: dict[str, str]) -> tuple[Symbol
     Raises CompileError when a named kernel is not an entry point: a status of success does not prove it.
     """
     absent = tuple(name for name in job.names if lowered[name] not in ptx.entries)
-    absent += tuple(f"&{name}" for name in job.globals if lowered[f"&{name}"] not in ptx.variables)
+    if not job.is_unit:  # whose variables another one may define
+        absent += tuple(f"&{name}" for name in job.globals if lowered[f"&{name}"] not in ptx.variables)
     if absent:
         message = f"not in the image: {', '.join(absent)}"
         raise CompileError(job.module, str(job.arch), message, bad_names=absent)

@@ -56,7 +56,8 @@ def _finisher(module: Module, root: Path, project: Project) -> Finisher:
         outside = module.recipe.read(root, project=project).outside
     except InputError:
         outside = ()
-    return choose_route(module.options, front_end=module.front_end, outside=outside).finisher
+    linked = module.recipe.is_linked
+    return choose_route(module.options, front_end=module.front_end, outside=outside, linked=linked).finisher
 
 
 def _wrong_bindings(manifest: Manifest) -> ToolchainError:

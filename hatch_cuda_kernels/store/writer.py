@@ -137,7 +137,7 @@ def _write_module(folder: Path, images: dict[str, bytes], built: BuiltModule, so
     folder.mkdir()
     for name, data in images.items():
         (folder / name).write_bytes(data)
-    for path, digest in built.closure.files:
+    for path, digest in built.sources.files.items():
         target = folder / SOURCE_FOLDER / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(sources.read(path, digest))
@@ -145,7 +145,7 @@ def _write_module(folder: Path, images: dict[str, bytes], built: BuiltModule, so
 
 def _write_standard(path: Path, modules: Iterable[BuiltModule]) -> str:
     """Write the standard headers of all modules, if any, and return the file's digest."""
-    texts = {name: dict(built.closure.headers)[name] for built in modules for name in built.closure.standard}
+    texts = {name: built.sources.texts[name] for built in modules for name in built.sources.standard}
     if not texts:
         return ""
     _write_text(path, json_text(texts))

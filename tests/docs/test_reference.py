@@ -20,7 +20,8 @@ from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.manifest.keys import TABLES
 from hatch_cuda_kernels.manifest.schema import manifest_schema
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
+from hatch_cuda_kernels.store.image_record import ImageRecord
+from hatch_cuda_kernels.store.index import ModuleIndex
 
 EXAMPLE = ROOT / "example_project"
 MANIFEST, HOOK, CLI, ENVIRONMENT, API, STORE = (

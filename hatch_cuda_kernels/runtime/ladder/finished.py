@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Finished
     from hatch_cuda_kernels.image import Finisher, Image, Kind
     from hatch_cuda_kernels.runtime.ladder.request import Request
-    from hatch_cuda_kernels.store.index import ImageRecord
+    from hatch_cuda_kernels.store.image_record import ImageRecord
 
 __all__ = ["finished_candidates"]
 
@@ -159,9 +159,9 @@ def _made(request: Request, record: ImageRecord, arch: SmArch, tool: _Tool) -> F
         from hatch_cuda_kernels.compiler.ptxas import assemble
 
         return assemble(tool.path, data.decode(), arch=arch, options=options, name=module)
-    from hatch_cuda_kernels.compiler.nvjitlink import link  # a large library
+    from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link  # a large library
 
-    return link(data, record.kind, arch=arch, options=options, name=module)
+    return link(LinkInput(data, record.kind, module), arch=arch, options=options, name=module)
 
 
 def _key(request: Request, record: ImageRecord, arch: SmArch, finisher: Finisher) -> str:
