@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.job import Compiled
-from hatch_cuda_kernels.compiler.link_faults import explain_refusal, refuse_repeats
+from hatch_cuda_kernels.compiler.link_faults import check_inputs, explain_refusal
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.ptx import read_ptx
 from hatch_cuda_kernels.compiler.ptxas import assemble
@@ -86,7 +86,7 @@ def _link(job: FinishJob, *, to_ptx: bool = False) -> Finished:
         LinkInput(given.image, job.input_kind, front.source_path)
         for front, given in zip(job.fronts, job.inputs, strict=True)
     ]
-    refuse_repeats(job, units)
+    check_inputs(job, units)
     libraries = [LinkInput(library.data, library.kind, library.name) for library in job.libraries]
     keep = [symbol.lowered for given in job.inputs for symbol in given.globals]
     options = job.fronts[0].options

@@ -9,6 +9,8 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.demangle import demangled
 from hatch_cuda_kernels.compiler.output.linkage import Linkage, linkage_of_object, linkage_of_ptx
 from hatch_cuda_kernels.errors import CompileError
@@ -19,25 +21,48 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.finish_job import FinishJob
     from hatch_cuda_kernels.compiler.nvjitlink import LinkInput
+    from hatch_cuda_kernels.source.library import Library
 
-__all__ = ["explain_refusal", "refuse_repeats", "undefined_fix"]
+__all__ = ["check_inputs", "explain_refusal", "undefined_fix"]
+
+_MESSAGE: Final = "the sources cannot be linked"
 
 _UNDEFINED: Final = re.compile(r"(?:Undefined reference to|Unresolved extern (?:function|variable)) '([^'\n]+)'")
 _REPEATED: Final = re.compile(r"Linking globals named '([^'\n]+)': symbol multiply defined")
 _BAD_INPUT: Final = re.compile(r"bad input: ?(does not match type NVJITLINK_INPUT_[A-Z]+)?([^\n]*)")
 _OLDER_ARCH: Final = re.compile(r"(\d+) in LTOIR arch newer than target arch")
 _NO_LTO_IR: Final = "requires that all inputs have LTOIR"
+_LTO_IR: Final = "LTO-IR input cannot be used without LTO enabled"
 #: What a launch in device code calls, and the rest of the runtime that device code has.
 _RUNTIME: Final = re.compile(r"__cudaCDP2?\w+|cuda[A-Z]\w+")
 
 
-def refuse_repeats(job: FinishJob, units: Sequence[LinkInput]) -> None:
-    """Raise CompileError for a symbol that two objects define: nvJitLink takes the first one and goes on."""
-    if len(units) < 2 or units[0].kind != "object":
-        return
-    faults = _repeats({unit.name: linkage_of_object(unit.data) for unit in units})
+def check_inputs(job: FinishJob, units: Sequence[LinkInput]) -> None:
+    """Raise CompileError for what nvJitLink would not refuse as it should.
+
+    Of two objects that define a symbol, it takes the first and goes on. A CUBIN for another architecture leaves it with
+    a lock that no other thread gets, and a damaged one ends the process.
+    """
+    cubins = [library for library in job.libraries if library.kind == "cubin"]
+    faults = [fault for library in cubins if (fault := _unfit(library, job.arch))]
+    if not faults:
+        objects = [(unit.name, unit.data) for unit in units if unit.kind == "object"]
+        objects += [(library.name, library.data) for library in cubins]
+        faults = _repeats({name: linkage_of_object(data) for name, data in objects})
     if faults:
-        raise CompileError(job.module, str(job.arch), "the sources cannot be linked", faults=faults)
+        raise CompileError(job.module, str(job.arch), _MESSAGE, faults=faults)
+
+
+def _unfit(library: Library, arch: SmArch) -> str:
+    """Return why a CUBIN cannot be linked for an architecture; empty if it can."""
+    try:
+        found = read_cubin(library.data)
+        made_for = SmArch.parse(found.arch or f"sm_{found.sm}")
+    except ValueError as error:
+        return f"{library.name} cannot be linked: {error}"
+    if not found.relocatable:
+        return f"{library.name} is no relocatable code; compile it with nvcc's -dc"
+    return "" if made_for.refusal(arch.capability) is None else _bad_library(library.name, "", str(arch))
 
 
 def explain_refusal(error: CompileError, units: Sequence[LinkInput]) -> CompileError:
@@ -47,6 +72,8 @@ def explain_refusal(error: CompileError, units: Sequence[LinkInput]) -> CompileE
         f"a library's LTO-IR is for compute_{number}, which {error.arch} cannot use; build it for the lowest of all"
         for number in _OLDER_ARCH.findall(error.log)
     ]
+    if _LTO_IR in error.log:
+        faults.append("a library holds LTO-IR; write lto: true under 'options:' of this module")
     if _NO_LTO_IR in error.log:
         fix = "list no compute_ architecture for this module"
         faults.append(f"PTX is linked from LTO-IR, and a library has none; {fix}")
@@ -57,7 +84,7 @@ def explain_refusal(error: CompileError, units: Sequence[LinkInput]) -> CompileE
         faults += [_undefined(symbol, linkage) for symbol in dict.fromkeys(undefined)]
     if not faults:
         return error
-    message = "the sources cannot be linked" if undefined or repeated else error.message
+    message = _MESSAGE if undefined or repeated else error.message
     return CompileError(error.module, error.arch, message, log=error.log, flags=error.flags, faults=faults)
 
 
@@ -72,7 +99,6 @@ def _linkage(unit: LinkInput, error: CompileError) -> Linkage:
     """Return a unit's symbols; LTO-IR shows them once it is PTX."""
     if unit.kind == "object":
         return linkage_of_object(unit.data)
-    from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.nvjitlink import link
     from hatch_cuda_kernels.options import NvrtcOptions
 

@@ -34,8 +34,6 @@ _INPUT_TYPES: Final[dict[Kind | LibraryKind, str]] = {
     "object file": "OBJECT",
     "ptx": "PTX",
 }
-#: What archives, object files and fatbins hold shows only when they are linked.
-_LTO_NOT_ENABLED: Final = "LTO_NOT_ENABLED"
 
 
 class LinkInput(NamedTuple):
@@ -73,12 +71,11 @@ def link(
     Raises CompileError with nvJitLink's log when it refuses, ToolchainError when it is not installed.
     """
     task = _Link(inputs, arch, options, name, keep, to_ptx)
-    lto = any(given.kind == "ltoir" for given in inputs)
-    return interruptible(partial(_run, load_nvjitlink(), task, lto=lto))
+    return interruptible(partial(_run, load_nvjitlink(), task))
 
 
-def _run(nvjitlink: Any, task: _Link, *, lto: bool) -> Finished:  # a module
-    handle, flags = None, _flags(task, lto=lto)
+def _run(nvjitlink: Any, task: _Link) -> Finished:  # a module
+    handle, flags = None, _flags(task)
     try:
         handle = nvjitlink.create(len(flags), flags)
         for given in task.inputs:
@@ -88,8 +85,6 @@ def _run(nvjitlink: Any, task: _Link, *, lto: bool) -> Finished:  # a module
         image = _read(nvjitlink, handle, "linked_ptx" if task.to_ptx else "linked_cubin")
         return Finished(image.rstrip(b"\0") if task.to_ptx else image, _log(nvjitlink, handle, "info_log"))
     except nvjitlink.nvJitLinkError as error:
-        if _LTO_NOT_ENABLED in str(error) and not lto:
-            return _run(nvjitlink, task, lto=True)
         log = _log(nvjitlink, handle, "error_log") if handle is not None else ""
         message = f"nvJitLink {nvjitlink_version()} refused the {_named(task.inputs)} ({error})"
         raise CompileError(task.name, str(task.arch), message, log=log, flags=flags) from error
@@ -102,7 +97,7 @@ def _named(inputs: Sequence[LinkInput]) -> str:
     return inputs[0].kind if len(inputs) == 1 else ", ".join(given.name for given in inputs)
 
 
-def _flags(task: _Link, *, lto: bool) -> list[str]:
+def _flags(task: _Link) -> list[str]:
     """Return nvJitLink's flags; for LTO-IR, the options that act on code generation apply only here."""
     options = task.options
     # Where there is a driver, it would keep results in the driver's cache.
@@ -111,7 +106,7 @@ def _flags(task: _Link, *, lto: bool) -> list[str]:
     if options.maxrregcount is not None:
         flags.append(f"-maxrregcount={options.maxrregcount}")
     flags += [flag for flag, on in (("-lineinfo", options.lineinfo), ("-g", options.debug)) if on]
-    if not lto:
+    if all(given.kind != "ltoir" for given in task.inputs):
         return flags
     fast = options.use_fast_math
     flags += ["-lto", f"-ftz={int(fast if options.ftz is None else options.ftz)}"]

@@ -12,7 +12,7 @@ from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.compiler.toolchain.device_runtime import load_device_runtime
 from hatch_cuda_kernels.compiler.toolchain.remembered import asked_by_toolkit
 from hatch_cuda_kernels.source.closure import Closure, read_closure
-from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, Library
+from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, Library, library_kind
 from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
 from hatch_cuda_kernels.source.owners import Owners
 from hatch_cuda_kernels.source.project import Project
@@ -61,6 +61,15 @@ class Recipe:
     def is_linked(self) -> bool:
         """Whether the images are linked from several things."""
         return len(self.sources) > 1 or bool(self.libraries)
+
+    @property
+    def linked_from(self) -> Kind:
+        """What the units are compiled to, to be linked: objects, or LTO-IR, also where a library is of that.
+
+        Beside objects, nvJitLink would leave out functions of LTO-IR that only these call.
+        """
+        lto = self.options.lto or any(library_kind(name) == "ltoir" for name in self.libraries)
+        return "ltoir" if lto else "object"
 
     def read(
         self,
@@ -169,8 +178,7 @@ class Recipe:
         units = self.units(sources)
         if not self.is_linked:
             return self.compile_job(units[0], arch, kinds)
-        start = choose_route(self.options, linked=True).start
-        fronts = self.part_jobs(units, arch, start)
+        fronts = self.part_jobs(units, arch, self.linked_from)
         return FinishJob(fronts=fronts, arch=arch, kinds=kinds, libraries=self.load_libraries(sources))
 
     def load_libraries(self, sources: Sources) -> tuple[Library, ...]:

@@ -43,7 +43,7 @@ def lay_out_links(
     if refusals:
         raise InputError("; ".join(refusals))
     units, libraries = recipe.units(sources), recipe.load_libraries(sources)
-    lto = recipe.options.lto or front_end == "lto"
+    lto = recipe.linked_from == "ltoir" or front_end == "lto"
     shared = shared_run(wanted, [*wanted], front_end) if front_end == "lto" else None
     compiles: dict[tuple[SmArch, Kind], tuple[CompileJob, ...]] = {}
     links = []

@@ -154,7 +154,8 @@ class ModuleIndex(NamedTuple):
         """Read what ``to_json`` wrote. Raises ValueError on other data."""
         check_shape(data, {"schema": int})
         if data["schema"] not in {INDEX_SCHEMA, LINKED_SCHEMA}:
-            message = f"index schema {data['schema']} is not {INDEX_SCHEMA}: written by another hatch-cuda-kernels"
+            known = f"neither {INDEX_SCHEMA} nor {LINKED_SCHEMA}"
+            message = f"index schema {data['schema']} is {known}: written by another hatch-cuda-kernels"
             raise ValueError(message)
         check_shape(data, INDEX)
         return cls(

@@ -150,8 +150,8 @@ def test_an_index_of_another_schema_is_refused(example_store, tmp_path):
     """A store written by a newer version is not misread."""
     shutil.copytree(example_store, tmp_path / "copy")
     index = tmp_path / "copy" / "saxpy" / "index.json"
-    index.write_text(json.dumps(json.loads(index.read_text()) | {"schema": 2}))
-    with pytest.raises(StoreError, match="index schema 2 is not 1: written by another hatch-cuda-kernels"):
+    index.write_text(json.dumps(json.loads(index.read_text()) | {"schema": 3}))
+    with pytest.raises(StoreError, match="index schema 3 is neither 1 nor 2: written by another hatch-cuda-kernels"):
         open_store(tmp_path / "copy").find_image("saxpy", arch="sm_90")
 
 

@@ -128,7 +128,7 @@ def break_an_index(wheel):
 
 def change_the_schema(wheel):
     """Let an index be of a schema of the future."""
-    wheel.edit_index("saxpy", lambda data: data.update(schema=2))
+    wheel.edit_index("saxpy", lambda data: data.update(schema=3))
 
 
 def lead_out(wheel):
@@ -330,7 +330,7 @@ DAMAGES = {
     ),
     "source leads out": (lead_a_source_out, [], "index", "saxpy/", "files.*tsv' is missing or damaged", "build"),
     "index cut short": (break_an_index, [], "index", "saxpy/", "index.json: cannot read the index", "build"),
-    "schema unknown": (change_the_schema, [], "index", "saxpy/", "index schema 2 is not 1", "build"),
+    "schema unknown": (change_the_schema, [], "index", "saxpy/", "index schema 3 is neither 1 nor 2", "build"),
     "path leads out": (lead_out, [], "index", "saxpy/", r"images\[\d\]\.file is missing or damaged", "build"),
     "kernels.tsv unsorted": (sort_the_table_wrongly, [], "index", "", "not sorted: look-ups would miss", "build"),
     "kernels.tsv cut short": (cut_the_table, [], "index", "", "kernels.tsv: cut short", "build"),

@@ -13,7 +13,7 @@ _GLOBAL: Final = 1  # st_bind
 #: Types of symbols: functions, and variables as relocatable files mark them.
 _LINKED: Final = frozenset({1, 2, 13})
 _UNDEFINED: Final = 0  # the section
-_KINDS: Final = r"\.(visible|extern) \.(?:func(?:\s*\(\.param[^)]*\))?|entry|global|const)\b"
+_KINDS: Final = r"\.(visible|extern) \.(?:entry|global|const|func(?:\s*\(\.param[^)]*\))?)"
 _PTX: Final = re.compile(rf"^{_KINDS}[^;={{(\n]*?([A-Za-z_$][\w$]*)(?:\[\d*\])*\s*(?:[;={{(]|$)", re.MULTILINE)
 
 
