@@ -13,7 +13,7 @@ from hatch_cuda_kernels.table import counted, text_table
 if TYPE_CHECKING:
     import argparse
 
-_TOOLS: Final[dict[str, str]] = {**FINISHER_NAMES, DEVICE_RUNTIME: DEVICE_RUNTIME}
+_TOOLS: Final = {str(part): tool for part, tool in FINISHER_NAMES.items()} | {DEVICE_RUNTIME: DEVICE_RUNTIME}
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
