@@ -17,6 +17,7 @@ SHARED = (
     {"leaves": "the words of every part: architectures, options, keys, errors"},
     {"cache": "keeps images by key, and knows no compiler"},
     {"source": "reads source text into the closure that is compiled"},
+    {"host_code": "leaves out of a closure what is for the host only"},
     {"compiler/output": "reads what compilers write, which names the sources"},
     {"compiler/toolchain": "finds the compilers and headers that are installed"},
     {"compiler": "makes a job of a closure and runs it with a toolchain"},
@@ -34,7 +35,11 @@ BUILD = (
         "verify": "proves what a built store says of itself",
     },
     {"report": "shows what a built store holds, file by file as verify lists them"},
-    {"plugin": "builds for Hatch", "scaffold": "writes a project that is then built"},
+    {
+        "plugin": "builds for Hatch",
+        "scaffold": "writes a project that is then built",
+        "port": "brings existing sources to a form that is then built",
+    },
 )
 #: From a request to a kernel.
 RUN = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.job import Compiled
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.compiler.finish_job import FinishJob
-    from hatch_cuda_kernels.compiler.job import Finished
+    from hatch_cuda_kernels.compiler.job import CompileJob, Finished
     from hatch_cuda_kernels.compiler.output.cubin import Cubin
+    from hatch_cuda_kernels.compiler.output.ptx import Ptx
     from hatch_cuda_kernels.image import Kind, Symbol
 
-__all__ = ["finish"]
+__all__ = ["finish", "finish_lto"]
 
 
 def finish(job: FinishJob) -> Compiled:
@@ -53,6 +55,22 @@ def finish(job: FinishJob) -> Compiled:
         log=made.log.strip(),
         seconds=time.perf_counter() - start,
     )
+
+
+def finish_lto(job: CompileJob, ltoir: bytes, keep: list[str], log: str) -> tuple[dict[Kind, bytes], Ptx, str]:
+    """Finish a job's LTO-IR with nvJitLink: the CUBIN is an image or the proof that the LTO-IR can become one.
+
+    That of a unit cannot, by itself; its PTX says what is in it.
+    """
+    from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link  # a 117 MB library
+
+    given, kept = LinkInput(ltoir, "ltoir", job.module), None if job.is_unit else keep
+    finish_for = partial(link, given, arch=job.arch, options=job.options, name=job.module, keep=kept)
+    ptx = finish_for(to_ptx=True).image
+    if job.is_unit:
+        return {"ltoir": ltoir}, read_ptx(ptx.decode()), log
+    linked = finish_for()
+    return {"ltoir": ltoir, "cubin": linked.image, "ptx": ptx}, read_ptx(ptx.decode()), f"{log}\n{linked.log}"
 
 
 def _kernels(job: FinishJob) -> tuple[Symbol, ...]:

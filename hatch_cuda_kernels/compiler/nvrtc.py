@@ -6,18 +6,20 @@ import os
 import time
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from cuda.bindings import nvrtc
 
+from hatch_cuda_kernels.child_process import ChildDiedError, call_apart
 from hatch_cuda_kernels.compiler.faults import name_faults, source_faults
-from hatch_cuda_kernels.compiler.finish import finish
+from hatch_cuda_kernels.compiler.finish import finish, finish_lto
 from hatch_cuda_kernels.compiler.finish_job import FinishInput, FinishJob
 from hatch_cuda_kernels.compiler.job import Compiled
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.ptx import Ptx, drop_unused, read_ptx
 from hatch_cuda_kernels.compiler.ptxas import assemble
 from hatch_cuda_kernels.compiler.rooted import call_at_root
+from hatch_cuda_kernels.compiler.taint import is_tainted
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
@@ -26,7 +28,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT, found_names
 from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from hatch_cuda_kernels.compiler.finish_job import Job
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["compile", "compile_flags"]
 
+T = TypeVar("T")
+
 
 def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
     """Compile one job, or finish one that shares a front-end run, and return its images with what they hold.
@@ -43,13 +47,25 @@ def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
     Raises CompileError with the program log when NVRTC refuses the source, when a name expression does not resolve, or
     when a promised symbol is not in the image; ToolchainError when NVRTC, nvJitLink or ptxas is missing.
     """
+    options = job.fronts[0].options if isinstance(job, FinishJob) else job.options
+    return _apart(_compile_here, job, job) if options.extra else _compile_here(job)
+
+
+def _apart(function: Callable[[Any], T], argument: object, job: Job) -> T:
+    """Return what a function returns in a process of its own. Raises what it raises, or CompileError."""
+    try:
+        return call_apart(function, argument)
+    except (ChildDiedError, OSError) as error:
+        message = f"the process that compiled this was not started or died (killed, out of memory, or crashed) {error}"
+        raise CompileError(job.module, str(job.arch), message.rstrip()) from error
+
+
+def _compile_here(job: Job) -> Compiled:
     if isinstance(job, FinishJob):
         return finish(job if job.inputs else job.starting_from(_compile_fronts(job)))
     start = time.perf_counter()
     toolchain = load_toolchain()
-    task = job, compile_flags(job, toolchain)
-    shows_directory = job.options.lto or job.options.debug
-    made = call_at_root(_make, task) if shows_directory else interruptible(partial(_make, task))
+    made = _make_untainted((job, compile_flags(job, toolchain)))
     return Compiled(
         images={kind: made.images[kind] for kind in job.kinds},
         kernels=made.kernels,
@@ -63,7 +79,7 @@ def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
 
 
 def _compile_fronts(job: FinishJob) -> list[FinishInput]:
-    compiled = map(compile, job.fronts)
+    compiled = map(_compile_here, job.fronts)
     return [FinishInput.of(made.images[job.input_kind], made) for made in compiled]
 
 
@@ -78,6 +94,14 @@ class _Made(NamedTuple):
     log: str
 
 
+def _make_untainted(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
+    """Return what ``_make`` returns where nothing shows in it but the task: no directory, and no earlier compile."""
+    options = task[0].options
+    shows_directory = options.lto or options.debug
+    made = call_at_root(_make, task) if shows_directory else interruptible(partial(_make, task))
+    return _apart(_make, task, task[0]) if is_tainted() else made
+
+
 def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
     job, flags = task
     with _program(job) as program:
@@ -89,8 +113,8 @@ def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
 
 def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
     """Return every flag NVRTC gets for this job, in order."""
-    # Only PTX is for a virtual architecture.
-    flags = [f"-arch={job.arch.as_virtual if job.finisher == 'ptxas' else job.arch}", *job.options.flags()]
+    only_ptx = job.finisher == "ptxas" or not (job.assembled or job.is_unit)
+    flags = [f"-arch={job.arch.as_virtual if only_ptx else job.arch}", *job.options.flags()]
     flags += ["-dc"] if "object" in job.kinds else []  # LTO-IR is such code by itself
     # Without a seed, the process id enters symbol names as soon as CUB is in (internal-linkage objects).
     flags.append(f"--frandom-seed={job.program.sha256[:16]}")
@@ -150,7 +174,7 @@ def _images(
     keep = [lowered[f"&{name}"] for name in job.globals]
     if job.options.lto:
         ltoir = _bytes(nvrtc.nvrtcGetLTOIRSize, nvrtc.nvrtcGetLTOIR, program)
-        return _finish_lto(job, ltoir, None if job.is_unit else keep, log)
+        return finish_lto(job, ltoir, keep, log)
     ptx = _bytes(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0").decode()
     if "object" in job.kinds:
         found = _bytes(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
@@ -167,19 +191,6 @@ def _images(
 
 def _ptxas() -> Path:
     return require_ptxas(load_toolchain().nvrtc).path
-
-
-def _finish_lto(job: CompileJob, ltoir: bytes, keep: list[str] | None, log: str) -> tuple[dict[Kind, bytes], Ptx, str]:
-    """Finish LTO-IR with nvJitLink: the CUBIN is an image or the proof that the LTO-IR can become one."""
-    from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link  # another 117 MB library
-
-    given = LinkInput(ltoir, "ltoir", job.module)
-    finish_for = partial(link, given, arch=job.arch, options=job.options, name=job.module, keep=keep)
-    ptx = finish_for(to_ptx=True).image
-    if job.is_unit:
-        return {"ltoir": ltoir}, read_ptx(ptx.decode()), log
-    linked = finish_for()
-    return {"ltoir": ltoir, "cubin": linked.image, "ptx": ptx}, read_ptx(ptx.decode()), f"{log}\n{linked.log}"
 
 
 def _kernels(job: CompileJob, ptx: Ptx, lowered: dict[str, str]) -> tuple[Symbol, ...]:

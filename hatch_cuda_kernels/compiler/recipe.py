@@ -11,6 +11,8 @@ from hatch_cuda_kernels.compiler.program import Program
 from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.compiler.toolchain.device_runtime import load_device_runtime
 from hatch_cuda_kernels.compiler.toolchain.remembered import asked_by_toolkit
+from hatch_cuda_kernels.host_code.closures import without_host_code
+from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.source.closure import Closure, read_closure
 from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, Library, library_kind
 from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
@@ -107,7 +109,7 @@ class Recipe:
         project: Project,
         outer: OuterHeaders,
     ) -> Closure:
-        return read_closure(
+        closure = read_closure(
             root,
             source,
             text=text,
@@ -118,6 +120,8 @@ class Recipe:
             project=project,
             outer=outer if self.options.standard_headers else outer.without_standard(),
         )
+        drops = self.options.host_code is HostCode.DROP
+        return without_host_code(closure, self.options.define) if drops else closure
 
     def units(self, sources: Sources) -> tuple[Unit, ...]:
         """Return what NVRTC is shown of each source, for any architecture, and which names it is asked for there.

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from hatch_cuda_kernels.source.dropped import Dropped
+
 __all__ = ["Closure", "read_closure"]
 
 
@@ -57,6 +59,8 @@ class Closure:
     """Those of the standard headers that project files name."""
     asked: tuple[str, ...] = ()
     """Names in memory, of project files or standard headers, that the toolkit's headers ask for."""
+    dropped: tuple[Dropped, ...] = ()
+    """What of the project's texts was left out as host code, by place."""
 
 
 def read_closure(  # noqa: PLR0913 - what modules state, and what they share

@@ -10,6 +10,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.source.closure import Closure
+    from hatch_cuda_kernels.source.dropped import Dropped
     from hatch_cuda_kernels.source.library import Library
 
 __all__ = ["Sources"]
@@ -51,6 +52,11 @@ class Sources:
     def standard(self) -> tuple[str, ...]:
         """Names in memory of standard headers."""
         return tuple(sorted({name for unit in self.units for name in unit.standard}))
+
+    @property
+    def dropped(self) -> tuple[Dropped, ...]:
+        """What of the project's texts was left out as host code, by place."""
+        return tuple(sorted({found for unit in self.units for found in unit.dropped}))
 
     @property
     def named(self) -> tuple[str, ...]:
