@@ -154,7 +154,13 @@ def test_manifest_reference_has_the_defaults(tmp_path):
     (module,) = parse_manifest(least, root=tmp_path).modules
     empty = {"kernels": "`[]`", "instances": "`[]`", "matrix": "`{}`", "globals": "`[]`", "headers": "`[]`"}
     inherited = dict.fromkeys(("arches", "options", "max_spill_bytes", "packing"), "the manifest's")
-    own = {"source": "required", "chunk": "none", "front_end": f"`{module.front_end}`"}
+    own = {
+        "source": "required",
+        "sources": "one: `source`",
+        "libraries": "`[]`",
+        "chunk": "none",
+        "front_end": f"`{module.front_end}`",
+    }
     assert defaults("## A module") == empty | inherited | own
     assert not any((module.kernels, module.instances, module.chunk, module.patterns, module.globals, module.headers))
 

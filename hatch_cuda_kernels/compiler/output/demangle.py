@@ -139,6 +139,8 @@ class _Reader:
         if length is not None:
             start = self._at
             self._at += int(length[0])
+            if self._at > len(self._text):
+                raise _UnknownError
             name = self._text[start : self._at]
             return "(anonymous namespace)" if name.startswith("_GLOBAL__N_") else name
         operator = _OPERATORS[self._text[self._at : self._at + 2]]
