@@ -6,6 +6,7 @@ Imports inside functions and those for type checkers count.
 from __future__ import annotations
 
 import ast
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -120,14 +121,17 @@ def imported(module):
     return {found for found in map(module_named, names) if found is not None} - {module}
 
 
-IMPORTS = {module: imported(module) for module in MODULES}
+@cache
+def imports():
+    """Return the modules that each module imports."""
+    return {module: imported(module) for module in MODULES}
 
 
 def wrong_imports():
     """Return the imports that lead up or aside, as text."""
     return [
         f"{place_of(module)} imports {place_of(other)}: {module} imports {other}"
-        for module, others in IMPORTS.items()
+        for module, others in imports().items()
         for other in sorted(others)
         if place_of(other) not in BELOW[place_of(module)] | {place_of(module)}
     ]
@@ -136,7 +140,8 @@ def wrong_imports():
 def cycles():
     """Return the sets of modules of one place that import each other, directly or not."""
     inside = {
-        module: {other for other in others if place_of(other) == place_of(module)} for module, others in IMPORTS.items()
+        module: {other for other in others if place_of(other) == place_of(module)}
+        for module, others in imports().items()
     }
     reached = reached_from(inside)
     groups = (frozenset(other for other in reached[module] if module in reached[other]) for module in inside)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.link_faults import undefined_fix
+from hatch_cuda_kernels.compiler.link_faults import undefined_faults
 from hatch_cuda_kernels.compiler.missing_header import missing_header
-from hatch_cuda_kernels.compiler.output.demangle import demangled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -123,7 +122,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic],
     ),
     (
         re.compile(r"^Unresolved extern (?:function|variable) '([^']+)'"),
-        lambda match, _: f"nothing defines {demangled(match[1])}; {undefined_fix(match[1])}",
+        lambda match, _: "; ".join(undefined_faults(match[0])),
     ),
     (
         re.compile(r"^A (?:function|namespace scope variable) without (?:execution|memory) space annotations"),

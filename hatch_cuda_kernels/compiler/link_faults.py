@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.nvjitlink import LinkInput
     from hatch_cuda_kernels.source.library import Library
 
-__all__ = ["check_inputs", "explain_refusal", "undefined_fix"]
+__all__ = ["check_inputs", "explain_refusal", "undefined_faults"]
 
 _MESSAGE: Final = "the sources cannot be linked"
 
@@ -88,7 +88,13 @@ def explain_refusal(error: CompileError, units: Sequence[LinkInput]) -> CompileE
     return CompileError(error.module, error.arch, message, log=error.log, flags=error.flags, faults=faults)
 
 
-def undefined_fix(symbol: str) -> str:
+def undefined_faults(log: str) -> list[str]:
+    """Return what a tool says in its log that nothing defines, each with what to do."""
+    symbols = dict.fromkeys(_UNDEFINED.findall(log))
+    return [f"nothing defines {demangled(symbol)}; {_undefined_fix(symbol)}" for symbol in symbols]
+
+
+def _undefined_fix(symbol: str) -> str:
     """Return what to do about a symbol that nothing defines."""
     if _RUNTIME.fullmatch(symbol):
         return f"link CUDA's device runtime: 'libraries: [{DEVICE_RUNTIME}]'"
@@ -126,7 +132,7 @@ def _repeats(linkage: dict[str, Linkage]) -> list[str]:
 def _undefined(symbol: str, linkage: dict[str, Linkage]) -> str:
     users = [source for source, symbols in linkage.items() if symbol in symbols.undefined]
     where = f"{' and '.join(users)} use{'' if len(users) > 1 else 's'}" if users else "a library uses"
-    return f"{where} {demangled(symbol)}, which nothing defines; {undefined_fix(symbol)}"
+    return f"{where} {demangled(symbol)}, which nothing defines; {_undefined_fix(symbol)}"
 
 
 def _bad_library(name: str, mismatch: str, arch: str) -> str:

@@ -59,7 +59,7 @@ def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
     if requirements:
         return f"{pip_install(*requirements)} brings it"
     if by_macro:
-        return "a macro names it; a project header that is included so is declared under 'headers:'"
+        return "a macro names it; declare a project header under 'headers:', by its path if patterns do not help"
     return "it is not in the project; list its folder under 'include:', or copy it into the project"
 
 

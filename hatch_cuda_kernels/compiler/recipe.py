@@ -55,7 +55,7 @@ class Recipe:
     globals: tuple[str, ...] = ()
     """Device variables the host sets."""
     headers: tuple[str, ...] = ()
-    """Globs of headers that the include scan cannot see."""
+    """Globs of headers that computed includes may name."""
     libraries: tuple[str, ...] = ()
     """What is linked besides: ``cudadevrt``, or files of the project."""
 
@@ -89,9 +89,9 @@ class Recipe:
         for each source, the headers outside the project; none for those that are installed here.
         """
         project = project or Project(root)
-        folders = (
-            [folder for folder in self.options.include if (root / folder).is_dir()] if include is None else include
-        )
+        folders = [folder for folder in self.options.include if project.files.is_folder(folder)]
+        if include is not None:
+            folders = [*include]
         installed = OuterHeaders(packaged_standard_headers(), asked_by_toolkit)
         units = (
             self._read_unit(root, source, text, folders, project, headers)

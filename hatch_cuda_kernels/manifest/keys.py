@@ -133,7 +133,7 @@ MODULE: Final[Table] = {
     "globals": Key(_NAMES, "__constant__ and __device__ variables the host sets."),
     "headers": Key(
         list_of(HEADERS_GLOB),
-        "Patterns for headers that the include scan cannot see, such as those of computed includes.",
+        "Patterns for headers that macros name in includes; of the matches, those are taken that macros can spell.",
     ),
     "arches": Key(ARCHES, "Architectures of this module, in place of the manifest's."),
     "options": Key(_WITH_MACROS, "Options of this module, over the manifest's."),

@@ -13,6 +13,7 @@ from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.plan.kinds import shared_run, wanted_kinds
 from hatch_cuda_kernels.plan.links import lay_out_links
+from hatch_cuda_kernels.source.tables import defines_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.compiler.recipe import Recipe
+    from hatch_cuda_kernels.compiler.route import Route
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.plan.kinds import Kinds
     from hatch_cuda_kernels.source.sources import Sources
 
-__all__ = ["FrontEnd", "lay_out", "lay_out_jobs"]
+__all__ = ["FrontEnd", "lay_out", "lay_out_jobs", "route_of"]
 
 
 class FrontEnd(NamedTuple):
@@ -79,7 +81,7 @@ def lay_out_jobs(
     if recipe.is_linked:
         return lay_out_links(recipe, sources, arches, front_end)
     found = lay_out(arches, front_end=front_end, lto=recipe.options.lto)
-    route = choose_route(recipe.options, front_end=front_end, outside=sources.outside)
+    route = route_of(recipe, front_end, sources)
     recipe = recipe.with_lto() if front_end == "lto" else recipe
     (unit,) = recipe.units(sources)
     compiles = {
@@ -92,3 +94,10 @@ def lay_out_jobs(
         if found.shared is not None
     )
     return tuple(compiles.values()), tuple(finishing)
+
+
+def route_of(recipe: Recipe, front_end: str, sources: Sources) -> Route:
+    """Return the route of a module with these sources."""
+    tables = any(defines_tables(unit, recipe.globals) for unit in sources.units)
+    linked, outside = recipe.is_linked, sources.outside
+    return choose_route(recipe.options, front_end=front_end, outside=outside, tables=tables, linked=linked)

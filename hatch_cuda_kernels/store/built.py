@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.names import listed_module, normalize_name, without_archs
 from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.store.details import ModuleDetails
 from hatch_cuda_kernels.store.image_record import ImageRecord
-from hatch_cuda_kernels.store.index import ModuleDetails, ModuleIndex, UnitRecord
+from hatch_cuda_kernels.store.index import ModuleIndex, UnitRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

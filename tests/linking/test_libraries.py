@@ -110,7 +110,7 @@ def test_a_library_is_part_of_the_key_and_of_the_store(libraries, tmp_path):
     """Its bytes are shipped with the sources, for compiles at run time."""
     project = project_with(libraries, tmp_path, "ltoir")
     build_linked(project, project / "out")
-    shipped = project / "out/m/source/tables.ltoir"
+    shipped = project / "out/project.source/tables.ltoir"
     assert shipped.read_bytes() == (libraries / "tables.ltoir").read_bytes()
     image = open_store(project / "out").find_image("blend", arch="sm_120", policy="exact")
     assert image.origin == "jitted"
