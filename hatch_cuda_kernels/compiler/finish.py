@@ -52,7 +52,7 @@ def finish(job: FinishJob) -> Compiled:
         resources={name: used for name, used in held.resources.items() if name in own},
         ptx_isa=isa,
         toolchain=job.toolchain(load_toolchain()),
-        log=made.log.strip(),
+        log="\n".join(filter(None, dict.fromkeys([*(given.log for given in job.inputs), made.log.strip()]))),
         seconds=time.perf_counter() - start,
     )
 

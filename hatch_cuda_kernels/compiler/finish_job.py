@@ -35,11 +35,13 @@ class FinishInput(NamedTuple):
     kernels: tuple[Symbol, ...]
     globals: tuple[Symbol, ...]
     ptx_isa: tuple[int, int]
+    log: str = ""
+    """Its compiler's warnings."""
 
     @classmethod
     def of(cls, image: bytes, known: Compiled | Entry) -> FinishInput:
         """Return an image with what its compile, or its cache entry, says of it."""
-        return cls(image, known.kernels, known.globals, known.ptx_isa)
+        return cls(image, known.kernels, known.globals, known.ptx_isa, known.log)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -218,3 +218,22 @@ def keys_of(project):
 def files_of(folder):
     """Return what is in each file below a folder."""
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_warnings_of_every_source_are_shown(tmp_path):
+    """Once for all architectures, and again when the images come from the cache."""
+    warned = 'extern "C" __global__ void {0}() {{ int unused_in_{0}; }}'
+    manifest = "{schema: 1, arches: [sm_80, sm_90], modules: {m: {sources: [a.cu, b.cu]}}}"
+    project = write_linked(tmp_path, manifest, **{f"{name}.cu": warned.format(name) for name in "ab"})
+    for _ in range(2):
+        (warning,) = build_linked(project, project / "out").warnings
+        assert all(f'variable "unused_in_{name}" was declared but never referenced' in warning for name in "ab")
+
+
+@pytest.mark.parametrize("options", ["lineinfo: true", "debug: true", "maxrregcount: 32, use_fast_math: true"])
+def test_options_reach_the_linked_image(tmp_path, options):
+    """The image can be built again, whatever it shows of sources and options."""
+    text = MANIFEST.replace("kernels: [blend]", f"options: {{{options}}}").replace(", compute_80", "")
+    project = write_linked(tmp_path, text.replace("    stubs: stubs.pyi\n", ""))
+    build_linked(project, project / "out")
+    assert main(["verify", str(project / "out"), "--rebuild"]) == 0
