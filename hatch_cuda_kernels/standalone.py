@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.image import Kind, Symbol
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
-    from hatch_cuda_kernels.source.sources import Sources
+    from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"]
 
@@ -190,7 +190,7 @@ def _job(
     return recipe.compile_job(unit, parsed.real, (kind,))
 
 
-def _sources(recipe: Recipe, source: str, headers: Mapping[str, str], root: Path | str | None) -> Sources:
+def _sources(recipe: Recipe, source: str, headers: Mapping[str, str], root: Path | str | None) -> SourceSet:
     """Return the closure of a text: what it includes of the files below ``root``, and headers given as text."""
     folders = recipe.options.include
     if root is None and folders:

@@ -14,11 +14,12 @@ from hatch_cuda_kernels.compiler.toolchain.remembered import asked_by_toolkit
 from hatch_cuda_kernels.host_code.closures import without_host_code
 from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.source.closure import Closure, read_closure
+from hatch_cuda_kernels.source.implied import with_implied_headers
 from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, Library, library_kind
 from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
 from hatch_cuda_kernels.source.owners import Owners
 from hatch_cuda_kernels.source.project import Project
-from hatch_cuda_kernels.source.sources import Sources
+from hatch_cuda_kernels.source.source_set import SourceSet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,24 +82,24 @@ class Recipe:
         include: Sequence[str] | None = None,
         project: Project | None = None,
         outer: Sequence[OuterHeaders] = (),
-    ) -> Sources:
+    ) -> SourceSet:
         """Return the sources, or ``text`` in place of the one, with their header closures. Raises InputError.
 
         ``include`` stands in for the options' folders. Of those, folders that are not there are left out: a store and
         an sdist carry no folder that gave no file, and elsewhere the manifest's reader has refused them. ``outer`` are,
         for each source, the headers outside the project; none for those that are installed here.
         """
+        installed = OuterHeaders(packaged_standard_headers(), asked_by_toolkit)
         project = project or Project(root)
         folders = [folder for folder in self.options.include if project.files.is_folder(folder)]
         if include is not None:
             folders = [*include]
-        installed = OuterHeaders(packaged_standard_headers(), asked_by_toolkit)
         units = (
             self._read_unit(root, source, text, folders, project, headers)
             for source, headers in zip(self.sources, outer or [installed] * len(self.sources), strict=True)
         )
         files = (name for name in self.libraries if name != DEVICE_RUNTIME)
-        return Sources(tuple(units), tuple(Library(name, project.files.read(name)) for name in files))
+        return SourceSet(tuple(units), tuple(Library(name, project.files.read(name)) for name in files))
 
     def _read_unit(
         self,
@@ -109,6 +110,7 @@ class Recipe:
         project: Project,
         outer: OuterHeaders,
     ) -> Closure:
+        outer = outer if self.options.standard_headers else outer.without_standard()
         closure = read_closure(
             root,
             source,
@@ -118,12 +120,13 @@ class Recipe:
             pre_include=self.options.pre_include,
             define=self.options.define,
             project=project,
-            outer=outer if self.options.standard_headers else outer.without_standard(),
+            outer=outer,
         )
-        drops = self.options.host_code is HostCode.DROP
-        return without_host_code(closure, self.options.define) if drops else closure
+        if self.options.host_code is HostCode.DROP:
+            closure = without_host_code(closure, self.options.define)
+        return with_implied_headers(closure, outer)
 
-    def units(self, sources: Sources) -> tuple[Unit, ...]:
+    def units(self, sources: SourceSet) -> tuple[Unit, ...]:
         """Return what NVRTC is shown of each source, for any architecture, and which names it is asked for there.
 
         All of a module's units count as taking the same headers from the toolkit: keys then depend on one digest of it.
@@ -174,7 +177,7 @@ class Recipe:
         recipe = self.with_lto() if start == "ltoir" else self
         return tuple(recipe.compile_job(unit, arch, (start,), finisher="nvjitlink", assembled=False) for unit in units)
 
-    def job(self, sources: Sources, arch: SmArch, kinds: tuple[Kind, ...]) -> Job:
+    def job(self, sources: SourceSet, arch: SmArch, kinds: tuple[Kind, ...]) -> Job:
         """Return the whole compile for a real architecture, as it is done at run time.
 
         Raises ToolchainError for a missing device runtime.
@@ -185,7 +188,7 @@ class Recipe:
         fronts = self.part_jobs(units, arch, self.linked_from)
         return FinishJob(fronts=fronts, arch=arch, kinds=kinds, libraries=self.load_libraries(sources))
 
-    def load_libraries(self, sources: Sources) -> tuple[Library, ...]:
+    def load_libraries(self, sources: SourceSet) -> tuple[Library, ...]:
         """Return the libraries in order. Raises ToolchainError where the device runtime is one, and is not here."""
         found = {library.name: library for library in sources.libraries}
         if DEVICE_RUNTIME in self.libraries:

@@ -58,7 +58,7 @@ def read_declaration(tokens: Sequence[Token], macros: Collection[str] = ()) -> D
     at, form = _template(nodes)
     if at == len(nodes) or any(node.text in OTHERS for node in nodes[at : at + 2]):
         return Declaration("other", form=form)
-    found = _Reader(nodes, macros).read(at)
+    found = _NodeReader(nodes, macros).read(at)
     return found._replace(form=form, first=nodes[at].start)
 
 
@@ -81,7 +81,7 @@ def _template(nodes: Sequence[Node]) -> tuple[int, Literal["", "template", "spec
     return at, form
 
 
-class _Reader:
+class _NodeReader:
     """Reads the nodes of one declaration from left to right."""
 
     def __init__(self, nodes: Sequence[Node], macros: Collection[str]) -> None:

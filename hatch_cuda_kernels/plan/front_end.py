@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.route import Route
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.plan.kinds import Kinds
-    from hatch_cuda_kernels.source.sources import Sources
+    from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["FrontEnd", "lay_out", "lay_out_jobs", "route_of"]
 
@@ -67,7 +67,7 @@ def lay_out(arches: Iterable[SmArch], *, front_end: str, lto: bool) -> FrontEnd:
 
 
 def lay_out_jobs(
-    recipe: Recipe, sources: Sources, arches: Iterable[SmArch], front_end: str
+    recipe: Recipe, sources: SourceSet, arches: Iterable[SmArch], front_end: str
 ) -> tuple[tuple[CompileJob, ...], tuple[FinishJob, ...]]:
     """Return the compiles of a module, for each unit and real architecture, and the jobs that finish what they give.
 
@@ -96,7 +96,7 @@ def lay_out_jobs(
     return tuple(compiles.values()), tuple(finishing)
 
 
-def route_of(recipe: Recipe, front_end: str, sources: Sources) -> Route:
+def route_of(recipe: Recipe, front_end: str, sources: SourceSet) -> Route:
     """Return the route of a module with these sources."""
     tables = any(defines_tables(unit, recipe.globals) for unit in sources.units)
     linked, outside = recipe.is_linked, sources.outside

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.plan.kinds import Kinds
-    from hatch_cuda_kernels.source.sources import Sources
+    from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["lay_out_links"]
 
@@ -31,7 +31,7 @@ _FROM_LTO_IR: Final = "is PTX, which is linked from LTO-IR"
 
 
 def lay_out_links(
-    recipe: Recipe, sources: Sources, arches: Iterable[SmArch], front_end: str
+    recipe: Recipe, sources: SourceSet, arches: Iterable[SmArch], front_end: str
 ) -> tuple[tuple[CompileJob, ...], tuple[FinishJob, ...]]:
     """Return the compiles of a module's units, and the jobs that link what they give.
 

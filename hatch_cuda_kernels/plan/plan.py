@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.manifest import Manifest, Module
     from hatch_cuda_kernels.source.library import Library
-    from hatch_cuda_kernels.source.sources import Sources
+    from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["PlannedModule", "job_images", "make_plan", "read_sources"]
 
@@ -34,7 +34,7 @@ class PlannedModule:
     """One module, or chunk of one, with its sources read and its compiles laid out, ascending by architecture."""
 
     module: Module
-    sources: Sources
+    sources: SourceSet
     jobs: tuple[CompileJob, ...]
     """What NVRTC compiles; at least one."""
     finishing: tuple[FinishJob, ...] = ()
@@ -97,7 +97,7 @@ def make_plan(manifest: Manifest) -> tuple[PlannedModule, ...]:
     return tuple(plan)
 
 
-def _planned(module: Module, sources: Sources) -> Iterator[PlannedModule]:
+def _planned(module: Module, sources: SourceSet) -> Iterator[PlannedModule]:
     if module.chunk and (module.globals or module.recipe.is_linked):
         raise InputError(_CHUNK_GLOBALS if module.globals else _CHUNK_LINKED)
     for chunk in module.chunks():
@@ -111,7 +111,7 @@ def job_images(job: Job) -> list[ImageId]:
     return [ImageId(job.module, job.image_arch(kind), kind, unit) for kind in job.kinds]
 
 
-def read_sources(manifest: Manifest) -> dict[str, Sources]:
+def read_sources(manifest: Manifest) -> dict[str, SourceSet]:
     """Return each module's sources with their header closures. Raises ManifestError with all problems."""
     sources, problems = {}, []
     project = Project(manifest.root)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.source.lexer import Found
-    from hatch_cuda_kernels.source.sources import Sources
+    from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["arch_uses"]
 
@@ -22,7 +22,7 @@ _WIDEST_TEST: Final = 80
 _TESTED: Final = re.compile(r"(?:#[ \t]*ifn?def[ \t]+|\bdefined[ \t]*\(?[ \t]*)\Z")
 
 
-def arch_uses(sources: Sources) -> tuple[str, ...]:
+def arch_uses(sources: SourceSet) -> tuple[str, ...]:
     """Return ``path:line`` of each use of ``__CUDA_ARCH__`` or one of its kin, once a line, by path.
 
     A test whether ``__CUDA_ARCH__`` is defined does not count, nor what the toolkit's headers do.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.source.library import Library
-    from hatch_cuda_kernels.source.sources import Sources
+    from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["BuiltModule"]
 
@@ -30,7 +30,7 @@ class BuiltModule:
     """A module, or chunk of one, with all its images: what a store keeps of it."""
 
     recipe: Recipe
-    sources: Sources
+    sources: SourceSet
     units: tuple[Unit, ...]
     libraries: tuple[Library, ...]
     """What is linked to the units."""

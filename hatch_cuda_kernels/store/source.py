@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.source.outer_headers import OuterHeaders, StandardHeaders
-    from hatch_cuda_kernels.source.sources import Sources
+    from hatch_cuda_kernels.source.source_set import SourceSet
     from hatch_cuda_kernels.store.image_record import ImageRecord
     from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
@@ -50,7 +50,7 @@ def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
     )
 
 
-def read_shipped(reader: StoreReader, index: ModuleIndex, recipe: Recipe) -> Sources:
+def read_shipped(reader: StoreReader, index: ModuleIndex, recipe: Recipe) -> SourceSet:
     """Return a module's sources with their header closures, as the store has them. Raises InputError or StoreError."""
     from hatch_cuda_kernels.source.outer_headers import StandardHeaders  # off the prebuilt path
     from hatch_cuda_kernels.source.project import Project

@@ -18,7 +18,7 @@ from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.source.arch_macros import arch_uses
 from hatch_cuda_kernels.source.closure import read_closure
-from hatch_cuda_kernels.source.sources import Sources
+from hatch_cuda_kernels.source.source_set import SourceSet
 
 #: Architectures, how they share, the shared run ("" for none), what it gives, and what NVRTC compiles besides.
 LAID_OUT = {
@@ -170,5 +170,5 @@ def test_uses_of_the_architecture_are_located(write, tmp_path):
     """Values and features count, in the source and its headers; tests for device code, comments and texts do not."""
     write("p/k.cu", USES)
     write("p/in/h.h", HEADER)
-    sources = Sources((read_closure(tmp_path / "p", "k.cu"),))
+    sources = SourceSet((read_closure(tmp_path / "p", "k.cu"),))
     assert arch_uses(sources) == ("in/h.h:2", "k.cu:8", "k.cu:10", "k.cu:12")

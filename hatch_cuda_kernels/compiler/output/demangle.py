@@ -43,7 +43,7 @@ def demangled(lowered: str) -> str:
     if not lowered.startswith("_Z"):
         return lowered
     try:
-        return _Reader(lowered).encoding()
+        return _Demangler(lowered).encoding()
     except (IndexError, KeyError, RecursionError, ValueError, _UnknownError):
         return lowered
 
@@ -52,7 +52,7 @@ class _UnknownError(Exception):
     """The name has something that is not read here."""
 
 
-class _Reader:
+class _Demangler:
     """One pass through a mangled name."""
 
     def __init__(self, text: str) -> None:

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.source.dropped import Dropped
     from hatch_cuda_kernels.source.library import Library
 
-__all__ = ["Sources"]
+__all__ = ["SourceSet"]
 
 
 @dataclass(frozen=True)
-class Sources:
+class SourceSet:
     """The sources and libraries of a module. Paths are project-relative and posix."""
 
     units: tuple[Closure, ...]
