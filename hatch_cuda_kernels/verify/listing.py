@@ -131,6 +131,10 @@ def _odd_files(index: ModuleIndex) -> Iterator[str]:
     for name, digest in index.libraries:
         if name != DEVICE_RUNTIME and index.files.get(name) != digest:
             yield f"the library {name} is not among the shipped files"
+    linked = [*index.sources, *(name for name, _ in index.libraries)]
+    yield from (f"{name} is listed twice" for name, count in Counter(linked).items() if count > 1)
+    if (DEVICE_RUNTIME in linked) != bool(index.toolchain.get(DEVICE_RUNTIME)):
+        yield f"the index names {DEVICE_RUNTIME} under libraries or in its toolchain, and not in both"
 
 
 def _odd_facts(subject: Subject, index: ModuleIndex) -> Iterator[str]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["load_device_runtime"]
 
 _FILE: Final = "libcudadevrt.a"
+#: Of the digest that stands for the version of a file that no wheel brought.
+_DIGITS: Final = 16
 #: Where toolkits are, by variables of the environment, and where they keep static libraries.
 _TOOLKITS: Final = ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX")
 _FOLDERS: Final = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
@@ -41,10 +43,11 @@ def load_device_runtime() -> Library:
 @cache
 def _read(path: str, _state: str, version: str) -> Library:
     try:
-        return Library(DEVICE_RUNTIME, Path(path).read_bytes(), version)
+        found = Library(DEVICE_RUNTIME, Path(path).read_bytes())
     except OSError as error:
         message = f"{path} cannot be read: {error.strerror}"
         raise ToolchainError(message, "install CUDA's runtime again, or make the file readable") from error
+    return found._replace(version=version or f"unknown+{found.sha256[:_DIGITS]}")
 
 
 def _in_toolkits() -> Iterator[Path]:
