@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.image import Kind, Symbol
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
-    from hatch_cuda_kernels.source.closure import Closure
+    from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"]
 
@@ -185,12 +185,12 @@ def _job(
     refusals += options.conflicts()
     if refusals:
         raise InputError("; ".join(refusals))
-    recipe = Recipe(module=_MODULE, source=f"{_MODULE}.cu", options=options, names=tuple(names))
-    closure = _closure(recipe, source, headers or {}, root)
-    return recipe.job(recipe.program(closure), parsed.real, (kind,))
+    recipe = Recipe(module=_MODULE, sources=(f"{_MODULE}.cu",), options=options, names=tuple(names))
+    (unit,) = recipe.units(_sources(recipe, source, headers or {}, root))
+    return recipe.compile_job(unit, parsed.real, (kind,))
 
 
-def _closure(recipe: Recipe, source: str, headers: Mapping[str, str], root: Path | str | None) -> Closure:
+def _sources(recipe: Recipe, source: str, headers: Mapping[str, str], root: Path | str | None) -> SourceSet:
     """Return the closure of a text: what it includes of the files below ``root``, and headers given as text."""
     folders = recipe.options.include
     if root is None and folders:

@@ -20,7 +20,8 @@ from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.manifest.keys import TABLES
 from hatch_cuda_kernels.manifest.schema import manifest_schema
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
+from hatch_cuda_kernels.store.image_record import ImageRecord
+from hatch_cuda_kernels.store.index import ModuleIndex
 
 EXAMPLE = ROOT / "example_project"
 MANIFEST, HOOK, CLI, ENVIRONMENT, API, STORE = (
@@ -153,7 +154,13 @@ def test_manifest_reference_has_the_defaults(tmp_path):
     (module,) = parse_manifest(least, root=tmp_path).modules
     empty = {"kernels": "`[]`", "instances": "`[]`", "matrix": "`{}`", "globals": "`[]`", "headers": "`[]`"}
     inherited = dict.fromkeys(("arches", "options", "max_spill_bytes", "packing"), "the manifest's")
-    own = {"source": "required", "chunk": "none", "front_end": f"`{module.front_end}`"}
+    own = {
+        "source": "required",
+        "sources": "one: `source`",
+        "libraries": "`[]`",
+        "chunk": "none",
+        "front_end": f"`{module.front_end}`",
+    }
     assert defaults("## A module") == empty | inherited | own
     assert not any((module.kernels, module.instances, module.chunk, module.patterns, module.globals, module.headers))
 
