@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.manifest.kinds import Item
+from hatch_cuda_kernels.manifest.shares import share_instances
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,10 +61,11 @@ def _modules_of(entry: str, item: Item) -> Iterator[tuple[str, dict[str, object]
 
 def _one_a_file(entry: str, item: Item, source: str) -> Iterator[tuple[str, dict[str, object]]]:
     before, after = source.split("*")
-    for path in item.spot.reading.files.glob(source):
+    files = item.spot.reading.files
+    for path, share in share_instances(item.value, tuple(files.glob(source)), files):
         name = entry.replace("*", path[len(before) : len(path) - len(after)])
         if _NAME.fullmatch(name):
-            yield name, item.value | {"source": path, "entry": entry}
+            yield name, item.value | share | {"source": path, "entry": entry}
         else:
             item.spot.report(
                 f"{path} would be the module {name!r}, which is not a module name (letters, digits, _ and -); rename it"

@@ -324,6 +324,30 @@ modules:
     assert {module.where for module in modules if module.entry == "*"} == {"kernels.yaml:4:3: modules.'*'"}
 
 
+def test_files_of_one_entry_share_its_instances(root):
+    """A file takes the instances of kernels that it declares, even if a macro hides the mark, and their axes.
+
+    What only a header declares belongs to all files.
+    """
+    (root / "kernels/saxpy.cu").write_text("namespace n { template <class T> KERNEL void scale (T* x) {} }")
+    (root / "kernels/reduce.cu").write_text("// scale(x)\ntemplate <int N> __global__ void\nsum(int* x) {}")
+    text = """\
+schema: 1
+modules:
+  "*":
+    source: kernels/*.cu
+    instances: ["n::scale<{T}>", "sum<{N}>", "inc<1>"]
+    matrix: {T: [float, double], N: [32]}
+"""
+    modules = {module.name: module for module in parse_manifest(text, root=root).modules}
+    assert [named.text for named in modules["reduce"].instances] == ["sum<32>", "inc<1>"]
+    assert [named.text for named in modules["saxpy"].instances] == ["n::scale<float>", "n::scale<double>", "inc<1>"]
+    assert [pattern.matrix for pattern in modules["reduce"].patterns] == [(("N", ("32",)),)]
+    assert problems_of(text.replace("N: [32]", "N: [32], M: [1]"), root) == located(
+        ["6:43: modules.'*'.matrix.M: no instance uses {M}; remove it or write an instance with it"]
+    )
+
+
 def defined(text, root, **more):
     """Return the macros of the only module of a manifest with these options."""
     text = f"schema: 1\nmodules: {{a: {{source: kernels/saxpy.cu}}}}\noptions: {text}\n"
