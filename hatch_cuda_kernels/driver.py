@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch
 from hatch_cuda_kernels.early import join_driver
@@ -18,8 +19,17 @@ __all__ = [
     "current_device",
     "device_count",
     "driver_version",
+    "failure",
     "native_archs",
+    "primary_context",
 ]
+
+#: CUresult of faults that end a context, and which any later call may report: from ILLEGAL_ADDRESS to LAUNCH_FAILED.
+_FAULTS: Final = frozenset({214, 220, 700, 702, 710, 714, 715, 716, 717, 718, 719})
+#: The process that initialised the driver.
+_started_in: Final[list[int]] = []
+#: Primary contexts that were retained here, by ordinal.
+_primaries: Final[dict[int, Any]] = {}
 
 
 class Device(NamedTuple):
@@ -42,6 +52,7 @@ def cuda() -> Any:  # a module
         raise DriverError("loading the CUDA driver", -1, f"{type(error).__name__}: no CUDA driver here") from error
     if int(status) != 0:
         raise DriverError("cuInit", int(status), status.name)
+    _started_in[:] = [os.getpid()]
     return driver
 
 
@@ -49,10 +60,23 @@ def check(call: str, result: tuple[Any, ...]) -> Any:  # whatever the call retur
     """Return the values of a driver call (None, one, or a tuple). Raises DriverError when it failed."""
     status = result[0]
     if int(status) != 0:
-        raise DriverError(call, int(status), status.name)
+        raise failure(call, status)
     if len(result) == 1:
         return None
     return result[1] if len(result) == 2 else result[1:]
+
+
+def failure(call: str, status: Any, facts: str = "") -> DriverError:  # CUresult
+    """Return the error for a driver call that failed, with ``facts`` or what the code alone tells."""
+    code = int(status)
+    if _started_in and _started_in[0] != os.getpid():
+        facts = "this process was forked after CUDA was initialised, so it cannot use CUDA; start it by spawn instead"
+    elif code in _FAULTS:
+        facts = (
+            "an earlier kernel or copy on this device failed, and nothing works in its context any more; "
+            "to find it, run with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer"
+        )
+    return DriverError(call, code, status.name, facts)
 
 
 def device_count() -> int:
@@ -91,17 +115,34 @@ def native_archs() -> tuple[SmArch, ...]:
     return tuple(sorted(found))
 
 
+def primary_context(ordinal: int) -> Any:  # CUcontext
+    """Return a device's primary context, which is retained once, and again after a reset. Raises DriverError."""
+    driver = cuda()
+    device = check("cuDeviceGet", driver.cuDeviceGet(ordinal))
+    known = _primaries.get(ordinal)
+    if known is not None and check("cuDevicePrimaryCtxGetState", driver.cuDevicePrimaryCtxGetState(device))[1]:
+        return known
+    context = _primaries[ordinal] = check("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(device))
+    return context
+
+
 def current_context_id() -> int:
     """Return the id of the current context, making device 0's primary context current if there is none.
 
-    The driver never gives an id twice, so a context that was reset or destroyed is not taken for its successor. Raises
-    DriverError without a driver or a device.
+    The driver never gives an id twice, so a context that was reset or destroyed is not taken for its successor. A
+    primary context that was reset is retained again. Raises DriverError without a driver or a device, and if the
+    current context was destroyed.
     """
     driver = cuda()
     status, context = driver.cuCtxGetCurrent()
-    if int(status) != 0 or int(context) == 0:
-        device = check("cuDeviceGet", driver.cuDeviceGet(0))
-        context = check("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(device))
+    none = int(status) != 0 or int(context) == 0
+    lost = not none and int(driver.cuCtxGetId(context)[0]) != 0
+    if none or lost:
+        known = {int(primary): ordinal for ordinal, primary in _primaries.items()}
+        if lost and int(context) not in known:
+            facts = "the current context was destroyed: make another one current"
+            raise failure("cuCtxGetId", driver.cuCtxGetId(context)[0], facts)
+        context = primary_context(known[int(context)] if lost else 0)
         check("cuCtxSetCurrent", driver.cuCtxSetCurrent(context))
     return int(check("cuCtxGetId", driver.cuCtxGetId(context)))
 

@@ -6,7 +6,9 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from typing_extensions import Buffer
 
 from hatch_cuda_kernels.runtime.ladder.policy import Policy
-from hatch_cuda_kernels.runtime.launch.kernel import Dim, GlobalVariable, Kernel
+from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+from hatch_cuda_kernels.runtime.launch.shapes import Dim
+from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
 from hatch_cuda_kernels.runtime.store import Store
 
 __all__ = ["DeviceArray", "Dim", "GlobalVariable", "Kernel", "Policy", "Shape", "Store", "Struct", "TypedKernel"]

@@ -13,6 +13,7 @@ from hatch_cuda_kernels.cache.files import Folder
 from hatch_cuda_kernels.cache.locks import held
 from hatch_cuda_kernels.cache.writing import made, remove, replace, unique_name
 from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.reentry import not_within_itself
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,7 +53,12 @@ class Once:
         """Run the body while no other turn of the key runs, or once ``ready`` returns True.
 
         After the timeout, and where nothing can be locked, the body runs anyway: two compiles are better than none.
+        Raises ReentryError within a turn of the same key.
         """
+        with not_within_itself((id(self), key), "a compile"):
+            yield from self._turn(key, ready)
+
+    def _turn(self, key: str, ready: Callable[[], bool]) -> Iterator[None]:
         thread = self._threads.setdefault(key, threading.Lock())
         deadline = time.monotonic() + self._timeout
         ours = thread.acquire(timeout=self._timeout)
