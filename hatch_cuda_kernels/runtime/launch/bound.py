@@ -58,9 +58,8 @@ def _launcher(
     def elsewhere() -> None:
         with in_context(bound_to) as there:
             if not there:
-                raise StaleKernelError(
-                    f"{name} was bound in a context that is gone, and so are its arrays; bind it again"
-                )
-            go()
+                message = f"{name} was bound in a context that is gone, and so are its arrays; bind it again"
+                raise StaleKernelError(message)
+            launch.enqueue(ready, [*(stream() for stream in now), *ready.streams])
 
     return go

@@ -27,7 +27,7 @@ __all__ = ["Launch", "Ready"]
 class Ready:
     """Arguments packed for one context, the streams of their arrays, and the arrays themselves, which stay alive."""
 
-    __slots__ = ("args", "config", "configs", "loaded", "slot", "streams")
+    __slots__ = ("args", "configs", "loaded", "slot", "streams")
 
     def __init__(self, loaded: Loaded, configs: Configs, slot: Slot, streams: list[int], args: Sequence[Any]) -> None:
         self.loaded = loaded
@@ -51,12 +51,15 @@ class Launch:
     def function(self) -> Callable[..., None]:
         """Return the function that launches with the arguments it is given.
 
-        Raises LaunchError if the shape is more than the kernel can be allowed.
+        The first launch of a kernel is one in full: it finds tensors that are conjugated or negated only when they are
+        read, which would take a tenth of every launch's time. Raises LaunchError if the shape is more than the kernel
+        can be allowed.
         """
         kernel = self._kernel
         if self._shape.is_empty:
             return lambda *args: self._nothing(args)
-        self._enter(kernel.latest or kernel.loaded())
+        if kernel.was_launched and kernel.latest:
+            self._enter(kernel.latest)
         bind = bind_for(kernel.signature, stream=self._stated is not None)
         return bind(self._here, self._stated, self.in_full, self.refuse)
 
@@ -65,10 +68,8 @@ class Launch:
         given = [arg for arg in args if arg is not MISSING]
         with on_device(self._kernel.signature.device(given)):
             ready = self.ready(given)
-            stream = join(ready.streams, self._stated)
-            call = cuda().cuLaunchKernelEx(ready.configs[stream], ready.loaded.function, 0, ready.slot.extra)
-            if int(call[0]) != 0:
-                self.refuse(call[0], stream)
+            self.enqueue(ready, ready.streams)
+        self._kernel.was_launched = True
 
     def ready(self, args: Sequence[Any]) -> Ready:
         """Return the arguments, checked and packed for the current context, in which the kernel gets loaded."""
@@ -78,6 +79,13 @@ class Launch:
         slot = Slot(signature.layout.size)
         signature.layout.pack_into(slot.buffer, 0, *signature.convert(args, loaded.ordinal, streams))
         return Ready(loaded, configs, slot, streams, args)
+
+    def enqueue(self, ready: Ready, streams: list[int]) -> None:
+        """Launch what is ready in the current context, after the work that the streams of its arrays hold."""
+        stream = join(streams, self._stated)
+        call = cuda().cuLaunchKernelEx(ready.configs[stream], ready.loaded.function, 0, ready.slot.extra)
+        if int(call[0]) != 0:
+            self.refuse(call[0], stream)
 
     def refuse(self, status: Any, stream: int | None) -> None:  # CUresult
         """Raise the DriverError for a launch that the driver refused in the current context, with what explains it."""

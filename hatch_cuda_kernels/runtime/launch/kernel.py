@@ -46,6 +46,8 @@ class Kernel:
         """How often the store has returned this object again."""
         self.latest: Loaded | None = None
         """How the kernel was loaded last, in whatever context."""
+        self.was_launched = False
+        """Whether a launch was checked in full."""
         self._load = load
         self._loaded: dict[int, tuple[Loaded, float]] = {}
         self._lock = threading.Lock()

@@ -29,7 +29,6 @@ def facts(loaded: Loaded, shape: Shape, stream: int) -> str:
 
 
 def _block(loaded: Loaded, shape: Shape) -> Iterator[str]:
-    yield from _sizes(loaded, shape.block, "block", "MAX_BLOCK_DIM")
     most, own = loaded.device_attribute("MAX_THREADS_PER_BLOCK"), loaded.attribute("MAX_THREADS_PER_BLOCK")
     if shape.threads > most:
         yield _beyond(
@@ -38,6 +37,7 @@ def _block(loaded: Loaded, shape: Shape) -> Iterator[str]:
     elif shape.threads > own:
         source = "by its __launch_bounds__ or registers: CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK"
         yield f"a block of {shape.threads} threads: this kernel takes at most {own} ({source})"
+    yield from _sizes(loaded, shape.block, "block", "MAX_BLOCK_DIM")
 
 
 def _grid(loaded: Loaded, shape: Shape) -> Iterator[str]:

@@ -59,10 +59,10 @@ def address(tensor: Any, ordinal: int, streams: list[int]) -> int:
 
     Raises UnusableError for a tensor without memory there, ElsewhereError for one of another device.
     """
-    here = device(tensor)
+    here = tensor.get_device()
     if here == ordinal:
         streams.insert(0, FAST["torch_stream"](ordinal))
-    elif here is not None:
+    elif here >= 0:
         raise ElsewhereError(here, ordinal)
     elif _oddity(tensor) or not tensor.is_pinned():
         raise UnusableError(_reason(tensor))
@@ -78,8 +78,8 @@ def examine(tensor: Any) -> None:
 
 def device(tensor: Any) -> int | None:
     """Return the ordinal of a tensor's CUDA device, or None."""
-    ordinal: int = tensor.get_device()  # -1 on the CPU; other accelerators count from 0, too
-    return ordinal if ordinal >= 0 and tensor.is_cuda else None
+    ordinal: int = tensor.get_device()
+    return None if ordinal < 0 else ordinal
 
 
 def _reason(tensor: Any) -> str:
