@@ -118,10 +118,9 @@ class Store:
         return self._instances.info()
 
     def get_global(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> GlobalVariable:
-        """Return a variable the manifest lists under ``globals``: its address on each device, its size in bytes.
+        """Return a variable the manifest lists under ``globals``, of the image that the module's kernels are in.
 
-        The variable is that of the image which the module's listed kernels are loaded from; an instance that was
-        compiled on demand has its own, see ``Kernel.get_global``. Raises what ``get_kernel`` raises.
+        An instance compiled on demand has its own, see ``Kernel.get_global``. Raises what ``get_kernel`` raises.
         """
         from hatch_cuda_kernels.runtime.loading import find_global
 
@@ -246,7 +245,5 @@ class Store:
         from hatch_cuda_kernels.runtime.ladder.request import make_request
         from hatch_cuda_kernels.runtime.launch.libraries import LIBRARIES
 
-        policy = policy or self.policy
-        return make_request(
-            self._reader, name, module, arch, driver, policy=policy, tier_up=self.tier_up, refusal=LIBRARIES.refusal
-        )
+        policy, tier_up, refusal = policy or self.policy, self.tier_up, LIBRARIES.refusal
+        return make_request(self._reader, name, module, arch, driver, policy=policy, tier_up=tier_up, refusal=refusal)

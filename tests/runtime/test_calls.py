@@ -103,6 +103,19 @@ def test_a_grid_without_blocks_does_nothing(kernel, driver):
         kernel[0, 32](2.0)
 
 
+@pytest.mark.parametrize("stream", [(), (0, 5)])
+def test_a_shape_is_launched_alike_however_often_it_came(kernel, driver, stream):
+    """The first time, the second, and when it is remembered, here among others, and with sizes in a list."""
+    shapes = [(4, 256), ((2, 3), (8, 4, 2)), ([2, 3], [8])] * 4
+    for shape in shapes:
+        kernel[(*shape, *stream)](2.0, 0x10, 0x20, 4)
+        config = driver.configs[-1]
+        found = tuple(config.grid), tuple(config.block), config.sharedMemBytes, config.numAttrs, driver.launches[-1][0]
+        expected = [((*size, 1, 1) if isinstance(size, tuple | list) else (size, 1, 1))[:3] for size in shape]
+        assert found == (*expected, 0, 0, 5 if stream else 0)
+    assert len({launch[2] for launch in driver.launches}) == 1
+
+
 def test_an_unknown_option_is_an_error(kernel):
     """A misspelt one is not ignored."""
     with pytest.raises(TypeError, match="shared_memory"):

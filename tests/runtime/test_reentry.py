@@ -161,6 +161,9 @@ def test_shapes_and_types_without_end_do_not_pile_up(example_store, driver):
     for number in range(1, 1000):
         kind = type("Address", (), {"handle": 0x10})
         kernel[number, 32](type("Number", (float,), {})(1), kind(), kind(), 4)
-    assert len(kernel._launches) <= 256
+        kernel[number, 64](2.0, None, None, 4)
+        kernel[number, 64](2.0, None, None, 4)
+    assert len(kernel._known) <= 256
+    assert len(kernel._launches._met) <= 256
     assert len(arrays._FAMILIES) <= 256
     assert len(values.NUMBERS) <= 256

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hatch_cuda_kernels.runtime.launch.in_full import Ready
-    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+    from hatch_cuda_kernels.runtime.launch.loads import Loads
     from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
 __all__ = ["bind_launch"]
 
 
-def bind_launch(kernel: Kernel, shape: Shape, stated: int | None, args: Sequence[Any]) -> Callable[[], None]:
+def bind_launch(kernel: Loads, shape: Shape, stated: int | None, args: Sequence[Any]) -> Callable[[], None]:
     """Return the function that launches with these arguments; see ``Kernel.bind``."""
     launch = Launch(kernel, shape, stated)
     with on_device(kernel.signature.device(args)):

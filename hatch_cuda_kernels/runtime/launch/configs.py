@@ -7,13 +7,16 @@ import struct
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.driver import cuda
+from hatch_cuda_kernels.runtime.launch.arguments import Slot
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
-__all__ = ["Configs"]
+__all__ = ["SIZES", "Configs", "FreshSlot"]
 
-#: Grid, block, bytes of shared memory, stream, attributes and their number. A field at a time it takes 10 us.
+#: Grid, block, bytes of shared memory and stream.
+SIZES: Final = struct.Struct("7I4xQ")
+#: The same, attributes and their number. A field at a time it takes 10 us.
 _LAYOUT: Final = struct.Struct("7I4xQQI4x")
 _ATTRIBUTE_BYTES: Final = 72
 _Memory: Final = ctypes.c_char * _LAYOUT.size
@@ -21,12 +24,23 @@ _Memory: Final = ctypes.c_char * _LAYOUT.size
 _MOST_STREAMS: Final = 64
 
 
+class FreshSlot(Slot):
+    """A slot with a configuration of its own, for launches whose shape was not seen before."""
+
+    __slots__ = ("config", "memory")
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.config = cuda().CUlaunchConfig()
+        self.memory = _Memory.from_address(self.config.getPtr())
+
+
 class Configs(dict[int | None, Any]):
     """Launch configurations of one shape, by stream; None is the default one. They never change: threads share them."""
 
     def __init__(self, shape: Shape) -> None:
-        self._sizes = (*shape.grid, *shape.block, shape.shared_mem)
-        attributes = shape.attributes if shape[3:] != _NO_ATTRIBUTES else b""
+        self._sizes = (*shape[0], *shape[1], shape[2])
+        attributes = b"" if shape[3:] == _NO_ATTRIBUTES else shape.attributes
         self._attributes = ctypes.create_string_buffer(attributes, len(attributes)) if attributes else None
 
     def __missing__(self, stream: int | None) -> Any:  # CUlaunchConfig
@@ -35,9 +49,10 @@ class Configs(dict[int | None, Any]):
         config = cuda().CUlaunchConfig()
         found = self._attributes
         where, count = (0, 0) if found is None else (ctypes.addressof(found), len(found) // _ATTRIBUTE_BYTES)
-        _LAYOUT.pack_into(_Memory.from_address(config.getPtr()), 0, *self._sizes, stream or 0, where, count)
+        _pack(_at(config.getPtr()), 0, *self._sizes, stream or 0, where, count)
         self[stream] = config
         return config
 
 
 _NO_ATTRIBUTES: Final = (None, False, False, None, None)
+_pack, _at = _LAYOUT.pack_into, _Memory.from_address

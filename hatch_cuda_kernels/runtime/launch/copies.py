@@ -13,7 +13,7 @@ from hatch_cuda_kernels.runtime.launch.arrays import family
 from hatch_cuda_kernels.runtime.launch.streams import join, stream_address
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
+    from collections.abc import Callable
 
 __all__ = ["copy"]
 
@@ -28,16 +28,19 @@ class _Span(NamedTuple):
     """What holds them."""
 
 
-def copy(variable: GlobalVariable, array: Any, stream: Any, *, into_variable: bool) -> None:
-    """Copy between a variable and an array of its size; see ``GlobalVariable.copy_from``."""
+def copy(name: str, place: Callable[[], tuple[int, int]], array: Any, stream: Any, *, into_variable: bool) -> None:
+    """Copy between a variable and an array of its size; see ``GlobalVariable.copy_from``.
+
+    ``place`` gives the variable's address and size in the current context.
+    """
     stated = None if stream is None else stream_address(stream)
     device = None if _is_host(array) else family(array).device(array)
     with on_device(device):
-        address, size = variable.address, variable.size
+        address, size = place()
         streams: list[int] = []
         span = _host_span(array, writable=not into_variable) if device is None else _device_span(array, device, streams)
         if span.size != size:
-            raise ArgumentError(f"{variable.name} has {size} bytes, the array that was passed has {span.size}")
+            raise ArgumentError(f"{name} has {size} bytes, the array that was passed has {span.size}")
         _copy(address, span, join(streams, stated) or 0, into_variable=into_variable)
 
 

@@ -17,8 +17,8 @@ from hatch_cuda_kernels.runtime.launch.streams import join
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
     from hatch_cuda_kernels.runtime.launch.loaded import Loaded
+    from hatch_cuda_kernels.runtime.launch.loads import Loads
     from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
 __all__ = ["Launch", "Ready"]
@@ -42,7 +42,7 @@ class Launch:
 
     __slots__ = ("_here", "_kernel", "_shape", "_stated")
 
-    def __init__(self, kernel: Kernel, shape: Shape, stated: int | None) -> None:
+    def __init__(self, kernel: Loads, shape: Shape, stated: int | None) -> None:
         self._kernel = kernel
         self._shape = shape
         self._stated = stated
@@ -60,7 +60,7 @@ class Launch:
             return lambda *args: self._nothing(args)
         if kernel.was_launched and kernel.latest:
             self._enter(kernel.latest)
-        bind = bind_for(kernel.signature, stream=self._stated is not None)
+        bind = bind_for(kernel.signature, "current" if self._stated is None else "stated")
         return bind(self._here, self._stated, self.in_full, self.refuse)
 
     def in_full(self, args: Sequence[Any]) -> None:

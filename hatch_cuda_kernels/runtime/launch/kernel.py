@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.contexts import add_by_context
-from hatch_cuda_kernels.driver import current_context_id
-from hatch_cuda_kernels.errors import LaunchError
-from hatch_cuda_kernels.reentry import not_within_itself
-from hatch_cuda_kernels.runtime.launch.arguments import Signature
-from hatch_cuda_kernels.runtime.launch.in_full import Launch
+from hatch_cuda_kernels.runtime.launch.launches import Launches
+from hatch_cuda_kernels.runtime.launch.loads import Loads
 from hatch_cuda_kernels.runtime.launch.shapes import Dim, Shape
 from hatch_cuda_kernels.runtime.launch.streams import stream_address
 
@@ -24,16 +17,13 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Image
     from hatch_cuda_kernels.runtime.launch.facts import KernelAttributes, Occupancy
     from hatch_cuda_kernels.runtime.launch.loaded import Loaded
-    from hatch_cuda_kernels.runtime.launch.shapes import LaunchAttributes, LaunchOptions
+    from hatch_cuda_kernels.runtime.launch.shapes import LaunchOptions
     from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
 
 __all__ = ["Dim", "Kernel"]
 
-#: Launch functions remembered by one kernel; a program that keeps changing shapes starts over.
-_MOST_LAUNCHES: Final = 256
 
-
-class Kernel:
+class Kernel(Loads):
     """One kernel, whatever the context. ``kernel[grid, block](*args)`` launches it where its arrays are.
 
     It is loaded for a context when it is first used there; ``image``, ``handle``, ``context_id`` and ``ordinal`` are
@@ -41,17 +31,11 @@ class Kernel:
     """
 
     def __init__(self, name: str, load: Callable[[], Loaded]) -> None:
-        self.name = name
+        super().__init__(name, load)
         self.hits = 0
         """How often the store has returned this object again."""
-        self.latest: Loaded | None = None
-        """How the kernel was loaded last, in whatever context."""
-        self.was_launched = False
-        """Whether a launch was checked in full."""
-        self._load = load
-        self._loaded: dict[int, tuple[Loaded, float]] = {}
-        self._lock = threading.Lock()
-        self._launches: dict[Any, Callable[..., None]] = {}
+        self._launches = Launches(self)
+        self._known = self._launches.known
 
     def __getitem__(self, launch: tuple[Any, ...]) -> Callable[..., None]:
         """Return the launch function for ``kernel[grid, block]``, optionally with shared memory bytes and a stream.
@@ -59,10 +43,10 @@ class Kernel:
         Raises LaunchError for bad dimensions, TypeError for anything that is not a stream.
         """
         try:
-            known = self._launches.get(launch)
+            known = self._known.get(launch)
         except TypeError:  # a list among the sizes, or a stream that cannot be hashed
             known = None
-        return known or self._launch_of(launch)
+        return known or self._launches.of_brackets(launch)
 
     def __repr__(self) -> str:
         return f"<Kernel {self.name}{f' from {self.latest.image!r}' if self.latest else ''}>"
@@ -75,7 +59,7 @@ class Kernel:
         dimensions, DriverError if the driver refuses the launch, StaleKernelError for a kernel of compiled text in
         another context, and what loading raises.
         """
-        self._function(grid, block, **options)(*args)
+        self._launches.of_options(grid, block, **options)(*args)
 
     def bind(self, grid: Dim, block: Dim, args: Sequence[Any], **options: Unpack[LaunchOptions]) -> Callable[[], None]:
         """Return a function that launches with these arguments, checked and packed now; it keeps the arrays alive.
@@ -86,8 +70,9 @@ class Kernel:
         from hatch_cuda_kernels.runtime.launch.bound import bind_launch  # off the usual path
 
         stated: dict[str, Any] = {**options}
-        stream = _address(stated.pop("stream", None))
-        return bind_launch(self, Shape.make(self.name, grid, block, **stated), stream, args)
+        stream = stated.pop("stream", None)
+        address = None if stream is None else stream_address(stream)
+        return bind_launch(self, Shape.make(self.name, grid, block, **stated), address, args)
 
     @property
     def attributes(self) -> KernelAttributes:
@@ -124,34 +109,6 @@ class Kernel:
         make = ObjectCode.from_ptx if self.image.kind == "ptx" else ObjectCode.from_cubin
         return make(self.image.data, symbol_mapping={self.name: self.lowered.encode()}).get_kernel(self.name)
 
-    def loaded(self) -> Loaded:
-        """Return the kernel as loaded for the current context, which loads it there the first time.
-
-        Raises what loading raises, and ReentryError for a kernel whose loading asks for it.
-        """
-        context_id = current_context_id()
-        known = self._loaded.get(context_id)
-        return known[0] if known is not None else self._load_for(context_id)
-
-    def is_loaded(self, context_id: int) -> bool:
-        """Return whether the kernel is loaded for a context."""
-        return context_id in self._loaded
-
-    @property
-    def everywhere(self) -> list[tuple[Loaded, float]]:
-        """Where the kernel is loaded, and the seconds that each took."""
-        return [*self._loaded.values()]
-
-    @cached_property
-    def signature(self) -> Signature:
-        """The parameters, which are the same everywhere."""
-        return Signature(self.name, self.params)
-
-    @property
-    def params(self) -> tuple[str, ...]:
-        """The types of the parameters."""
-        return (self.latest or self.loaded()).symbol.params
-
     @property
     def lowered(self) -> str:
         """The lowered name in the image for the current context."""
@@ -176,56 +133,3 @@ class Kernel:
     def ordinal(self) -> int:
         """The current device."""
         return self.loaded().ordinal
-
-    def _load_for(self, context_id: int) -> Loaded:
-        with not_within_itself(id(self), f"the kernel {self.name}"), self._lock:
-            known = self._loaded.get(context_id)
-            if known is not None:
-                return known[0]
-            start = time.perf_counter()
-            loaded = self._load()
-            if self.latest is not None and loaded.symbol.params != self.latest.symbol.params:
-                raise LaunchError(
-                    f"the parameters of {self.name} have changed since it was loaded; open its store again"
-                )
-            add_by_context(self._loaded, context_id, (loaded, time.perf_counter() - start))
-            self.latest = loaded
-            return loaded
-
-    def _launch_of(self, launch: Any) -> Callable[..., None]:  # the contents of the brackets
-        if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
-            message = "write kernel[grid, block], optionally with shared memory bytes and a stream"
-            raise LaunchError(f"{self.name}: {message}")
-        return self._function(*launch)
-
-    def _function(
-        self, grid: Dim, block: Dim, shared_mem: int = 0, stream: Any = None, **attributes: Unpack[LaunchAttributes]
-    ) -> Callable[..., None]:
-        """Return the launch function for a shape and a stream, made once. Raises LaunchError or TypeError."""
-        address = _address(stream)
-        key: Any = _key(grid, block, shared_mem, address, tuple(attributes.items()))
-        try:
-            known = self._launches.get(key)
-        except TypeError:  # a list among the sizes
-            key = known = None
-        if known is None:
-            known = Launch(self, Shape.make(self.name, grid, block, shared_mem, **attributes), address).function()
-            if key is not None:
-                self._remember(key, known)
-        return known
-
-    def _remember(self, key: Any, function: Callable[..., None]) -> None:
-        if len(self._launches) >= _MOST_LAUNCHES:
-            self._launches.clear()
-        self._launches[key] = function
-
-
-def _address(stream: Any) -> int | None:  # any framework's stream
-    return None if stream is None else stream_address(stream)
-
-
-def _key(grid: Dim, block: Dim, shared_mem: int, stream: int | None, attributes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return what stands for a launch: the shortest contents of brackets that do, where there are any."""
-    if stream is not None or attributes:
-        return (grid, block, shared_mem, stream, attributes) if attributes else (grid, block, shared_mem, stream)
-    return (grid, block, shared_mem) if shared_mem else (grid, block)

@@ -34,10 +34,11 @@ contexts and devices, arguments that convert in a slower way, and errors that ex
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hatch_cuda_kernels.driver import cuda
 from hatch_cuda_kernels.runtime.launch.arguments import Signature, Slot
+from hatch_cuda_kernels.runtime.launch.configs import SIZES, FreshSlot
 from hatch_cuda_kernels.runtime.launch.streams import join
 from hatch_cuda_kernels.runtime.launch.tensors import FAST
 
@@ -47,23 +48,22 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.arguments import Parameter
 
     #: What a function is bound to: by context id, ordinal, function and configurations; a stated stream; two ways out.
-    Bind = Callable[
-        [dict[int, Any], int | None, Callable[[Sequence[Any]], None], Callable[[Any, int | None], None]],
-        Callable[..., None],
-    ]
+    Bind = Callable[[dict[int, Any], int | None, Callable[..., None], Callable[..., None]], Callable[..., None]]
+
+Kind = Literal["current", "stated", "fresh"]
 
 __all__ = ["MISSING", "bind_for"]
 
 #: Stands for an argument that was not given.
 MISSING: Final = object()
 _TEMPLATE: Final = """
-def make(context_id, current, pop, push, new_slot, size, pack, {readers}join, cu_launch, success, missing):
+def make(context_id, current, pop, push, new_slot, size, pack, {readers}join, cu_launch, success, missing, pack_config):
     def bind(here, stated, in_full, refuse):
-        def launch({parameters}*more):
+        def launch({own}{parameters}*more):
             if more:
-                return in_full(({names}*more,))
+                return in_full({own}({names}*more,))
             try:
-                ordinal, function, configs = here[context_id(current)[1]]
+                ordinal, function{configs} = here[context_id(current)[1]]
                 try:
                     slot = pop()
                 except IndexError:
@@ -72,33 +72,44 @@ def make(context_id, current, pop, push, new_slot, size, pack, {readers}join, cu
             except Exception:
                 slot = None
             if slot is None:
-                return in_full(({names}))
+                return in_full({own}({names}))
             stream = {stream}
             if slot.streams:
                 stream = join(slot.streams, stream)
-            status = cu_launch(configs[stream], function, 0, slot.extra)[0]
+            {prepare}
+            status = cu_launch({config}, function, 0, slot.extra)[0]
             push(slot)
             if status is not success:
-                refuse(status, stream)
+                refuse({own}status, stream)
         return launch
     return bind
 """
-#: Signatures whose function is remembered; few programs have more.
+#: What differs between the kinds of launch functions, besides the stream.
+_SHAPED: Final = {"own": "", "configs": ", configs", "prepare": "", "config": "configs[stream]"}
+_FRESH: Final = {
+    "own": "sizes, ",
+    "configs": "",
+    "prepare": "x, y, z, u, v, w, n = sizes; pack_config(slot.memory, 0, x, y, z, u, v, w, n, stream or 0)",
+    "config": "slot.config",
+}
+#: Signatures whose functions are remembered; few programs have more.
 _MOST_SIGNATURES: Final = 512
-_BINDS: Final[dict[tuple[tuple[str, ...], bool], Bind]] = {}
+_BINDS: Final[dict[tuple[tuple[str, ...], Kind], Bind]] = {}
 
 
-def bind_for(signature: Signature, *, stream: bool) -> Bind:
-    """Return what makes launch functions for a signature, with a stated ``stream`` or without; all kernels share it.
+def bind_for(signature: Signature, kind: Kind) -> Bind:
+    """Return what makes launch functions for a signature; all kernels share it.
 
+    They go to the arrays' ``current`` stream, or to a ``stated`` one. Those for ``fresh`` shapes go to the current one,
+    too, and take the sizes of a launch as their first argument instead of being bound to a shape.
     A buffer belongs to one launch at a time, because the bindings release the GIL during the driver's call.
     """
-    key = signature.params, stream
+    key = signature.params, kind
     known = _BINDS.get(key)
     if known is None:
         if len(_BINDS) >= _MOST_SIGNATURES:
             _BINDS.clear()
-        known = _BINDS[key] = _make(signature, stream=stream)
+        known = _BINDS[key] = _make(signature, kind)
     return known
 
 
@@ -107,17 +118,17 @@ def forget_signatures() -> None:
     _BINDS.clear()
 
 
-def _make(signature: Signature, *, stream: bool) -> Bind:
+def _make(signature: Signature, kind: Kind) -> Bind:
     driver = cuda()
     free: list[Slot] = []
     scope: dict[str, Any] = {}
-    exec(_source(signature.parameters, stream=stream), FAST, scope)  # noqa: S102 - made of positions only, see _source
+    exec(_source(signature.parameters, kind), FAST, scope)  # noqa: S102 - made of positions only, see _source
     bind: Bind = scope["make"](
         driver.cuCtxGetId,
         driver.CUcontext(0),  # NULL: the current context (CUDA Driver API, cuCtxGetId)
         free.pop,
         free.append,
-        Slot,
+        FreshSlot if kind == "fresh" else Slot,
         signature.layout.size,
         signature.layout.pack_into,
         *(parameter.reader for parameter in signature.parameters),
@@ -125,11 +136,12 @@ def _make(signature: Signature, *, stream: bool) -> Bind:
         driver.cuLaunchKernelEx,
         driver.CUresult.CUDA_SUCCESS,
         MISSING,
+        SIZES.pack_into,
     )
     return bind
 
 
-def _source(parameters: Sequence[Parameter], *, stream: bool) -> str:
+def _source(parameters: Sequence[Parameter], kind: Kind) -> str:
     """Fill in the template. Only the positions and types of the parameters get into the text."""
     names = [f"a{index}" for index in range(len(parameters))]
     tensors = [name for name, parameter in zip(names, parameters, strict=True) if parameter.may_be_pointer]
@@ -139,7 +151,8 @@ def _source(parameters: Sequence[Parameter], *, stream: bool) -> str:
         parameters=_listed(f"{name}=missing" for name in names),
         values=_listed(map(_value, range(len(parameters)), parameters)),
         names=_listed(names),
-        stream=f"torch_stream(ordinal) if {any_tensor} else stated" if tensors and not stream else "stated",
+        stream=f"torch_stream(ordinal) if {any_tensor} else stated" if tensors and kind != "stated" else "stated",
+        **(_FRESH if kind == "fresh" else _SHAPED),
     )
 
 

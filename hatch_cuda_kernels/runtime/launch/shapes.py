@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from hatch_cuda_kernels.driver import cuda
 from hatch_cuda_kernels.errors import LaunchError
 
-__all__ = ["Dim", "LaunchAttributes", "LaunchOptions", "Shape"]
+__all__ = ["Dim", "LaunchAttributes", "LaunchOptions", "Shape", "flat_sizes"]
 
 Dim = int | tuple[int, ...]
 
@@ -61,11 +61,9 @@ class Shape(NamedTuple):
         """Return a shape with its sizes checked. Raises LaunchError, naming the kernel."""
         if shared_mem.__class__ is not int or not 0 <= shared_mem <= _MOST:
             raise LaunchError(f"{kernel}: shared memory must be a number of bytes, got {shared_mem!r}")
-        sizes = _sizes(kernel, grid, "grid", 0), _sizes(kernel, block, "block", 1)
-        if not attributes:
-            return cls(*sizes, shared_mem)
         cluster = attributes.pop("cluster", None)
         extent = None if cluster is None else _sizes(kernel, cluster, "cluster", 1)
+        sizes = _sizes(kernel, grid, "grid", 0), _sizes(kernel, block, "block", 1)
         return cls(*sizes, shared_mem, extent, **attributes)
 
     @property
@@ -95,6 +93,14 @@ class Shape(NamedTuple):
         return b"".join(found)
 
 
+def flat_sizes(kernel: str, grid: Dim, block: Dim) -> tuple[int, int, int, int, int, int, int] | None:
+    """Return grid, block and no shared memory, None for a grid without blocks. Raises as ``Shape.make`` does."""
+    if grid.__class__ is int and 0 < grid <= _MOST and block.__class__ is int and 0 < block <= _MOST:
+        return grid, 1, 1, block, 1, 1, 0
+    blocks = _sizes(kernel, grid, "grid", 0)
+    return None if 0 in blocks else (*blocks, *_sizes(kernel, block, "block", 1), 0)
+
+
 def _attribute(name: str, layout: str, *values: int) -> bytes:
     """Return a CUlaunchAttribute. Raises LaunchError for one that these bindings lack, or a value out of range."""
     number = getattr(cuda().CUlaunchAttributeID, f"CU_LAUNCH_ATTRIBUTE_{name}", None)
@@ -108,8 +114,6 @@ def _attribute(name: str, layout: str, *values: int) -> bytes:
 
 def _sizes(kernel: str, value: Dim, what: str, least: int) -> tuple[int, int, int]:
     """Return three sizes. Raises LaunchError unless they are one to three integers that the driver can be told."""
-    if isinstance(value, int) and least <= value <= _MOST:
-        return value, 1, 1
     try:
         sizes = tuple(map(index, value)) if isinstance(value, tuple | list) else (index(value),)
     except TypeError:

@@ -65,13 +65,13 @@ class GlobalVariable:
         """
         from hatch_cuda_kernels.runtime.launch.copies import copy
 
-        copy(self, array, stream, into_variable=True)
+        copy(self.name, lambda: self._place()[1:], array, stream, into_variable=True)
 
     def copy_to(self, array: Any, stream: Any = None) -> None:  # as above
         """Copy the variable into an array of its size. What is said of ``copy_from`` holds here too."""
         from hatch_cuda_kernels.runtime.launch.copies import copy
 
-        copy(self, array, stream, into_variable=False)
+        copy(self.name, lambda: self._place()[1:], array, stream, into_variable=False)
 
     def _place(self) -> _Place:
         context_id = current_context_id()
