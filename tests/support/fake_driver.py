@@ -84,7 +84,7 @@ class FakeDriver:
     """
 
     CUresult = Result
-    CUcontext = CUdevice = CUfunction = CUstream = staticmethod(int)
+    CUcontext = CUdevice = CUstream = staticmethod(int)
     CUlaunchConfig = LaunchConfig
     CUlaunchAttributeID = SimpleNamespace(
         CU_LAUNCH_ATTRIBUTE_COOPERATIVE=2,
@@ -227,6 +227,10 @@ class FakeDriver:
         if (library, name) not in self._kernels:
             self._kernels.append((library, name))
         return self.refuse(library, name) or OK, 1 + self._kernels.index((library, name))
+
+    def cuKernelGetFunction(self, handle):
+        """Give a kernel's function in the current context, under the same number."""
+        return OK, handle
 
     def name_of(self, handle):
         """Return the lowered name of a kernel."""

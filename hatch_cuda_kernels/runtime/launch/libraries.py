@@ -53,8 +53,8 @@ class Libraries:
         """Return why the driver refused an image (by digest) on such a device earlier, or None."""
         return self._refused.get((capability, sha256))
 
-    def load(self, image: Image, lowered: str, capability: tuple[int, int], scope: str) -> tuple[Library, Any]:
-        """Return an image's library, and the handle of its kernel with that lowered name.
+    def load(self, image: Image, lowered: str, capability: tuple[int, int], scope: str) -> tuple[Library, Any, Any]:
+        """Return an image's library, its kernel with that lowered name, and the kernel's function in this context.
 
         ``scope`` says whose image it is: equal images of two modules are two libraries, each with its own variables.
         Raises ImageRefusedError when the driver cannot use the image, DriverError for any other failure.
@@ -63,7 +63,9 @@ class Libraries:
             try:
                 library = self._library(image, scope)
                 call = cuda().cuLibraryGetKernel(library.handle, lowered.encode())
-                return library, check("cuLibraryGetKernel", call)
+                kernel = check("cuLibraryGetKernel", call)
+                # The bindings would make it of the kernel at each launch; and a kernel goes to any context of a stream.
+                return library, kernel, check("cuKernelGetFunction", cuda().cuKernelGetFunction(kernel))
             except DriverError as error:
                 raise self._refuse(error, image, lowered, capability) from error
 

@@ -33,7 +33,7 @@ class Loaded(NamedTuple):
     handle: Any
     """CUkernel."""
     function: Any
-    """The same as CUfunction, which is what launches take: the bindings convert it otherwise at each call."""
+    """The same as CUfunction of the context, which is what launches take."""
     context_id: int
     ordinal: int
 
@@ -88,6 +88,5 @@ def load_image(image: Image, symbol: Symbol, scope: str) -> Loaded:
     Raises ImageRefusedError when the driver cannot use the image, DriverError for any other failure.
     """
     context_id, device = current_context_id(), current_device()
-    library, handle = LIBRARIES.load(image, symbol.lowered, device.capability, scope)
-    function = cuda().CUfunction(int(handle))
+    library, handle, function = LIBRARIES.load(image, symbol.lowered, device.capability, scope)
     return Loaded(image, symbol, library, handle, function, context_id, device.ordinal)
