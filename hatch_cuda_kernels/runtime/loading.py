@@ -68,13 +68,13 @@ class LoadedKernels:
     def is_loaded(self, key: Key) -> bool:
         """Return whether a kernel is loaded for the current context."""
         kernel = self._kernels.get(key)
-        return kernel is not None and kernel.is_loaded(current_context_id())
+        return kernel is not None and kernel.is_loaded_for(current_context_id())
 
     def get(self, key: Key, load_now: Callable[[], Loaded]) -> Kernel:
         """Return a kernel, loaded for the current context by ``load_now`` the first time. Raises what that raises."""
         kernel = self._kernels.setdefault(key, Kernel(key[0], load_now))
         context_id = current_context_id()
-        if kernel.is_loaded(context_id):
+        if kernel.is_loaded_for(context_id):
             kernel.hits += 1
         try:
             loaded = kernel.loaded()

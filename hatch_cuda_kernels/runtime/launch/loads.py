@@ -45,7 +45,7 @@ class Loads:
         known = self._loaded.get(context_id)
         return known[0] if known is not None else self._load_for(context_id)
 
-    def is_loaded(self, context_id: int) -> bool:
+    def is_loaded_for(self, context_id: int) -> bool:
         """Return whether the kernel is loaded for a context."""
         return context_id in self._loaded
 
