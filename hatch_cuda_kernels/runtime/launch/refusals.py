@@ -76,7 +76,8 @@ def _cluster(loaded: Loaded, shape: Shape) -> Iterator[str]:
     from hatch_cuda_kernels.runtime.launch.configs import Configs
 
     size = shape.cluster[0] * shape.cluster[1] * shape.cluster[2]
-    call = cuda().cuOccupancyMaxPotentialClusterSize(loaded.function, Configs(shape)[None])
+    config = Configs(shape._replace(cluster=None))[None]  # the driver refuses to answer for one that is too large
+    call = cuda().cuOccupancyMaxPotentialClusterSize(loaded.function, config)
     most = check("cuOccupancyMaxPotentialClusterSize", call)
     if size > int(most):
         yield f"a cluster of {size} blocks: this kernel takes at most {most} (cuOccupancyMaxPotentialClusterSize)"
