@@ -10,7 +10,7 @@ from hatch_cuda_kernels.driver import check, cuda, current_context_id, primary_c
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["add_by_context", "in_context", "on_device"]
+__all__ = ["add_by_context", "on_context", "on_device"]
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ def on_device(ordinal: int | None) -> Iterator[None]:
 
 
 @contextmanager
-def in_context(context_id: int) -> Iterator[bool]:
+def on_context(context_id: int) -> Iterator[bool]:
     """Let a context that something is kept for be current for the body, and yield True; False if it is gone."""
     alive = _is_alive(context_id)
     if alive:

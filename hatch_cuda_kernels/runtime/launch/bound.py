@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.contexts import in_context, on_device
+from hatch_cuda_kernels.contexts import on_context, on_device
 from hatch_cuda_kernels.driver import cuda
 from hatch_cuda_kernels.errors import StaleKernelError
 from hatch_cuda_kernels.runtime.launch.arrays import current_streams
@@ -56,7 +56,7 @@ def _launcher(
             launch.refuse(status, stream)
 
     def elsewhere() -> None:
-        with in_context(bound_to) as there:
+        with on_context(bound_to) as there:
             if not there:
                 message = f"{name} was bound in a context that is gone, and so are its arrays; bind it again"
                 raise StaleKernelError(message)
