@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         ToolchainError,
     )
     from hatch_cuda_kernels.image import Candidate, Image
-    from hatch_cuda_kernels.options import CppStd, NvrtcOptions
+    from hatch_cuda_kernels.options import CppStd, HostCode, NvrtcOptions
     from hatch_cuda_kernels.runtime.driver_cache import DriverCacheSettings, configure_driver_cache
     from hatch_cuda_kernels.runtime.ladder.explain import Explanation
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
@@ -59,7 +59,7 @@ _HOMES = {
         "ToolchainError",
     ),
     "image": ("Candidate", "Image"),
-    "options": ("CppStd", "NvrtcOptions"),
+    "options": ("CppStd", "HostCode", "NvrtcOptions"),
     "build": ("build_kernels",),
     "build_report": ("BuildReport",),
     "runtime.launch.kernel": ("Kernel",),
@@ -85,6 +85,7 @@ __all__ = [
     "Explanation",
     "GlobalVariable",
     "HatchCudaKernelsError",
+    "HostCode",
     "Image",
     "ImageRefusedError",
     "InputError",

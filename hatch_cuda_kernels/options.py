@@ -9,7 +9,7 @@ from typing import Any, Final
 from hatch_cuda_kernels.extra import optimizer_flags
 from hatch_cuda_kernels.shape import check_shape
 
-__all__ = ["CppStd", "NvrtcOptions", "macro_name"]
+__all__ = ["CppStd", "HostCode", "NvrtcOptions", "macro_name"]
 
 
 class CppStd(StrEnum):
@@ -18,6 +18,13 @@ class CppStd(StrEnum):
     CPP14 = "c++14"
     CPP17 = "c++17"
     CPP20 = "c++20"
+
+
+class HostCode(StrEnum):
+    """What becomes of host code in a source and the project's headers, which NVRTC refuses."""
+
+    KEEP = "keep"
+    DROP = "drop"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +66,8 @@ class NvrtcOptions:
     """Headers included before the source."""
     extra: tuple[str, ...] = ()
     """Flags handed to NVRTC as they are, in order."""
+    host_code: HostCode = HostCode.KEEP
+    """What becomes of code for the host in the project's files: keep, or drop (what has no device mark is blanked)."""
 
     def flags(self) -> tuple[str, ...]:
         """Return NVRTC's flags, in canonical order; architecture, includes and determinism flags are not among them."""
@@ -114,8 +123,7 @@ class NvrtcOptions:
         }
         if "define" in values:
             values["define"] = tuple((name, text) for name, text in values["define"])
-        if "std" in values:
-            values["std"] = CppStd(values["std"])
+        values |= {name: kind(values[name]) for name, kind in _ENUMS.items() if name in values}
         return cls(**values)
 
     def override(self, **changes: Any) -> NvrtcOptions:  # values are checked by the manifest
@@ -133,7 +141,11 @@ def macro_name(macro: str) -> str:
 
 _DEFAULTS: Final = {field.name: field.default for field in fields(NvrtcOptions)}
 #: In JSON data; other options have that of their default.
-_SHAPES: Final = {"std": frozenset(CppStd), "maxrregcount": int, "define": [[(str, None)]]}
+_ENUMS: Final = {"std": CppStd, "host_code": HostCode}
+_SHAPES: Final = {name: frozenset(kind) for name, kind in _ENUMS.items()} | {
+    "maxrregcount": int,
+    "define": [[(str, None)]],
+}
 
 
 def _shape(default: object) -> object:
@@ -141,6 +153,6 @@ def _shape(default: object) -> object:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, CppStd):
+    if isinstance(value, StrEnum):
         return value.value
     return list(value) if isinstance(value, tuple) else value

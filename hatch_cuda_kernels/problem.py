@@ -14,7 +14,8 @@ class Problem(NamedTuple):
     fix: str = ""
     """Empty when the message already says what to do."""
     where: str = ""
-    """A place in the manifest, or a module or image of a store (``saxpy/saxpy.sm_90.cubin``); empty for no place."""
+    """A place in the manifest, or a module, several, or an image of a store (``saxpy/saxpy.sm_90.cubin``); empty for
+    no place."""
 
     def place(self) -> tuple[int, ...]:
         """Return the line and column in the manifest, to sort by; those without come first."""

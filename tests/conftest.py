@@ -121,9 +121,9 @@ def device():
 
 @pytest.fixture(scope="session")
 def slow():
-    """Mark the test ``slow``: it drives pip, mypy, Sphinx, a browser or Dask, kills builds, or compiles CUB repeatedly.
+    """Mark the test ``slow``: it drives pip, mypy, Sphinx, a browser or Dask, kills builds, or takes a second of CPU.
 
-    ``hatch run quick`` leaves it out, and CI runs it on one Python.
+    ``hatch run quick`` leaves it out, and CI runs it on one Python. ``slow_parameters`` marks some of a test's cases.
     """
 
 

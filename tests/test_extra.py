@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from slow_parameters import slow_but
 from small_jobs import job_of
 
 from hatch_cuda_kernels import extra
 from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.child_process import ChildProcess
+from hatch_cuda_kernels.compiler import nvrtc
 from hatch_cuda_kernels.compiler.nvjitlink import link
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.errors import ManifestError
@@ -39,17 +42,32 @@ def source(write, tmp_path):
     return tmp_path / "p"
 
 
-@pytest.mark.parametrize("flag", [*NVRTC_FLAGS, *PTXAS_FLAGS])
-def test_what_is_taken_is_known_to_the_compiler(source, flag):
+@pytest.fixture(scope="module")
+def child(isolation):
+    """Return a process for all compiles with flags; elsewhere, each has one to itself."""
+    with ChildProcess() as process:
+        yield process
+
+
+@pytest.mark.parametrize("flag", slow_but([*NVRTC_FLAGS, *PTXAS_FLAGS][::4], [*NVRTC_FLAGS, *PTXAS_FLAGS]))
+def test_what_is_taken_is_known_to_the_compiler(source, child, flag):
     """Every flag of the list compiles, in the spelling listed."""
     assert extra_refusal(flag) is None
-    compile_job(job_of(source, arch=NEWER.get(flag, "sm_90"), options=NvrtcOptions(extra=(flag,))))
+    job = job_of(source, arch=NEWER.get(flag, "sm_90"), options=NvrtcOptions(extra=(flag,)))
+    assert child.call((nvrtc._compile_here, (job,), {})).images
 
 
-@pytest.mark.parametrize("flag", PTXAS_FLAGS)
-def test_the_assemblers_flags_reach_nvjitlink(source, flag):
+@pytest.fixture(scope="module")
+def ptx(tmp_path_factory):
+    """Return the source's PTX."""
+    root = tmp_path_factory.mktemp("extra")
+    (root / "k.cu").write_text(SOURCE)
+    return compile_job(job_of(root, kinds=("ptx",))).images["ptx"]
+
+
+@pytest.mark.parametrize("flag", slow_but(PTXAS_FLAGS[::4], PTXAS_FLAGS))
+def test_the_assemblers_flags_reach_nvjitlink(ptx, flag):
     """Each flag of ptxas is one that nvJitLink hands on."""
-    ptx = compile_job(job_of(source, kinds=("ptx",))).images["ptx"]
     assert link(ptx, "ptx", arch=SmArch(9, 0), options=NvrtcOptions(extra=(flag,)), name="m").image
     assert assembler_flags((flag, "--restrict")) == (flag.removeprefix("-Xptxas="),)
 

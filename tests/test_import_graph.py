@@ -6,6 +6,7 @@ Imports inside functions and those for type checkers count.
 from __future__ import annotations
 
 import ast
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -17,6 +18,7 @@ SHARED = (
     {"leaves": "the words of every part: architectures, options, keys, errors"},
     {"cache": "keeps images by key, and knows no compiler"},
     {"source": "reads source text into the closure that is compiled"},
+    {"host_code": "leaves out of a closure what is for the host only"},
     {"compiler/output": "reads what compilers write, which names the sources"},
     {"compiler/toolchain": "finds the compilers and headers that are installed"},
     {"compiler": "makes a job of a closure and runs it with a toolchain"},
@@ -34,7 +36,11 @@ BUILD = (
         "verify": "proves what a built store says of itself",
     },
     {"report": "shows what a built store holds, file by file as verify lists them"},
-    {"plugin": "builds for Hatch", "scaffold": "writes a project that is then built"},
+    {
+        "plugin": "builds for Hatch",
+        "scaffold": "writes a project that is then built",
+        "port": "brings existing sources to a form that is then built",
+    },
 )
 #: From a request to a kernel.
 RUN = (
@@ -115,14 +121,17 @@ def imported(module):
     return {found for found in map(module_named, names) if found is not None} - {module}
 
 
-IMPORTS = {module: imported(module) for module in MODULES}
+@cache
+def imports():
+    """Return the modules that each module imports."""
+    return {module: imported(module) for module in MODULES}
 
 
 def wrong_imports():
     """Return the imports that lead up or aside, as text."""
     return [
         f"{place_of(module)} imports {place_of(other)}: {module} imports {other}"
-        for module, others in IMPORTS.items()
+        for module, others in imports().items()
         for other in sorted(others)
         if place_of(other) not in BELOW[place_of(module)] | {place_of(module)}
     ]
@@ -131,7 +140,8 @@ def wrong_imports():
 def cycles():
     """Return the sets of modules of one place that import each other, directly or not."""
     inside = {
-        module: {other for other in others if place_of(other) == place_of(module)} for module, others in IMPORTS.items()
+        module: {other for other in others if place_of(other) == place_of(module)}
+        for module, others in imports().items()
     }
     reached = reached_from(inside)
     groups = (frozenset(other for other in reached[module] if module in reached[other]) for module in inside)

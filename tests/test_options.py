@@ -62,13 +62,13 @@ def test_define_order_is_kept_and_override_merges_by_name():
 
 
 def test_every_option_changes_flags_or_headers():
-    """No option is without effect: each non-default value shows in the flags or names headers."""
+    """No option is without effect: each non-default value shows in the flags, names headers or changes texts."""
     samples = {
         "std": CppStd.CPP14, "use_fast_math": True, "ftz": True, "prec_div": True, "prec_sqrt": True, "fma": True,
         "maxrregcount": 32, "lineinfo": True, "debug": True, "lto": True, "define": (("X", "1"),), "extra": ("-w",),
         "default_device": True,
     }  # fmt: skip
-    headers = {"include", "pre_include", "standard_headers"}
-    assert samples.keys() | headers == {field.name for field in fields(NvrtcOptions)}
+    texts = {"include", "pre_include", "standard_headers", "host_code"}
+    assert samples.keys() | texts == {field.name for field in fields(NvrtcOptions)}
     plain = NvrtcOptions().flags()
     assert all(NvrtcOptions(**{name: value}).flags() != plain for name, value in samples.items())

@@ -17,6 +17,7 @@ REASONS = {
     "host": "host code: functions and variables without a mark, launches, the runtime's API",
     "container": "host code: std containers, strings, streams",
     "package": "refused before the compile",
+    "templates": "only templates, for which no launch says which instances",
     "time": "ran out of time or memory",
     "other": "other error in the source",
 }

@@ -20,8 +20,7 @@ def render(results: dict[str, Any]) -> str:
         "",
         *(f"- **{way}**: {what}" for way, what in results["ways"].items()),
         "",
-        "A source compiles when NVRTC accepts it; in brackets, those with a kernel in the image. The others hold",
-        "templates only, which instances in a manifest would bring into it.",
+        "A source counts when a kernel of it is in the image.",
         "",
         *_repositories(results, ways),
         "",
@@ -50,9 +49,7 @@ def _repositories(results: dict[str, Any], ways: list[str]) -> list[str]:
 
 
 def _cell(outcomes: list[dict[str, Any]]) -> str:
-    compiled = [outcome for outcome in outcomes if outcome["ok"]]
-    with_kernel = sum(outcome["kernels"] > 0 for outcome in compiled)
-    return f"{len(compiled)} ({with_kernel})" if compiled else "0"
+    return str(sum(outcome["ok"] for outcome in outcomes))
 
 
 def _reasons(results: dict[str, Any], ways: list[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """Real CUDA sources, unmodified: how many compile with NVRTC, in which way, and what stops the others.
 
-    python benchmarks/corpus/run.py CHECKOUTS --out FOLDER [--only NAME ...] [--ways a b c] [--record DATE]
+    python benchmarks/corpus/run.py CHECKOUTS --out FOLDER [--only NAME ...] [--ways a b c] [--sample N]
+        [--record DATE]
 
 CHECKOUTS holds the repositories of list.toml, each in a folder ``owner+name`` with its commit's files; those that are
 not there are left out. Compiles run one at a time in a worker process at low priority; what was compiled before, with
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import random
 import subprocess
 import sys
 import threading
@@ -35,18 +37,21 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="repositories as owner/name")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--sample", type=int, metavar="N", help="only N of all sources, at random")
+    parser.add_argument("--seed", type=int, default=1, help="which ones")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one compile")
     parser.add_argument("--record", metavar="DATE")
     args = parser.parse_args()
     corpus = Corpus(args.checkouts.absolute(), args.out.absolute(), args.timeout)
     wanted = [entry for entry in load_list() if not args.only or entry.name in args.only]
+    chosen = sample(corpus, wanted, args.sample, args.seed)
     results = {"toolchain": corpus.toolchain, "ways": {key: WAYS[key].what for key in args.ways}, "repositories": []}
     results["left_out"] = [entry.name for entry in load_list() if entry not in wanted]
-    for entry in wanted:
-        if (corpus.checkouts / entry.checkout).is_dir():
-            results["repositories"].append(corpus.repository(entry, args.ways))
+    for entry, sources in chosen.items():
+        if sources:
+            results["repositories"].append(corpus.repository(entry, sources, args.ways))
             print(render_line(results["repositories"][-1], args.ways), flush=True)
-        else:
+        elif not (corpus.checkouts / entry.checkout).is_dir():
             print(f"{entry.name}: no checkout", flush=True)
     corpus.worker.stop()
     write(args.out, "corpus", results)
@@ -54,6 +59,14 @@ def main() -> None:
         name = PROJECT / f"benchmarks/results/{args.record}-corpus"
         name.with_suffix(".md").write_text(render(results))
         name.with_suffix(".json").write_text(json.dumps(brief(results), indent=1, ensure_ascii=False) + "\n")
+
+
+def sample(corpus: Corpus, wanted: list[Repository], count: int | None, seed: int) -> dict[Repository, list[str]]:
+    """Return the sources of each repository that are to be compiled: all of them, or so many at random."""
+    found = [(entry, source) for entry in wanted for source in corpus.sources(entry)]
+    if count is not None and count < len(found):
+        found = sorted(random.Random(seed).sample(found, count), key=lambda pair: (wanted.index(pair[0]), pair[1]))
+    return {entry: [source for owner, source in found if owner == entry] for entry in wanted}
 
 
 def write(folder: Path, name: str, results: dict[str, Any]) -> None:
@@ -92,12 +105,14 @@ class Corpus:
         package = (path for path in (PROJECT / "hatch_cuda_kernels").rglob("*") if path.is_file())
         self.package = _digest(sorted(path for path in package if path.suffix not in {".md", ".pyc"}))
 
-    def repository(self, entry: Repository, ways: list[str]) -> dict[str, Any]:
+    def sources(self, entry: Repository) -> list[str]:
+        """Return a repository's kernel sources; none where it is not checked out."""
         root = self.checkouts / entry.checkout
-        rows = {
-            source: {way: self.compile(entry, root, source, way) for way in ways}
-            for source in kernel_sources(entry, root)
-        }
+        return kernel_sources(entry, root) if root.is_dir() else []
+
+    def repository(self, entry: Repository, sources: list[str], ways: list[str]) -> dict[str, Any]:
+        root = self.checkouts / entry.checkout
+        rows = {source: {way: self.compile(entry, root, source, way) for way in ways} for source in sources}
         return {"name": entry.name, "commit": entry.commit, "field": entry.field, "sources": rows}
 
     def compile(self, entry: Repository, root: Path, source: str, way: str) -> dict[str, Any]:
@@ -109,9 +124,9 @@ class Corpus:
         if not place.is_file():
             place.write_text(json.dumps(self.worker.compile(job | {"root": str(root)})))
         found = json.loads(place.read_text())
-        if found["ok"]:
+        if found["ok"] and found["entries"]:
             return {"ok": True, "kernels": found["entries"], "cpu": found["cpu"]}
-        reason, detail = classify(found["log"], root)
+        reason, detail = ("templates", "") if found["ok"] else classify(found["log"], root)
         names = unknown_names(found["log"])
         return {"ok": False, "reason": reason, "detail": detail, "unknown": names}
 

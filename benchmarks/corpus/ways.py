@@ -1,6 +1,7 @@
-"""The ways a source is tried, and one compile of each. A worker process: jobs come in as JSON lines, results go out.
+"""The ways a source is tried, and the compiles of each. A worker process: jobs come in as JSON lines, results go out.
 
-A way is a manifest: it is read, planned and compiled as a build does it.
+A way is a manifest: it is read, planned and compiled as a build does it. Kernels that are templates have the instances
+that ``port`` drafts from the launches that it sees.
 """
 
 from __future__ import annotations
@@ -8,60 +9,131 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 import time
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import yaml
+
+from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError
 from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
+from hatch_cuda_kernels.port.port import port
 
-ARCH = "sm_90"
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ARCH: Final = "sm_90"
+_DROP: Final = {"host_code": "drop"}
+_DEVICE: Final = {"default_device": True}
 
 
 class Way(NamedTuple):
     """One way to compile."""
 
     what: str
-    options: dict[str, Any]
-    """Beside ``include``."""
+    options: tuple[dict[str, Any], ...] = ({},)
+    """Beside ``include``: the first that gives an image with a kernel counts."""
     listed: bool = False
     """With the macros and the standard of the list, too."""
+    ported: bool = False
+    """After the patch of ``port``, with the manifest that it drafts."""
 
 
-WAYS = {
-    "a": Way("`source` and `include`, with `standard_headers: false`", {"standard_headers": False}),
-    "b": Way("`source` and `include`", {}),
-    "c": Way(
-        "the same, with `default_device: true`, and `define` and `std` where list.toml has them",
-        {"default_device": True},
+WAYS: Final = {
+    "a": Way("`source` and `include`, and `instances` of templates"),
+    "b": Way(
+        "the same with options: `host_code: drop`, `default_device: true` or both, and `define` and `std` where"
+        " list.toml has them",
+        (_DROP, _DROP | _DEVICE, _DEVICE),
         listed=True,
     ),
+    "c": Way("after the patch of `port`, with the manifest that it drafts", listed=True, ported=True),
 }
 
 
+class Attempt(NamedTuple):
+    """One compile of a source."""
+
+    kernels: int
+    """In the image."""
+    log: str = ""
+    """Empty where the source compiles."""
+
+
 def compile_one(job: dict[str, Any]) -> dict[str, Any]:
-    """Return whether a source compiles, how many kernels are in the image, and the log, without machine paths."""
+    """Return how many kernels are in a source's image, and the log of the compile if there is none."""
     start = time.process_time()
+    way = WAYS[job["way"]]
     try:
-        found: dict[str, Any] = {"ok": True, "entries": _kernels(job, WAYS[job["way"]]), "log": ""}
-    except CompileError as error:
-        found = {"ok": False, "log": f"{error}\n{error.log}"}
+        attempts = [*(_ported(job, way) if way.ported else _unchanged(job, way))]
     except HatchCudaKernelsError as error:
-        found = {"ok": False, "log": str(error)}
-    return found | {"log": _without_paths(found["log"], job), "cpu": round(time.process_time() - start, 3)}
+        attempts = [Attempt(0, str(error))]
+    best = max(attempts, key=lambda attempt: attempt.kernels)
+    best = best if best.kernels else attempts[0]
+    found = {"ok": not best.log, "entries": best.kernels, "log": _without_paths(best.log, job)}
+    return found | {"cpu": round(time.process_time() - start, 3)}
 
 
-def _kernels(job: dict[str, Any], way: Way) -> int:
-    """Return how many kernels the image of a source has."""
-    options = {"include": job["include"], **way.options}
+def _unchanged(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
+    """Yield the compiles of the source as it is, until one gives an image with a kernel."""
+    drafted: dict[str, Any] = {}
+    for options in way.options:
+        for instances in (False, True):
+            if instances and not drafted:
+                text = port(Path(job["root"]), [job["source"]], include=job["include"]).manifest
+                drafted = _module(yaml.safe_load(text))
+            if instances and not drafted.get("instances"):
+                break
+            attempt = _compile(job, way, Path(job["root"]), options, drafted if instances else {})
+            yield attempt
+            if attempt.kernels:
+                return
+            if attempt.log and not instances:
+                break
+
+
+def _ported(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
+    """Yield the compile of the source after the patch."""
+    root, source = Path(job["root"]), job["source"]
+    ported = port(root, [source], include=job["include"], arch=SmArch.parse(ARCH))
+    recipe = Recipe(module="source", source=source, options=NvrtcOptions(include=tuple(job["include"])))
+    with tempfile.TemporaryDirectory() as scratch:
+        for folder in job["include"]:
+            (Path(scratch) / folder).mkdir(parents=True, exist_ok=True)
+        for path, _ in recipe.read(root).files:
+            target = Path(scratch) / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(ported.after[path].encode() if path in ported.after else (root / path).read_bytes())
+        yield _compile(job, way, Path(scratch), {}, _module(yaml.safe_load(ported.manifest)))
+
+
+def _module(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return what a drafted manifest says of its module beside the source."""
+    (module,) = manifest["modules"].values()
+    return {key: value for key, value in module.items() if key != "source"}
+
+
+def _compile(job: dict[str, Any], way: Way, root: Path, options: dict[str, Any], drafted: dict[str, Any]) -> Attempt:
+    """Return how many kernels the image has of a source below a folder."""
+    merged = {"include": job["include"], **options, **drafted.get("options", {})}
     if way.listed:
-        options |= {"std": job["std"], "define": dict(job["define"])}
-    modules = {"source": {"source": job["source"], "options": options}}
-    text = json.dumps({"schema": 1, "arches": [ARCH], "modules": modules})
-    (planned,) = make_plan(parse_manifest(text, root=job["root"]))
-    return len(compile_job(planned.jobs[0]).kernels)
+        merged |= {"std": job["std"], "define": dict(job["define"])}
+    module = {**drafted, "source": job["source"], "options": merged}
+    text = json.dumps({"schema": 1, "arches": [ARCH], "modules": {"source": module}})
+    try:
+        (planned,) = make_plan(parse_manifest(text, root=root))
+        return Attempt(len(compile_job(planned.jobs[0]).kernels))
+    except CompileError as error:
+        return Attempt(0, f"{error}\n{error.log}".replace(f"{root}/", ""))
+    except HatchCudaKernelsError as error:
+        return Attempt(0, str(error).replace(f"{root}/", ""))
 
 
 def _without_paths(log: str, job: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ __all__ = ["main"]
 #: Commands and their modules, in the order of the help.
 _COMMANDS = {
     "init": "init",
+    "port": "port",
     "check": "check",
     "build": "build",
     "inspect": "inspect",

@@ -37,7 +37,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 def run(args: argparse.Namespace) -> int:
     """Print the plan: every image, and whether the disk cache holds it. Status 1 if NVRTC or the stub is wrong."""
     from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
-    from hatch_cuda_kernels.plan.notes import arch_warnings, describe
+    from hatch_cuda_kernels.plan.notes import arch_warnings, describe, dropped_code
     from hatch_cuda_kernels.plan.plan import make_plan
 
     try:
@@ -57,10 +57,12 @@ def run(args: argparse.Namespace) -> int:
     ]
     stubs = _stubs(manifest, plan, toolchain, fresh)
     notes = describe(plan)
+    dropped = dropped_code(plan)
     for warning in arch_warnings(plan):
         print(f"warning: {warning}", file=sys.stderr)
     if args.json:
         data = {"jobs": rows, "problems": []} | ({"notes": notes} if notes else {})
+        data |= {"dropped": [{"module": module, **found._asdict()} for module, found in dropped]} if dropped else {}
         print_json(data | ({} if stubs is None else {"stubs": stubs}))
     else:
         table = [(row["module"], row["arch"], row["kind"], "fresh" if row["fresh"] else "compile") for row in rows]
@@ -69,6 +71,8 @@ def run(args: argparse.Namespace) -> int:
         counts = f"{counted(len(plan), 'module')}, {counted(len(rows), 'image')}"
         print(f"{counts}: {len(rows) - stale} fresh, {stale} to compile")
         print(*notes, sep="\n", end="\n" if notes else "")
+        for module, found in dropped:
+            print(f"module {module!r}, host code: {found}")
         if stubs is not None:
             print(f"{stubs['path']} is {_STUBS[stubs['state']]}")
     if stubs is not None and stubs["state"] == "stale":

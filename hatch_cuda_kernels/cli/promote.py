@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.cli.patches import unified_diff
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.table import counted
 from hatch_cuda_kernels.terminal import printable
@@ -80,10 +80,7 @@ def _diff(args: argparse.Namespace, promotion: Promotion | None) -> str:
     if promotion is None:
         return ""
     name = _manifest(args).as_posix().lstrip("/")
-    before, after = (text.splitlines(keepends=True) for text in (promotion.before, promotion.after))
-    lines = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")
-    ended = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-    return "".join(ended)
+    return unified_diff(name, promotion.before, promotion.after)
 
 
 def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion | None) -> None:

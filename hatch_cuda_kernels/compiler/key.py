@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["cache_key", "expressions", "finish_key", "shipped_key", "source_digest"]
 
 #: Raised when the way a job is compiled changes so that old images must not be taken for new ones.
-_KEY_SCHEMA: Final = 4
+_KEY_SCHEMA: Final = 5
 #: Options that say where headers are: what they led to is in the source's digest, each header under its one name.
 _IN_SOURCE: Final = frozenset({"include", "pre_include", "standard_headers"})
 
@@ -58,8 +58,13 @@ def expressions(names: Iterable[str], variables: Iterable[str]) -> tuple[str, ..
     return (*names, *(f"&{name}" for name in variables))
 
 
-def shipped_key(*, image_sha256: str, arch: SmArch, options: Mapping[str, Any], finisher: Finisher) -> str:
-    """Return the sha256, in hex, that names what is made at run time of a shipped image for an architecture."""
+def shipped_key(
+    *, image_sha256: str, arch: SmArch, options: Mapping[str, Any], finisher: Finisher, keep: Iterable[str] | None
+) -> str:
+    """Return the sha256, in hex, that names what is made at run time of a shipped image for an architecture.
+
+    ``keep`` are the variables that stay, by lowered name; None for all.
+    """
     return _digest(
         {
             "schema": _KEY_SCHEMA,
@@ -67,6 +72,7 @@ def shipped_key(*, image_sha256: str, arch: SmArch, options: Mapping[str, Any], 
             "arch": str(arch),
             "options": options,
             "finisher": finisher,
+            "keep": None if keep is None else sorted(keep),
         }
     )
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
 
-__all__ = ["missing_header"]
+__all__ = ["is_for_device", "missing_header"]
 
 _MISSING: Final = re.compile(r'(?:cannot|could not) open source file "([^"\n]+)"')
 _TORCH: Final = ("ATen/", "c10/", "pybind11/", "torch/", "Python.h")
@@ -59,8 +59,15 @@ def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
     if requirements:
         return f"{pip_install(*requirements)} brings it"
     if by_macro:
-        return "a macro names it; a project header that is included so is declared under 'headers:'"
+        return "a macro names it; declare a project header under 'headers:', by its path if patterns do not help"
     return "it is not in the project; list its folder under 'include:', or copy it into the project"
+
+
+def is_for_device(name: str) -> bool:
+    """Return whether device code may need a header, installed or not: the toolkit's, a standard one of use, a .cuh."""
+    return (
+        name in packaged_standard_headers() or name.endswith(".cuh") or fnmatch(name, "curand*.h") or bool(_parts(name))
+    )
 
 
 def _requirements(name: str, release: tuple[int, int]) -> list[str]:

@@ -6,10 +6,11 @@ import os
 import time
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from cuda.bindings import nvrtc
 
+from hatch_cuda_kernels.child_process import ChildDiedError, call_apart
 from hatch_cuda_kernels.compiler.faults import name_faults, source_faults
 from hatch_cuda_kernels.compiler.finish import finish
 from hatch_cuda_kernels.compiler.finish_job import FinishJob
@@ -18,6 +19,7 @@ from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.ptx import Ptx, drop_unused, read_ptx
 from hatch_cuda_kernels.compiler.ptxas import assemble
 from hatch_cuda_kernels.compiler.rooted import call_at_root
+from hatch_cuda_kernels.compiler.taint import is_tainted
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
@@ -26,7 +28,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT, found_names
 from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from hatch_cuda_kernels.compiler.finish_job import Job
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["compile", "compile_flags"]
 
+T = TypeVar("T")
+
 
 def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
     """Compile one job, or finish one that shares a front-end run, and return its images with what they hold.
@@ -43,13 +47,25 @@ def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
     Raises CompileError with the program log when NVRTC refuses the source, when a name expression does not resolve, or
     when a promised symbol is not in the image; ToolchainError when NVRTC, nvJitLink or ptxas is missing.
     """
+    options = job.front.options if isinstance(job, FinishJob) else job.options
+    return _apart(_compile_here, job, job) if options.extra else _compile_here(job)
+
+
+def _apart(function: Callable[[Any], T], argument: object, job: Job) -> T:
+    """Return what a function returns in a process of its own. Raises what it raises, or CompileError."""
+    try:
+        return call_apart(function, argument)
+    except (ChildDiedError, OSError) as error:
+        message = f"the process that compiled this was not started or died (killed, out of memory, or crashed) {error}"
+        raise CompileError(job.module, str(job.arch), message.rstrip()) from error
+
+
+def _compile_here(job: Job) -> Compiled:
     if isinstance(job, FinishJob):
         return finish(job)
     start = time.perf_counter()
     toolchain = load_toolchain()
-    task = job, compile_flags(job, toolchain)
-    shows_directory = job.options.lto or job.options.debug
-    made = call_at_root(_make, task) if shows_directory else interruptible(partial(_make, task))
+    made = _make_untainted((job, compile_flags(job, toolchain)))
     return Compiled(
         images={kind: made.images[kind] for kind in job.kinds},
         kernels=made.kernels,
@@ -71,6 +87,14 @@ class _Made(NamedTuple):
     """By name expression."""
     ptx_isa: tuple[int, int]
     log: str
+
+
+def _make_untainted(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
+    """Return what ``_make`` returns where nothing shows in it but the task: no directory, and no earlier compile."""
+    options = task[0].options
+    shows_directory = options.lto or options.debug
+    made = call_at_root(_make, task) if shows_directory else interruptible(partial(_make, task))
+    return _apart(_make, task, task[0]) if is_tainted() else made
 
 
 def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:

@@ -9,8 +9,11 @@ from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.program import Program
 from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.compiler.toolchain.remembered import asked_by_toolkit
+from hatch_cuda_kernels.host_code.closures import without_host_code
+from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.source.closure import Closure, read_closure
 from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
+from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Finisher, Kind
     from hatch_cuda_kernels.options import NvrtcOptions
-    from hatch_cuda_kernels.source.project import Project
 
 __all__ = ["Recipe"]
 
@@ -36,7 +38,7 @@ class Recipe:
     globals: tuple[str, ...] = ()
     """Device variables the host sets."""
     headers: tuple[str, ...] = ()
-    """Globs of headers that the include scan cannot see."""
+    """Globs of headers that computed includes may name."""
 
     def read(
         self,
@@ -54,20 +56,21 @@ class Recipe:
         the headers outside the project; None for those that are installed here.
         """
         outer = outer or OuterHeaders(packaged_standard_headers(), asked_by_toolkit)
-        folders = (
-            [folder for folder in self.options.include if (root / folder).is_dir()] if include is None else include
-        )
-        return read_closure(
+        project = project or Project(root)
+        folders = [folder for folder in self.options.include if project.files.is_folder(folder)]
+        closure = read_closure(
             root,
             self.source,
             text=text,
-            include=folders,
+            include=folders if include is None else include,
             headers=self.headers,
             pre_include=self.options.pre_include,
             define=self.options.define,
             project=project,
             outer=outer if self.options.standard_headers else outer.without_standard(),
         )
+        drops = self.options.host_code is HostCode.DROP
+        return without_host_code(closure, self.options.define) if drops else closure
 
     def program(self, closure: Closure) -> Program:
         """Return what NVRTC is shown of a closure, for any architecture."""

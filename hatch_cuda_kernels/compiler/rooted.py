@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-import pickle
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from hatch_cuda_kernels.child_process import call_apart
 from hatch_cuda_kernels.threads import wait_for_thread
 
 if TYPE_CHECKING:
@@ -25,21 +24,13 @@ __all__ = ["call_at_root"]
 T = TypeVar("T")
 
 _CLONE_FS: Final = 0x200
-_CODE: Final = """
-import pickle, sys
-sys.path[:] = sys.argv[1:]
-function, argument = pickle.load(sys.stdin.buffer)
-try:
-    outcome = True, function(argument)
-except Exception as error:
-    outcome = False, error
-pickle.dump(outcome, sys.stdout.buffer)
-"""
 
 
 def call_at_root(function: Callable[[Any], T], argument: object) -> T:
     """Return what a module's function returns, called with ``/`` as its working directory; raise what it raises."""
-    return _in_thread(function, argument) if _threads_can_move() else _in_process(function, argument)
+    if _threads_can_move():
+        return _in_thread(function, argument)
+    return call_apart(function, argument, directory=Path(sys.executable).anchor)
 
 
 @cache
@@ -64,15 +55,3 @@ def _in_thread(function: Callable[[Any], T], argument: object) -> T:
         return function(argument)
 
     return wait_for_thread(run)
-
-
-def _in_process(function: Callable[[Any], T], argument: object) -> T:
-    root = Path(sys.executable).anchor
-    command = [sys.executable, "-P", "-c", _CODE, *map(os.path.abspath, filter(None, sys.path))]
-    done = subprocess.run(  # noqa: S603 - this interpreter
-        command, input=pickle.dumps((function, argument)), stdout=subprocess.PIPE, cwd=root, check=True
-    )
-    returned, outcome = pickle.loads(done.stdout)  # noqa: S301 - from our own process
-    if not returned:
-        raise outcome
-    return outcome  # type: ignore[no-any-return]

@@ -35,8 +35,12 @@ class Route(NamedTuple):
     """Whether one run of NVRTC, for the lowest architecture, serves the others too."""
 
 
-def choose_route(options: NvrtcOptions, *, front_end: str = "per-arch", outside: Iterable[str] = ()) -> Route:
-    """Return the route by which a build makes a module's images; ``outside`` are the headers it takes from the toolkit.
+def choose_route(
+    options: NvrtcOptions, *, front_end: str = "per-arch", outside: Iterable[str] = (), tables: bool = False
+) -> Route:
+    """Return the route by which a build makes a module's images.
+
+    ``outside`` are the headers it takes from the toolkit; ``tables`` says whether it defines variables of its own.
 
     | module | NVRTC makes | finished by | machine code |
     |---|---|---|---|
@@ -44,17 +48,18 @@ def choose_route(options: NvrtcOptions, *, front_end: str = "per-arch", outside:
     | ``front_end: lto`` | LTO-IR, once | nvJitLink, for each architecture | optimized again |
     | ``front_end: ptx`` | PTX, once | ptxas, for each architecture | of a whole program |
     | ``debug: true`` | a CUBIN, for each architecture | NVRTC | NVRTC's own |
-    | with constants of CUB, Thrust or libcu++ | PTX, for each architecture | ptxas | NVRTC's own |
+    | with constants of CUB, Thrust or libcu++, or tables | PTX, for each architecture | ptxas | NVRTC's own |
     | any other, and whatever is compiled at run time | a CUBIN, for each architecture | NVRTC | NVRTC's own |
 
     Variables that nobody uses are left out of PTX before it is finished, and by nvJitLink; a CUBIN of NVRTC's has them.
-    For the architecture of its own front end, PTX finished by ptxas is NVRTC's own machine code, too.
+    For the architecture of its own front end, PTX finished by ptxas is NVRTC's own machine code, too. At run time there
+    may be no ptxas, and what a compile gives must not depend on it.
     """
     if options.lto or front_end == "lto":
         return Route("ltoir", "nvjitlink", shared=front_end == "lto")
     if front_end == "ptx":
         return Route("ptx", "ptxas", shared=True)
-    if not options.debug and any(map(_defines_constants, outside)):
+    if not options.debug and (tables or any(map(_defines_constants, outside))):
         return Route("ptx", "ptxas")
     return Route("cubin", "nvrtc")
 

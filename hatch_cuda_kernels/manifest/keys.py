@@ -32,7 +32,7 @@ from hatch_cuda_kernels.manifest.paths import FOLDER, HEADER, HEADERS_GLOB, SOUR
 from hatch_cuda_kernels.manifest.sizes import SIZE
 from hatch_cuda_kernels.manifest.spot import RefusedError, Spot, wrong_type
 from hatch_cuda_kernels.manifest.yaml_tree import Scalar
-from hatch_cuda_kernels.options import CppStd, NvrtcOptions
+from hatch_cuda_kernels.options import CppStd, HostCode, NvrtcOptions
 from hatch_cuda_kernels.versions import parse_version
 
 __all__ = ["FRONT_ENDS", "MANIFEST", "PACKINGS", "TABLES"]
@@ -97,6 +97,7 @@ _OPTION_KINDS: Final[dict[str, Kind]] = {
     "define": DEFINE,
     "pre_include": list_of(HEADER),
     "extra": list_of(text("a flag", _flag), unique=False),
+    "host_code": choice(HostCode),
 }
 
 OPTIONS: Final[Table] = {
@@ -122,7 +123,7 @@ MODULE: Final[Table] = {
     "globals": Key(_NAMES, "__constant__ and __device__ variables the host sets."),
     "headers": Key(
         list_of(HEADERS_GLOB),
-        "Patterns for headers that the include scan cannot see, such as those of computed includes.",
+        "Patterns for headers that macros name in includes; of the matches, those are taken that macros can spell.",
     ),
     "arches": Key(ARCHES, "Architectures of this module, in place of the manifest's."),
     "options": Key(_WITH_MACROS, "Options of this module, over the manifest's."),

@@ -58,7 +58,7 @@ class Module:
     """Maximum number of instances in one program; None for no limit."""
     globals: tuple[Named, ...]
     headers: tuple[str, ...]
-    """Globs of headers that the include scan cannot see."""
+    """Globs of headers that computed includes may name."""
     arches: tuple[SmArch, ...]
     """Sorted, without duplicates."""
     options: NvrtcOptions

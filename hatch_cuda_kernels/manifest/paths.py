@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from glob import has_magic
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
@@ -76,7 +77,7 @@ def _folder(spot: Spot, written: str) -> str:
 
 
 def _is_unpacked_sdist(folder: Path) -> bool:
-    """Return whether a folder is in an unpacked sdist, which does not carry empty folders."""
+    """Return whether a folder is in an unpacked sdist, which carries no empty folder, and no header nothing takes."""
     return (project_folder(folder) / "PKG-INFO").is_file()
 
 
@@ -90,7 +91,7 @@ def _header(spot: Spot, written: str) -> str:
 def _headers_glob(spot: Spot, written: str) -> str:
     path = _relative(written)
     matches = list(spot.reading.files.glob(path))
-    if not matches:
+    if not matches and not (has_magic(path) and _is_unpacked_sdist(spot.reading.files.root)):
         raise RefusedError(f"no file matches {path!r}")
     for match in matches:
         _kind_of(spot, match)

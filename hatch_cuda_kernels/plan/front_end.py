@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.source.tables import defines_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.compiler.recipe import Recipe
+    from hatch_cuda_kernels.compiler.route import Route
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.source.closure import Closure
 
     Kinds: TypeAlias = dict[SmArch, tuple[Kind, ...]]
 
-__all__ = ["FrontEnd", "image_kind", "lay_out", "lay_out_jobs"]
+__all__ = ["FrontEnd", "image_kind", "lay_out", "lay_out_jobs", "route_of"]
 
 
 class FrontEnd(NamedTuple):
@@ -80,7 +82,7 @@ def lay_out_jobs(
     if conflicts:
         raise InputError("; ".join(conflicts))
     found = lay_out(arches, front_end=front_end, lto=recipe.options.lto)
-    route = choose_route(recipe.options, front_end=front_end, outside=closure.outside)
+    route = route_of(recipe, front_end, closure)
     recipe = recipe.with_lto() if front_end == "lto" else recipe
     program = recipe.program(closure)
     compiles = {
@@ -93,6 +95,12 @@ def lay_out_jobs(
         if found.shared is not None
     )
     return tuple(compiles.values()), tuple(finishing)
+
+
+def route_of(recipe: Recipe, front_end: str, closure: Closure) -> Route:
+    """Return the route of a module with this source."""
+    tables = defines_tables(closure, recipe.globals)
+    return choose_route(recipe.options, front_end=front_end, outside=closure.outside, tables=tables)
 
 
 def image_kind(arch: SmArch, *, lto: bool) -> Kind:

@@ -1,7 +1,7 @@
 """What a build does about a module beyond the obvious, in sentences.
 
 A shared front end fixes ``__CUDA_ARCH__`` to that of one architecture. The package's standard headers stand in for
-those that NVRTC lacks.
+those that NVRTC lacks. Host code is left out.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.plan.plan import PlannedModule
+    from hatch_cuda_kernels.source.dropped import Dropped
 
-__all__ = ["arch_warnings", "describe"]
+__all__ = ["arch_warnings", "describe", "dropped_code"]
 
 #: The folder of what standard headers share, whose names nobody writes.
 _SHARED: Final = "hatch_cuda_kernels/"
@@ -69,6 +70,12 @@ def arch_warnings(plan: Sequence[PlannedModule]) -> Iterator[str]:
                 f"front_end: {planned.module.front_end} fixes to {shared} (__CUDA_ARCH__ is {_macro(shared)}) also for "
                 f"{_listed(others)}; front_end: per-arch compiles for each"
             )
+
+
+def dropped_code(plan: Sequence[PlannedModule]) -> list[tuple[str, Dropped]]:
+    """Return what was left out as host code, once for each module, with the module's name."""
+    modules = {listed_module(planned.module.name): planned.closure for planned in plan}
+    return [(module, found) for module, closure in modules.items() for found in closure.dropped]
 
 
 def _macro(arch: SmArch) -> int:

@@ -9,11 +9,13 @@ from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain, supp
 from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, extra, pip_install, release_requirements
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import BuildError, InputError, ToolchainError
+from hatch_cuda_kernels.plan.front_end import route_of
 from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.manifest import Manifest, Module
 
@@ -28,13 +30,14 @@ def check_release(manifest: Manifest) -> list[str]:
     """
     if manifest.cuda is not None and bindings_major() != manifest.cuda[0]:
         raise _wrong_bindings(manifest)
-    found = find_toolchain().release
+    toolchain = find_toolchain()
+    found = toolchain.release
     if manifest.cuda is not None and found != manifest.cuda:
         raise ToolchainError(
             f"{manifest.path.name} asks for CUDA {_text(manifest.cuda)}, the NVRTC found is {_text(found)}",
             pip_install(*requirements(manifest)),
         )
-    _check_archs(manifest)
+    _check_archs(manifest, toolchain)
     ships_ptx = any(arch.virtual for module in manifest.modules for arch in module.arches)
     if manifest.cuda is None and ships_ptx and found > manifest.release:
         needs, could = _text(found), _text(manifest.release)
@@ -53,10 +56,10 @@ def requirements(manifest: Manifest) -> list[str]:
 def _finisher(module: Module, root: Path, project: Project) -> Finisher:
     """Return what finishes a module, as far as its source can be read: that it cannot is said when it is planned."""
     try:
-        outside = module.recipe.read(root, project=project).outside
+        closure = module.recipe.read(root, project=project)
     except InputError:
-        outside = ()
-    return choose_route(module.options, front_end=module.front_end, outside=outside).finisher
+        return choose_route(module.options, front_end=module.front_end).finisher
+    return route_of(module.recipe, module.front_end, closure).finisher
 
 
 def _wrong_bindings(manifest: Manifest) -> ToolchainError:
@@ -69,8 +72,7 @@ def _wrong_bindings(manifest: Manifest) -> ToolchainError:
     )
 
 
-def _check_archs(manifest: Manifest) -> None:
-    found = find_toolchain()
+def _check_archs(manifest: Manifest, found: Toolchain) -> None:
     known = {arch: supports_arch(arch, found.release) for module in manifest.modules for arch in module.arches}
     problems = [
         f"{module.where}: {arch} is unknown to NVRTC {found.nvrtc}"

@@ -8,11 +8,11 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.child_process import ChildDiedError
 from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.pool.executors import local_executor, open_executor
 from hatch_cuda_kernels.pool.task import Task, compile_task, needed_tools
-from hatch_cuda_kernels.pool.worker import WorkerDiedError
 from hatch_cuda_kernels.threads import TICK_SECONDS
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def compile_all(
     lost = []
     with closing(_run(sorted(jobs, key=cost, reverse=True), executor, needed, follow)) as outcomes:
         for job, outcome in outcomes:
-            if isinstance(outcome, WorkerDiedError):
+            if isinstance(outcome, ChildDiedError):
                 lost.append(job)
             else:
                 yield job, outcome
@@ -114,7 +114,7 @@ def compile_all(
     for job in lost:  # one at a time, in a process of its own: it may have been the memory
         with closing(_run([job], executor, needed, follow)) as outcomes:
             for done, outcome in outcomes:
-                yield done, _died_again(done) if isinstance(outcome, WorkerDiedError) else outcome
+                yield done, _died_again(done) if isinstance(outcome, ChildDiedError) else outcome
 
 
 def _run(jobs: Sequence[Job], executor: Executor, needed: dict[str, str], follow: Follow | None) -> Outcomes:
@@ -161,7 +161,7 @@ def _outcome(future: Future[Compiled], job: Job) -> Compiled | Exception:
     """Return a result, or the error to report with its job, beside the other failures."""
     try:
         return future.result()
-    except (HatchCudaKernelsError, WorkerDiedError, BrokenExecutor, CancelledError) as error:
+    except (HatchCudaKernelsError, ChildDiedError, BrokenExecutor, CancelledError) as error:
         return error
     except Exception as error:  # noqa: BLE001 - such as an executor's own, of a job whose workers died
         return CompileError(job.module, str(job.arch), f"{type(error).__name__}: {error}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hatch_cuda_kernels.compiler.key import shipped_key
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.store.source import ModuleSource
@@ -83,9 +82,6 @@ def _keys(source: ModuleSource, index: ModuleIndex, entry: Entry, *, listed: boo
     if "nvrtc" not in toolchain:
         inputs = [record for record in index.images if record.kind != "cubin"]
         finisher: Finisher = "ptxas" if "ptxas" in toolchain else "nvjitlink"
-        return [
-            shipped_key(image_sha256=record.sha256, arch=entry.arch, options=index.options, finisher=finisher)
-            for record in inputs
-        ]
+        return [source.finished_key(record, entry.arch, finisher) for record in inputs]
     compiler = Toolchain(toolchain["nvrtc"], toolchain["headers"], nvjitlink=toolchain.get("nvjitlink", ""))
     return [source.job(entry.arch, None if listed else entry.wanted).key("cubin", compiler)]

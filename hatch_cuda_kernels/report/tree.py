@@ -42,7 +42,7 @@ class Leaf(NamedTuple):
 
 
 def leaves_of(files: Sequence[FileSize], contents: Mapping[str, Any]) -> tuple[Leaf, ...]:
-    """Return the boxes, largest first: one for each file, one for all sources of a module, none for empty files.
+    """Return the boxes, largest first: one for each file, one for all sources, none for empty files.
 
     A file that packs several images is divided among them (``image_shares``).
     """
@@ -64,10 +64,10 @@ def _classify(path: str) -> tuple[str, str, str]:
     if not inside:
         return _OTHER_FILES, path, "other"
     module, _, name = rest.partition("/")
+    if module == SOURCE_FOLDER:
+        return _WHOLE_STORE, "source", "source"
     if not name:
         return _WHOLE_STORE, rest, "index" if rest in {KERNELS_FILE, PROMISES_FILE, DIGESTS_FILE} else "other"
-    if name.startswith(f"{SOURCE_FOLDER}/"):
-        return module, SOURCE_FOLDER, "source"
     if name in {INDEX_FILE, DETAILS_FILE}:
         return module, name, "index"
     suffix = name.rpartition(".")[2]

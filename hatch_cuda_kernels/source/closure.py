@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass
+from glob import has_magic
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.computed import computed_names, possible_spellings
 from hatch_cuda_kernels.source.directives import find_directives
 from hatch_cuda_kernels.source.macros import parse_define
 from hatch_cuda_kernels.source.outer_headers import NO_OUTER_HEADERS, OuterHeaders
@@ -27,6 +29,8 @@ from hatch_cuda_kernels.source.ways_out import Located, ways_out
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from hatch_cuda_kernels.source.dropped import Dropped
 
 __all__ = ["Closure", "read_closure"]
 
@@ -57,6 +61,8 @@ class Closure:
     """Those of the standard headers that project files name."""
     asked: tuple[str, ...] = ()
     """Names in memory, of project files or standard headers, that the toolkit's headers ask for."""
+    dropped: tuple[Dropped, ...] = ()
+    """What of the project's texts was left out as host code, by place."""
 
 
 def read_closure(  # noqa: PLR0913 - what modules state, and what they share
@@ -74,7 +80,8 @@ def read_closure(  # noqa: PLR0913 - what modules state, and what they share
     """Read a source and all project headers it names, all paths relative to ``root``.
 
     With ``text``, the source is that text and ``source`` only the name it goes by. ``include`` are folders; ``headers``
-    are globs for what computed includes need; ``define`` are the options' macros, which may name headers too. A
+    are paths of what computed includes need, and globs of what they may; ``define`` are the options' macros, which may
+    name headers too. A
     ``project`` of that root, shared by many calls, lists each folder and reads each file once. ``outer`` are
     the headers outside the project. Raises InputError, one line for each problem.
     """
@@ -85,8 +92,9 @@ def read_closure(  # noqa: PLR0913 - what modules state, and what they share
     forced = tuple(reader.forced(spelling) for spelling in pre_include)
     if not reader.problems:
         reader.follow()
-    names = _spellings(declared, [posixpath.dirname(start), *reader.rewriter.include, ""])
+    names = possible_spellings(declared, [posixpath.dirname(start), *reader.rewriter.include, ""])
     plain = reader.plain_names(PlainNames(outer, reader.include_file, names), names)
+    names = {name: path for name, path in names.items() if path in reader.wanted}
     if reader.problems:
         raise InputError("\n".join(dict.fromkeys(reader.problems)))
     in_memory = {VIRTUAL_ROOT + path: reader.done[path].text for path in reader.wanted}
@@ -105,17 +113,6 @@ def read_closure(  # noqa: PLR0913 - what modules state, and what they share
         named=tuple(sorted(plain.named)),
         asked=tuple(sorted(plain.asked)),
     )
-
-
-def _spellings(declared: Sequence[str], folders: Sequence[str]) -> dict[str, str]:
-    """Return what a computed include may call each declared file; the first file in search order wins a spelling."""
-    found: dict[str, str] = {}
-    for folder in folders:
-        prefix = f"{folder}/" if folder else ""
-        for path in declared:
-            if path.startswith(prefix):
-                found.setdefault(path.removeprefix(prefix), path)
-    return found
 
 
 class _Reader:
@@ -159,14 +156,15 @@ class _Reader:
         return None
 
     def declared(self, pattern: str) -> list[str]:
-        """Return the files of a declared glob, now wanted in memory."""
+        """Return the files of a declared glob, maybe none. Without wildcards it is wanted, whoever may ask for it."""
         found = normalize("", pattern)
         files = list(self.project.files.glob(found)) if found else []
         if not found:
             self.problems.append(f"{pattern}: headers must be inside the project, given relative to it")
-        elif not files:
-            self.problems.append(f"{pattern}: no header in {self.project.files.root} matches this pattern")
-        self._want(files)
+        elif not files and not has_magic(found):
+            self.problems.append(f"{pattern}: no such header in {self.project.files.root}")
+        elif not has_magic(found):
+            self._want(files)
         return files
 
     def forced(self, spelling: str) -> str:
@@ -197,10 +195,22 @@ class _Reader:
         return found if found is not None and self.project.files.kind(found) == "file" else None
 
     def plain_names(self, plain: PlainNames, spellings: Mapping[str, str]) -> PlainNames:
-        """Return the names, complete: project files that headers outside ask for lead to others in turn."""
-        while self._want(sorted(plain.answer(self.outside(spellings)))):
+        """Return the names, complete: project files that headers outside, or macros, ask for lead to others in turn."""
+        while (
+            self._want(self._computed(spellings))
+            or self._want(sorted(plain.answer(self.outside(spellings)) | {spellings[name] for name in plain.used}))
+            or self._want(self._computed(spellings, at_last=True))
+        ):
             self.follow()
         return plain
+
+    def _computed(self, spellings: Mapping[str, str], *, at_last: bool = False) -> list[str]:
+        """Return the declared files that computed includes may name; at last all of them, where a name is not known."""
+        if not spellings or not self.named("computed") + self.named("probes"):
+            return []
+        names, are_all = computed_names(map(self.text, self.done), self.define)
+        every = at_last and (not are_all or bool(self.named("probes")))
+        return sorted({path for name, path in spellings.items() if every or name in names})
 
     def text(self, path: str) -> SourceText:
         """Return a file as it is on disk, or was given."""

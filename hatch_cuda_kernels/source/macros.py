@@ -39,7 +39,8 @@ class MacroText(NamedTuple):
     text: str
     name: str = ""
     """What the macro is called."""
-    parameters: frozenset[str] = frozenset()
+    parameters: tuple[str, ...] | None = None
+    """None for a macro that takes no parentheses."""
 
 
 def find_macro_texts(text: str) -> Iterator[MacroText]:
@@ -66,8 +67,9 @@ def parse_define(line: str, place: int = 0) -> MacroText:
     """Return the macro that ``#define`` makes of what follows it."""
     head = _DEFINED.match(line)
     name, listed, text = (head[1], head[2], line[head.end() :]) if head else ("", None, line)
-    parameters = {each.strip().removesuffix("...").strip() or "__VA_ARGS__" for each in (listed or "").split(",")}
-    return MacroText("define", place, text.strip(), name, frozenset(parameters if listed else ()))
+    names = (each.strip() for each in (listed or "").split(","))
+    parameters = tuple(name.removesuffix("...").strip() or "__VA_ARGS__" for name in names if name)
+    return MacroText("define", place, text.strip(), name, None if listed is None else parameters)
 
 
 def possible_names(text: str) -> Iterator[str]:

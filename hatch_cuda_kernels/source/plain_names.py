@@ -36,6 +36,8 @@ class PlainNames:
         self._below_roots: set[str] = set()
         self._brought: set[str] = set()  # what standard headers ask for, likewise
         self._followed: set[str] = set()
+        self.used: set[str] = set()
+        """Names of declared headers that are asked for."""
         self.standard: set[str] = set()
         """Names of standard headers."""
         self.named: set[str] = set()
@@ -71,6 +73,8 @@ class PlainNames:
 
     def _enter(self, name: str) -> None:
         """Enter what a project file asks for and the project does not have."""
+        if name in self._declared:
+            self.used.add(name)
         if name in self._declared or name not in self._headers:
             self._roots.add(name)
         else:
@@ -80,6 +84,7 @@ class PlainNames:
     def _is_answered(self, name: str) -> bool:
         """Return whether something in memory answers to what a header outside the project asks for."""
         if name in self._declared:
+            self.used.add(name)
             return False
         path = self._find(name)
         if path is not None:

@@ -10,7 +10,7 @@ from hatch_cuda_kernels.source.rewrite import Rewriter, Rewritten
 from hatch_cuda_kernels.source.source_text import SourceText, parse_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
 __all__ = ["Project"]
@@ -19,8 +19,10 @@ __all__ = ["Project"]
 class Project:
     """A project as it was when each of its folders and files was first asked for. Paths are relative and posix."""
 
-    def __init__(self, root: Path, given: Mapping[str, str] | None = None) -> None:
-        self.files: Final = ProjectFiles(root, given)
+    def __init__(
+        self, root: Path, given: Mapping[str, str] | None = None, *, only: Collection[str] | None = None
+    ) -> None:
+        self.files: Final = ProjectFiles(root, given, only=only)
         self._texts: Final[dict[str, SourceText]] = {}
         self._rewriters: Final[dict[tuple[str, ...], Rewriter]] = {}
         self._rewritten: Final[dict[tuple[str, tuple[str, ...]], Rewritten]] = {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 __all__ = ["ProjectFiles", "normalize"]
 
@@ -38,15 +38,21 @@ class ProjectFiles:
     It shows the project as it was when a folder was first asked for, so it serves one plan, not a process. Listing
     instead of probing makes names case-exact on every system. A symbolic link out of the project is ``outside``,
     and so is all below it. Names that no include could spell are left out. ``given`` texts, by path, are files as well.
+    With ``only``, the project has these files, and what else is in its folder is not looked at.
     """
 
-    def __init__(self, root: Path, given: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, root: Path, given: Mapping[str, str] | None = None, *, only: Collection[str] | None = None
+    ) -> None:
         self.root: Final = Path(os.path.realpath(root))
         self._texts: Final = dict(given or {})
         self._given: dict[str, dict[str, _Kind]] = {}
         for path in self._texts:
             _add(self._given, path, "file")
         self._listed: dict[str, dict[str, _Kind]] = {}
+        self._only: Final = only is not None
+        for path in only or ():
+            _add(self._listed, path, "file")
 
     def kind(self, path: str) -> _Kind | None:
         """Return what a path is, None when there is nothing (or neither a file nor a folder)."""
@@ -55,11 +61,17 @@ class ProjectFiles:
         folder, _, name = path.rpartition("/")
         return self.entries(folder).get(name)
 
+    def is_folder(self, path: str) -> bool:
+        """Return whether a path, however it is spelled, is a folder of the project."""
+        found = normalize("", path)
+        return found is not None and self.kind(found) == "folder"
+
     def entries(self, folder: str) -> dict[str, _Kind]:
         """Return the names in a folder with what they are; empty when it is not a folder."""
         found = self._listed.get(folder)
         if found is None:
-            found = self._listed[folder] = self._scan(folder) if self.kind(folder) in ("folder", _OUTSIDE) else {}
+            is_there = not self._only and self.kind(folder) in ("folder", _OUTSIDE)
+            found = self._listed[folder] = self._scan(folder) if is_there else {}
         return found
 
     def read(self, path: str) -> bytes:
@@ -118,7 +130,7 @@ class ProjectFiles:
                 yield from self._glob(path, rest) if rest else self._file(path)
 
     def _file(self, path: str) -> Iterator[str]:
-        if (self.root / path).is_file():
+        if self.kind(path) == "file" or (self.root / path).is_file():
             yield path
 
 

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.source.computed import TOOLKIT_MACROS
 from hatch_cuda_kernels.source.macros import possible_names
 
 if TYPE_CHECKING:
@@ -41,8 +42,6 @@ _VOID_CALL: Final = re.compile(rf"([{_VOIDS}])\s*\([^()]*\)")
 _DEEPEST: Final = 20
 _PROBE: Final = "__has_include"
 _MAY_BE_EMPTY: Final = re.compile(r"(?:[\s(),#]++|[A-Za-z_]\w*+|(?!))*+", re.ASCII)
-#: The toolkit's macros, of which many are empty.
-_TOOLKITS: Final = re.compile(r"_\w*|(?:CCCL|CU|CUB|CUDA|CUDART|LIBCUDACXX|NV\w*|THRUST)_\w+|CUDA(?:RT)?API", re.ASCII)
 
 
 class Located(NamedTuple):
@@ -123,7 +122,9 @@ def _empty_names(macros: Mapping[str, Sequence[MacroText]]) -> set[str]:
     for name, found in macros.items():
         for macro in found:
             if _MAY_BE_EMPTY.fullmatch(macro.text):
-                needed = {word for word in _words(macro) - macro.parameters if not _is_foreign(word, macros)}
+                needed = {
+                    word for word in _words(macro).difference(macro.parameters or ()) if not _is_foreign(word, macros)
+                }
                 for word in needed:
                     users[word].append((name, needed))
                 if not needed:
@@ -141,7 +142,7 @@ def _empty_names(macros: Mapping[str, Sequence[MacroText]]) -> set[str]:
 
 def _is_foreign(word: str, macros: Mapping[str, object]) -> bool:
     """Return whether a word may be one of the toolkit's macros."""
-    return word not in macros and _TOOLKITS.fullmatch(word) is not None
+    return word not in macros and TOOLKIT_MACROS.fullmatch(word) is not None
 
 
 def _leads_out(macro: MacroText, macros: Mapping[str, object], empty: set[str]) -> bool:
@@ -150,7 +151,7 @@ def _leads_out(macro: MacroText, macros: Mapping[str, object], empty: set[str]) 
         return True
 
     def void(word: re.Match[str]) -> str:
-        if word[0] in macro.parameters:
+        if word[0] in (macro.parameters or ()):
             return _VOID_PARAMETER
         return _VOID_MACRO if word[0] in empty or _is_foreign(word[0], macros) else word[0]
 

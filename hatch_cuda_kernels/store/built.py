@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.names import listed_module, normalize_name, without_archs
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.index import ImageRecord, ModuleDetails, ModuleIndex
+from hatch_cuda_kernels.store.details import ModuleDetails
+from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,8 +1,8 @@
 """What a store's index says: modules, kernels, images. Written by the build side, read by the run side.
 
 A store folder holds ``kernels.tsv`` (one sorted line a kernel, so that a look-up bisects it) and one folder a module
-with ``index.json``, ``details.json``, the images, and the source with its header closure under ``source/``; standard
-headers are in one file for all modules.
+with ``index.json``, ``details.json`` and the images. The sources with their header closures are in one folder for all
+modules, and standard headers in one file.
 
 They are named tuples: a process that only loads a kernel pays for making the classes, half a millisecond a dataclass.
 """
@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.shape import check_shape
-from hatch_cuda_kernels.store.shapes import DETAILS, INDEX
+from hatch_cuda_kernels.store.shapes import INDEX
 from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.store.details import ModuleDetails
 
 __all__ = [
     "DETAILS_FILE",
@@ -27,19 +30,29 @@ __all__ = [
     "STANDARD_FILE",
     "STORE_FOLDER",
     "ImageRecord",
-    "ModuleDetails",
     "ModuleIndex",
     "Stored",
+    "module_names",
 ]
 
 #: Raised when a change makes older readers misread an index; a reader refuses a schema it does not know.
-INDEX_SCHEMA: Final = 1
+#: 1 has each module's sources in its own folder, 2 has them in one for all modules.
+INDEX_SCHEMA: Final = 2
+_SCHEMAS: Final = (1, 2)
 STORE_FOLDER: Final = "_kernels"
 KERNELS_FILE: Final = "kernels.tsv"
 INDEX_FILE: Final = "index.json"
 DETAILS_FILE: Final = "details.json"
-SOURCE_FOLDER: Final = "source"
+#: No module is called so.
+SOURCE_FOLDER: Final = "project.source"
+_OWN_SOURCE_FOLDER: Final = "source"
 STANDARD_FILE: Final = "standard_headers.json"
+
+
+def module_names(store: Path) -> list[str]:
+    """Return the names of a store's modules, sorted."""
+    names = (path.parent.name for path in store.glob(f"*/{INDEX_FILE}"))
+    return sorted(name for name in names if name != SOURCE_FOLDER)
 
 
 class Stored(NamedTuple):
@@ -139,11 +152,11 @@ class ModuleIndex(NamedTuple):
     source_sha256: str
     """Digest of the source and its header closure as NVRTC saw them."""
     files: dict[str, str]
-    """Every file shipped under ``source/``: project-relative path, sha256 of its bytes."""
+    """Every file of the closure, all of which are shipped: project-relative path, sha256 of its bytes."""
     outside: tuple[str, ...] | None
     """Headers that are not the project's, as spelled; None when no toolkit header can have a part in the images."""
     headers: tuple[str, ...]
-    """Declared globs of headers that the include scan cannot see."""
+    """Declared globs of headers that computed includes may name."""
     options: dict[str, Any]
     """``NvrtcOptions.canonical()``."""
     globals: tuple[str, ...]
@@ -162,6 +175,12 @@ class ModuleIndex(NamedTuple):
     """Names, of project files or standard headers, that the toolkit's headers asked for."""
     editable: dict[str, str] | None = None
     """Only in an editable install: the project root, relative to the store, and the manifest with its digest."""
+    schema: int = INDEX_SCHEMA
+
+    @property
+    def source_folder(self) -> str:
+        """The folder of the shipped files, in project layout, relative to the store."""
+        return f"{self.module}/{_OWN_SOURCE_FOLDER}" if self.schema == 1 else SOURCE_FOLDER
 
     def with_details(self, details: ModuleDetails) -> ModuleIndex:
         """Return the index with its names, and its images with their resources."""
@@ -174,7 +193,7 @@ class ModuleIndex(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of ``index.json``, which has no details."""
         data: dict[str, Any] = {
-            "schema": INDEX_SCHEMA,
+            "schema": self.schema,
             "module": self.module,
             "source": self.source,
             "source_sha256": self.source_sha256,
@@ -201,7 +220,7 @@ class ModuleIndex(NamedTuple):
     def from_json(cls, data: dict[str, Any]) -> ModuleIndex:
         """Read what ``to_json`` wrote. Raises ValueError on other data."""
         check_shape(data, {"schema": int})
-        if data["schema"] != INDEX_SCHEMA:
+        if data["schema"] not in _SCHEMAS:
             message = f"index schema {data['schema']} is not {INDEX_SCHEMA}: written by another hatch-cuda-kernels"
             raise ValueError(message)
         check_shape(data, INDEX)
@@ -221,29 +240,5 @@ class ModuleIndex(NamedTuple):
             standard=data.get("standard", ""),
             asked=tuple(data.get("asked", ())),
             editable=data.get("editable"),
+            schema=data["schema"],
         )
-
-
-class ModuleDetails(NamedTuple):
-    """``details.json`` of one module: what only a compile or a listing asks for, however many kernels there are."""
-
-    names: tuple[str, ...]
-    """Name expressions every image was compiled with."""
-    resources: dict[str, dict[str, dict[str, int]]]
-    """Per image and lowered name of ``kernels.tsv``: registers, shared, stack, spill_stores, spill_loads (bytes).
-
-    Of CUBINs only.
-    """
-    lowered: dict[str, dict[str, str]] = {}  # noqa: RUF012 - never changed
-    """Per image that renames, by the key in ``kernels.tsv``: the lowered names that differ from those listed there."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON object of ``details.json``."""
-        data = {"schema": INDEX_SCHEMA, "names": list(self.names), "resources": self.resources}
-        return data | ({"lowered": self.lowered} if self.lowered else {})
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> ModuleDetails:
-        """Read what ``to_json`` wrote. Raises ValueError on other data."""
-        check_shape(data, DETAILS)
-        return cls(names=tuple(data["names"]), resources=data["resources"], lowered=data.get("lowered", {}))

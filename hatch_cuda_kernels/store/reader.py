@@ -16,10 +16,9 @@ from hatch_cuda_kernels.store.index import (
     DETAILS_FILE,
     INDEX_FILE,
     KERNELS_FILE,
-    SOURCE_FOLDER,
     STANDARD_FILE,
-    ModuleDetails,
     ModuleIndex,
+    module_names,
 )
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, TypeVar
 
+    from hatch_cuda_kernels.store.details import ModuleDetails
     from hatch_cuda_kernels.store.index import ImageRecord, Stored
 
     T = TypeVar("T")
@@ -96,6 +96,8 @@ class StoreReader:
 
     def details(self, name: str) -> ModuleDetails:
         """Return what is known of each kernel of a module. Raises StoreError when it is missing or damaged."""
+        from hatch_cuda_kernels.store.details import ModuleDetails  # not for look-ups
+
         return _read_json(self.folder / name / DETAILS_FILE, ModuleDetails.from_json)
 
     def whole_module(self, name: str) -> ModuleIndex:
@@ -108,7 +110,7 @@ class StoreReader:
 
     def modules(self) -> list[ModuleIndex]:
         """Return every module's index, by name."""
-        return [self.module(path.parent.name) for path in sorted(self.folder.glob(f"*/{INDEX_FILE}"))]
+        return [self.module(name) for name in module_names(self.folder)]
 
     def read_image(self, module: str, record: ImageRecord) -> bytes:
         """Return an image's bytes, wherever they are stored.
@@ -165,8 +167,8 @@ class StoreReader:
         return next(names, {}).get(line.key, line.lowered)
 
     def source_root(self, module: str) -> Path:
-        """Return the folder that holds the shipped source and headers in project layout."""
-        return self.folder / module / SOURCE_FOLDER
+        """Return the folder that holds a module's source and headers in project layout, beside those of others."""
+        return self.folder / self.module(module).source_folder
 
     def standard_headers(self) -> dict[str, str]:
         """Return the standard headers that sources of the store take, by name. Raises StoreError."""

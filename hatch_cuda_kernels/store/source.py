@@ -5,13 +5,13 @@ The source is the one shipped in the store, or the project itself in an editable
 
 from __future__ import annotations
 
-import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, StoreError
+from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.store.index import INDEX_FILE, STANDARD_FILE
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.source.closure import Closure
-    from hatch_cuda_kernels.store.index import ModuleIndex
+    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
 
 __all__ = ["ModuleSource", "read_shipped", "recipe_of"]
@@ -50,10 +50,13 @@ def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
 def read_shipped(reader: StoreReader, index: ModuleIndex, recipe: Recipe) -> Closure:
     """Return a module's source with its header closure, as the store has them. Raises InputError or StoreError."""
     from hatch_cuda_kernels.source.outer_headers import OuterHeaders, StandardHeaders  # off the prebuilt path
+    from hatch_cuda_kernels.source.project import Project
 
     texts = reader.standard_headers() if index.standard else {}
     standard = StandardHeaders(texts, lambda name: texts[name].encode())
-    return recipe.read(reader.source_root(index.module), outer=OuterHeaders.as_built(standard, index.asked))
+    root = reader.source_root(index.module)
+    project = Project(root, only=index.files)  # other modules' files are there, too
+    return recipe.read(root, project=project, outer=OuterHeaders.as_built(standard, index.asked))
 
 
 class ModuleSource:
@@ -134,6 +137,20 @@ class ModuleSource:
         used = toolchain.of_compile(self._index.outside, finisher=self._finisher)
         return self._key(arch, instance, used.key_part)
 
+    def finished_key(self, record: ImageRecord, arch: SmArch, finisher: Finisher) -> str:
+        """Return the key of the CUBIN that is made of a shipped image. The finisher's version is only recorded."""
+        from hatch_cuda_kernels.compiler.key import shipped_key  # off the prebuilt path
+
+        options, keep = self._index.options, self.kept_variables(record)
+        return shipped_key(image_sha256=record.sha256, arch=arch, options=options, finisher=finisher, keep=keep)
+
+    def kept_variables(self, record: ImageRecord) -> list[str] | None:
+        """Return the variables that stay in the CUBIN of LTO-IR, as in a build's; None for all: PTX has no others."""
+        if record.kind != "ltoir":
+            return None
+        lines = (line for name in self._index.globals for line in self._reader.find(f"&{normalize_name(name)}"))
+        return [self._reader.lowered(line, record.sha256) for line in lines if line.module == self._index.module]
+
     def recalled_key(self, arch: SmArch, instance: str | None) -> str | None:
         """Return the same as ``key`` for this process's toolchain, None where that is not remembered."""
         from hatch_cuda_kernels.compiler.toolchain.key_parts import recall_key_part  # off the prebuilt path
@@ -181,7 +198,7 @@ class ModuleSource:
 
     @cached_property
     def _as_shipped(self) -> bool:
-        """Whether the store has the module's source with every byte the index names, and no file besides."""
+        """Whether the store has the module's source with every byte the index names."""
         index = self._index
         if index.editable is not None:
             return False
@@ -193,7 +210,7 @@ class ModuleSource:
                     return False
         except OSError:
             return False
-        return found == index.files and sum(len(files) for _, _, files in os.walk(self.root)) == len(found)
+        return found == index.files
 
     def _names(self, instance: str | None) -> tuple[str, ...]:
         return self._reader.details(self._index.module).names if instance is None else (instance,)

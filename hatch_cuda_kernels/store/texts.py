@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, module_names
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ def digests_text(store: Path) -> str:
     A module has one, of its ``index.json`` with its ``details.json`` after it: digests do not get smaller in a wheel.
     """
     files = {name: [store / name] for name in (KERNELS_FILE, PROMISES_FILE)}
-    folders = (path.parent for path in store.glob(f"*/{INDEX_FILE}"))
-    modules = {folder.name: [folder / INDEX_FILE, folder / DETAILS_FILE] for folder in folders}
+    modules = {name: [store / name / INDEX_FILE, store / name / DETAILS_FILE] for name in module_names(store)}
     texts = {name: [path.read_bytes() for path in paths if path.is_file()] for name, paths in (files | modules).items()}
     digests = {name: sha256(b"".join(parts)).hexdigest() for name, parts in texts.items() if parts}
     return json_text({"schema": DIGESTS_SCHEMA, "sha256": digests})

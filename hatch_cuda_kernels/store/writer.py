@@ -62,7 +62,6 @@ def write_store(
     InputError for a folder that is not a store, BuildError when a source is not what was compiled any more, the store
     cannot be written, or it would take more than the wheel may have.
     """
-    sources = _Sources(root)
     laid_out = lay_out(modules, may_pack=editable is None)
     try:
         check_replaceable(out)
@@ -76,9 +75,10 @@ def write_store(
             if text := promises.text():
                 _write_text(staged / PROMISES_FILE, text)
             standard = _write_standard(staged / STANDARD_FILE, modules)
+            _write_sources(staged / SOURCE_FOLDER, modules, root)
             for built, laid in zip(modules, laid_out, strict=True):
                 module = staged / built.name
-                _write_module(module, laid.files, built, sources)
+                _write_module(module, laid.files)
                 index = built.index(laid.images, standard=standard, editable=editable)
                 _write_text(module / INDEX_FILE, json_text(index.to_json()))
                 _write_text(module / DETAILS_FILE, json_text(built.details.to_json()))
@@ -115,32 +115,22 @@ def _restore(out: Path, folder: Path) -> None:
         (folder / "old").rename(out)
 
 
-class _Sources:
-    """The project's files as they were compiled, each read once."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._read: dict[tuple[str, str], bytes] = {}
-
-    def read(self, path: str, digest: str) -> bytes:
-        """Return a file's bytes. Raises BuildError when they are not those that the digest is of."""
-        known = self._read.get((path, digest))
-        if known is None:
-            known = (self._root / path).read_bytes()
-            if sha256(known).hexdigest() != digest:
-                raise BuildError([f"{path} changed while it was built; build again"])
-            self._read[path, digest] = known
-        return known
-
-
-def _write_module(folder: Path, images: dict[str, bytes], built: BuiltModule, sources: _Sources) -> None:
+def _write_module(folder: Path, images: dict[str, bytes]) -> None:
     folder.mkdir()
     for name, data in images.items():
         (folder / name).write_bytes(data)
-    for path, digest in built.closure.files:
-        target = folder / SOURCE_FOLDER / path
+
+
+def _write_sources(folder: Path, modules: Iterable[BuiltModule], root: Path) -> None:
+    """Write the project's files as they were compiled, each once. Raises BuildError where one is another now."""
+    compiled = {(path, digest) for built in modules for path, digest in built.closure.files}
+    for path, digest in sorted(compiled):
+        data = (root / path).read_bytes()
+        if sha256(data).hexdigest() != digest:
+            raise BuildError([f"{path} changed while it was built; build again"])
+        target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(sources.read(path, digest))
+        target.write_bytes(data)
 
 
 def _write_standard(path: Path, modules: Iterable[BuiltModule]) -> str:

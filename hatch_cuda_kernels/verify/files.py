@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.shape import check_shape
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, STANDARD_FILE
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, STANDARD_FILE
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
 from hatch_cuda_kernels.store.texts import DIGESTS_FILE, digests_text
 from hatch_cuda_kernels.verify.model import Outcome
 from hatch_cuda_kernels.verify.places import place_problems
-from hatch_cuda_kernels.verify.subject import MISSING, REBUILD
+from hatch_cuda_kernels.verify.subject import MISSING, REBUILD, common_problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
 __all__ = ["check_digests", "check_files"]
@@ -34,14 +35,25 @@ def check_files(subject: Subject) -> Outcome:
     for index in subject.modules:
         needed |= {folder / index.module / name for name in (INDEX_FILE, DETAILS_FILE)}
         needed |= {subject.reader.image_path(index.module, record) for record in index.images}
-        sources = {subject.reader.source_root(index.module) / name: name for name in index.files}
-        sources |= {folder / STANDARD_FILE: STANDARD_FILE} if index.standard else {}
-        needed |= sources.keys()
-        missing = sorted(sources[path] for path in sources.keys() - there)
-        problems += [Problem(f"the shipped file {name} is missing", REBUILD, index.module) for name in missing]
+        needed |= _sources(subject, index).keys()
+    missing = (
+        (f"the shipped file {name} is missing", index.module)
+        for index in subject.modules
+        for path, name in sorted(_sources(subject, index).items())
+        if path not in there
+    )
+    problems += common_problems(missing)
     problems += _stray(subject, there - needed)
     problems += place_problems(subject)
     return Outcome.of(len(there), "files", problems)
+
+
+def _sources(subject: Subject, index: ModuleIndex) -> dict[Path, str]:
+    """Return what a module's sources need of the store: its files, and what they are called."""
+    root, folder = subject.reader.source_root(index.module), subject.reader.folder
+    return {root / name: name for name in index.files} | (
+        {folder / STANDARD_FILE: STANDARD_FILE} if index.standard else {}
+    )
 
 
 def _missing(image: StoredImage) -> str:
@@ -55,8 +67,8 @@ def _own_files(subject: Subject) -> list[str]:
 
 
 def _stray(subject: Subject, paths: set[Path]) -> Iterator[Problem]:
-    """Yield a problem for each file that no index lists, except in modules whose index cannot be read."""
-    unread = subject.unread
+    """Yield a problem for each file that no index lists, unless one that cannot be read may do so."""
+    unread = subject.unread | ({SOURCE_FOLDER} if subject.unread else set())
     modules = {index.module for index in subject.modules}
     for path in sorted(paths):
         parts = path.relative_to(subject.reader.folder).parts

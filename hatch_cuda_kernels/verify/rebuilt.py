@@ -13,6 +13,7 @@ from hatch_cuda_kernels.errors import BuildError, InputError
 from hatch_cuda_kernels.names import build_order
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.built import BuiltModule
+from hatch_cuda_kernels.store.index import INDEX_SCHEMA, SOURCE_FOLDER
 from hatch_cuda_kernels.store.pack import PACK_FILE
 from hatch_cuda_kernels.store.source import read_shipped, recipe_of
 from hatch_cuda_kernels.store.texts import DIGESTS_FILE
@@ -46,8 +47,11 @@ class Rebuilt:
 def compare_stores(subject: Subject, modules: Sequence[Rebuilt]) -> Iterator[Problem]:
     """Write the store again, from all its modules, and yield each file that is not, byte for byte, the shipped one.
 
-    Raises InputError if the folder to keep both stores in cannot be written.
+    A store of an older schema is not written any more, so only its images can be compared. Raises InputError if the
+    folder to keep both stores in cannot be written.
     """
+    if any(module.index.schema != INDEX_SCHEMA for module in modules):
+        return
     keep, shipped = subject.demands.keep, subject.reader.folder
     with ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hatch-cuda-kernels-")))
@@ -69,8 +73,8 @@ def _write(subject: Subject, modules: Sequence[Rebuilt], out: Path) -> None:
     """Write the store as a build does: from one project, which has the sources of all modules."""
     ordered = sorted(modules, key=lambda module: build_order(module.index.module))
     with tempfile.TemporaryDirectory(prefix="hatch-cuda-kernels-") as project:
-        for module in ordered:
-            shutil.copytree(subject.reader.source_root(module.index.module), project, dirs_exist_ok=True)
+        for root in {subject.reader.source_root(module.index.module) for module in ordered}:
+            shutil.copytree(root, project, dirs_exist_ok=True)
         built = [_built(subject, module) for module in ordered]
         editable = ordered[0].index.editable if ordered else None
         write_store(out, built, root=Path(project), editable=editable, promises=subject.promises)
@@ -109,7 +113,8 @@ def _bytes(path: Path) -> bytes | None:
 
 
 def _module(name: str) -> str:
-    return name.partition("/")[0] if "/" in name else ""
+    folder, inside, _ = name.partition("/")
+    return folder if inside and folder != SOURCE_FOLDER else ""
 
 
 def _message(name: str) -> str:

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.index import STANDARD_FILE
 from hatch_cuda_kernels.store.source import read_shipped, recipe_of
 from hatch_cuda_kernels.verify.model import Outcome
-from hatch_cuda_kernels.verify.subject import REBUILD
+from hatch_cuda_kernels.verify.subject import common_problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,10 +22,9 @@ __all__ = ["check_sources"]
 
 def check_sources(subject: Subject) -> Outcome:
     """Check that every module's shipped source and headers are those its images were compiled from."""
-    problems = [
-        Problem(message, REBUILD, index.module) for index in subject.modules for message in _differences(subject, index)
-    ]
-    return Outcome.of(sum(len(index.files) for index in subject.modules), "shipped sources and headers", problems)
+    found = ((message, index.module) for index in subject.modules for message in _differences(subject, index))
+    count = len({subject.reader.source_root(index.module) / name for index in subject.modules for name in index.files})
+    return Outcome.of(count, "shipped sources and headers", [*common_problems(found)])
 
 
 def _differences(subject: Subject, index: ModuleIndex) -> Iterator[str]:

@@ -13,7 +13,7 @@ from hatch_cuda_kernels.errors import StoreError
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, module_names
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE, Promises, Supports, read_promises
 from hatch_cuda_kernels.store.reader import StoreReader
 from hatch_cuda_kernels.verify.malformed import WRONG_TYPE, malformed
@@ -21,13 +21,13 @@ from hatch_cuda_kernels.verify.record import WheelRecord, installed_record, whee
 from hatch_cuda_kernels.versions import parse_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.store.reader import KernelLine
     from hatch_cuda_kernels.verify.model import Demands
 
-__all__ = ["MISSING", "REBUILD", "StoredImage", "Subject", "cuda_release", "read_subject", "spelled"]
+__all__ = ["MISSING", "REBUILD", "StoredImage", "Subject", "common_problems", "cuda_release", "read_subject", "spelled"]
 
 #: The damage of an image whose file is not there.
 MISSING: Final = "missing"
@@ -144,6 +144,14 @@ def _symbol(line: KernelLine) -> Symbol:
     return Symbol(line.name, line.lowered, line.params)
 
 
+def common_problems(found: Iterable[tuple[str, str]]) -> Iterator[Problem]:
+    """Yield one problem for each message, with every module that it is about: files may be needed by many."""
+    modules: dict[str, list[str]] = {}
+    for message, module in found:
+        modules.setdefault(message, []).append(module)
+    return (Problem(message, REBUILD, ", ".join(names)) for message, names in modules.items())
+
+
 def spelled(names: Iterable[str]) -> dict[str, str]:
     """Return names as written, by their spelling for look-ups."""
     return {normalize_name(name): name for name in names}
@@ -158,7 +166,7 @@ def read_subject(reader: StoreReader, demands: Demands, wheel: Path | None) -> S
     """Read a store as far as it can be read."""
     damage: list[Problem] = []
     lines = _lines(reader, damage)
-    modules = tuple(index for name in _module_folders(reader.folder) if (index := _module(reader, name, damage)))
+    modules = tuple(index for name in module_names(reader.folder) if (index := _module(reader, name, damage)))
     return Subject(
         reader=reader,
         wheel=wheel,
@@ -185,10 +193,6 @@ def _promises(folder: Path, damage: list[Problem]) -> Promises:
     except ValueError as error:
         damage.append(Problem(f"{PROMISES_FILE}: {error}", REBUILD))
         return Promises()
-
-
-def _module_folders(folder: Path) -> list[str]:
-    return sorted(path.parent.name for path in folder.glob(f"*/{INDEX_FILE}"))
 
 
 def _module(reader: StoreReader, name: str, damage: list[Problem]) -> ModuleIndex | None:

@@ -66,8 +66,10 @@ def test_no_source_asks_for_its_architecture():
 
 @pytest.mark.parametrize(
     ("name", "source", "arch"),
-    [("softmax_1", light_sources()["softmax_1"], "sm_75"), ("reduce", cub_sources()["reduce"], "sm_120")],
-    ids=["light", "cub"],
+    [
+        pytest.param("softmax_1", light_sources()["softmax_1"], "sm_75", id="light"),
+        pytest.param("reduce", cub_sources()["reduce"], "sm_120", id="cub", marks=pytest.mark.slow),
+    ],
 )
 def test_sources_compile(name, source, arch):
     """A light source and a CUB-like one compile, for the lowest architecture and the highest."""

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from slow_parameters import slow_but
 
 KILLS = Path(__file__).parents[1] / "support" / "cache_kills.py"
 
@@ -44,7 +45,7 @@ SCENARIOS = {
 }
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", slow_but(["put_first"], SCENARIOS))
 def test_killed_at_any_step(path, scenario):
     """Whatever step it dies at, the next process sees whole entries, no error and no warning, and can put its own."""
     left = run(path, scenario)

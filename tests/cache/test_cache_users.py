@@ -18,7 +18,7 @@ from cache_users import ATTACKER, VICTIM, as_user, needs_root, start_as
 from hatch_cuda_kernels.cache.bundle import export_bundle, import_bundle
 from hatch_cuda_kernels.errors import InputError
 
-SECONDS = 1.5
+SECONDS = 0.8
 EVIL = entry_of(0, log="evil")
 
 

@@ -26,6 +26,8 @@ def kernel(body, params="float* x"):
     return f'extern "C" __global__ void k({params}) {{ {body} }}\n'
 
 
+#: Headers that take a second to compile.
+HEAVY = dict.fromkeys(("cooperative_groups.h", "cub/cub.cuh"), pytest.mark.slow)
 INCLUDED = {
     "INFINITY": (kernel("*x = INFINITY;"), "cmath"),
     "FLT_MAX": (kernel("*x = FLT_MAX;"), "cfloat"),
@@ -43,7 +45,10 @@ INCLUDED = {
 }
 
 
-@pytest.mark.parametrize(("source", "header"), INCLUDED.values(), ids=INCLUDED.keys())
+@pytest.mark.parametrize(
+    ("source", "header"),
+    [pytest.param(*case, id=name, marks=HEAVY.get(case[1], ())) for name, case in INCLUDED.items()],
+)
 def test_a_name_without_its_header(source, header):
     """The line to add is told; with it, the source compiles."""
     error = failed(source)
@@ -52,6 +57,7 @@ def test_a_name_without_its_header(source, header):
 
 
 BRINGS = [(*each, "") for each in _HEADERS.items()] + [(*each, "std") for each in _STD.items()]
+BRINGS = [pytest.param(*each, marks=HEAVY.get(each[0], ())) for each in BRINGS]
 
 
 @pytest.mark.parametrize(("header", "names", "scope"), BRINGS)

@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 from jobs import watch_jobs
+from slow_parameters import slow_but
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
@@ -147,7 +148,9 @@ def test_shared_builds_are_byte_identical(make_project, tmp_path, monkeypatch, s
     assert b".debug_line" in (tmp_path / "one/m/m.sm_90.cubin").read_bytes()
 
 
-@pytest.mark.parametrize("options", ["{}", "{lineinfo: true}", "{maxrregcount: 24}", "{ftz: true}"])
+@pytest.mark.parametrize(
+    "options", slow_but(["{lineinfo: true}"], ["{}", "{lineinfo: true}", "{maxrregcount: 24}", "{ftz: true}"])
+)
 def test_the_shared_ptx_is_the_one_of_a_whole_compile(make_project, tmp_path, monkeypatch, options):
     """NVRTC does not assemble it, which changes nothing in the PTX that ships."""
     manifest = "{schema: 1, modules: {m: {source: saxpy.cu, arches: [compute_80, sm_90], options: %s, front_end: %s}}}"
@@ -245,7 +248,7 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("how", HOWS)
-def test_options_act_on_finished_images(make_project, tmp_path, fresh_cache, how):
+def test_options_act_on_finished_images(make_project, tmp_path, fresh_cache, slow, how):
     """Each option that code generation or the assembler obeys changes what the finisher makes, too."""
     modules = []
     for name, (_, options) in OPTIONS.items():

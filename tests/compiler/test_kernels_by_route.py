@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import sys
 from contextlib import closing
 from dataclasses import replace
@@ -13,7 +12,6 @@ from front_ends import EXAMPLE, REPOSITORY
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.nvjitlink import link
-from hatch_cuda_kernels.compiler.output.elf import read_elf
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.manifest import load_manifest
@@ -23,6 +21,7 @@ from hatch_cuda_kernels.pool.compile_all import compile_on
 
 sys.path.append(str(REPOSITORY / "benchmarks"))
 from build_sources import write_project
+from machine_code import code, difference
 
 pytestmark = pytest.mark.skipif(bindings_major() == 12, reason="the table is that of CUDA 13.0")
 
@@ -59,10 +58,6 @@ DIFFERENT = {
     ("stencil_1", "lto", LOW): AGAIN,
 }
 
-_INSTRUCTION = struct.Struct("<QQ")
-#: Where an instruction names a constant: its offset in a bank, and the bank. Addresses of variables are in bank 4.
-_OFFSET, _BANK, _ADDRESSES = 0x3FFF << 40, 0x1F << 54, 4 << 54
-
 
 class Made(NamedTuple):
     """What the routes made of every module, and NVRTC's own, by module, route and architecture."""
@@ -91,7 +86,7 @@ def recipes(tmp_path_factory, isolation):
 
 
 @pytest.fixture(scope="module")
-def made(recipes):
+def made(recipes, slow):
     """Return what the routes make, compiled once for all tests here, in worker processes."""
     labels, jobs, finishing = {}, [], []
     for recipe, closure in recipes:
@@ -123,29 +118,6 @@ def made(recipes):
                 shared[job.module] = outcome.images["ptx"]
     own = {(module, arch): cubins.pop((module, route, arch)) for module, route, arch in [*cubins] if route == "own"}
     return Made(cubins, own, shared)
-
-
-def code(cubin):
-    """Return the machine code of each function of a CUBIN."""
-    elf = read_elf(cubin)
-    return {section.name: elf.content(section) for section in elf.sections if section.name.startswith(".text.")}
-
-
-def without_addresses(text):
-    """Return machine code with the offsets into the table of variables' addresses blanked."""
-    return [
-        (low & ~_OFFSET if low & _BANK == _ADDRESSES else low, high) for low, high in _INSTRUCTION.iter_unpack(text)
-    ]
-
-
-def difference(cubin, own):
-    """Return what sets the machine code apart from NVRTC's own: nothing, addresses, or else the code."""
-    here, there = code(cubin), code(own)
-    assert here.keys() == there.keys()
-    if here == there:
-        return ""
-    same = all(without_addresses(here[name]) == without_addresses(there[name]) for name in here)
-    return "addresses" if same else "code"
 
 
 def test_every_kernel_by_every_route(made, recipes):

@@ -6,6 +6,8 @@ import pytest
 
 from hatch_cuda_kernels.compiler.route import Route, choose_route
 from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.source.closure import read_closure
+from hatch_cuda_kernels.source.tables import defines_tables
 
 CUB = ("cub/block/block_reduce.cuh",)
 ROUTES = {
@@ -15,6 +17,8 @@ ROUTES = {
     "CUB": ({}, "per-arch", CUB, Route("ptx", "ptxas")),
     "libcu++": ({}, "per-arch", ("cuda_fp16.h", "cuda/std/cmath"), Route("ptx", "ptxas")),
     "cooperative groups": ({}, "per-arch", ("cooperative_groups/reduce.h",), Route("ptx", "ptxas")),
+    "tables": ({}, "per-arch", (), Route("ptx", "ptxas")),
+    "tables and debug": ({"debug": True}, "per-arch", (), Route("cubin", "nvrtc")),
     "debug": ({"debug": True}, "per-arch", CUB, Route("cubin", "nvrtc")),
     "shared PTX": ({}, "ptx", (), Route("ptx", "ptxas", shared=True)),
     "shared PTX with CUB": ({}, "ptx", CUB, Route("ptx", "ptxas", shared=True)),
@@ -24,7 +28,36 @@ ROUTES = {
 }
 
 
-@pytest.mark.parametrize(("options", "front_end", "outside", "route"), ROUTES.values(), ids=ROUTES.keys())
-def test_route(options, front_end, outside, route):
+@pytest.mark.parametrize("row", ROUTES)
+def test_route(row):
     """The table of ``choose_route``, row by row."""
-    assert choose_route(NvrtcOptions(**options), front_end=front_end, outside=outside) == route
+    options, front_end, outside, route = ROUTES[row]
+    found = choose_route(NvrtcOptions(**options), front_end=front_end, outside=outside, tables="tables" in row)
+    assert found == route
+
+
+TABLES = {
+    "constant": ("__constant__ float t[3];", True),
+    "constant in a macro": ("#define TABLE __constant__\nTABLE int t;", True),
+    "device": ("static __device__ const float4 t[2] = {};", True),
+    "device zero": ("__device__ int counter;", True),
+    "template": ("template <class T> __device__ T t = T(1);", True),
+    "constexpr array": ("namespace n { inline constexpr unsigned char s_box[] = {1, 2}; }", True),
+    "aligned": ("alignas(16) __device__ __align__(16) int t[4] = {1};", True),
+    "global": ("__constant__ int known[4]; namespace n { __device__ float4 seen; }", False),
+    "beside a global": ("__constant__ int known[4]; __device__ float other;", True),
+    "constexpr": ("constexpr int N = 3; const float PI = 3.14f;", False),
+    "function": ("__device__ inline int f(int* p) { int t[3] = {}; return t[0]; }", False),
+    "operator": ("struct A { __device__ A& operator=(const A&); __device__ int operator[](int i) const; };", False),
+    "constexpr operator": ("struct A { constexpr int operator[](int i) const; };", False),
+}
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_tables_are_seen_in_the_text_of_sources_and_headers(tmp_path, case):
+    """Variables for device code, and arrays: what NVRTC keeps although no kernel uses it."""
+    text, found = TABLES[case]
+    (tmp_path / "k.cu").write_text(text)
+    (tmp_path / "includes.cu").write_text('#include "k.cu"\n#include <cuda_fp16.h>\n')
+    for source in ("k.cu", "includes.cu"):
+        assert defines_tables(read_closure(tmp_path, source), ("known", "n::seen")) is found

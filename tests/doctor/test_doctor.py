@@ -18,6 +18,7 @@ from hatch_cuda_kernels.cli.doctor import _ASKED
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_library
 from hatch_cuda_kernels.doctor import Finding, judge
+from hatch_cuda_kernels.doctor.children import ask as ask_probes
 from hatch_cuda_kernels.doctor.verdicts import TASKS
 from hatch_cuda_kernels.problem import Problem
 
@@ -40,6 +41,25 @@ def examine(capsys, *argv):
     """Run ``doctor --json`` here and return its status and data."""
     status = main(["doctor", "--json", *map(str, argv)])
     return status, json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture(scope="module")
+def probed(isolation):
+    """Return what the probes find that look at what is installed: no test here that uses it changes that."""
+    names = ("bindings", "nvrtc", "headers", "nvjitlink", "ptxas")
+    return dict(zip(names, ask_probes(*((name, "") for name in names)), strict=True))
+
+
+@pytest.fixture
+def settled(probed, monkeypatch):
+    """Let ``doctor`` ask only the other probes: each is a process, and most load a library of 100 MB."""
+
+    def ask(*questions):
+        others = [question for question in questions if question[0] not in probed]
+        found = probed | {name: finding for (name, _), finding in zip(others, ask_probes(*others), strict=True)}
+        return [found[name] for name, _ in questions]
+
+    monkeypatch.setattr(importlib.import_module("hatch_cuda_kernels.doctor.examine"), "ask", ask)
 
 
 @pytest.fixture
@@ -89,7 +109,7 @@ def test_what_is_here_is_named(capsys, fresh_cache):
 
 
 @pytest.mark.skipif(no_device_reason() is None, reason="needs a machine without a device")
-def test_without_a_device_only_loading_does_not_work(capsys):
+def test_without_a_device_only_loading_does_not_work(settled, capsys):
     """A build machine is well by itself; whoever asks for loading is told what is missing."""
     status, data = examine(capsys)
     assert (status, data["driver"]["state"], data["verdicts"]["load"]["works"]) == (0, "missing", False)
@@ -100,7 +120,7 @@ def test_without_a_device_only_loading_does_not_work(capsys):
 
 
 @pytest.mark.skipif(no_device_reason() is None, reason="needs a machine without a device")
-def test_images_without_a_device(capsys, example_store):
+def test_images_without_a_device(settled, capsys, example_store):
     """Where there is no device to choose for, the command that takes a hypothetical one is named."""
     status, data = examine(capsys, "--package", example_store)
     assert (status, data["package"]["images"]) == (1, [])
@@ -152,7 +172,7 @@ def test_a_compiler_that_kills_its_process_is_survived(bare):
     assert data["nvjitlink"]["state"] == "missing"
 
 
-def test_a_driver_and_its_device(capsys, tmp_path, monkeypatch, example_store):
+def test_a_driver_and_its_device(settled, capsys, tmp_path, monkeypatch, example_store):
     """The device and the driver's CUDA are named, and each module's image for them: here a driver too old for PTX."""
     folder = compile_library(tmp_path / "driver" / "libcuda.so.1", DRIVER, INIT=0)
     monkeypatch.setenv("LD_LIBRARY_PATH", str(folder))
@@ -172,7 +192,7 @@ def test_a_driver_and_its_device(capsys, tmp_path, monkeypatch, example_store):
 
 
 @pytest.mark.parametrize(("init", "state"), [(100, "missing"), (999, "broken")])
-def test_a_driver_that_does_not_start(capsys, tmp_path, monkeypatch, init, state):
+def test_a_driver_that_does_not_start(settled, capsys, tmp_path, monkeypatch, init, state):
     """A driver without a device is nothing broken; any other failure is."""
     folder = compile_library(tmp_path / "driver" / "libcuda.so.1", DRIVER, INIT=init)
     monkeypatch.setenv("LD_LIBRARY_PATH", str(folder))
@@ -181,7 +201,7 @@ def test_a_driver_that_does_not_start(capsys, tmp_path, monkeypatch, init, state
     assert f"({init})" in data["verdicts"]["load"]["reason"]
 
 
-def test_a_package_without_an_image_for_a_device(capsys, tmp_path, monkeypatch, example_store, fresh_cache):
+def test_a_package_without_an_image_for_a_device(settled, capsys, tmp_path, monkeypatch, example_store, fresh_cache):
     """Status 1 where a module would get no image here, with what to do."""
     source = DRIVER.replace("a == 75 ? 8 : 6", "a == 75 ? 7 : 5")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(compile_library(tmp_path / "driver" / "libcuda.so.1", source, INIT=0)))
@@ -219,7 +239,7 @@ def bad_cache(request, tmp_path, monkeypatch):
     return f"{tmp_path / 'gone'} in HATCH_CUDA_KERNELS_PATH is not a folder"
 
 
-def test_a_cache_that_cannot_be_used(capsys, bad_cache):
+def test_a_cache_that_cannot_be_used(settled, capsys, bad_cache):
     """Whatever is the matter with the cache is told, and is a no; all else is reported as ever."""
     status, data = examine(capsys)
     assert (status, data["cache"]["state"]) == (1, "broken")
@@ -228,7 +248,7 @@ def test_a_cache_that_cannot_be_used(capsys, bad_cache):
     assert data["nvrtc"]["state"] == "ok"
 
 
-def test_only_known_variables_are_shown(capsys, monkeypatch):
+def test_only_known_variables_are_shown(settled, capsys, monkeypatch):
     """A variable that only looks like one of CUDA's may be a secret."""
     monkeypatch.setenv("CUDA_REGISTRY_TOKEN", "hunter2")
     monkeypatch.setenv("HATCH_INDEX_AUTH", "hunter2")

@@ -1,7 +1,8 @@
 """A store of one CUDA major, read and resolved in a process that has the bindings and the compiler of the other.
 
-The stores in ``golden/stores`` are of CUDA 12.9 and 13.0. Where their format changes, build them again in both
-environments: ``hatch-cuda-kernels build --out 13.0 kernels-13.0.yaml`` there, and the same with 12.9.
+The stores in ``golden/stores`` are of CUDA 12.9 and 13.0, and of schema 1, in which each module has its own sources:
+older stores stay readable. They were built in both environments: ``hatch-cuda-kernels build --out 13.0
+kernels-13.0.yaml`` there, and the same with 12.9. Keys that change are a reason to build them again.
 """
 
 from __future__ import annotations

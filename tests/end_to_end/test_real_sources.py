@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from slow_parameters import slow_but
 from small_jobs import job_of
 
 from hatch_cuda_kernels.arch import SmArch
@@ -157,7 +158,7 @@ TOOLKIT = [
 ]
 
 
-@pytest.mark.parametrize("name", TOOLKIT)
+@pytest.mark.parametrize("name", slow_but(["cuda.h", "cuda_runtime.h", "nvfunctional"], TOOLKIT))
 def test_toolkit_headers_compile_alone(name):
     """As a build compiles them, with no option."""
     folders = load_toolchain().include_dirs

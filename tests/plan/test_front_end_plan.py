@@ -78,7 +78,7 @@ def test_ptx_and_the_lto_option_contradict_each_other(make_project):
 
 
 @pytest.mark.parametrize("finisher", ["ptxas", "nvjitlink"])
-def test_the_table_of_what_serves_what_is_the_finishers(write, tmp_path, finisher):
+def test_the_table_of_what_serves_what_is_the_finishers(write, tmp_path, slow, finisher):
     """PTX of an architecture is finished for those that the rule says, and refused for all others."""
     write("p/k.cu", 'extern "C" __global__ void k(int* y) { *y = 1; }')
     names = "sm_80 sm_87 sm_90 sm_90a sm_100 sm_100a sm_100f sm_103 sm_103a sm_110 sm_120 sm_120f sm_121"

@@ -24,7 +24,7 @@ packages = ["my_project"]
 MANIFEST = "{schema: 1, arches: [sm_90, compute_80], modules: {a: {source: src/a.cu, options: {include: [include]}}}}"
 STORE = {f"my_project/_kernels/{name}" for name in (
     "kernels.tsv", "digests.json", "a/index.json", "a/details.json", "a/a.sm_90.cubin", "a/a.compute_80.ptx",
-    "a/source/src/a.cu", "a/source/include/a.h",
+    "project.source/src/a.cu", "project.source/include/a.h",
 )}  # fmt: skip
 
 
@@ -210,11 +210,14 @@ def test_a_wheel_from_an_sdist_has_each_matched_module_and_the_version(project, 
     assert wheel.read_bytes() == build(WheelBuilder, root).read_bytes()
 
 
-def test_an_unpacked_sdist_needs_no_unused_include_folder(project, tmp_path):
-    """A folder that gave no header is not in the sdist, and the wheel from there is still the same."""
+def test_an_unpacked_sdist_needs_nothing_unused(project, tmp_path):
+    """A folder that gave no header is not in the sdist, nor a header that nothing takes, and the wheel is the same."""
     import tarfile
 
-    root = project(scope="", manifest=MANIFEST.replace("[include]", "[include, vendor/api]"))
+    manifest = MANIFEST.replace("[include]", "[include, vendor/api]").replace("src/a.cu,", "src/a.cu, headers: [t/*],")
+    root = project(scope="", manifest=manifest)
+    (root / "t").mkdir()
+    (root / "t" / "unused.inc").write_text("")
     with (root / "pyproject.toml").open("a") as file:
         file.write('[tool.hatch.build.targets.sdist]\nonly-include = ["my_project"]\n')
     (root / "vendor" / "api").mkdir(parents=True)
@@ -223,6 +226,7 @@ def test_an_unpacked_sdist_needs_no_unused_include_folder(project, tmp_path):
         archive.extractall(tmp_path / "unpacked", filter="data")
     [unpacked] = (tmp_path / "unpacked").iterdir()
     assert not (unpacked / "vendor").exists()
+    assert not (unpacked / "t").exists()
     assert build(WheelBuilder, unpacked).read_bytes() == build(WheelBuilder, root).read_bytes()
 
 

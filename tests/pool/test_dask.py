@@ -6,12 +6,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from front_ends import PYPROJECT
-
-pytest.importorskip("distributed")
-
 from dask_cluster import run_cluster
-from distributed import Client
+from front_ends import PYPROJECT
 from hatchling.builders.wheel import WheelBuilder
 
 from hatch_cuda_kernels import cli
@@ -45,8 +41,14 @@ DEADLY = "from hatch_cuda_kernels.compiler import nvrtc; import os; nvrtc.compil
 NO_PACKAGE = "import sys; sys.modules['hatch_cuda_kernels'] = None"
 
 
+@pytest.fixture(autouse=True)
+def distributed(slow):
+    """Return the package, which takes half a second to import: no run without these tests pays for it."""
+    return pytest.importorskip("distributed")
+
+
 @pytest.fixture
-def cluster(tmp_path, slow):
+def cluster(tmp_path):
     """Return a cluster of this test, without workers yet."""
     folder = tmp_path / "dask"
     folder.mkdir()
@@ -151,11 +153,13 @@ def test_workers_with_other_tools_are_refused_at_once(cluster, light, tmp_path, 
     assert open_cache().info().entries == 0
 
 
-def test_a_worker_with_other_tools_that_joins_later_is_reported_once(cluster, light, tmp_path, fresh_cache):
+def test_a_worker_with_other_tools_that_joins_later_is_reported_once(
+    cluster, distributed, light, tmp_path, fresh_cache
+):
     """Jobs carry what they need, so a worker that was not asked refuses them; the build says so, and not for each."""
     cluster.add(1, preload=OTHER_NVRTC)
     with (
-        Client(cluster.address, set_as_default=False) as client,
+        distributed.Client(cluster.address, set_as_default=False) as client,
         pytest.raises(WorkerMismatchError, match=r"the worker on \S+, process \d+, has NVRTC 13\.0\.1") as caught,
     ):
         build_store(light, tmp_path / "out", executor=client.get_executor(pure=False))
@@ -174,7 +178,7 @@ def test_compile_errors_come_back_with_their_logs(cluster, make_project, tmp_pat
     assert "a.cu:1:1: error" in problem
 
 
-def test_a_job_that_kills_its_workers_is_named(light, tmp_path, fresh_cache, monkeypatch, request, slow):
+def test_a_job_that_kills_its_workers_is_named(light, tmp_path, fresh_cache, monkeypatch, request):
     """Dask gives a job up after some workers have died of it; the build says which job that was."""
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
     cluster = request.getfixturevalue("cluster")

@@ -13,11 +13,11 @@ from processes import children_of, linux, runs, workers_of
 from waiting import HANG_SECONDS, wait_until
 
 from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.child_process import ChildProcess
 from hatch_cuda_kernels.daemon_threads import DaemonThreads
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan.plan import make_plan
-from hatch_cuda_kernels.pool import worker
 from hatch_cuda_kernels.pool.compile_all import compile_all
 from hatch_cuda_kernels.pool.executors import open_executor
 from hatch_cuda_kernels.pool.worker import WorkerExecutor
@@ -63,13 +63,13 @@ def make_jobs(make_project):
 @pytest.fixture
 def processes(monkeypatch):
     """Return the list of worker processes that this test starts."""
-    start, started = worker._Worker.__init__, []
+    start, started = ChildProcess.__init__, []
 
-    def record(self):
-        start(self)
+    def record(self, *args):
+        start(self, *args)
         started.append(self.process)
 
-    monkeypatch.setattr(worker._Worker, "__init__", record)
+    monkeypatch.setattr(ChildProcess, "__init__", record)
     return started
 
 
@@ -108,7 +108,7 @@ def test_jobs_start_longest_first(make_jobs):
     jobs = make_jobs(
         small=kernel("small"),
         long=kernel("long_") + "// a comment\n" * 20_000,
-        heavy="#include <cooperative_groups.h>\n" + kernel("heavy"),
+        heavy="#include <cuda_fp16.h>\n" + kernel("heavy"),
     )
     assert list(compiled(jobs, 1)) == ["heavy", "long", "small"]
 
@@ -127,7 +127,7 @@ def test_a_compile_error_does_not_cost_the_worker(make_jobs, processes):
 @pytest.fixture
 def killer(monkeypatch):
     """Return a function that makes the workers of one module's job die while they compile it, so many times."""
-    call_in_worker = worker._Worker.call
+    call_in_worker = ChildProcess.call
     left = {}
 
     def die(self, call):
@@ -137,7 +137,7 @@ def killer(monkeypatch):
             self.process.kill()
         return call_in_worker(self, call)
 
-    monkeypatch.setattr(worker._Worker, "call", die)
+    monkeypatch.setattr(ChildProcess, "call", die)
     return left.update
 
 

@@ -21,17 +21,27 @@ EXAMPLE = Path(__file__).parents[2] / "example_project"
 MATRIX = "    matrix: {T: [float, double], BLOCK: [128, 256]}\n"
 
 
-@pytest.fixture
-def example(tmp_path, fresh_cache):
-    """Return a copy of the example project that knows fewer architectures and modules, built into its package."""
-    root = tmp_path / "example"
+@pytest.fixture(scope="module")
+def built(tmp_path_factory, isolation):
+    """Return a folder with the project ``example`` and the cache of its build: fewer architectures and modules."""
+    folder = tmp_path_factory.mktemp("built")
+    root = folder / "example"
     shutil.copytree(EXAMPLE, root, ignore=shutil.ignore_patterns("_kernels", "tests"))
     path = root / "kernels.yaml"
     text = path.read_text().split("\n  radix_sort:")[0]
     text = text.replace("arches: [sm_80, sm_90, sm_120, compute_80]", "arches: [sm_80, compute_80]") + "\n"
     path.write_text(text.replace('cuda: "13.0"', 'cuda: "12.9"') if bindings_major() == 12 else text)
-    build(root)
-    return root
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(folder / "cache"))
+        build(root)
+    return folder
+
+
+@pytest.fixture
+def example(built, tmp_path, fresh_cache):
+    """Return a copy of the example project, built into its package a moment ago with the cache of this test."""
+    shutil.copytree(built / "cache", fresh_cache)
+    return shutil.copytree(built / "example", tmp_path / "example")
 
 
 def build(root):

@@ -246,8 +246,8 @@ def test_every_byte_is_in_the_tree():
         FileSize("p/_kernels/m/details.json", 3),
         FileSize("p/_kernels/m/m.sm_90.cubin", 400),
         FileSize("p/_kernels/m/m.compute_80.ptx", 50),
-        FileSize("p/_kernels/m/source/kernels/m.cu", 6),
-        FileSize("p/_kernels/m/source/include/a.h", 7),
+        FileSize("p/_kernels/project.source/kernels/m.cu", 6),
+        FileSize("p/_kernels/project.source/include/a.h", 7),
         FileSize("p-1.dist-info/RECORD", 0),
     ]
     assert leaves_of(files, {"modules": {}}) == (
@@ -255,7 +255,7 @@ def test_every_byte_is_in_the_tree():
         Leaf("m", "compute_80", "ptx", 50),
         Leaf("m", "index.json", "index", 30),
         Leaf("store", "kernels.tsv", "index", 20),
-        Leaf("m", "source", "source", 13),
+        Leaf("store", "source", "source", 13),
         Leaf("other files", "p/__init__.py", "other", 10),
         Leaf("store", "promises.json", "index", 5),
         Leaf("m", "details.json", "index", 3),

@@ -8,6 +8,7 @@ import shutil
 from contextlib import suppress
 
 import pytest
+from slow_parameters import slow_but
 from store_damage import damage
 
 from hatch_cuda_kernels import open_store
@@ -58,10 +59,11 @@ def find(kernel):
     )
 
 
-def test_no_damage_raises_anything_else(copy, driver, fresh_cache, tmp_path):
+@pytest.mark.parametrize("seeds", slow_but([range(12)], [range(12), range(12, 60)]), ids=str)
+def test_no_damage_raises_anything_else(copy, driver, fresh_cache, tmp_path, seeds):
     """Files that are cut, garbled or of wrong types give errors that say so, never one of Python's own."""
-    files = sorted(path for path in copy.rglob("*") if path.is_file() and "source" not in path.parts)
-    for seed in range(60):
+    files = sorted(path for path in copy.rglob("*") if path.is_file() and "project.source" not in path.parts)
+    for seed in seeds:
         rng = random.Random(seed)
         path = rng.choice(files)
         before = path.read_bytes()
@@ -145,7 +147,7 @@ def test_a_listed_module_that_is_not_there_is_named(copy):
 def test_damaged_options_are_a_reason_not_to_compile(copy, fresh_cache):
     """Where the shipped source has changed, too, the options would be needed for the key; ``explain`` goes on."""
     edit(copy / "saxpy" / "index.json", lambda index: index.update(options={"include": True}))
-    (copy / "saxpy" / "source" / "kernels" / "saxpy.cu").write_text("changed")
+    (copy / "project.source" / "kernels" / "saxpy.cu").write_text("changed")
     explained = open_store(copy).explain("saxpy", arch="sm_75")
     reason = "saxpy/index.json: cannot read the options: include is missing or damaged"
     assert [candidate.reason.partition(str(copy))[2] for candidate in explained.candidates[-2:]] == [f"/{reason}"] * 2

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -28,8 +27,9 @@ template <int M> struct Tree<0, M> { static constexpr int value = M & 1; };
 template <int N> __global__ void slow(int* y) { *y = Tree<N, 0>::value; }
 """  # noqa: E501
 MANIFEST = '{schema: 1, arches: [sm_90], modules: {m: {source: m.cu, instances: ["slow<1>"]}}}'
-#: A small part of what the compile takes, and room for a busy machine.
-SOON = 15.0
+#: Processor seconds, whatever else the machine does: a part of what the compile takes that only NVRTC can have spent,
+#: and one that no process spends that does not wait for it.
+BEGUN, LITTLE = 0.5, 15.0
 
 #: What a script has done before it compiles. NVRTC is loaded, and a compile proves that it works.
 BEFORE = """
@@ -92,7 +92,8 @@ def start(project, fresh_cache, slow):
         )  # fmt: skip
         started.append(process)
         assert process.stderr.readline() == "compiling\n", process.stderr.read()
-        wait_until(lambda: busy(process) or process.poll() is not None)
+        before = processor_seconds(process)
+        wait_until(lambda: process.poll() is not None or processor_seconds(process) - before > BEGUN)
         return process
 
     yield run
@@ -101,25 +102,30 @@ def start(project, fresh_cache, slow):
         process.communicate()
 
 
-def busy(process, seconds=0.5):
-    """Return whether a process works so much that it must be NVRTC."""
-    before = processor_seconds(process)
-    time.sleep(seconds)
-    return processor_seconds(process) - before > seconds / 10
-
-
 def processor_seconds(process):
-    """Return how long a process has worked."""
+    """Return how long a process has worked; nothing if it has been waited for."""
+    if process.returncode is not None:
+        return 0.0
     user, system = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def ended(process, project):
     """Return the status and the errors of a process that has to end soon, with nothing lost that it had to write."""
-    out, err = process.communicate(timeout=SOON)
+    before = processor_seconds(process) + waited_for()
+    out, err = process.communicate(timeout=HANG_SECONDS)
+    assert waited_for() - before < LITTLE
     assert out == "printed\nexit handler\n"
     assert (project / "buffered.txt").read_text() == "written"
     return process.returncode, err
+
+
+def waited_for():
+    """Return how long all processes have worked that this one has waited for."""
+    import resource  # which Windows lacks
+
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @pytest.mark.parametrize("wait", WAITS)

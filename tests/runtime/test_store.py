@@ -150,8 +150,8 @@ def test_an_index_of_another_schema_is_refused(example_store, tmp_path):
     """A store written by a newer version is not misread."""
     shutil.copytree(example_store, tmp_path / "copy")
     index = tmp_path / "copy" / "saxpy" / "index.json"
-    index.write_text(json.dumps(json.loads(index.read_text()) | {"schema": 2}))
-    with pytest.raises(StoreError, match="index schema 2 is not 1: written by another hatch-cuda-kernels"):
+    index.write_text(json.dumps(json.loads(index.read_text()) | {"schema": 3}))
+    with pytest.raises(StoreError, match="index schema 3 is not 2: written by another hatch-cuda-kernels"):
         open_store(tmp_path / "copy").find_image("saxpy", arch="sm_90")
 
 
@@ -242,7 +242,7 @@ def test_finished_images_are_offered_only_for_kernels_they_hold(make_project, tm
 def test_a_failed_compile_leaves_older_code_in_use(example_store, tmp_path, fresh_cache):
     """With ``exact``, a source that no longer compiles falls back to a prebuilt image; explain says what failed."""
     shutil.copytree(example_store, tmp_path / "copy")
-    (tmp_path / "copy" / "saxpy" / "source" / "kernels" / "saxpy.cu").write_text("broken")
+    (tmp_path / "copy" / "project.source" / "kernels" / "saxpy.cu").write_text("broken")
     store = open_store(tmp_path / "copy")
     assert found(store.find_image("saxpy", arch="sm_86", policy="exact")) == ("prebuilt", "sm_80", "cubin")
 
@@ -252,7 +252,7 @@ def test_a_failed_compile_that_was_needed_shows_its_log(example_store, tmp_path,
     from hatch_cuda_kernels.errors import CompileError
 
     shutil.copytree(example_store, tmp_path / "copy")
-    (tmp_path / "copy" / "saxpy" / "source" / "kernels" / "saxpy.cu").write_text("broken")
+    (tmp_path / "copy" / "project.source" / "kernels" / "saxpy.cu").write_text("broken")
     with pytest.raises(CompileError, match=r"kernels/saxpy.cu:1:1: error"):
         open_store(tmp_path / "copy").find_image("saxpy", arch="sm_75")
 

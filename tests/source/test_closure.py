@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from raw_nvrtc import RawResult, compile_raw
@@ -14,9 +14,6 @@ from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.closure import Closure, read_closure
 from hatch_cuda_kernels.source.project import Project
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KERNEL = 'extern "C" __global__ void k(int* p) { *p = X; }\n'
 
@@ -288,11 +285,55 @@ def test_the_file_nearest_to_the_source_wins_a_spelling(tmp_path):
             assert stored_value(build(read_closure(tmp_path, "k/k.cu", include=include, headers=headers))) == value
 
 
+#: An include of macros, and which of the files that a pattern matches it takes.
+TAKEN = {
+    "hashcat": ("#include M2S(INCLUDE_PATH/a.inc)", {"a"}),
+    "alternatives": ("#ifdef C\n#define T <in/a.inc>\n#else\n#define T <in/b.inc>\n#endif\n#include T", {"a", "b"}),
+    "a macro of a header": ("#define H S(in/macro.h)\n#include H\n#include NEXT", {"macro", "b"}),
+    "pasted": ("#define IN(x) S(in/x##x.inc)\n#define S(x) XM2S(x)\n#include IN(a)", {"aa"}),
+    "arguments with parentheses": ("#define FIRST(x, y) x\n#include FIRST(M2S(in/a.inc), (b, c))", {"a"}),
+    "used twice": ("#define in in\n#define a a\n#include M2S(in/a.inc)\n#include M2S(in/aa.inc)", {"a", "aa"}),
+    "none of them": ("#include M2S(in/c.inc)", set()),
+    "no macro names one": ("#include <in/d.inc>", set()),
+    "the toolkit's macro": ("#include M2S(in/CUDA_FILE.inc)", {"a", "b", "aa", "macro"}),
+    "unknown macro": ("#include THIS_ONE", {"a", "b", "aa", "macro"}),
+    "arguments from after it": ("#define PICK M2S\n#include PICK(in/a.inc)", {"a", "b", "aa", "macro"}),
+    "endless": ("#define A B(A)\n#define B(x) A(x)\n#include A", {"a", "b", "aa", "macro"}),
+    "a probe": ("#define HAS(x) __has_include(x)\n#if HAS(<in/a.inc>)\n#endif", {"a", "b", "aa", "macro"}),
+}
+
+
+@pytest.mark.parametrize("case", TAKEN)
+def test_patterns_give_what_macros_can_spell(tmp_path, case):
+    """Of the files that a pattern matches, those that a computed include may name are taken; else all."""
+    text, names = TAKEN[case]
+    write(tmp_path, {f"in/{name}.inc": "" for name in ("a", "b", "aa")})
+    write(tmp_path, {"in/macro.h": "#define NEXT <in/b.inc>\n", "k.cu": f"{text}\n"})
+    define = [("INCLUDE_PATH", "in"), ("XM2S(x)", "#x"), ("M2S(x)", "XM2S(x)"), ("S(x)", "#x")]
+    closure = read_closure(tmp_path, "k.cu", headers=["in/*"], define=define)
+    assert {Path(path).stem for path, _ in closure.files} == {"k", *names}
+    again = Project(tmp_path, only=dict(closure.files))
+    assert read_closure(tmp_path, "k.cu", headers=["in/*"], define=define, project=again) == closure
+
+
+def test_a_path_without_wildcards_is_always_taken(tmp_path):
+    """Whoever knows better than the scan names the file itself."""
+    write(tmp_path, {"k.cu": "#include <other.h>\n", "in/a.inc": "", "in/b.inc": ""})
+    assert "in/a.inc" in dict(read_closure(tmp_path, "k.cu", headers=["in/a.inc", "in/*"]).files)
+
+
 def test_globs_skip_hidden_files_and_reach_any_depth(tmp_path):
     """``**`` stands for any number of folders; an editor's hidden files are no headers."""
     write(
         tmp_path,
-        {"k.cu": "", "t/a.h": "", "t/x/y/b.h": "", "t/.c.h.swp": "", "t/.git/d.h": "", "t/x/e.txt": ""},
+        {
+            "k.cu": "#include _UNKNOWN\n",
+            "t/a.h": "",
+            "t/x/y/b.h": "",
+            "t/.c.h.swp": "",
+            "t/.git/d.h": "",
+            "t/x/e.txt": "",
+        },
     )
 
     def found(pattern: str) -> list[str]:
@@ -328,7 +369,7 @@ def test_byte_order_mark_line_ends_and_line_numbers(tmp_path):
         ({"k.cu": b"// ok\n// \xa9\n"}, {}, r"k\.cu:2: byte 0xa9 at offset 9 is not UTF-8; .*"),
         ({"k.cu": "int a;\nint\0b;"}, {}, r"k\.cu:2: NUL byte; .*"),
         ({"k.cu": '#include "a.h"\n', "a.h": b"\xff"}, {}, r"a\.h:1: byte 0xff at offset 0 is not UTF-8; .*"),
-        ({"k.cu": ""}, {"headers": ["inc/*.h"]}, r"inc/\*\.h: no header in .* matches this pattern"),
+        ({"k.cu": ""}, {"headers": ["inc/a.h"]}, r"inc/a\.h: no such header in .*"),
         ({"k.cu": ""}, {"headers": ["../*.h"]}, r"\.\./\*\.h: headers must be inside the project, .*"),
         ({"k.cu": ""}, {"include": ["inc"]}, r"inc: no such include folder in .*"),
         ({"k.cu": ""}, {"include": ["k.cu"]}, r"k\.cu: no such include folder in .*"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from raw_nvrtc import compile_raw
+from slow_parameters import slow_but
 
 import hatch_cuda_kernels
 from hatch_cuda_kernels.compiler.output.ptx import read_ptx
@@ -16,6 +17,7 @@ from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 
 STANDARD = Path(hatch_cuda_kernels.__file__).parent / "source/standard"
 SOURCES = Path(__file__).parent / "standard_headers"
+NAMES = sorted(path.stem for path in SOURCES.glob("*.cu"))
 TEXTS = {
     path.relative_to(STANDARD).as_posix(): path.read_text()
     for path in STANDARD.rglob("*")
@@ -50,16 +52,35 @@ def include(*names: str) -> str:
     return "".join(f"#include <{name}>\n" for name in names)
 
 
-@pytest.mark.parametrize("std", ["c++14", "c++20"])
-def test_each_header_compiles_alone_and_twice(std):
-    """It asks for what it needs, does not mind being there already, and causes no warning."""
-    names = [name for name in PUBLIC if std in CCCL_STANDARDS or name not in OVER_LIBCUDACXX]
+def logs_of_each(names, std):
+    """Return what the compiler says of each header, alone and twice; nothing where it says nothing."""
     logs = {name: compile_with(include(name, name) + KERNEL, std).log.strip() for name in names}
-    assert {name: log for name, log in logs.items() if log and "C++ 14 is deprecated" not in log} == {}
+    return {name: log for name, log in logs.items() if log and "C++ 14 is deprecated" not in log}
+
+
+LIGHT = [name for name in PUBLIC if name not in OVER_LIBCUDACXX]
 
 
 @pytest.mark.parametrize("std", STANDARDS)
-@pytest.mark.parametrize("name", sorted(path.stem for path in SOURCES.glob("*.cu")))
+def test_light_headers_compile_together_and_twice(std):
+    """None is against another."""
+    assert compile_with(include(*LIGHT, *LIGHT) + KERNEL, std).log.strip() == ""
+
+
+@pytest.mark.parametrize("std", ["c++14", "c++20"])
+def test_each_light_header_compiles_alone_and_twice(std, slow):
+    """It asks for what it needs, does not mind being there already, and causes no warning."""
+    assert logs_of_each(LIGHT, std) == {}
+
+
+def test_each_header_over_libcudacxx_compiles_alone_and_twice(slow):
+    """So do those that are libcu++'s under another name."""
+    for std in {"c++14", "c++20"} & {*CCCL_STANDARDS}:
+        assert logs_of_each([name for name in PUBLIC if name in OVER_LIBCUDACXX], std) == {}
+
+
+@pytest.mark.parametrize("std", slow_but(["c++17"], STANDARDS))
+@pytest.mark.parametrize("name", slow_but({*NAMES} - {"complex", "libcudacxx"}, NAMES))
 def test_what_device_code_uses_is_there(name, std):
     """The sources assert values and types as they compile, in std and, for C's names, globally."""
     if name == "libcudacxx" and std == "c++14":
@@ -80,7 +101,7 @@ def test_every_host_header_the_package_knows_has_one():
     assert HOST_HEADERS - LEFT_OUT - TEXTS.keys() == set()
 
 
-@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in OVER_LIBCUDACXX])
+@pytest.mark.parametrize("name", LIGHT)
 def test_light_headers_ask_for_nothing_of_the_toolkit(name):
     """A source that needs integers, limits, traits or std::max does not pay for libcu++, nor need it installed."""
     asked, waiting = set(), [name]
@@ -120,7 +141,7 @@ extern "C" __global__ void k(int* x) {
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations((OURS, LIBCUDACXX, CUB))), ids=lambda order: None)
-def test_no_clash_with_libcudacxx_and_cub_in_any_order(order):
+def test_no_clash_with_libcudacxx_and_cub_in_any_order(order, slow):
     """Macros, typedefs and what std::tuple_size is for: each has one meaning, and nothing warns."""
     result = compile_with("".join(order) + USES, "c++20" if order[0] is CUB else "c++17")
     assert result.log.strip() == ""
@@ -208,14 +229,14 @@ TOOLKIT = """
 """.split()  # noqa: SIM905 - a list would take a line a word
 
 
-@pytest.mark.parametrize("name", TOOLKIT)
+@pytest.mark.parametrize("name", slow_but(["cuda.h", "cuda_fp16.h", "cuda_runtime.h", "mma.h"], TOOLKIT))
 def test_toolkit_headers_compile_alone(name):
     """With the headers, each of these is accepted by itself."""
     assert compile_with(include(name) + KERNEL).ok
 
 
 @pytest.mark.parametrize("in_memory", [False, True])
-def test_thrusts_complex_numbers_compile(in_memory):
+def test_thrusts_complex_numbers_compile(in_memory, slow):
     """Before CCCL 3.4, its stream operators have no mark; here they get one, and the others keep theirs."""
     kernel = 'extern "C" __global__ void k(thrust::complex<float>* z) { *z *= exp(*z) / 2.f; z[1] = z[2] == z[3]; }'
     assert compile_with(include("thrust/complex.h") + kernel, in_memory=in_memory).log.strip() == ""

@@ -146,7 +146,7 @@ SCAN = "scan<cub::BlockScan<int, 128>>"
 
 
 @pytest.fixture(scope="module")
-def renamed(tmp_path_factory):
+def renamed(tmp_path_factory, slow):
     """Return a store whose kernels' lowered names hold CUB's namespace, which names the architecture compiled for."""
     root = tmp_path_factory.mktemp("renamed")
     (root / "k.cu").write_text(CUB)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.errors import BuildError, InputError
 from hatch_cuda_kernels.manifest import load_manifest
@@ -104,3 +106,33 @@ def test_a_store_that_cannot_be_put_in_place_leaves_the_old_one(make_project, tm
         build(root, out)
     assert files(out) == before
     assert not list(tmp_path.glob(".out*"))
+
+
+def test_what_modules_share_is_stored_once(tmp_path, fresh_cache):
+    """Modules and chunks ship one copy of a file, and each compiles what its own index lists."""
+    for name, text in {
+        "kernels.yaml": """
+            schema: 1
+            arches: [sm_90]
+            options: {include: [include]}
+            modules:
+              a: {source: src/a.cu}
+              b: {source: src/b.cu, instances: ["b<1>", "b<2>"], chunk: 1}
+              own: {source: src/own.cu}
+            """,
+        "include/shared.h": "#define VALUE 7\n",
+        "src/a.cu": "#include <shared.h>\n__global__ void a(int* y) { *y = VALUE; }\n",
+        "src/b.cu": "#include <shared.h>\ntemplate <int I> __global__ void b(int* y) { *y = I * VALUE; }\n",
+        "src/own.cu": "#if __has_include(<shared.h>)\n#endif\n__global__ void own(int* y) { *y = 1; }\n",
+        "src/shared.h": "#error not this one\n",
+    }.items():
+        path = tmp_path / "project" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dedent(text))
+    build(tmp_path / "project", tmp_path / "out")
+    shipped = [name for name in files(tmp_path / "out") if name.endswith((".h", ".cu"))]
+    assert sorted(shipped) == [
+        f"project.source/{name}" for name in ("include/shared.h", "src/a.cu", "src/b.cu", "src/own.cu")
+    ]
+    store = open_store(tmp_path / "out")
+    assert [store.find_image(kernel, arch="sm_80").origin for kernel in ("a", "b<1>", "b<3>", "own")] == ["jitted"] * 4

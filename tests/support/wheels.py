@@ -40,10 +40,11 @@ class Wheel:
         self["kernels.tsv"] = b"".join(
             line for line in self["kernels.tsv"].splitlines(keepends=True) if line.split(b"\t")[1].decode() in modules
         )
+        needed = {path for module in modules for path in json.loads(self[f"{module}/index.json"])["files"]}
         kept = {"kernels.tsv", "promises.json", "digests.json", "standard_headers.json", *modules}
         inside = [name.removeprefix(self.store) for name in self.files if name.startswith(self.store)]
         for name in inside:
-            if name.partition("/")[0] not in kept:
+            if name.partition("/")[0] not in kept and name.removeprefix("project.source/") not in needed:
                 del self[name]
 
     def edit_index(self, module, change, file="index.json"):

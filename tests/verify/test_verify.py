@@ -83,8 +83,8 @@ def test_a_record_that_does_not_fit_is_found(wheel, capsys, tmp_path):
     _, _, findings = verify(capsys, parts.write_as_it_is(tmp_path), "--skip", "assembly")
     assert [finding["problem"] for check, finding in findings if check == "record"] == [
         "RECORD lists example_project/_kernels/promises.json, which is not there",
+        "example_project/_kernels/project.source/kernels/saxpy.cu does not have the size and digest that RECORD lists",
         "example_project/_kernels/saxpy/notes.txt is not in RECORD",
-        "example_project/_kernels/saxpy/source/kernels/saxpy.cu does not have the size and digest that RECORD lists",
     ]
 
 
@@ -164,7 +164,7 @@ def test_text_has_a_line_a_check_and_a_verdict(wheel, capsys, tmp_path):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[1] for line in lines[:-1] if line[0] != " "] == CHECKS
     assert lines[1:4] == [
-        "failed   files          28 files, 1 problem",
+        "failed   files          27 files, 1 problem",
         f"    saxpy/{SM_90}: the file is missing",
         "        to fix: build the wheel again, and change nothing in it afterwards",
     ]

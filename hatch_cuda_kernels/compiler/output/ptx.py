@@ -1,6 +1,6 @@
 """Reads what a PTX text declares: its ISA and target, entry points with parameter types, module variables.
 
-Drops what is declared for nothing, too.
+Drops what no kernel leads to, too.
 
 Grammar: PTX ISA, "Directives". Written for what NVVM prints (one declaration a line, module scope unindented).
 """
@@ -8,7 +8,6 @@ Grammar: PTX ISA, "Directives". Written for what NVVM prints (one declaration a 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -26,8 +25,12 @@ _NAME: Final = r"[A-Za-z_$%][\w$]*"
 # Each begins with a newline: a literal first makes the search fast, and neither can stand on the first line.
 _ENTRY: Final = re.compile(rf"\n\.(?:(?:visible|weak)\s+\.)?entry\s+({_NAME})\s*(?:\(([^()]*)\)|(?=[.{{])|(?P<cut>))")
 _VARIABLE: Final = re.compile(r"\n\.(?:(?:visible|weak|common)\s+\.)?(?:const|global)\s+([^=;\n]*)(?:[=;]|(?P<cut>))")
-#: A definition that no other module can refer to: it is neither ``.visible`` nor ``.weak``.
-_INTERNAL: Final = re.compile(rf"\n\.(?:const|global)\s+[^=;\n]*?({_NAME})(?:\[\d+\])*(?:\s*=[^;]*)?;(?=\n)")
+#: What no other module can refer to, as it is neither ``.visible`` nor ``.weak``: a variable, a function, a prototype.
+_INTERNAL: Final = re.compile(
+    rf"\n\.(?:(?:const|global)\s+[^=;\n]*?({_NAME})(?:\[\d+\])*(?:\s*=[^;]*)?;"
+    rf"|func\s+(?:\([^()]*\)\s*)?({_NAME})\s*\([^()]*\)[^;{{}}]*(?:;|\{{\n.*?\n\}}))(?=\n)",
+    re.DOTALL,
+)
 _WORD: Final = re.compile(_NAME)
 _DECLARATION: Final = re.compile(
     rf"(?:\.v(?P<lanes>[24])\s+)?\.[a-z]+(?P<bits>\d+)(?P<pair>x2)?\s+(?P<name>{_NAME})(?P<dimensions>(?:\[\d+\])*)\s*$"
@@ -73,23 +76,27 @@ def read_ptx(text: str) -> Ptx:
 
 
 def drop_unused(text: str, keep: Collection[str]) -> str:
-    """Return a PTX text without the variables that it mentions once, where it defines them, other than ``keep``.
+    """Return a PTX text without the variables and functions that no kernel leads to, other than ``keep``.
 
     NVRTC, unlike nvcc, leaves in every constant that the headers define: over 1,000 of them where CUB is included,
     with names that are most of a CUBIN's bytes.
     """
-    while unused := _unused(text).difference(keep):
-        text = _INTERNAL.sub(partial(_without, unused), text)
-    return text
-
-
-def _unused(text: str) -> set[str]:
-    uses = Counter(_WORD.findall(text))
-    return {name for name in _INTERNAL.findall(text) if uses[name] == 1}
+    users: dict[str, str] = {}
+    for found in _INTERNAL.finditer(text):
+        name = found[1] or found[2]
+        users[name] = users.get(name, "") + found[0]
+    used = {*keep, *_WORD.findall(_INTERNAL.sub("", text))}
+    waiting = [name for name in users if name in used]
+    while waiting:
+        fresh = users.keys() & {*_WORD.findall(users[waiting.pop()])} - used
+        used |= fresh
+        waiting += fresh
+    unused = users.keys() - used
+    return _INTERNAL.sub(partial(_without, unused), text) if unused else text
 
 
 def _without(unused: Collection[str], found: re.Match[str]) -> str:
-    return "" if found[1] in unused else found[0]
+    return "" if (found[1] or found[2]) in unused else found[0]
 
 
 def _entry(found: re.Match[str]) -> tuple[str, tuple[str, ...]]:

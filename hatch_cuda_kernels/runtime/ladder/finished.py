@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import isa_refusal
 from hatch_cuda_kernels.cache import Entry, open_cache
-from hatch_cuda_kernels.compiler.key import shipped_key
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.image import Candidate
 from hatch_cuda_kernels.runtime.ladder.recorded import image_of, recorded
@@ -73,7 +72,7 @@ def _inputs(request: Request) -> Iterator[tuple[ImageRecord, SmArch]]:
 def _recorded(request: Request, record: ImageRecord, arch: SmArch) -> Candidate | None:
     """Return the CUBIN that an earlier process made of an image, or None; ptxas's comes before nvJitLink's."""
     for finisher in _FINISHERS[record.kind]:
-        known = recorded(request, _key(request, record, arch, finisher))
+        known = recorded(request, request.source.finished_key(record, arch, finisher))
         if known is not None:
             return known._replace(reason=f"{known.reason}{_slower(record, finisher)}") if known.accepted else known
     return None
@@ -123,7 +122,7 @@ def _assemblers(isa: tuple[int, int]) -> Iterator[_Tool]:
 
 def _finish(request: Request, record: ImageRecord, arch: SmArch, tool: _Tool) -> Image:
     """Finish an image and record it, unless another process is doing so. Raises CompileError."""
-    key = _key(request, record, arch, tool.finisher)
+    key = request.source.finished_key(record, arch, tool.finisher)
     entry, made = open_cache().get_or_make(key, lambda: _finish_now(request, record, arch, tool))
     return image_of(entry, "jitted" if made else "cached")
 
@@ -135,7 +134,7 @@ def _finish_now(request: Request, record: ImageRecord, arch: SmArch, tool: _Tool
     with compiling(request, arch, tool.name):
         done = _made(request, record, arch, tool)
     return Entry(
-        key=_key(request, record, arch, tool.finisher),
+        key=request.source.finished_key(record, arch, tool.finisher),
         module=request.module.module,
         kind="cubin",
         arch=arch,
@@ -161,9 +160,5 @@ def _made(request: Request, record: ImageRecord, arch: SmArch, tool: _Tool) -> F
         return assemble(tool.path, data.decode(), arch=arch, options=options, name=module)
     from hatch_cuda_kernels.compiler.nvjitlink import link  # a large library
 
-    return link(data, record.kind, arch=arch, options=options, name=module)
-
-
-def _key(request: Request, record: ImageRecord, arch: SmArch, finisher: Finisher) -> str:
-    """Return the key of a finished image. It covers input, target and finisher; its version is only recorded."""
-    return shipped_key(image_sha256=record.sha256, arch=arch, options=request.module.options, finisher=finisher)
+    keep = request.source.kept_variables(record)
+    return link(data, record.kind, arch=arch, options=options, name=module, keep=keep)

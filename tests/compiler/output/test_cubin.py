@@ -8,6 +8,7 @@ import struct
 import pytest
 from ptxas_report import reported
 from raw_nvrtc import RawResult, compile_raw
+from slow_parameters import slow_but
 
 from hatch_cuda_kernels.compiler.output.cubin import Cubin, KernelSection, read_cubin
 
@@ -106,7 +107,7 @@ def test_resources_agree_with_ptxas(sample):
 
 
 @pytest.mark.parametrize("flags", [(), ("--device-debug",), ("--generate-line-info",), ("--ptxas-options=-O1",)])
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"])
+@pytest.mark.parametrize("arch", slow_but(["sm_80"], ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"]))
 def test_spills_agree_with_ptxas(arch, flags):
     """The image itself tells how many bytes a kernel spills, functions it calls included; local arrays are none."""
     result = compile_raw(SPILLS, "--maxrregcount=32", "--ptxas-options=-v", *flags, arch=arch)

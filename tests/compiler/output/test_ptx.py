@@ -148,6 +148,60 @@ UNUSED = """//
 """
 
 
+DEAD = """
+.version 9.0
+.target sm_90
+.func  (.param .b32 func_retval0) dead(
+\t.param .b32 dead_param_0
+)
+;
+.extern .func  (.param .b32 func_retval0) vprintf
+(
+\t.param .b64 vprintf_param_0
+)
+;
+.global .align 4 .b8 only_dead[4] = {1};
+.global .align 8 .u64 table[2] = {dead, generic(other)};
+.global .align 8 .u64 other = generic(table);
+.global .align 4 .b8 of_alive[4] = {1};
+.global .align 8 .u64 pointer = alive;
+
+.func dead(
+\t.param .b32 dead_param_0
+)
+{
+\tld.global.u32 \t%r1, [only_dead];
+\t{
+\tcall.uni dead;
+\t}
+\tret;
+
+}
+.func alive() .noreturn
+{
+\tld.global.u32 \t%r1, [of_alive];
+\tret;
+
+}
+.visible .entry k()
+{
+\tld.global.u64 \t%r1, [pointer];
+\tret;
+
+}
+"""
+
+
+def test_what_no_kernel_leads_to_is_dropped():
+    """Functions in an unused table, what only these use, and tables that refer to each other; a kernel's own stay."""
+    text = drop_unused(DEAD, ())
+    assert list(read_ptx(text).variables) == ["of_alive", "pointer"]
+    assert "dead" not in text
+    assert text.endswith(DEAD[DEAD.index("\n.func alive") :])
+    assert "vprintf" in text
+    assert drop_unused(DEAD, ("other",)) == DEAD
+
+
 def test_what_is_declared_for_nothing_is_dropped():
     """A variable that nothing refers to goes, then what only that one referred to; the rest of the text stays."""
     text = drop_unused(UNUSED, frozenset({"kept"}))

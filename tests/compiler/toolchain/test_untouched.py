@@ -202,7 +202,7 @@ print(compiled.cached, load_toolchain().nvrtc)
 """
 
 
-def test_real_libraries(fresh_cache, tmp_path):
+def test_real_libraries(fresh_cache, tmp_path, slow):
     """NVRTC with other builtins, changed by a byte at the end that nothing reads, compiles under another key."""
     info = next(Path(library_files("nvrtc")[0].parents[3]).glob("nvidia_cuda_nvrtc-*.dist-info"))
     folder = tmp_path / "site" / LIB

@@ -1,0 +1,153 @@
+"""A child process that answers calls: pickled calls go in through its standard input, results come out.
+
+Not concurrent.futures.ProcessPoolExecutor: its workers run the caller's main module again, and there one death costs
+every call its result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+from hatch_cuda_kernels.threads import interruptible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hatch_cuda_kernels.daemon_threads import Call
+
+__all__ = ["ChildDiedError", "ChildProcess", "call_apart", "is_child", "serve"]
+
+T = TypeVar("T")
+
+#: glibc's malloc, told to keep what a compile frees for the next one: else NVRTC returns its memory to the system and
+#: takes it again at every compile, and 3 % of a build of light sources are page faults. The peak stays the same.
+_MALLOC: Final = {
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TOP_PAD_": str(16 << 20),
+}
+#: The parent's path finds what it found, as in pip's build environment. Ctrl-C is the parent's business: POSIX keeps it
+#: from another process group, also while Python starts; Windows does not.
+_START: Final = """\
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+import sys
+sys.path[:] = sys.argv[1:]
+from hatch_cuda_kernels.child_process import serve
+serve()
+"""
+
+_serving = False
+
+
+class ChildDiedError(Exception):
+    """A child process ended before it answered: killed, out of memory, or crashed."""
+
+
+class ChildProcess:
+    """This side of one child process. Leaving its ``with`` block ends it.
+
+    ``directory`` becomes its working directory; by default, that is this process's. Raises OSError where no process
+    can be started.
+    """
+
+    def __init__(self, directory: str | None = None) -> None:
+        path = sys.path if directory is None else [*map(os.path.abspath, filter(None, sys.path))]
+        command = [sys.executable, "-P", "-c", _START, *path]
+        pipe, env = subprocess.PIPE, _MALLOC | os.environ
+        self.process = subprocess.Popen(  # noqa: S603 - ourselves
+            command, stdin=pipe, stdout=pipe, env=env, cwd=directory, process_group=0
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the pipes, at which the child ends, and wait for that."""
+        with contextlib.suppress(OSError), self.process:
+            pass  # a pipe may be broken, with a call half written
+
+    def kill(self) -> None:
+        """End it now, with the ptxas that it may be waiting for."""
+        if not hasattr(os, "killpg"):
+            self.process.kill()
+        elif self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):  # another thread has waited for its end meanwhile
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+    def call(self, call: Call) -> Any:  # whatever the function returns
+        """Return what a call returned there, or raise what it raised. Raises ChildDiedError."""
+        send, receive = self.process.stdin, self.process.stdout
+        if send is None or receive is None:  # for mypy: both are pipes
+            raise ChildDiedError
+        data = pickle.dumps(call)
+        try:
+            send.write(data)
+            send.flush()
+            done, outcome = pickle.load(receive)  # noqa: S301 - from our own process
+        except (OSError, EOFError, pickle.UnpicklingError) as error:
+            raise ChildDiedError from error
+        if not done:
+            raise outcome
+        return outcome
+
+
+def call_apart(function: Callable[..., T], *args: object, directory: str | None = None) -> T:
+    """Return what a module's function returns in a child process made for this one call, or raise what it raises there.
+
+    Ctrl-C in the main thread ends the wait at once. Raises ChildDiedError if the process ended before it answered, and
+    OSError where none can be started.
+    """
+
+    def call() -> T:
+        with ChildProcess(directory) as child:
+            return child.call((function, args, {}))  # type: ignore[no-any-return]  # it crossed a pipe
+
+    return interruptible(call)
+
+
+def is_child() -> bool:
+    """Return whether this is such a process: nothing runs in it but the calls it is given."""
+    return _serving
+
+
+def serve() -> None:
+    """Answer calls in the order they come, in the child process. What they print goes to standard error."""
+    global _serving  # noqa: PLW0603 - a fact about the process
+    _serving = True
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    calls: SimpleQueue[Call] = SimpleQueue()
+    Thread(target=_receive, args=(calls,), daemon=True).start()
+    while True:
+        pickle.dump(_outcome(*calls.get()), answers)
+        answers.flush()
+
+
+def _receive(calls: SimpleQueue[Call]) -> None:
+    """Hand on the calls. The input ends when the parent does, however that came about: then end too, at once.
+
+    A ptxas that runs for this process ends as well: it is in the process group that this one leads.
+    """
+    try:
+        while True:
+            calls.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - from our own parent
+    finally:
+        if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
+        os._exit(1)
+
+
+def _outcome(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
+    try:
+        return True, fn(*args, **kwargs)
+    except Exception as error:  # noqa: BLE001 - raised again on the other side
+        return False, error

@@ -1,0 +1,101 @@
+"""``port``: guard the host code of existing sources, as a patch, and draft their manifest."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.cli.patches import unified_diff
+from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.table import counted
+from hatch_cuda_kernels.terminal import printable
+
+if TYPE_CHECKING:
+    import argparse
+
+    from hatch_cuda_kernels.port.model import Ported
+
+
+def register(commands: Any, name: str) -> None:  # argparse names no type for it
+    """Add the command."""
+    parser = commands.add_parser(name, help="guard host code in existing sources, and draft their manifest")
+    parser.add_argument("files", nargs="+", metavar="FILE.cu", help="sources below this folder")
+    parser.add_argument("--include", action="append", default=[], metavar="DIR", help="folder searched for headers")
+    parser.add_argument("--output", type=Path, metavar="FILE.patch", help="write the patch there")
+    parser.add_argument("--apply", action="store_true", help="change the files, besides showing the patch")
+    parser.add_argument("--manifest", type=Path, metavar="FILE", help="write the drafted manifest there")
+    parser.add_argument(
+        "--arch", default="sm_90", metavar="ARCH", help="what NVRTC compiles for (default: %(default)s)"
+    )
+    parser.add_argument("--no-compile", action="store_true", help="do not ask NVRTC what else it refuses")
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the patch; the status is 1 if NVRTC still refuses a source."""
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.port.port import port  # loads NVRTC
+
+    if args.manifest is not None and args.manifest.exists():
+        raise InputError(f"{args.manifest} is there already; name another file for the draft")
+    try:
+        arch = None if args.no_compile else SmArch.parse(args.arch)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    sources, include = ([_relative(path) for path in paths] for paths in (args.files, args.include))
+    ported = port(Path.cwd(), sources, include=include, arch=arch)
+    patch = "".join(unified_diff(path, ported.before[path], text) for path, text in ported.after.items())
+    if args.output is not None:
+        args.output.write_bytes(patch.encode())
+    if args.manifest is not None:
+        args.manifest.write_text(ported.manifest, encoding="utf-8")
+    if args.apply:
+        for path, text in ported.after.items():
+            Path(path).write_bytes(text.encode())
+    if args.json:
+        print_json(_data(ported, patch, applied=args.apply))
+    else:
+        _show(ported, "" if args.output is not None else patch, args)
+    return 1 if ported.remaining else 0
+
+
+def _relative(path: str) -> str:
+    return Path(os.path.relpath(path)).as_posix()
+
+
+def _show(ported: Ported, patch: str, args: argparse.Namespace) -> None:
+    """Print the patch alone on standard output, so that it can be piped, and the rest on standard error."""
+    lines = [f"guarded: {guard}" for guard in ported.guards]
+    lines += [f"note: {note}" for note in ported.notes]
+    for template in ported.templates:
+        shown = f"{template.name}<{', '.join(template.parameters)}>"
+        lines.append(f"{template.path}:{template.line}: {shown} is a template: its instances go into the manifest")
+    for launch in ported.launches:
+        template_arguments = "" if launch.template is None else f"<{', '.join(launch.template)}>"
+        configuration, arguments = ", ".join(launch.configuration), ", ".join(launch.arguments)
+        lines.append(f"{launch.path}:{launch.line}: {launch.kernel}{template_arguments}[{configuration}]({arguments})")
+    lines += [f"NVRTC still refuses: {error}" for error in ported.remaining]
+    for line in lines:
+        print(printable(line), file=sys.stderr)
+    print(patch, end="")
+    done = "changed" if args.apply else "to change"
+    print(f"{counted(len(ported.after), 'file')} {done}, {counted(len(ported.guards), 'guard')}", file=sys.stderr)
+    if args.manifest is None:
+        print(ported.manifest, file=sys.stderr, end="")
+
+
+def _data(ported: Ported, patch: str, *, applied: bool) -> dict[str, Any]:
+    return {
+        "guards": [guard._asdict() for guard in ported.guards],
+        "templates": [template._asdict() for template in ported.templates],
+        "launches": [launch._asdict() | {"axes": dict(launch.axes)} for launch in ported.launches],
+        "notes": list(ported.notes),
+        "remaining": list(ported.remaining),
+        "manifest": ported.manifest,
+        "diff": patch,
+        "applied": applied,
+    }

@@ -1,0 +1,87 @@
+"""Branches of ``#if``: which of them NVRTC never sees, and what a parser makes of those that it may see."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hatch_cuda_kernels.host_code.tokens import DirectiveLine
+
+__all__ = ["CONDITIONS", "Branches"]
+
+CONDITIONS: Final = frozenset({"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"})
+#: Macros that NVRTC defines, whatever its options.
+_DEFINED: Final = frozenset({"__CUDACC_RTC__", "__CUDACC__", "__cplusplus"})
+_TEST: Final = re.compile(r"(?P<no>!\s*)?defined\s*(?:\(\s*(?P<inner>\w+)\s*\)|(?P<bare>\w+))")
+
+_State = TypeVar("_State")
+
+
+@dataclass
+class _Group(Generic[_State]):
+    """One ``#if`` that is still open: the state before it, and after its first branch that may be seen."""
+
+    before: _State
+    after: _State | None = None
+    seen: bool = False
+    """Whether some branch so far is certainly seen, so that no later one is."""
+    hidden: bool = False
+    """Whether the current branch is not seen."""
+
+
+@dataclass
+class Branches(Generic[_State]):
+    """The state of a parser over conditional text: each branch starts alike, and the text goes on after the first.
+
+    States are values. Branches that end in different states are common (``extern "C" {`` in one of its own), so that
+    alone is no error; whether the text comes out even in the end is for the parser to say.
+    """
+
+    choose: Callable[[_State, _State], _State]
+    """Returns which of the states after the first and after another branch to go on with."""
+    _open: list[_Group[_State]] = field(default_factory=list)
+
+    @property
+    def hidden(self) -> bool:
+        """Whether NVRTC does not see the current text."""
+        return bool(self._open) and self._open[-1].hidden
+
+    @property
+    def depth(self) -> int:
+        """The number of groups that are open."""
+        return len(self._open)
+
+    def enter(self, line: DirectiveLine, state: _State) -> _State:
+        """Return the state after a directive of a condition."""
+        if line.word in {"if", "ifdef", "ifndef"}:
+            truth = False if self.hidden else _truth(line)
+            self._open.append(_Group(state, seen=self.hidden or truth is True, hidden=truth is False))
+            return state
+        if not self._open:
+            return state
+        group = self._open[-1]
+        if not group.hidden:
+            group.after = state if group.after is None else self.choose(group.after, state)
+        if line.word == "endif":
+            self._open.pop()
+            return group.before if group.after is None else group.after
+        truth = False if group.seen else True if line.word == "else" else _truth(line)
+        group.hidden = truth is False
+        group.seen = group.seen or truth is True
+        return group.before
+
+
+def _truth(line: DirectiveLine) -> bool | None:
+    """Return whether a condition holds under NVRTC; None where that is not known."""
+    if line.word in {"ifdef", "ifndef", "elifdef", "elifndef"}:
+        return line.word.endswith("ifdef") if line.operand in _DEFINED else None
+    if line.operand in {"0", "1"}:
+        return line.operand == "1"
+    test = _TEST.fullmatch(line.operand)
+    if test and (test["inner"] or test["bare"]) in _DEFINED:
+        return test["no"] is None
+    return None

@@ -1,0 +1,59 @@
+"""A closure without its host code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels.host_code.drop import apply, find_changes
+from hatch_cuda_kernels.host_code.marks import gather_facts
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.directives import find_directives
+from hatch_cuda_kernels.source.macros import find_macro_texts, parse_define
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from hatch_cuda_kernels.source.closure import Closure
+    from hatch_cuda_kernels.source.dropped import Dropped
+    from hatch_cuda_kernels.source.macros import MacroText
+
+__all__ = ["find_macros", "without_host_code"]
+
+
+def without_host_code(closure: Closure, define: Sequence[tuple[str, str | None]] = ()) -> Closure:
+    """Return a closure whose project files have blanks in place of host code. ``define`` are the options' macros.
+
+    Nothing but these texts has a part in it. A file that cannot be parsed stays as it is.
+    """
+    texts = {closure.program_name: closure.source}
+    texts |= {name: text for name, text in closure.headers if name.startswith(VIRTUAL_ROOT)}
+    facts, outlines = gather_facts(find_macros(texts.values(), define), texts.values())
+    dropped: list[Dropped] = []
+    for name, outline in zip(texts, outlines, strict=True):
+        if outline is not None:
+            texts[name], found = apply(name.removeprefix(VIRTUAL_ROOT), outline, find_changes(outline, facts))
+            dropped += found
+    return replace(
+        closure,
+        source=texts[closure.program_name],
+        headers=tuple((name, texts.get(name, text)) for name, text in closure.headers),
+        outside=tuple(_still_named(closure.outside, dropped, texts.values())),
+        dropped=tuple(sorted(dropped)),
+    )
+
+
+def find_macros(texts: Iterable[str], define: Sequence[tuple[str, str | None]] = ()) -> Iterator[MacroText]:
+    """Yield the macros that texts and options define."""
+    for text in texts:
+        yield from (macro for macro in find_macro_texts(text) if macro.kind == "define")
+    for name, value in define:
+        yield parse_define(f"{name} {'1' if value is None else value}")
+
+
+def _still_named(outside: Iterable[str], dropped: Iterable[Dropped], texts: Iterable[str]) -> Iterator[str]:
+    """Yield the headers that are not the project's and that something still names."""
+    gone = {found.name for found in dropped if found.kind == "include"}
+    if gone:
+        gone -= {directive.spelling[1:-1] for text in texts for directive in find_directives(text)}
+    return (name for name in outside if name not in gone)

@@ -1,0 +1,216 @@
+"""What one declaration declares, as far as its tokens tell: no type is looked up, and only the project's macros."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from hatch_cuda_kernels.host_code.nodes import BRACES, Node, flat, nodes_of, split
+from hatch_cuda_kernels.host_code.words import (
+    BUILTIN,
+    OTHERS,
+    SPECIFIERS,
+    TRAILERS,
+    TYPE_KEYS,
+    WITH_ARGUMENTS,
+    name_of,
+    parameter_type,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from hatch_cuda_kernels.host_code.tokens import Token
+
+__all__ = ["Declaration", "read_declaration"]
+
+
+class Declaration(NamedTuple):
+    """A declaration's parts. Positions are in the joined text."""
+
+    kind: Literal["function", "variable", "type", "other", "call"]
+    """``call`` is a macro's use by itself, or looks like one, as a constructor does."""
+    name: str = ""
+    """Without qualifiers; an operator's is ``operator`` with its symbol, a destructor's begins with ``~``."""
+    scope: str = ""
+    """The last qualifier of the name."""
+    words: frozenset[str] = frozenset()
+    """The words before the name that are no types, and those after the parameters."""
+    types: tuple[str, ...] = ()
+    """The types before the name: one, unless an unknown macro is among them."""
+    parameters: tuple[str, ...] = ()
+    """The types of a function's parameters, as they are spelled."""
+    form: Literal["", "template", "specialisation", "instantiation"] = ""
+    ending: str = ""
+    """Of a function: ``default``, ``delete``, ``0`` or ``{}``; empty where there is no body."""
+    first: int = 0
+    """Where a mark may be put."""
+    last: int = 0
+    """Where a function's head ends: what follows is its body, with what initialises members."""
+    is_const: bool = False
+    """Whether a variable itself cannot change."""
+    is_sure: bool = True
+    """Whether all words were understood."""
+
+
+def read_declaration(tokens: Sequence[Token], macros: Collection[str] = ()) -> Declaration:
+    """Return what tokens declare; ``macros`` are the project's, of which none is taken for a type beside another."""
+    nodes = nodes_of(tokens)
+    at, form = _template(nodes)
+    if at == len(nodes) or any(node.text in OTHERS for node in nodes[at : at + 2]):
+        return Declaration("other", form=form)
+    found = _Reader(nodes, macros).read(at)
+    return found._replace(form=form, first=nodes[at].start)
+
+
+def _template(nodes: Sequence[Node]) -> tuple[int, Literal["", "template", "specialisation", "instantiation"]]:
+    """Return where a declaration begins after what makes a template of it, and after attributes; and what it makes."""
+    at = 0
+    form: Literal["", "template", "specialisation", "instantiation"] = ""
+    while at < len(nodes):
+        text, after = nodes[at].text, nodes[at + 1] if at + 1 < len(nodes) else None
+        if text == "template" and after is not None and after.text == "<>":
+            form = "template" if after.inner or form == "template" else "specialisation"
+            at += 2
+        elif text == "template" or (text == "extern" and after is not None and after.text == "template"):
+            form = "instantiation"
+            at += 1
+        elif text == "[]" and len(nodes[at].inner) == 1 and nodes[at].inner[0].text == "[]":
+            at += 1
+        else:
+            break
+    return at, form
+
+
+class _Reader:
+    """Reads the nodes of one declaration from left to right."""
+
+    def __init__(self, nodes: Sequence[Node], macros: Collection[str]) -> None:
+        self.nodes = nodes
+        self.macros = macros
+        self.before: list[Node] = []  # what stands before the parameters or the value, the name last
+        self.sure = True
+
+    def read(self, at: int) -> Declaration:
+        """Return what is declared from a node on."""
+        while at < len(self.nodes):
+            node, after = self.nodes[at], self.nodes[at + 1] if at + 1 < len(self.nodes) else None
+            if node.text == "operator":
+                return self._operator(at)
+            if node.text in WITH_ARGUMENTS and after is not None and after.text == "()":
+                self.sure = self.sure and node.text != "requires"
+                self.before.append(node)
+                at += 1
+            elif node.text == "()":
+                if not self._is_macro(after):
+                    return self._function(at)
+                self.before.pop()
+            elif node.text in {"=", ",", ":", BRACES} or (node.text == "[]" and self.before):
+                break
+            elif node.text != "[]":
+                self.before.append(node)
+            at += 1
+        return self._other(self.nodes[at].text if at < len(self.nodes) else "")
+
+    def _operator(self, at: int) -> Declaration:
+        """Return the declaration of an operator, whose name is more than a word."""
+        end = at + 1
+        while end < len(self.nodes) and (self.nodes[end].text != "()" or self._is_call_operator(at, end)):
+            end += 1
+        name = "".join(node.text for node in self.nodes[at:end])
+        self.before.append(Node(name, self.nodes[at].start, self.nodes[at].end))
+        return self._function(end) if end < len(self.nodes) else Declaration("other", is_sure=False)
+
+    def _is_call_operator(self, at: int, end: int) -> bool:
+        return end == at + 1 and end + 1 < len(self.nodes) and self.nodes[end + 1].text == "()"
+
+    def _is_macro(self, after: Node | None) -> bool:
+        """Return whether the word before parentheses is a macro that stands before the declaration proper."""
+        _, name, rest = name_of(self.before)
+        if not name or self._types(rest) or after is None or after.text in TRAILERS or not after.is_word:
+            return False
+        self.sure = self.sure and name in self.macros
+        return True
+
+    def _function(self, at: int) -> Declaration:
+        """Return the declaration whose parameters may be the node at a position."""
+        inner = self.nodes[at].inner
+        pointed = [place for place, node in enumerate(inner) if node.text in {"*", "&"}]
+        if pointed and (pointed[0] == 0 or inner[pointed[0] - 1].text == "::"):  # int (*name)(...)
+            named = [node for node in inner if node.is_word]
+            return self._variable([*self.before, *inner[: pointed[0] + 1], *named[-1:]])
+        scope, name, rest = name_of(self.before)
+        if not name or name in BUILTIN | SPECIFIERS:
+            return Declaration("other", is_sure=False)
+        trailing, ending, last = self._trailing(at + 1)
+        types = self._types(rest)
+        is_plain = name[0] != "~" and not name.startswith("operator") and not scope
+        unknown = any(node.text in self.macros for node in rest)
+        return Declaration(
+            "call" if is_plain and not types and not unknown else "function",
+            name,
+            scope,
+            words=frozenset(node.text for node in rest) & SPECIFIERS | trailing,
+            types=types,
+            parameters=tuple(parameter_type(part) for part in split(inner) if [*flat(part)] != ["void"]),
+            ending=ending,
+            last=last,
+            is_sure=self.sure and len(types) <= (0 if _has_no_type(scope, name) else 1),
+        )
+
+    def _trailing(self, at: int) -> tuple[frozenset[str], str, int]:
+        """Return the words after the parameters, what ends the function, and where that begins."""
+        words: set[str] = set()
+        last = self.nodes[at - 1].end
+        for place, node in enumerate(self.nodes[at:], at):
+            if node.text == "=":
+                ending = self.nodes[place + 1].text if place + 1 < len(self.nodes) else ""
+                return frozenset(words), ending, last
+            if node.text in {BRACES, ":", "try"}:
+                return frozenset(words), BRACES, last
+            words.add(node.text)
+            last = node.end
+        return frozenset(words), "", last
+
+    def _other(self, stop: str) -> Declaration:
+        """Return a declaration without parameters."""
+        words = frozenset(node.text for node in self.before) & SPECIFIERS
+        if words & TYPE_KEYS:
+            names = [node.text for node in self.before if node.is_word and node.text not in SPECIFIERS | {"final"}]
+            if stop in {BRACES, ":"} or (not stop and len(names) == 1):
+                return Declaration("type", names[-1] if names else "", words=words)
+        return self._variable(self.before)
+
+    def _variable(self, before: Sequence[Node]) -> Declaration:
+        scope, name, rest = name_of(before)
+        types = self._types(rest)
+        if not name or (not types and not any(node.text in self.macros for node in rest)):
+            return Declaration("other", name, is_sure=False)
+        texts = [node.text for node in rest]
+        indirect = max((at for at, text in enumerate(texts) if text in {"*", "&"}), default=-1)
+        return Declaration(
+            "variable",
+            name,
+            scope,
+            words=frozenset(texts) & SPECIFIERS,
+            types=types,
+            is_const="constexpr" in texts or "const" in texts[indirect + 1 :],
+            is_sure=self.sure and len(types) <= 1,
+        )
+
+    def _types(self, nodes: Sequence[Node]) -> tuple[str, ...]:
+        """Return the types among nodes: a qualified name by its first part, several built-in words by the first."""
+        found: list[str] = []
+        previous = ""
+        for node in nodes:
+            if node.text == "<>":
+                continue
+            if node.is_word and node.text not in SPECIFIERS and node.text not in self.macros:
+                is_part = bool(found) and (previous == "::" or (node.text in BUILTIN and found[-1] in BUILTIN))
+                found += [] if is_part else [node.text]
+            previous = node.text
+        return tuple(found)
+
+
+def _has_no_type(scope: str, name: str) -> bool:
+    """Return whether a function is a constructor, destructor or conversion, so that a word before it is no type."""
+    return name == scope or name[0] == "~" or (name.startswith("operator") and name[len("operator") :].isidentifier())

@@ -1,0 +1,124 @@
+"""Blanks what is for the host only, in the texts of a closure: lines stay, and so do directives."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from hatch_cuda_kernels.host_code.branches import CONDITIONS
+from hatch_cuda_kernels.host_code.includes import host_header
+from hatch_cuda_kernels.host_code.rule import action_of
+from hatch_cuda_kernels.source.dropped import Dropped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hatch_cuda_kernels.host_code.items import Item, Outline
+    from hatch_cuda_kernels.host_code.marks import Facts
+    from hatch_cuda_kernels.host_code.rule import Action
+
+__all__ = ["MARKS", "Change", "apply", "find_changes"]
+
+#: What is put before what stays, by what is done.
+MARKS: Final = {"declare": "__host__ __device__ ", "mark": "__host__ __device__ ", "constant": "constexpr "}
+_VISIBLE: Final = re.compile(r"\S")
+#: Directives that are for what is around them.
+_LOCAL: Final = frozenset({"include", "include_next", "import", "pragma"})
+
+
+class Change(NamedTuple):
+    """What to do with a place of a text; positions are in the original."""
+
+    action: Action
+    kind: str
+    """``function``, ``variable``, ``include`` or ``call``; a port also guards a ``type`` or a ``using``."""
+    name: str
+    start: int
+    end: int
+    first: int = 0
+    """Where a mark may be put."""
+    last: int = 0
+    """Where a function's body begins, with what initialises members."""
+
+
+def find_changes(outline: Outline, facts: Facts) -> list[Change]:
+    """Return what is to be changed in a text, in order. Declarations that branches share are changed alike, or not."""
+    text, place = outline.source.text, outline.source.place
+    found: dict[int, list[Change]] = {}
+    conditions = [line.start for line in outline.directives if line.word in CONDITIONS]
+    for item in outline.items:
+        action = action_of(item, text, facts)
+        if action == "declare" and bisect(conditions, item.start) < bisect(conditions, item.declaration.last):
+            action = "keep"  # its head is another in each branch
+        found.setdefault(item.start, []).append(_change(item, action, outline))
+    changes = [change for alike in found.values() for change in _settled(alike)]
+    for line in outline.directives:
+        header = None if line.hidden else host_header(line)
+        if header is not None:
+            changes.append(Change("drop", "include", header, place(line.start), place(line.end - 1) + 1))
+    return sorted(changes, key=lambda change: change.start)
+
+
+def _settled(alike: list[Change]) -> Iterator[Change]:
+    """Yield the change of declarations that begin at one place, in branches of ``#if``."""
+    if {change.action for change in alike} == {"drop"}:
+        yield max(alike, key=lambda change: change.end)
+    elif len(alike) == 1 and alike[0].action != "keep":
+        yield alike[0]
+
+
+def _change(item: Item, action: Action, outline: Outline) -> Change:
+    place, declared = outline.source.place, item.declaration
+    name = f"{declared.scope or item.class_name or ''}::{declared.name}".removeprefix("::")
+    last = place(declared.last - 1) + 1 if declared.ending == "{}" else 0
+    return Change(action, declared.kind, name, place(item.start), place(item.end - 1) + 1, place(declared.first), last)
+
+
+def apply(path: str, outline: Outline, changes: list[Change]) -> tuple[str, tuple[Dropped, ...]]:
+    """Return a text's original as NVRTC is to see it, with as many lines as before, and what was dropped."""
+    text = outline.source.original
+    kept = [  # in order
+        (outline.source.place(line.start), outline.source.place(line.end - 1) + 1)
+        for line in outline.directives
+        if line.word not in _LOCAL
+    ]
+    pieces: list[str] = []
+    dropped: list[Dropped] = []
+    done = line = 0
+    at = 0
+    for change in changes:
+        if change.start < done:
+            continue
+        pieces.append(text[done : change.start])
+        line, at = line + text.count("\n", at, change.start), change.start
+        pieces.append(_changed(text, change, kept))
+        done = change.end
+        dropped.append(Dropped(path, line + 1, _kind(change), change.name))
+    return "".join((*pieces, text[done:])), tuple(dropped)
+
+
+def _kind(change: Change) -> Literal["function", "variable", "include", "body", "mark", "constant"]:
+    if change.action == "constant":
+        return "constant"
+    if change.action == "drop":
+        return "variable" if change.kind == "variable" else "include" if change.kind == "include" else "function"
+    return "body" if change.action == "declare" and change.last else "mark"
+
+
+def _changed(text: str, change: Change, kept: list[tuple[int, int]]) -> str:
+    """Return what stands in a changed place's stead."""
+    if change.action == "drop":
+        return _blank(text, change.start, change.end, kept)
+    end = change.last if change.action == "declare" and change.last else change.end
+    head = f"{text[change.start : change.first]}{MARKS[change.action]}{text[change.first : end]}"
+    return head if end == change.end else f"{head};{_blank(text, end, change.end, kept)}"
+
+
+def _blank(text: str, start: int, end: int, kept: list[tuple[int, int]]) -> str:
+    """Return part of a text as blanks and newlines, but for the directives that are kept."""
+    pieces: list[str] = []
+    for first, last in kept[bisect(kept, (start,)) : bisect(kept, (end,))]:
+        pieces += _VISIBLE.sub(" ", text[start:first]), text[first:last]
+        start = last
+    return "".join((*pieces, _VISIBLE.sub(" ", text[start:end])))

@@ -1,0 +1,47 @@
+"""Headers of host libraries, which a project and the toolkit's device headers do not have."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.host_code.tokens import DirectiveLine
+
+__all__ = ["host_header"]
+
+_SPELLED: Final = re.compile(r'"([^"\n]+)"|<([^<>\n]+)>')
+#: Folders of host libraries; what is in them is for the host, or of no use without what is.
+_FOLDERS: Final = frozenset(
+    """
+    ATen TH THC GL GLES2 GLES3 GLFW Python arpa blaze boost benchmark c10 c10d cblas cereal cxxopts dlpack doctest drm
+    fmt gflags glad glog google gtest gmock hdf5 hip jsoncpp linux mpi ncclras net netinet nlohmann numpy nvml
+    nvtx3 opencv opencv2 openssl pybind11 nanobind rapidjson rmm spdlog tbb tensorflow tinyxml2 torch torchvision vtk
+    vulkan xla
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)
+#: Headers of libraries that are called from the host, the toolkit's among them: NVRTC refuses what it has of these.
+_HEADERS: Final = re.compile(
+    r"""
+    Python\.h | mpi\.h | cblas\.h | lapacke\.h | hdf5\.h | png\.h | jpeglib\.h | zlib\.h | curl/curl\.h | argp\.h
+    | (?:free)?glut\.h | glew\.h | gl\.h | X11/.* | ncurses\.h | papi\.h | numa\.h | gsl/.* | fftw3.*\.h
+    | cublas.*\.h | cufft.*\.h | cusparse.*\.h | cusolver.*\.h | curand\.h | cudnn.*\.h | nccl\.h | npp.*\.h
+    | nvrtc\.h | nvJitLink\.h | nvjpeg\.h | nvml\.h | nvToolsExt.*\.h | cupti.*\.h | cuda_?[pP]rofiler.*\.h
+    | cudaProfiler\.h | cuda_gl_interop\.h | cuda_egl_interop\.h | cuda_d3d\w*_interop\.h | cudla\.h | cufile\.h
+    | cub/device/.* | cub/util_allocator\.cuh
+    | thrust/(?!(?:addressof|advance|complex|distance|functional|pair|tuple|version|zip_function)\.h)\w+\.h
+    | windows\.h | Windows\.h | winsock2?\.h | direct\.h | io\.h | process\.h | conio\.h | intrin\.h
+    | (?:[bepstwanix]mm|immin|x86)intrin\.h | mach/.*
+    """,
+    re.VERBOSE,
+)
+
+
+def host_header(line: DirectiveLine) -> str | None:
+    """Return the name of the host's header that a directive includes; None where it includes another or none."""
+    spelled = _SPELLED.match(line.operand) if line.word in {"include", "include_next", "import"} else None
+    if spelled is None:
+        return None
+    name = spelled[1] or spelled[2]
+    folder, slash, _ = name.partition("/")
+    return name if (slash and folder in _FOLDERS) or _HEADERS.fullmatch(name) else None

@@ -1,0 +1,79 @@
+"""The declarations that an outline consists of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.host_code.declaration import Declaration, read_declaration
+from hatch_cuda_kernels.host_code.nodes import BRACES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from hatch_cuda_kernels.host_code.position import Frame
+    from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Token
+    from hatch_cuda_kernels.source.lexer import Joined
+
+__all__ = ["Item", "Outline", "items_of", "scope_of"]
+
+_STORAGE: Final = frozenset({"static", "extern"})
+
+
+class Item(NamedTuple):
+    """One declaration and where it stands, in the joined text."""
+
+    declaration: Declaration
+    start: int
+    end: int
+    class_name: str | None = None
+    """The class that it is a member of; empty for one without a name, None in a namespace."""
+    namespace: str = ""
+    """The namespaces that have a name, as ``a::b``."""
+
+
+class Outline(NamedTuple):
+    """A text's declarations in order of their ends, and its directives."""
+
+    source: Joined
+    items: tuple[Item, ...]
+    directives: tuple[DirectiveLine, ...]
+
+
+def items_of(
+    tokens: Sequence[Token], end: int, frame: Frame | None, macros: Collection[str], *, is_sure: bool
+) -> Iterator[Item]:
+    """Yield what tokens in a frame declare: one item, or a type and the variables whose names follow its braces."""
+    declared = read_declaration(tokens, macros)
+    if not is_sure:
+        declared = declared._replace(is_sure=False)
+    found = Item(declared, tokens[0].start, end, *scope_of(frame))
+    braces = next((at for at, token in enumerate(tokens) if token.text == BRACES), len(tokens))
+    variables = _variables(found, tokens[braces + 1 :]) if declared.kind == "type" else None
+    if declared.name or variables is None:
+        yield found
+    if variables is not None:
+        yield variables
+
+
+def scope_of(frame: Frame | None) -> tuple[str | None, str]:
+    """Return the class that a frame is of, and the namespaces around it."""
+    if frame is None:
+        return None, ""
+    return frame.name if frame.kind == "class" else None, frame.namespace
+
+
+def _variables(found: Item, tokens: Sequence[Token]) -> Item | None:
+    """Return the variables behind a type's braces; they are all there is of the declaration of a type without name.
+
+    None where there are none, or where the type would be left with a word that only variables have.
+    """
+    words, name = found.declaration.words, found.declaration.name
+    names = [token.text for token in tokens if token.text.isidentifier()]
+    if not names or tokens[0].text not in {"*", names[0]} or names[0].startswith("__") or (name and words & _STORAGE):
+        return None
+    is_const = bool(words & {"const", "constexpr"})
+    declared = Declaration(
+        "variable", names[0], words=words, types=(name,), is_const=is_const, is_sure=found.declaration.is_sure
+    )
+    start, end = (tokens[0].start, found.end - 1) if name else (found.start, found.end)
+    return found._replace(declaration=declared, start=start, end=end)

@@ -1,0 +1,152 @@
+"""What tells device code from host code in a project's texts: the marks, also those that its macros hide."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.host_code.outline import read_outline
+from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from hatch_cuda_kernels.host_code.items import Item, Outline
+    from hatch_cuda_kernels.source.macros import MacroText
+
+__all__ = ["Facts", "Marked", "gather_facts", "is_float_constant", "member_of"]
+
+_MARKS: Final = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
+#: In ``__attribute__((device))`` and its kin.
+_ATTRIBUTE: Final = re.compile(
+    r"__(?:attribute|declspec)(?:__)?\s*\([^;{]*?\b_*(?:device|global|constant|shared|managed)_*\b"
+)
+#: Names of the toolkit's macros, of which some hide marks.
+_TOOLKITS: Final = re.compile(r"(?:_?CCCL|_LIBCUDACXX|CUB|THRUST|CUDART|_CUDA|__CUDA|NV)_\w+")
+_KNOWN_UNMARKED: Final = frozenset({"CUDART_CB", "CUDART_VERSION", "NV_UNUSED"})
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_LITERAL: Final = re.compile(f"{STRING}|{CHARACTER}")
+_NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
+
+
+class Marked(NamedTuple):
+    """The marked functions of one name, by the types of their parameters: those without a body, and with one."""
+
+    declared: set[tuple[str, ...]]
+    defined: set[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a project's texts say together."""
+
+    texts: Mapping[str, tuple[str, ...]]
+    """What each macro stands for, without literals."""
+    marks: frozenset[str]
+    """The marks, and the macros that hide one."""
+    whole: Mapping[str, bool]
+    """For each macro, whether it stands for whole declarations, or opens or closes braces."""
+    marked: dict[tuple[str, str], Marked] = field(default_factory=dict)
+    """The marked functions by class (empty for none) and name; kernels are among them only by name."""
+    classes: set[str] = field(default_factory=set)
+    floats: dict[str, set[str]] = field(default_factory=dict)
+    """The floating-point constants that are not ``constexpr``, with the words of their values."""
+    generators: dict[str, bool] = field(default_factory=dict)
+    """Whether a macro gives host functions only, as far as that was asked."""
+
+    def is_marked(self, text: str) -> bool:
+        """Return whether part of a declaration has a mark, or a word that may hide one."""
+        words = set(_WORD.findall(_NOISE.sub(" ", text)))
+        if words & self.marks or (words & {"__attribute__", "__declspec"} and _ATTRIBUTE.search(text)):
+            return True
+        return any(_TOOLKITS.fullmatch(word) and word not in self.whole for word in words - _KNOWN_UNMARKED)
+
+    @cached_property
+    def folded(self) -> frozenset[str]:
+        """The floating-point constants that are made of others, and these others."""
+        uses = {name: words & self.floats.keys() - {name} for name, words in self.floats.items()}
+        return _reached((name for name, used in uses.items() if used), uses)
+
+    @cached_property
+    def marked_names(self) -> frozenset[str]:
+        """The names of all marked functions."""
+        return frozenset(name for _, name in self.marked)
+
+    def generated(self, macro: str) -> list[Outline | None]:
+        """Return the outlines of what a macro may stand for."""
+        return [read_outline(f"{text.replace('##', '')};", self.whole) for text in self.texts.get(macro, ())]
+
+
+def gather_macros(macros: Iterable[MacroText]) -> Facts:
+    """Return what macros say."""
+    texts: dict[str, tuple[str, ...]] = defaultdict(tuple)
+    users: dict[str, set[str]] = defaultdict(set)
+    for macro in macros:
+        text = _LITERAL.sub("0", macro.text)
+        texts[macro.name] += (text,)
+        for word in _WORD.findall(text):
+            users[word].add(macro.name)
+    marks = _reached(_MARKS | {word for word in users if _TOOLKITS.fullmatch(word) and word not in texts}, users)
+    direct = {name for name, found in texts.items() if any(set(text) & set("{};") for text in found)}
+    whole = _reached(direct, users)
+    return Facts(dict(texts), marks - (_KNOWN_UNMARKED - texts.keys()), {name: name in whole for name in texts})
+
+
+def _reached(names: Iterable[str], users: Mapping[str, set[str]]) -> frozenset[str]:
+    """Return names and all macros that use them, directly or not."""
+    reached = set(names)
+    waiting = list(reached)
+    while waiting:
+        fresh = users.get(waiting.pop(), set()) - reached
+        reached |= fresh
+        waiting += fresh
+    return frozenset(reached)
+
+
+def gather_facts(macros: Iterable[MacroText], texts: Iterable[str]) -> tuple[Facts, list[Outline | None]]:
+    """Return what texts and their macros say together, and the outline of each text."""
+    facts = gather_macros(macros)
+    outlines = [read_outline(text, facts.whole) for text in texts]
+    for outline in outlines:
+        if outline is not None:
+            facts.classes.update(item.declaration.name for item in outline.items if item.declaration.kind == "type")
+    for outline in outlines:
+        if outline is not None:
+            for item in outline.items:
+                _note(facts, outline.source.text, item)
+    return facts, outlines
+
+
+def _note(facts: Facts, text: str, item: Item) -> None:
+    declared = item.declaration
+    if is_float_constant(item, text):
+        words = set(_WORD.findall(_NOISE.sub(" ", text[item.start : item.end])))
+        facts.floats.setdefault(declared.name, set()).update(words)
+    if declared.kind not in {"function", "call"}:
+        return
+    head = text[item.start : declared.last or item.end]
+    if facts.is_marked(head):
+        marked = facts.marked.setdefault(member_of(item, facts), Marked(set(), set()))
+        if "__global__" not in head:
+            (marked.defined if declared.ending == "{}" else marked.declared).add(declared.parameters)
+
+
+def is_float_constant(item: Item, text: str) -> bool:
+    """Return whether an item of a text is a floating-point constant of a namespace that is not ``constexpr``."""
+    declared = item.declaration
+    if declared.kind != "variable" or not declared.is_const or item.class_name is not None or not declared.is_sure:
+        return False
+    head, equals, _ = text[item.start : item.end].partition("=")
+    is_plain = not (set("*&<") & set(head)) and not declared.words & {"constexpr", "constinit", "thread_local"}
+    return bool(equals) and is_plain and declared.types in {("float",), ("double",)}
+
+
+def member_of(item: Item, facts: Facts) -> tuple[str, str]:
+    """Return the class (empty for none) and the name of a function."""
+    declared = item.declaration
+    scope = declared.scope if declared.scope in facts.classes else ""
+    inside = item.class_name is not None and "friend" not in declared.words
+    return (item.class_name or "" if inside else scope), declared.name

@@ -1,0 +1,95 @@
+"""Where the outline's parser is in a text: plain values, so that each branch of ``#if`` can start from the same one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from hatch_cuda_kernels.host_code.nodes import BRACES
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.host_code.tokens import Token
+
+__all__ = ["Begun", "Frame", "Position", "close_of", "initialises", "later"]
+
+
+class Begun(NamedTuple):
+    """The tokens of a declaration so far, the last first, so that branches share what precedes them."""
+
+    token: Token
+    before: Begun | None
+    first: Token
+    doubtful: bool
+    """Whether an unknown macro stands before it."""
+    braces: Literal["", "value", "members", "try"] = ""
+    """What it has had braces for: a value or a type, the values of a constructor's members, a try block."""
+    length: int = 1
+    """The number of tokens."""
+
+    def add(self, token: Token) -> Begun:
+        """Return the declaration with one more token."""
+        return self._replace(token=token, before=self, length=self.length + 1)
+
+    def tokens(self) -> list[Token]:
+        """Return the tokens in order."""
+        found = [self.token]
+        item = self.before
+        while item is not None:
+            found.append(item.token)
+            item = item.before
+        return found[::-1]
+
+
+class Frame(NamedTuple):
+    """Braces that are open, and the declaration they are part of."""
+
+    kind: Literal["namespace", "class", "function", "value"]
+    """The end of a function is that of its declaration."""
+    name: str = ""
+    """A class's."""
+    namespace: str = ""
+    """The namespaces with a name, as ``a::b``."""
+    item: Begun | None = None
+    groups: tuple[str, ...] = ()
+    """The brackets that the declaration goes on in after the braces."""
+    outer: Frame | None = None
+    depth: int = 0
+    """How many braces are open in it, in a function or value."""
+    level: int = 1
+    """How many frames there are, with this one."""
+
+
+class Position(NamedTuple):
+    """Where the parser is."""
+
+    frame: Frame | None = None
+    """None outside all braces."""
+    item: Begun | None = None
+    groups: tuple[str, ...] = ()
+    """The brackets that are open in the declaration."""
+    doubtful: bool = False
+    """Whether an unknown macro stands before the next declaration."""
+
+
+def later(first: Position, other: Position) -> Position:
+    """Return the position to go on from after two branches: one in which a declaration is open, if there is one."""
+    return other if first.item is None and other.item is not None else first
+
+
+def close_of(texts: list[str]) -> int:
+    """Return where the bracket closes that is the second text."""
+    depth = 0
+    for at, text in enumerate(texts):
+        depth += (text == "(") - (text == ")")
+        if at and not depth:
+            return at
+    return len(texts)
+
+
+def initialises(tokens: list[Token]) -> bool:
+    """Return whether the braces after tokens give a member its value, in front of a constructor's body."""
+    depth = 0
+    for token in tokens:
+        depth += (token.text in {"(", "["}) - (token.text in {")", "]"})
+        if token.text == ":" and not depth:
+            return tokens[-1].text not in {")", BRACES}
+    return False

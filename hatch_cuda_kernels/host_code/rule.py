@@ -1,0 +1,113 @@
+"""nvcc's rule of what is host code: what has no mark, unless it is ``constexpr``, a type, or a part of one.
+
+What a class is to device code stays: its members' layout, whether it can be copied by its bytes, its table of virtual
+functions. So constructors and their kin remain declared, and lose their bodies. NVRTC refuses any function without a
+mark, so what remains gets one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from hatch_cuda_kernels.host_code.marks import is_float_constant, member_of
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.host_code.declaration import Declaration
+    from hatch_cuda_kernels.host_code.items import Item, Outline
+    from hatch_cuda_kernels.host_code.marks import Facts
+
+__all__ = ["Action", "action_of"]
+
+Action: TypeAlias = Literal["keep", "drop", "declare", "mark", "constant"]
+"""``declare``: keep the head, with a mark, and drop the body. ``mark``: keep all, with a mark.
+
+``constant``: make it ``constexpr``. nvcc folds a floating-point constant that is made of another; to NVRTC, it is a
+device variable whose value must be known.
+"""
+
+_VIRTUAL: Final = frozenset({"virtual", "override", "final"})
+_CONSTANT: Final = frozenset({"constexpr", "consteval"})
+#: Macros of host libraries that stand for functions, or begin one.
+_HOST_MACROS: Final = frozenset(
+    """
+    BENCHMARK BENCHMARK_MAIN BOOST_AUTO_TEST_CASE PYBIND11_MODULE TEST TEST_F TEST_P TORCH_LIBRARY
+    TORCH_LIBRARY_FRAGMENT TORCH_LIBRARY_IMPL TYPED_TEST main
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)
+
+
+def action_of(item: Item, text: str, facts: Facts) -> Action:
+    """Return what to do with a declaration of a text, which has its lines joined. What is unclear is kept."""
+    declared = item.declaration
+    is_constructor = item.class_name is not None and declared.name == item.class_name
+    if not declared.is_sure or declared.kind in {"type", "other"} or (is_constructor and declared.types):
+        return "keep"
+    if facts.is_marked(text[item.start : declared.last or item.end]):
+        return "keep"
+    if declared.kind == "variable":
+        if _is_host_variable(item):
+            return "drop"
+        return "constant" if is_float_constant(item, text) and declared.name in facts.folded else "keep"
+    if declared.kind == "call" and not is_constructor:
+        return "drop" if _is_host_call(declared, facts) else "keep"
+    return _function(item, facts)
+
+
+def _is_host_variable(item: Item) -> bool:
+    declared = item.declaration
+    if item.class_name is not None and "static" not in declared.words:
+        return False
+    return not declared.is_const or "thread_local" in declared.words
+
+
+def _is_host_call(declared: Declaration, facts: Facts) -> bool:
+    """Return whether the use of a macro gives host functions only."""
+    if "->" in declared.words:  # a deduction guide
+        return False
+    if declared.name not in facts.whole:
+        return declared.name in _HOST_MACROS
+    if declared.name in facts.marks:
+        return False
+    if declared.ending == "{}" and not facts.whole[declared.name]:  # it stands for a function's head
+        return True
+    if declared.name not in facts.generators:
+        facts.generators[declared.name] = False  # while it is asked
+        outlines = facts.generated(declared.name)
+        facts.generators[declared.name] = all(_is_host_text(outline, facts) for outline in outlines)
+    return facts.generators[declared.name]
+
+
+def _is_host_text(outline: Outline | None, facts: Facts) -> bool:
+    if outline is None or not outline.items or any(item.declaration.kind == "call" for item in outline.items):
+        return False
+    return all(action_of(item, outline.source.text, facts) == "drop" for item in outline.items)
+
+
+def _function(item: Item, facts: Facts) -> Action:
+    declared = item.declaration
+    is_virtual = bool(declared.words & _VIRTUAL)
+    if declared.form in {"specialisation", "instantiation"} and declared.name in facts.marked_names:
+        return "keep"
+    if declared.ending in {"default", "delete"}:
+        return "mark" if is_virtual else "keep"
+    if declared.words & _CONSTANT:
+        return "mark"
+    merged = _is_merged(item, facts)
+    if merged is not False:
+        return "keep" if merged is None else "mark"
+    if item.class_name is None or "friend" in declared.words:
+        return "drop"
+    special = declared.name in {item.class_name, f"~{item.class_name}", "operator="}
+    return "declare" if special or is_virtual else "drop"
+
+
+def _is_merged(item: Item, facts: Facts) -> bool | None:
+    """Return whether another declaration of the function has a mark, which then holds for all; None if unclear."""
+    declared = item.declaration
+    marked = facts.marked.get(member_of(item, facts))
+    if marked is None:
+        return False
+    found = marked.declared if declared.ending == "{}" else marked.declared | marked.defined
+    if declared.parameters in found:
+        return True
+    return None if len(declared.parameters) in set(map(len, found)) else False

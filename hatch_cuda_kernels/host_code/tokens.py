@@ -1,0 +1,90 @@
+"""C++ text as tokens and directives, of which declarations are made; literals, numbers' quotes and comments are not."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.source.lexer import COMMENT, SPACE, Joined, Lexer, end_of_line
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+__all__ = ["DirectiveLine", "Token", "Tokens", "UnclearTextError", "tokens_of"]
+
+_LEXERS: Final = {
+    # A word before a quote may be part of a literal, and a number of one with quotes in it.
+    "head": Lexer(r"(?:(?<!\w)\w++(?!')(?!(?<=R)\")|::|->|[{}()\[\]<>;:,=~*&#])", r"\w{}()\[\]<>;:,=~*&#\-"),
+    "body": Lexer("[{}#]", "{}#"),
+    "skipped": Lexer("#", "#"),
+}
+_WORD: Final = re.compile(rf"{SPACE}(\w*)", re.ASCII)
+_COMMENT: Final = re.compile(COMMENT)
+
+
+class Token(NamedTuple):
+    """A word or a mark, and where it stands in the joined text."""
+
+    text: str
+    start: int
+    end: int
+
+
+class DirectiveLine(NamedTuple):
+    """A whole directive, and where it stands in the joined text."""
+
+    word: str
+    operand: str
+    """What follows the word, without comments."""
+    start: int
+    end: int
+    hidden: bool = False
+    """Whether NVRTC does not see it."""
+
+
+class UnclearTextError(Exception):
+    """Compilers read the text in two ways from some place on."""
+
+
+class Tokens:
+    """Hands out a text's tokens one by one; how much of the text makes tokens may change at each."""
+
+    def __init__(self, source: Joined) -> None:
+        self.source: Final = source
+        self._position = 0
+
+    def next(self, mode: Literal["head", "body", "skipped"]) -> Token | DirectiveLine | None:
+        """Return the next token or directive, None at the end: in bodies braces only, where skipped no token at all.
+
+        Raises UnclearTextError where a quote may or may not start a literal.
+        """
+        text = self.source.text
+        while found := _LEXERS[mode].find(self.source, self._position):
+            if found.is_unclear:
+                raise UnclearTextError
+            self._position = found.end
+            if text[found.start] != "#":
+                return Token(text[found.start : found.end], found.start, found.end)
+            if _starts_line(text, found.start):
+                return self._directive(found.start)
+        return None
+
+    def _directive(self, start: int) -> DirectiveLine:
+        text = self.source.text
+        word = _WORD.match(text, start + 1)
+        assert word is not None  # noqa: S101 - it may be empty
+        self._position = end_of_line(text, word.end())
+        operand = _COMMENT.sub(" ", text[word.end() : self._position]).strip()
+        return DirectiveLine(word[1], operand, start, self._position)
+
+
+def tokens_of(text: str) -> tuple[Token, ...]:
+    """Return the tokens of a short text, as of a declaration. Raises UnclearTextError."""
+    tokens = Tokens(Joined(text))
+    found = iter(lambda: tokens.next("head"), None)
+    return tuple(token for token in found if isinstance(token, Token))
+
+
+def _starts_line(text: str, start: int) -> bool:
+    before = text[text.rfind("\n", 0, start) + 1 : start].strip()
+    return not before or before.endswith("*/")

@@ -1,0 +1,94 @@
+"""The words of declarations, and the names and types that they make."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.host_code.nodes import Node, flat
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "BUILTIN",
+    "OTHERS",
+    "SPECIFIERS",
+    "TRAILERS",
+    "TYPE_KEYS",
+    "WITH_ARGUMENTS",
+    "name_of",
+    "parameter_type",
+]
+
+TYPE_KEYS: Final = frozenset({"class", "struct", "union", "enum"})
+#: Words before or after a name that take arguments of their own.
+WITH_ARGUMENTS: Final = frozenset(
+    """
+    __attribute__ __attribute __declspec __declspec__ alignas _Alignas __align__ __launch_bounds__ __cluster_dims__
+    __maxnreg__ __block_size__ decltype typeof __typeof__ noexcept throw explicit __pragma _Pragma requires
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)
+BUILTIN: Final = frozenset(
+    """
+    void bool char short int long float double signed unsigned auto wchar_t char8_t char16_t char32_t __int64 __int128
+    decltype typeof __typeof__
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)
+SPECIFIERS: Final = frozenset(
+    """
+    static extern inline constexpr consteval constinit const volatile virtual explicit friend mutable register typename
+    thread_local class struct union enum __host__ __device__ __global__ __constant__ __shared__ __managed__
+    __forceinline__ __noinline__ __inline__ __inline __forceinline __restrict__ __restrict __extension__ __cdecl
+    __stdcall CUDARTAPI CUDART_CB CUDAAPI CUDA_CB
+    """.split()  # noqa: SIM905 - a list would take a line a word
+) | (WITH_ARGUMENTS - BUILTIN)
+TRAILERS: Final = frozenset(
+    {"const", "volatile", "noexcept", "throw", "override", "final", "try", "requires", "mutable"}
+)
+OTHERS: Final = frozenset(
+    {
+        "using",
+        "typedef",
+        "namespace",
+        "static_assert",
+        "_Static_assert",
+        "asm",
+        "__asm__",
+        "concept",
+        "export",
+        "import",
+    }
+)
+#: What a parameter's type means the same without.
+_ORNAMENTS: Final = frozenset({"struct", "class", "typename", "__restrict__", "__restrict", "register", "enum"})
+
+
+def name_of(before: Sequence[Node]) -> tuple[str, str, Sequence[Node]]:
+    """Return the last qualifier of the name that nodes end in, the name, and the nodes before both."""
+    at = len(before) - 1
+    at -= at >= 0 and before[at].text == "<>"
+    if at < 0 or not before[at].is_word:
+        return "", "", before
+    name, scope = before[at].text, ""
+    at -= 1
+    if at >= 0 and before[at].text == "~":
+        name = f"~{name}"
+        at -= 1
+    while at >= 0 and before[at].text == "::":
+        at -= 1
+        at -= at >= 0 and before[at].text == "<>"
+        if at >= 0 and before[at].is_word and before[at].text not in BUILTIN | SPECIFIERS:
+            scope = scope or before[at].text
+            at -= 1
+    return scope, name, before[: at + 1]
+
+
+def parameter_type(nodes: Sequence[Node]) -> str:
+    """Return a parameter's type as it is spelled, without its name and what its meaning does not need."""
+    texts = [node.text for node in nodes]
+    nodes = nodes[: texts.index("=")] if "=" in texts else nodes
+    arrays = sum(node.text == "[]" for node in nodes)
+    plain = [node for node in nodes if node.text not in {*_ORNAMENTS, "[]"}]
+    types = [node for node in plain if node.is_word and node.text not in {"const", "volatile"}]
+    named = len(types) > 1 and plain[-1].is_word and plain[-1].text not in BUILTIN and plain[-2].text != "::"
+    return " ".join([*flat(plain[:-1] if named else plain), *["*"] * arrays])

@@ -1,0 +1,58 @@
+"""Macros of host code that run a piece of code for several types: Torch's ``AT_DISPATCH_...``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hatch_cuda_kernels.host_code.tokens import Token
+
+__all__ = ["dispatched_types"]
+
+_MACRO: Final = re.compile(r"(?:AT|VLLM|DISPATCH)\w*?_?DISPATCH_\w+|DISPATCH_\w+")
+_FLOATING: Final = ("float", "double")
+_INTEGRAL: Final = ("unsigned char", "signed char", "short", "int", "long long")
+#: By a part of the macro's name; the first that fits.
+_BASES: Final = (
+    ("INTEGRAL_TYPES", _INTEGRAL),
+    ("ALL_TYPES", (*_INTEGRAL, *_FLOATING)),
+    ("FLOATING_TYPES", _FLOATING),
+    ("REDUCED_FLOATING", ("__half", "__nv_bfloat16")),
+    ("INDEX_TYPES", ("int", "long long")),
+)
+_EXTRAS: Final = {"Half": "__half", "HALF": "__half", "BFloat16": "__nv_bfloat16", "BFLOAT16": "__nv_bfloat16"}
+_NAMED: Final = re.compile(r"(BFloat16|BFLOAT16|Half|HALF|Bool|BOOL)")
+
+
+def dispatched_types(before: Sequence[Token], text: str) -> dict[str, tuple[str, ...]]:
+    """Return the types that ``scalar_t``, ``index_t`` and the like stand for behind tokens, by name."""
+    found: dict[str, tuple[str, ...]] = {}
+    for at, token in enumerate(before):
+        if not _MACRO.fullmatch(token.text) or at + 1 >= len(before) or before[at + 1].text != "(":
+            continue
+        if _is_closed(before, at + 1):
+            continue
+        head = text[token.start : _end_of_head(before, at)]
+        types = next((types for part, types in _BASES if part in token.text), None)
+        if types is not None:
+            extra = (_EXTRAS[name] for name in _NAMED.findall(head) if name in _EXTRAS)
+            name = "index_t" if "INDEX_TYPES" in token.text else "scalar_t"
+            found[name] = tuple(dict.fromkeys((*types, *extra)))
+    return found
+
+
+def _is_closed(tokens: Sequence[Token], at: int) -> bool:
+    depth = 0
+    for token in tokens[at:]:
+        depth += (token.text == "(") - (token.text == ")")
+        if not depth:
+            return True
+    return False
+
+
+def _end_of_head(tokens: Sequence[Token], at: int) -> int:
+    """Return where the arguments end that say which types."""
+    return next((token.start for token in tokens[at:] if token.text in {"{", "["}), tokens[-1].end)

@@ -1,0 +1,131 @@
+"""Kernel launches in host code: which kernel, with which template arguments, configuration and arguments."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.host_code.tokens import UnclearTextError, tokens_of
+from hatch_cuda_kernels.port.dispatch import dispatched_types
+from hatch_cuda_kernels.port.model import Launch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hatch_cuda_kernels.host_code.items import Item, Outline
+    from hatch_cuda_kernels.host_code.tokens import Token
+
+__all__ = ["find_launches", "template_parameters"]
+
+_OPENING: Final = {"(": ")", "[": "]", "{": "}"}
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_PARAMETER: Final = re.compile(r"(\w+)\s*(?:=.*)?\Z", re.DOTALL)
+
+
+def find_launches(path: str, outline: Outline) -> list[Launch]:
+    """Return the launches of a text in order; those that cannot be read are left out."""
+    text = outline.source.text
+    try:
+        tokens = tokens_of(text) if "<<<" in text else ()
+    except UnclearTextError:
+        return []
+    ends = [item.end for item in outline.items]
+    found = []
+    for at in range(1, len(tokens) - 3):
+        if text[tokens[at].start : tokens[at].start + 3] != "<<<" or tokens[at - 1].text == "<":
+            continue
+        launch = _launch(path, text, tokens, at)
+        if launch is not None:
+            here = bisect_left(ends, tokens[at].start)
+            around = next((item for item in outline.items[here:] if item.start <= tokens[at].start), None)
+            axes = _axes(launch, text, tokens, at, around)
+            line = outline.source.original.count("\n", 0, outline.source.place(tokens[at].start)) + 1
+            found.append(launch._replace(line=line, axes=axes))
+    return found
+
+
+def _launch(path: str, text: str, tokens: Sequence[Token], at: int) -> Launch | None:
+    """Return the launch whose ``<<<`` begins at a token."""
+    last = at - 1
+    template: tuple[str, ...] | None = None
+    if tokens[last].text == ">":
+        first = _opening(tokens, last)
+        if first is None:
+            return None
+        template = _parts(text, tokens, first + 1, last)
+        last = first - 1
+    begin = last
+    while begin >= 2 and tokens[begin - 1].text == "::" and _WORD.fullmatch(tokens[begin - 2].text):
+        begin -= 2
+    close = next((i for i in range(at + 3, len(tokens)) if text[tokens[i].start : tokens[i].start + 3] == ">>>"), None)
+    if close is None or not _WORD.fullmatch(tokens[last].text) or tokens[min(close + 3, len(tokens) - 1)].text != "(":
+        return None
+    end = _closing(tokens, close + 3)
+    kernel = "".join(token.text for token in tokens[begin : last + 1])
+    configuration = _parts(text, tokens, at + 3, close)
+    return Launch(path, 0, kernel, template, configuration, _parts(text, tokens, close + 4, end))
+
+
+def _opening(tokens: Sequence[Token], last: int) -> int | None:
+    """Return where the ``<`` is that a ``>`` closes."""
+    depth = 0
+    for at in range(last, -1, -1):
+        if tokens[at].text in {";", "{", "}"}:
+            return None
+        depth += (tokens[at].text == ">") - (tokens[at].text == "<")
+        if not depth:
+            return at
+    return None
+
+
+def _closing(tokens: Sequence[Token], at: int) -> int:
+    depth = 0
+    for place in range(at, len(tokens)):
+        depth += (tokens[place].text == "(") - (tokens[place].text == ")")
+        if not depth:
+            return place
+    return len(tokens)
+
+
+def _parts(text: str, tokens: Sequence[Token], begin: int, end: int) -> tuple[str, ...]:
+    """Return what commas separate between two tokens, as spelled, with one space where there are some."""
+    if begin >= end:
+        return ()
+    cuts = [tokens[begin - 1].end]
+    depth = 0
+    for token in tokens[begin:end]:
+        depth += (token.text in {*_OPENING, "<"}) - (token.text in {*_OPENING.values(), ">"})
+        if token.text == "," and depth <= 0:
+            cuts.append(token.end)
+    cuts.append(tokens[end].start + 1 if end < len(tokens) else len(text) + 1)
+    return tuple(" ".join(text[first : last - 1].split()) for first, last in pairwise(cuts))
+
+
+def _axes(
+    launch: Launch, text: str, tokens: Sequence[Token], at: int, around: Item | None
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the names among the template arguments that stand for several types."""
+    words = dict.fromkeys(word for part in launch.template or () for word in _WORD.findall(part))
+    start = around.start if around else 0
+    types = dispatched_types([token for token in tokens[:at] if token.start >= start], text)
+    found = {name: types[name] for name in words if name in types}
+    if around is not None and around.declaration.form == "template":
+        own = template_parameters(text[around.start : around.declaration.first])
+        found |= {name: () for name in words if name in own and name not in found}
+    return tuple(found.items())
+
+
+def template_parameters(head: str) -> tuple[str, ...]:
+    """Return the names of a template's parameters from its ``template <...>``."""
+    inner = head[head.find("<") + 1 : head.rfind(">")]
+    depth, parts = 0, [""]
+    for character in inner:
+        depth += (character in "(<") - (character in ")>")
+        if character == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    found = (_PARAMETER.search(part.strip()) for part in parts)
+    return tuple(match[1] for match in found if match)

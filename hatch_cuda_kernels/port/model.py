@@ -1,0 +1,61 @@
+"""What a port consists of."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["Guard", "Launch", "Ported", "Template"]
+
+
+class Guard(NamedTuple):
+    """One thing that NVRTC is not shown any more, or shown otherwise."""
+
+    path: str
+    line: int
+    """In the file as it was."""
+    kind: str
+    """``function``, ``variable``, ``include``, ``body``, ``mark``, ``constant``, ``type`` or ``using``."""
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.kind} {self.name}: {self.reason}"
+
+
+class Launch(NamedTuple):
+    """One ``kernel<...><<<...>>>(...)`` as it is spelled."""
+
+    path: str
+    line: int
+    kernel: str
+    template: tuple[str, ...] | None
+    """The template arguments; None where none are spelled."""
+    configuration: tuple[str, ...]
+    arguments: tuple[str, ...]
+    axes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The names among the template arguments that stand for several types, with these; none where they are unknown."""
+
+
+class Template(NamedTuple):
+    """A kernel that is a template, and so is in an image only where an instance is listed."""
+
+    path: str
+    line: int
+    name: str
+    """With its namespaces."""
+    parameters: tuple[str, ...]
+
+
+class Ported(NamedTuple):
+    """The texts of the files that change, by path, and what there is to say about them."""
+
+    before: dict[str, str]
+    after: dict[str, str]
+    guards: tuple[Guard, ...]
+    templates: tuple[Template, ...]
+    launches: tuple[Launch, ...]
+    manifest: str
+    """A draft."""
+    notes: tuple[str, ...]
+    remaining: tuple[str, ...]
+    """What NVRTC still complains about, as ``path:line: message``; empty if all sources compile, or were not tried."""

@@ -1,0 +1,101 @@
+"""Guards what NVRTC complains about beyond nvcc's rule: only what nothing else uses that NVRTC is to see.
+
+Data members, assertions and specialisations are never guarded, nor is anything that has a device mark: those decide
+what device code means.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.compiler.missing_header import is_for_device
+from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.output.log import parse_log
+from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.host_code.drop import Change
+from hatch_cuda_kernels.port.torch_types import stand_ins
+from hatch_cuda_kernels.port.uses import Uses
+from hatch_cuda_kernels.source.project import Project
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.compiler.output.log import Diagnostic
+    from hatch_cuda_kernels.host_code.items import Item, Outline
+    from hatch_cuda_kernels.port.sources import Sources
+
+__all__ = ["errors_of", "refine"]
+
+_MOST_ROUNDS: Final = 30
+_TYPES: Final = "hatch_torch_types.h"
+_ANGLED: Final = re.compile(r"<([^<>]+)>")
+
+
+def refine(sources: Sources, arch: SmArch) -> None:
+    """Compile, guard what errors name and can be guarded, and compile again, until nothing more can be."""
+    for _ in range(_MOST_ROUNDS):
+        count = len(sources.guards)
+        errors = errors_of(sources, sources.shown(), arch)
+        uses = Uses(sources)
+        for error in dict.fromkeys(errors):
+            if error.file in sources.outlines:
+                found = _candidates(sources, uses, error)
+                for path, change in found:
+                    if change not in sources.changes[path]:
+                        follows = "" if change is found[0][1] else f"names {found[0][1].name}; "
+                        sources.add(path, change, f"{follows}NVRTC: {error.message}")
+        if len(sources.guards) == count:
+            return
+
+
+def errors_of(sources: Sources, texts: Mapping[str, str], arch: SmArch) -> list[Diagnostic]:
+    """Return NVRTC's errors in files, without those that stand for Torch's types. Raises ToolchainError."""
+    types, _ = stand_ins(texts.values())
+    project = Project(sources.root, {**texts, _TYPES: types})
+    forced = {"pre_include": (_TYPES,)} if types else {}
+    found: list[Diagnostic] = []
+    for each in sources.recipes:
+        recipe = replace(each, options=each.options.override(**forced))
+        program = recipe.program(recipe.read(sources.root, project=project))
+        try:
+            compile_job(recipe.job(program, arch, ("ptx",), assembled=False))
+        except CompileError as error:
+            found += [one for one in parse_log(error.log) if one.severity.endswith("error")]
+    return found
+
+
+def _candidates(sources: Sources, uses: Uses, error: Diagnostic) -> list[tuple[str, Change]]:
+    """Return what to guard because of an error, with the files; nothing where what the error is in must stay."""
+    outline = sources.outlines[error.file]
+    first, last = _line(outline, error.line)
+    for line in outline.directives:
+        header = _ANGLED.match(line.operand) if line.word == "include" and first <= line.start < last else None
+        if header is not None and "open source file" in error.message and not is_for_device(header[1]):
+            return [(error.file, _dropped(outline, "include", header[1], line.start, line.end))]
+    around = [item for item in outline.items if item.start < last and item.end > first]
+    for item in sorted(around, key=lambda item: item.end - item.start):
+        together = uses.together(error.file, item)
+        if together is not None:
+            return [(path, _change(sources.outlines[path], one, names)) for (path, one), names in together.items()]
+    return []
+
+
+def _line(outline: Outline, line: int) -> tuple[int, int]:
+    """Return where a line of the original begins and ends in the joined text."""
+    starts = [0, *(newline.end() for newline in re.finditer("\n", outline.source.original))]
+    first, last = (starts[at] if at < len(starts) else len(outline.source.original) for at in (line - 1, line))
+    return outline.source.position(first), outline.source.position(last)
+
+
+def _change(outline: Outline, item: Item, names: tuple[str, ...]) -> Change:
+    kind = "using" if item.declaration.kind == "other" else item.declaration.kind
+    text = " ".join(outline.source.text[item.start : item.end - 1].split())
+    name = ", ".join(names) or text.removeprefix("using ")
+    return _dropped(outline, kind, name, item.start, item.end)
+
+
+def _dropped(outline: Outline, kind: str, name: str, start: int, end: int) -> Change:
+    return Change("drop", kind, name, outline.source.place(start), outline.source.place(end - 1) + 1)

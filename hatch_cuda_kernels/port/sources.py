@@ -1,0 +1,82 @@
+"""The project files that sources lead to, with what is to be changed in them so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.host_code.closures import find_macros
+from hatch_cuda_kernels.host_code.drop import apply, find_changes
+from hatch_cuda_kernels.host_code.marks import Facts, gather_facts
+from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.port.guard import guardable
+from hatch_cuda_kernels.port.model import Guard
+from hatch_cuda_kernels.source.project import Project
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from hatch_cuda_kernels.host_code.drop import Change
+    from hatch_cuda_kernels.host_code.items import Outline
+
+__all__ = ["Sources", "read_project_files"]
+
+_NO_MARK: Final = "no device mark"
+_REASONS: Final = {
+    "include": "a header of the host's",
+    "body": "what it declares belongs to its class; the body has no device mark",
+    "mark": "NVRTC refuses it without marks",
+    "constant": "NVRTC folds no constant that is made of it, or it of another, unless they are constexpr",
+}
+
+
+@dataclass
+class Sources:
+    """Files by path with their outlines, and the changes to be made; files that cannot be parsed stay as they are."""
+
+    root: Path
+    recipes: tuple[Recipe, ...]
+    texts: dict[str, str]
+    outlines: dict[str, Outline]
+    facts: Facts
+    changes: dict[str, list[Change]]
+    guards: list[Guard] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, path: str, change: Change, reason: str = "") -> bool:
+        """Note a change; return whether a guard can make it."""
+        source = self.outlines[path].source.original
+        line = source.count("\n", 0, change.start) + 1
+        if not guardable(self.outlines[path], change):
+            self.notes.append(f"{path}:{line}: {change.name} cannot be guarded: an #if ends inside it")
+            return False
+        kind = "function" if change.kind == "call" and change.action == "drop" else str(change.kind)
+        if change.action != "drop":
+            kind = "body" if change.action == "declare" and change.last else "mark"
+            kind = "constant" if change.action == "constant" else kind
+        self.guards.append(Guard(path, line, kind, change.name, reason or _REASONS.get(kind, _NO_MARK)))
+        self.changes[path] = sorted([*self.changes[path], change], key=lambda one: one.start)
+        return True
+
+    def shown(self) -> dict[str, str]:
+        """Return the files as NVRTC is to see them, with blanks in place of what is guarded, so that lines agree."""
+        return {path: apply(path, outline, self.changes[path])[0] for path, outline in self.outlines.items()}
+
+
+def read_project_files(root: Path, sources: Sequence[str], include: Sequence[str]) -> Sources:
+    """Return the files that sources lead to, with the changes that nvcc's rule asks for. Raises InputError."""
+    options = NvrtcOptions(include=tuple(include))
+    recipes = tuple(Recipe(module=source, source=source, options=options) for source in sources)
+    project = Project(root)
+    paths = sorted({path for recipe in recipes for path, _ in recipe.read(root, project=project).files})
+    texts = {path: project.text(path).text for path in paths}
+    facts, outlines = gather_facts(find_macros(texts.values()), texts.values())
+    known = {path: outline for path, outline in zip(paths, outlines, strict=True) if outline is not None}
+    found = Sources(root, recipes, texts, known, facts, {path: [] for path in known})
+    found.notes += [f"{path} cannot be parsed and stays as it is" for path in paths if path not in known]
+    for path, outline in known.items():
+        for change in find_changes(outline, facts):
+            found.add(path, change)
+    return found

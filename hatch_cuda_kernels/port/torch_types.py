@@ -1,0 +1,74 @@
+"""CUDA's types in place of Torch's that device code uses, for NVRTC only."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["NOTE", "stand_ins"]
+
+NOTE: Final = (
+    "for NVRTC, {}: the same bits, but CUDA's arithmetic; compare the results of kernels that use them with those of "
+    "nvcc's build"
+)
+_USED: Final = re.compile(
+    r"\b(?:c10|at|torch)::(Half|BFloat16|PackedTensorAccessor(?:32|64)?|RestrictPtrTraits|DefaultPtrTraits)\b"
+)
+_NAMESPACES: Final = ("c10", "at", "torch")
+_PLAIN: Final = {"Half": ("cuda_fp16.h", "__half"), "BFloat16": ("cuda_bf16.h", "__nv_bfloat16")}
+#: As Torch's lie in memory: a pointer, the sizes, the strides.
+_ACCESSORS: Final = """\
+namespace hatch_torch {
+template <typename T> struct DefaultPtrTraits { typedef T* PtrType; };
+template <typename T> struct RestrictPtrTraits { typedef T* __restrict__ PtrType; };
+template <typename T, int N, template <typename> class Traits, typename I> struct Row {
+    typename Traits<T>::PtrType first; const I* sizes_; const I* strides_;
+    __device__ Row<T, N - 1, Traits, I> operator[](I i) const {
+        return {first + strides_[0] * i, sizes_ + 1, strides_ + 1};
+    }
+    __device__ I size(int i) const { return sizes_[i]; }
+    __device__ I stride(int i) const { return strides_[i]; }
+    __device__ T* data() const { return first; }
+};
+template <typename T, template <typename> class Traits, typename I> struct Row<T, 1, Traits, I> {
+    typename Traits<T>::PtrType first; const I* sizes_; const I* strides_;
+    __device__ T& operator[](I i) const { return first[strides_[0] * i]; }
+    __device__ I size(int i) const { return sizes_[i]; }
+    __device__ I stride(int i) const { return strides_[i]; }
+    __device__ T* data() const { return first; }
+};
+template <typename T, unsigned long long N, template <typename> class Traits, typename I> struct Packed {
+    typename Traits<T>::PtrType data_; I sizes_[N]; I strides_[N];
+    __device__ decltype(auto) operator[](I i) const { return Row<T, N, Traits, I>{data_, sizes_, strides_}[i]; }
+    __device__ I size(int i) const { return sizes_[i]; }
+    __device__ I stride(int i) const { return strides_[i]; }
+    __device__ T* data() const { return data_; }
+};
+template <typename T, unsigned long long N, template <typename> class Traits = DefaultPtrTraits>
+using PackedTensorAccessor32 = Packed<T, N, Traits, int>;
+template <typename T, unsigned long long N, template <typename> class Traits = DefaultPtrTraits>
+using PackedTensorAccessor64 = Packed<T, N, Traits, long long>;
+template <typename T, unsigned long long N, template <typename> class Traits = DefaultPtrTraits, typename I = long long>
+using PackedTensorAccessor = Packed<T, N, Traits, I>;
+}
+"""
+
+
+def stand_ins(texts: Iterable[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the text that stands for the types of Torch that texts use, and which these are; empty for none."""
+    used = sorted({name for text in texts for name in _USED.findall(text)})
+    if not used:
+        return "", ()
+    plain = [name for name in used if name in _PLAIN]
+    packed = [name for name in used if name not in _PLAIN]
+    lines = ["#if defined(__CUDACC_RTC__) && !defined(HATCH_TORCH_TYPES)", "#define HATCH_TORCH_TYPES"]
+    lines += [f"#include <{_PLAIN[name][0]}>" for name in plain]
+    lines += [_ACCESSORS.rstrip()] if packed else []
+    for namespace in _NAMESPACES:
+        aliases = [f"using {name} = {_PLAIN[name][1]};" for name in plain]
+        aliases += [f"using hatch_torch::{name};" for name in packed]
+        lines.append(f"namespace {namespace} {{ {' '.join(aliases)} }}")
+    return "\n".join([*lines, "#endif", ""]), tuple(used)

@@ -1,0 +1,163 @@
+"""Which headers the macros of computed includes spell: ``#include STR(DIR/table.h)``.
+
+Macros are expanded as compilers do, but with every definition that the project and the options have, since ``#if`` is
+not evaluated: the outcome is each name that any compile could see. Where the toolkit's macros may have a part in it, or
+the text is no header's name in the end, nothing is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from itertools import chain, product
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.source.lexer import STRING
+from hatch_cuda_kernels.source.macros import parse_define
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from hatch_cuda_kernels.source.macros import MacroText
+    from hatch_cuda_kernels.source.source_text import SourceText
+
+__all__ = ["TOOLKIT_MACROS", "computed_names", "possible_spellings"]
+
+#: The toolkit's macros, of which many are empty.
+TOOLKIT_MACROS: Final = re.compile(
+    r"_\w*|(?:CCCL|CU|CUB|CUDA|CUDART|LIBCUDACXX|NV\w*|THRUST)_\w+|CUDA(?:RT)?API", re.ASCII
+)
+_TOKEN: Final = re.compile(rf"{STRING}|[A-Za-z_]\w*+|\d[\w.]*+|\s++|##|.", re.ASCII | re.DOTALL)
+_HEADER: Final = re.compile(r'\s*(?:"([^"\s]+)"|<([^<>\s]+)>)\s*')
+#: More texts than one include can become in code that people write.
+_MOST: Final = 256
+
+
+class _Unknown(Exception):  # noqa: N818 - an answer
+    """What an include names is not known."""
+
+
+def computed_names(texts: Iterable[SourceText], define: Iterable[tuple[str, str]]) -> tuple[set[str], bool]:
+    """Return the names that the computed includes of texts may spell, and whether these are all."""
+    macros: dict[str, list[MacroText]] = defaultdict(list)
+    operands: set[str] = set()
+    given = (parse_define(f"{name} {value}") for name, value in define)
+    for macro in chain(given, *(text.macros for text in texts)):
+        if macro.kind == "define":
+            macros[macro.name].append(macro)
+        elif macro.kind == "include":
+            operands.add(macro.text)
+    found = [_names(operand, macros) for operand in sorted(operands)]
+    return {name for names in found for name in names}, all(found)
+
+
+def _names(operand: str, macros: Mapping[str, Sequence[MacroText]]) -> set[str]:
+    """Return the names that an include may spell; none where they are not known."""
+    try:
+        headers = [_HEADER.fullmatch(text) for text in _expanded(_tokens(operand), macros, frozenset())]
+    except (_Unknown, RecursionError):
+        return set()
+    names = {header[1] or header[2] for header in headers if header is not None}
+    return names if all(headers) else set()
+
+
+def possible_spellings(declared: Sequence[str], folders: Sequence[str]) -> dict[str, str]:
+    """Return what a computed include may call each declared file; the first file in search order wins a spelling."""
+    found: dict[str, str] = {}
+    for folder in folders:
+        prefix = f"{folder}/" if folder else ""
+        for path in declared:
+            if path.startswith(prefix):
+                found.setdefault(path.removeprefix(prefix), path)
+    return found
+
+
+def _tokens(text: str) -> list[str]:
+    return _TOKEN.findall(text)
+
+
+def _expanded(tokens: list[str], macros: Mapping[str, Sequence[MacroText]], hidden: frozenset[str]) -> set[str]:
+    """Return all that the tokens may become. A macro that is being replaced is not replaced in its own text."""
+    for at, token in enumerate(tokens):
+        if token in hidden:
+            continue
+        if token not in macros:
+            if TOOLKIT_MACROS.fullmatch(token):
+                raise _Unknown
+            continue
+        before = "".join(tokens[:at])
+        found = {
+            before + text
+            for macro in macros[token]
+            for body, rest in _replaced(macro, tokens[at + 1 :], macros, hidden)
+            for text in _followed(_expanded(_tokens(body), macros, hidden | {token}), rest, macros, hidden)
+        }
+        if len(found) > _MOST:
+            raise _Unknown
+        return found
+    return {"".join(tokens)}
+
+
+def _followed(
+    texts: set[str], rest: list[str], macros: Mapping[str, Sequence[MacroText]], hidden: frozenset[str]
+) -> Iterator[str]:
+    """Yield what a macro became with what the tokens after it may become."""
+    for text, after in product(sorted(texts), sorted(_expanded(rest, macros, hidden))):
+        if after.lstrip().startswith("(") and any(token in macros for token in _tokens(text)[-1:]):
+            raise _Unknown  # another macro, which takes its arguments from there
+        yield text + after
+
+
+def _replaced(
+    macro: MacroText, after: list[str], macros: Mapping[str, Sequence[MacroText]], hidden: frozenset[str]
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield each text that takes the place of a macro's use, and the tokens that follow it."""
+    if macro.parameters is None:
+        yield _pasted(macro.text), after
+        return
+    arguments, rest = _call(after)
+    if len(arguments) != max(len(macro.parameters), 1) or "__VA_ARGS__" in macro.parameters:
+        raise _Unknown
+    plain = dict(zip(macro.parameters, arguments, strict=False))
+    choices = [sorted(_expanded(_tokens(argument), macros, hidden)) for argument in plain.values()]
+    for chosen in product(*choices):
+        yield _pasted(_substituted(macro.text, plain, dict(zip(plain, chosen, strict=True)))), rest
+
+
+def _call(tokens: list[str]) -> tuple[list[str], list[str]]:
+    """Return the arguments between the parentheses that follow a macro's name, and what comes after them."""
+    start = next((at for at, word in enumerate(tokens) if not word.isspace()), len(tokens))
+    if tokens[start : start + 1] != ["("]:
+        raise _Unknown  # a name without arguments is not replaced, and ends up in no header's name
+    arguments, depth = [""], 0
+    for at, word in enumerate(tokens[start + 1 :], start + 1):
+        if word == ")" and depth == 0:
+            return [argument.strip() for argument in arguments], tokens[at + 1 :]
+        depth += (word == "(") - (word == ")")
+        if word == "," and depth == 0:
+            arguments.append("")
+        else:
+            arguments[-1] += word
+    raise _Unknown
+
+
+def _substituted(text: str, plain: Mapping[str, str], expanded: Mapping[str, str]) -> str:
+    """Return a replacement with its arguments: as they are written beside ``#`` and ``##``, else expanded."""
+    tokens = _tokens(text)
+    pieces: list[str] = []
+    for at, token in enumerate(tokens):
+        if token not in plain:
+            pieces.append(token)
+            continue
+        before = "".join(pieces).rstrip()
+        after = "".join(tokens[at + 1 :]).lstrip()
+        if before.endswith("#") and not before.endswith("##"):
+            quoted = " ".join(plain[token].split())
+            pieces = [before[:-1], f'"{quoted}"']
+        else:
+            pieces.append(plain[token] if before.endswith("##") or after.startswith("##") else expanded[token])
+    return "".join(pieces)
+
+
+def _pasted(text: str) -> str:
+    return re.sub(r"\s*##\s*", "", text)

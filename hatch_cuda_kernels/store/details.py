@@ -1,0 +1,37 @@
+"""What a store says of each kernel of a module: only compiles and listings ask for it, so no look-up pays for it."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from hatch_cuda_kernels.shape import check_shape
+from hatch_cuda_kernels.store.shapes import DETAILS
+
+__all__ = ["ModuleDetails"]
+
+DETAILS_SCHEMA: Final = 1
+
+
+class ModuleDetails(NamedTuple):
+    """``details.json`` of one module: what only a compile or a listing asks for, however many kernels there are."""
+
+    names: tuple[str, ...]
+    """Name expressions every image was compiled with."""
+    resources: dict[str, dict[str, dict[str, int]]]
+    """Per image and lowered name of ``kernels.tsv``: registers, shared, stack, spill_stores, spill_loads (bytes).
+
+    Of CUBINs only.
+    """
+    lowered: dict[str, dict[str, str]] = {}  # noqa: RUF012 - never changed
+    """Per image that renames, by the key in ``kernels.tsv``: the lowered names that differ from those listed there."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of ``details.json``."""
+        data = {"schema": DETAILS_SCHEMA, "names": list(self.names), "resources": self.resources}
+        return data | ({"lowered": self.lowered} if self.lowered else {})
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> ModuleDetails:
+        """Read what ``to_json`` wrote. Raises ValueError on other data."""
+        check_shape(data, DETAILS)
+        return cls(names=tuple(data["names"]), resources=data["resources"], lowered=data.get("lowered", {}))

@@ -1,0 +1,151 @@
+"""``host_code: drop``: what has no device mark goes, what device code may need stays, and lines stay where they are."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from raw_nvrtc import compile_raw
+
+from hatch_cuda_kernels import open_store
+from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.host_code.closures import without_host_code
+from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
+from hatch_cuda_kernels.source.closure import read_closure
+
+CASES = {
+    name: dict(re.findall(r"^--- (\w+)\n(.*?)(?=^---|\Z)", body, re.MULTILINE | re.DOTALL))
+    for name, body in re.findall(
+        r"^=== ([^\n]*)\n(.*?)(?=^===|\Z)", Path(__file__).with_name("cases.txt").read_text(), re.MULTILINE | re.DOTALL
+    )
+}
+
+
+def left(tmp_path, text, header=""):
+    """Return what is left of a text whose project has a header besides."""
+    (tmp_path / "h.h").write_text(header)
+    (tmp_path / "k.cu").write_text(f'#include "h.h"\n{text}\n')
+    return without_host_code(read_closure(tmp_path, "k.cu"))
+
+
+def words(text):
+    """Return a text with one space where it has some."""
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_left(tmp_path, case):
+    """By nvcc's own rule, whatever is defined; each line keeps its number."""
+    parts = CASES[case]
+    source = left(tmp_path, parts["text"], parts.get("header", "")).source
+    assert words(source.partition("\n")[2]) == words(parts.get("left", parts["text"]))
+    assert source.count("\n") == parts["text"].count("\n") + 2
+
+
+def test_headers_of_host_libraries_are_not_included(tmp_path):
+    """What only the host has goes; a missing header of the project's own remains, so that it is named."""
+    names = ("<torch/extension.h>", '"cublas_v2.h"', "<cuda_fp16.h>", "<vector>", '"my.h"')
+    closure = left(tmp_path, "".join(f"#include {name}\n" for name in names))
+    assert [str(found) for found in closure.dropped] == [
+        "k.cu:2: include torch/extension.h", "k.cu:3: include cublas_v2.h",
+    ]  # fmt: skip
+    assert closure.outside == ("cuda_fp16.h", "my.h", "vector")
+
+
+MIXED = """\
+#include <ATen/ATen.h>
+#include "h.h"
+struct Box {
+    float w;
+    Box(float a) : w(a) { count++; }
+    static int count;
+    DEV float twice() const { return 2 * w; }
+};
+int Box::count = 0;
+constexpr int four() { return 4; }
+template <typename T> __global__ void scale(T* p, Box b) { p[threadIdx.x] *= b.twice() * four(); }
+__global__ void line(int* p) { *p = __LINE__; }
+at::Tensor run(at::Tensor x) { scale<float><<<1, 32>>>(x.data_ptr<float>(), Box(1)); return x; }
+"""
+BY_HAND = """\
+#define DEV __device__
+#line 3
+struct Box {
+    float w;
+    DEV Box(float a);
+
+    DEV float twice() const { return 2 * w; }
+};
+
+DEV constexpr int four() { return 4; }
+template <typename T> __global__ void scale(T* p, Box b) { p[threadIdx.x] *= b.twice() * four(); }
+__global__ void line(int* p) { *p = __LINE__; }
+"""
+
+
+def test_kernels_are_what_they_are_without_host_code(tmp_path):
+    """A mixed file gives the machine code of one from which the host code was removed by hand."""
+    (tmp_path / "h.h").write_text("#define DEV __device__\nvoid helper(int);\n")
+    (tmp_path / "k.cu").write_text(MIXED)
+    closure = without_host_code(read_closure(tmp_path, "k.cu"))
+    names = ("scale<float>", "line")
+    made = compile_raw(closure.source, name=closure.program_name, headers=closure.headers, expressions=names)
+    assert made.ok, made.log
+    by_hand = compile_raw(BY_HAND, name=closure.program_name, expressions=names)
+    assert by_hand.ok, by_hand.log
+    assert made.ptx == by_hand.ptx
+
+
+MANIFEST = """\
+schema: 1
+arches: [sm_80]
+options: {host_code: drop}
+modules:
+  mixed: {source: k.cu, instances: ["scale<float>"]}
+  kept: {source: k.cu, options: {host_code: keep}}
+"""
+
+
+def test_the_manifest_says_so_and_the_key_knows(tmp_path):
+    """A module inherits the option or states its own; images with and without are told apart."""
+    (tmp_path / "h.h").write_text("#define DEV __device__\n")
+    (tmp_path / "k.cu").write_text(MIXED)
+    kept, mixed = parse_manifest(MANIFEST, root=tmp_path).modules
+    assert kept.options.canonical() == {}
+    assert mixed.options.canonical() == {"host_code": "drop"}
+    assert mixed.options == type(mixed.options).from_canonical({"host_code": "drop"})
+    assert "run" in kept.recipe.read(tmp_path).source
+    assert "run" not in mixed.recipe.read(tmp_path).source
+
+
+def test_check_lists_what_is_dropped(tmp_path, capsys):
+    """With file and line, as text and as JSON."""
+    (tmp_path / "h.h").write_text("#define DEV __device__\nint helper();\n")
+    (tmp_path / "k.cu").write_text(MIXED)
+    (tmp_path / "kernels.yaml").write_text(MANIFEST.replace("  kept: {source: k.cu, options: {host_code: keep}}\n", ""))
+    assert main(["check", str(tmp_path / "kernels.yaml")]) == 0
+    out = capsys.readouterr().out
+    assert "module 'mixed', host code: h.h:2: function helper\n" in out
+    assert "module 'mixed', host code: k.cu:1: include ATen/ATen.h\n" in out
+    assert "module 'mixed', host code: k.cu:5: the body of Box::Box\n" in out
+    assert "module 'mixed', host code: k.cu:10: four is marked __host__ __device__\n" in out
+    assert main(["check", str(tmp_path / "kernels.yaml"), "--json"]) == 0
+    dropped = json.loads(capsys.readouterr().out)["dropped"]
+    assert {"module": "mixed", "path": "k.cu", "line": 13, "kind": "function", "name": "run"} in dropped
+
+
+def test_a_store_compiles_more_from_the_source_it_ships(tmp_path, fresh_cache):
+    """At run time, and to verify a rebuild, host code is dropped as it was in the build."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "h.h").write_text("#define DEV __device__\n")
+    (project / "k.cu").write_text(MIXED)
+    (project / "kernels.yaml").write_text(MANIFEST.replace("  kept: {source: k.cu, options: {host_code: keep}}\n", ""))
+    build_store(load_manifest(project / "kernels.yaml"), tmp_path / "store")
+    store = open_store(tmp_path / "store")
+    assert store.find_image("scale<float>", arch="sm_80").origin == "prebuilt"
+    assert store.find_image("scale<double>", arch="sm_80").origin == "jitted"
+    assert main(["verify", str(tmp_path / "store"), "--rebuild"]) == 0

@@ -1,0 +1,236 @@
+"""``port``: guards that NVRTC and nvcc both take, what is never guarded, and the drafted manifest."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.port.port import port
+
+ARCH = SmArch.parse("sm_80")
+
+MIXED = """\
+#include <torch/extension.h>
+#include "shapes.h"
+namespace ops {
+// A box.
+struct Box {
+    float w;
+    Box(float a) : w(a) { count++; }
+    static int count;
+    DEV float twice() const { return 2 * w; }
+};
+int Box::count = 0;
+constexpr int four() { return 4; }
+template <typename scalar_t, int BLOCK> __global__ void scale(scalar_t* p, Box b) { *p *= b.twice() * four(); }
+template <typename T> __global__ void fill(T* p, T v) { *p = v; }
+__global__ void line(int* p) { *p = 1; }
+template <typename T> void run_fill(T* p, T v) { fill<T><<<1, 1>>>(p, v); }
+}  // namespace ops
+
+at::Tensor run(at::Tensor x) {
+    AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), "scale", ([&] {
+        ops::scale<scalar_t, 256><<<(x.numel() + 255) / 256, 256, 0, stream()>>>(x.data_ptr<scalar_t>(), ops::Box(1));
+    }));
+    ops::line<<<dim3(1, 2), 1>>>(nullptr);
+    return x;
+}
+"""
+HEADER = "#pragma once\n#define DEV __device__\nvoid helper(int a); int twice(int a);  // for the host\n"
+HOST_HEADER = "#pragma once\nnamespace at { struct Tensor; }\n"
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Make a folder with a mixed source the current one."""
+    (tmp_path / "mixed.cu").write_text(MIXED)
+    (tmp_path / "shapes.h").write_text(HEADER)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def as_nvcc_reads(text):
+    """Return a ported text as it is where __CUDACC_RTC__ is not defined."""
+    text = re.sub(r"^#ifdef __CUDACC_RTC__\n.*?^#else\n(.*?)^#endif\n", r"\1", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^#ifdef __CUDACC_RTC__\n.*?^#endif\n", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^#if defined\(__CUDACC_RTC__\).*?^#endif\n", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"^#ifndef __CUDACC_RTC__\n(.*?)^#endif\n", r"\1", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def test_a_mixed_source_compiles_and_means_the_same_to_nvcc(project):
+    """NVRTC takes what was refused; without its macro, only line breaks are new."""
+    ported = port(project, ["mixed.cu"], arch=ARCH)
+    assert ported.remaining == ()
+    assert set(ported.after) == {"mixed.cu", "shapes.h"}
+    for path, text in ported.after.items():
+        assert as_nvcc_reads(text).split() == ported.before[path].split()
+    assert (
+        "#ifndef __CUDACC_RTC__\nvoid helper(int a); int twice(int a);  // for the host\n#endif\n"
+        in ported.after["shapes.h"]
+    )
+    assert (
+        "    __host__ __device__ Box(float a);\n#else\n    Box(float a) : w(a) { count++; }\n#endif\n"
+        in ported.after["mixed.cu"]
+    )
+    assert port(project, ["mixed.cu"]).after == ported.after  # without NVRTC, too
+
+
+def test_each_guard_has_its_reason(project):
+    """File, line and name as they are in the source, and why."""
+    guards = [str(guard) for guard in port(project, ["mixed.cu"]).guards]
+    assert guards == [
+        "mixed.cu:1: include torch/extension.h: a header of the host's",
+        "mixed.cu:7: body Box::Box: what it declares belongs to its class; the body has no device mark",
+        "mixed.cu:8: variable Box::count: no device mark",
+        "mixed.cu:11: variable Box::count: no device mark",
+        "mixed.cu:12: mark four: NVRTC refuses it without marks",
+        "mixed.cu:16: function run_fill: no device mark",
+        "mixed.cu:19: function run: no device mark",
+        "shapes.h:3: function helper: no device mark",
+        "shapes.h:3: function twice: no device mark",
+    ]
+
+
+def test_the_manifest_is_drafted_from_launches(project):
+    """Instances and types from the launches; what they do not tell is said in a comment. The draft is valid."""
+    ported = port(project, ["mixed.cu"])
+    (module,) = parse_manifest(ported.manifest, root=project).modules
+    assert [name.text for name in module.instances] == [
+        "ops::scale<float, 256>", "ops::scale<double, 256>", "ops::scale<__half, 256>",
+    ]  # fmt: skip
+    assert module.options.pre_include == ("cuda_fp16.h",)
+    assert "# ops::fill<T>: launched at mixed.cu:16 as fill<T>(p, v); list its instances" in ported.manifest
+    assert [(one.name, one.parameters) for one in ported.templates] == [
+        ("ops::scale", ("scalar_t", "BLOCK")), ("ops::fill", ("T",)),
+    ]  # fmt: skip
+    scale = ported.launches[1]
+    assert (scale.kernel, scale.line, scale.template) == ("ops::scale", 21, ("scalar_t", "256"))
+    assert scale.configuration == ("(x.numel() + 255) / 256", "256", "0", "stream()")
+    assert scale.arguments == ("x.data_ptr<scalar_t>()", "ops::Box(1)")
+    assert ported.launches[2].configuration == ("dim3(1, 2)", "1")
+
+
+STUBBORN = """\
+#include <no_such/host.hpp>
+using namespace nowhere;
+typedef nowhere::Map Map;
+struct Cache { Map map; int n; };
+UNKNOWN_API int launch(Map m) { return 1; }
+struct Used { nowhere::Thing thing; int a; };
+union Bits { float f; unsigned u; nowhere::Half h; };
+static_assert(sizeof(Bits) == 4, "as large as a float");
+template <class T> struct Traits { static constexpr int n = 1; };
+template <> struct Traits<nowhere::Half> { static constexpr int n = 2; };
+__device__ int size() { return sizeof(Used) + sizeof(Bits) + Traits<int>::n; }
+__global__ void k(int* p) { *p = size(); }
+"""
+
+
+def test_what_device_code_means_is_never_guarded(tmp_path):
+    """NVRTC's errors guard what nothing else names; members, assertions, specialisations and what is used stay."""
+    (tmp_path / "k.cu").write_text(STUBBORN)
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    reasons = {guard.name: guard.reason for guard in ported.guards}
+    assert reasons.keys() == {"no_such/host.hpp", "namespace nowhere", "launch", "Cache", "Map"}
+    assert reasons["Map"] == 'NVRTC: name followed by "::" must be a class or namespace name'
+    assert reasons["Cache"].startswith("names Map; NVRTC: ")
+    assert [line.split(": ")[0] for line in ported.remaining] == ["k.cu:8", "k.cu:9", "k.cu:12"]
+    left = as_nvcc_reads(ported.after["k.cu"])
+    assert left.split() == STUBBORN.split()
+    assert "struct Used {" in re.sub(r"#ifndef.*?#endif\n", "", ported.after["k.cu"], flags=re.DOTALL)
+
+
+TORCH = """\
+#include <ATen/ATen.h>
+__global__ void k(at::PackedTensorAccessor32<float, 2, at::RestrictPtrTraits> a, c10::Half* h, at::BFloat16 b) {
+    a[0][threadIdx.x] = __half2float(h[0]) + float(b) + a.size(1);
+}
+"""
+
+
+def test_torch_types_have_stand_ins(tmp_path):
+    """For NVRTC only; the accessor lies in memory as Torch's does: a pointer, two sizes, two strides."""
+    (tmp_path / "k.cu").write_text(TORCH)
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert ported.remaining == ()
+    assert "BFloat16, Half, PackedTensorAccessor32, RestrictPtrTraits" in ported.notes[0]
+    assert as_nvcc_reads(ported.after["k.cu"]) == TORCH
+    (tmp_path / "k.cu").write_text(
+        ported.after["k.cu"] + "static_assert(sizeof(at::PackedTensorAccessor32<float, 2>) == 24);\n"
+    )
+    assert port(tmp_path, ["k.cu"], arch=ARCH).remaining == ()
+
+
+@pytest.mark.parametrize("header", ["cstdint", "curand_kernel.h", "cuda_fp16.h", "lib/device.cuh"])
+def test_headers_that_device_code_may_need_are_not_guarded(tmp_path, header):
+    """Not even where they are missing: that is for the user to install, or to name a folder for."""
+    text = f"#include <{header}>\n#include <other/host.hpp>\n__global__ void k() {{}}\n"
+    (tmp_path / "k.cu").write_text(text)
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert header not in {guard.name for guard in ported.guards}
+
+
+def test_names_that_a_guarded_header_brought_are_explained(tmp_path):
+    """Torch's headers include the standard's."""
+    (tmp_path / "k.cu").write_text("#include <ATen/ATen.h>\n__global__ void k(int64_t* p) { *p = 1; }\n")
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert 'k.cu:4: identifier "int64_t" is undefined' in ported.remaining
+    assert "such as <cstdint>" in ported.notes[0]
+
+
+def test_a_guard_covers_what_is_nested_in_it(tmp_path):
+    """A variable's type has members of its own, which are for the host too."""
+    text = "static struct {\n    int get() { return 1; }\n    int n;\n} state;\nint f();\n__global__ void k() {}\n"
+    (tmp_path / "k.cu").write_text(text)
+    after = port(tmp_path, ["k.cu"], arch=ARCH).after["k.cu"]
+    assert after == f"#ifndef __CUDACC_RTC__\n{text.replace('__global__', '#endif%__global__')}".replace("%", chr(10))
+
+
+def test_conditions_that_cross_a_function_are_left_alone(tmp_path):
+    """A guard that ends inside an #if would be no guard; the note says where."""
+    text = "#ifdef A\nvoid f(int a) {\n#else\nvoid f() {\n#endif\n}\n__global__ void k() {}\n"
+    (tmp_path / "k.cu").write_text(text)
+    ported = port(tmp_path, ["k.cu"])
+    assert ported.after == {}
+    assert ported.notes == ("k.cu:2: f cannot be guarded: an #if ends inside it",)
+
+
+def test_the_patch_applies(project, capsys):
+    """On standard output alone, or in a file; the rest is on standard error, or in the JSON."""
+    assert main(["port", "mixed.cu"]) == 0
+    out, err = capsys.readouterr()
+    assert "guarded: mixed.cu:19: function run: no device mark" in err
+    assert main(["port", "mixed.cu", "--output", "a.patch", "--manifest", "kernels.yaml"]) == 0
+    assert (project / "a.patch").read_text() == out
+    assert "instances:" in (project / "kernels.yaml").read_text()
+    capsys.readouterr()
+    assert main(["port", "mixed.cu", "--json", "--apply"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["diff"] == out
+    assert data["applied"] is True
+    assert data["launches"][1]["axes"] == {"scalar_t": ["float", "double", "__half"]}
+    applied = (project / "mixed.cu").read_text()
+    if shutil.which("patch"):
+        (project / "mixed.cu").write_text(MIXED)
+        (project / "shapes.h").write_text(HEADER)
+        subprocess.run(["patch", "-p1", "-s", "-i", "a.patch"], check=True, cwd=project)
+        assert (project / "mixed.cu").read_text() == applied
+    assert main(["port", "mixed.cu", "--no-compile"]) == 0
+    assert capsys.readouterr().out == ""  # a second port has nothing to do
+
+
+def test_bad_input_is_refused(project, capsys):
+    """With status 2, before anything is written."""
+    (project / "kernels.yaml").write_text("schema: 1\n")
+    assert main(["port", "mixed.cu", "--manifest", "kernels.yaml"]) == 2
+    assert "kernels.yaml is there already" in capsys.readouterr().err
+    assert main(["port", "gone.cu"]) == 2
+    assert "gone.cu" in capsys.readouterr().err
+    assert main(["port", "../mixed.cu"]) == 2
