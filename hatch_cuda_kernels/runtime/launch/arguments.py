@@ -145,7 +145,9 @@ class Signature:
             message = f"{kernel} is recorded with parameters of unknown types: {', '.join(unknown)}"
             raise LaunchError(f"{message}; reinstall its package, or upgrade hatch-cuda-kernels")
         self.parameters = tuple(parameter for kind in self.params if (parameter := known[kind]) is not None)
+        self.readers = tuple(parameter.reader for parameter in self.parameters)
         self.layout = struct.Struct(_layout(self.parameters))
+        self._pointers = [index for index, parameter in enumerate(self.parameters) if parameter.may_be_pointer]
 
     def pack(self, args: Sequence[Any]) -> bytes:
         """Return the parameter buffer's bytes for device 0. Raises ArgumentError as ``convert`` does."""
@@ -164,15 +166,13 @@ class Signature:
 
     def device(self, args: Sequence[Any]) -> int | None:
         """Return the device of the arrays among the arguments, None without any. Raises ArgumentError for several."""
-        places = {
-            index: device
-            for index, (parameter, arg) in enumerate(zip(self.parameters, args, strict=False))
-            if parameter.may_be_pointer and (device := family(arg).device(arg)) is not None
-        }
-        if len(set(places.values())) > 1:
-            where = ", ".join(f"argument {index} on device {device}" for index, device in places.items())
+        given = [index for index in self._pointers if index < len(args)]
+        devices = {family(args[index]).device(args[index]) for index in given} - {None}
+        if len(devices) > 1:
+            places = ((index, family(args[index]).device(args[index])) for index in given)
+            where = ", ".join(f"argument {index} on device {device}" for index, device in places if device is not None)
             raise ArgumentError(f"the arrays passed to {self.kernel} are on several devices: {where}; copy them to one")
-        return next(iter(places.values()), None)
+        return next(iter(devices), None)
 
     def _convert(
         self, index: int, arg: Any, ordinal: int, streams: list[int]
@@ -181,7 +181,7 @@ class Signature:
         try:
             if parameter.may_be_pointer:
                 family(arg).examine(arg)
-            value = parameter.reader(arg, ordinal, streams)
+            value = self.readers[index](arg, ordinal, streams)
             struct.pack(f"<{parameter.code}", value)
         except (struct.error, AttributeError, TypeError, ValueError, OverflowError, RuntimeError, LookupError) as error:
             raise ArgumentError(

@@ -60,16 +60,23 @@ class Launch:
             return lambda *args: self._nothing(args)
         if kernel.was_launched and kernel.latest:
             self._enter(kernel.latest)
-        bind = bind_for(kernel.signature, "current" if self._stated is None else "stated")
-        return bind(self._here, self._stated, self.in_full, self.refuse)
+        return self._bind(self.elsewhere)
 
-    def in_full(self, args: Sequence[Any]) -> None:
+    def elsewhere(self, args: Sequence[Any]) -> None:
         """Launch on the device of the arrays. Raises ArgumentError, LaunchError or DriverError."""
         given = [arg for arg in args if arg is not MISSING]
         with on_device(self._kernel.signature.device(given)):
-            ready = self.ready(given)
-            self.enqueue(ready, ready.streams)
-        self._kernel.was_launched = True
+            if not self._kernel.was_launched:
+                self.in_full(given)
+                self._kernel.was_launched = True
+                return
+            self._enter(self._kernel.loaded())
+            self._bind(self.in_full)(*given)  # what was not usual may have been the context alone
+
+    def in_full(self, args: Sequence[Any]) -> None:
+        """Launch in the current context. Raises ArgumentError, LaunchError or DriverError."""
+        ready = self.ready([arg for arg in args if arg is not MISSING])
+        self.enqueue(ready, ready.streams)
 
     def ready(self, args: Sequence[Any]) -> Ready:
         """Return the arguments, checked and packed for the current context, in which the kernel gets loaded."""
@@ -105,6 +112,11 @@ class Launch:
             else:
                 self._here[loaded.context_id] = known
         return known
+
+    def _bind(self, otherwise: Callable[[Sequence[Any]], None]) -> Callable[..., None]:
+        """Return the generated function, which leaves what is not usual to ``otherwise``."""
+        bind = bind_for(self._kernel.signature, "current" if self._stated is None else "stated")
+        return bind(self._here, self._stated, otherwise, self.refuse)
 
     def _nothing(self, args: Sequence[Any]) -> None:
         """Check the arguments for a grid without blocks."""

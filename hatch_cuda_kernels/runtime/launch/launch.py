@@ -131,7 +131,7 @@ def _make(signature: Signature, kind: Kind) -> Bind:
         FreshSlot if kind == "fresh" else Slot,
         signature.layout.size,
         signature.layout.pack_into,
-        *(parameter.reader for parameter in signature.parameters),
+        *signature.readers,
         join,
         driver.cuLaunchKernelEx,
         driver.CUresult.CUDA_SUCCESS,

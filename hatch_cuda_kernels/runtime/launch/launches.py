@@ -68,7 +68,7 @@ class Launches:
         return bind_for(self._kernel.signature, "fresh")(
             self._kernel.functions,
             None,
-            lambda sizes, args: launch(sizes).in_full(args),
+            lambda sizes, args: launch(sizes).elsewhere(args),
             lambda sizes, status, stream: launch(sizes).refuse(status, stream),
         )
 
