@@ -43,10 +43,10 @@ class Kernel(Loads):
         Raises LaunchError for bad dimensions, TypeError for anything that is not a stream.
         """
         try:
-            known = self._known.get(launch)
-        except TypeError:  # a list among the sizes, or a stream that cannot be hashed
-            known = None
-        return known or self._launches.of_brackets(launch)
+            return self._known[launch]
+        except (KeyError, TypeError):  # TypeError: a list among the sizes, or a stream that cannot be hashed
+            pass  # so that no error of what follows has this one as its context
+        return self._launches.of_brackets(launch)
 
     def __repr__(self) -> str:
         return f"<Kernel {self.name}{f' from {self.latest.image!r}' if self.latest else ''}>"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.contexts import add_by_context
@@ -35,6 +34,7 @@ class Loads:
         self._load = load
         self._loaded: dict[int, tuple[Loaded, float]] = {}
         self._lock = threading.Lock()
+        self._signature: Signature | None = None
 
     def loaded(self) -> Loaded:
         """Return the kernel as loaded for the current context, which loads it there the first time.
@@ -54,10 +54,12 @@ class Loads:
         """Where the kernel is loaded, and the seconds that each took."""
         return [*self._loaded.values()]
 
-    @cached_property
+    @property
     def signature(self) -> Signature:
         """The parameters, which are the same everywhere."""
-        return Signature(self.name, self.params)
+        if self._signature is None:  # a cached_property would make every access to the kernel's attributes slower
+            self._signature = Signature(self.name, self.params)
+        return self._signature
 
     @property
     def params(self) -> tuple[str, ...]:
