@@ -52,6 +52,16 @@ def test_arrays_of_two_devices_are_refused(store, driver):
     assert driver.launches == []
 
 
+def test_managed_memory_is_in_reach_of_every_device(store, driver):
+    """It goes with arrays of any device, and by itself to the current one."""
+    managed = array_on(driver, 0)
+    driver.managed.add(managed.address)
+    kernel = store.get_kernel("saxpy")
+    launch(kernel, managed, array_on(driver, 1))
+    launch(kernel, managed)
+    assert driver.launched_in == [17, 7]
+
+
 def test_a_thread_without_a_context_launches_where_its_arrays_are(store, driver):
     """Its device stays the first one, as it is for every thread that has not chosen another."""
     kernel, contexts = store.get_kernel("saxpy"), []

@@ -97,7 +97,7 @@ class FakeDriver:
         "CU_DEVICE_ATTRIBUTE_", ["COMPUTE_CAPABILITY_MAJOR", "COMPUTE_CAPABILITY_MINOR", *DEVICE]
     )
     CUfunction_attribute = names("CU_FUNC_ATTRIBUTE_", KERNEL)
-    CUpointer_attribute = names("CU_POINTER_ATTRIBUTE_", ["DEVICE_ORDINAL", "DEVICE_POINTER"])
+    CUpointer_attribute = names("CU_POINTER_ATTRIBUTE_", ["DEVICE_ORDINAL", "DEVICE_POINTER", "IS_MANAGED"])
 
     def __init__(self, capability=(9, 0), version=13000, devices=1):
         self.capability = capability
@@ -116,6 +116,7 @@ class FakeDriver:
         self.kernel_attributes = {}
         self.pointers = {}
         """Devices of addresses."""
+        self.managed = set()
         self.stream_contexts = {}
         self.gone = set()
         """Handles of contexts that were destroyed or reset."""
@@ -277,7 +278,9 @@ class FakeDriver:
     # Memory and streams
 
     def cuPointerGetAttribute(self, attribute, address):
-        """Say which device memory is on."""
+        """Say which device memory is on, and whether it is managed."""
+        if attribute == "IS_MANAGED":
+            return OK, address in self.managed
         if attribute == "DEVICE_ORDINAL" and address in self.pointers:
             return OK, self.pointers[address]
         return Result.CUDA_ERROR_INVALID_VALUE, None

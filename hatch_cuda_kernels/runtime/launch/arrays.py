@@ -138,13 +138,15 @@ def _interface_device(array: Any) -> int | None:
 
 
 def _device_at(address: int) -> int | None:
-    """Return the device that memory is on; None where there is one device only, or for other memory."""
+    """Return the device that memory is on; None where there is one device only, and for memory in reach of all."""
     if not address or _only_one():
         return None
     driver = cuda()
-    which = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-    status, ordinal = driver.cuPointerGetAttribute(which, address)
-    return None if int(status) else int(ordinal)
+    which = driver.CUpointer_attribute
+    status, ordinal = driver.cuPointerGetAttribute(which.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address)
+    if int(status) != 0 or driver.cuPointerGetAttribute(which.CU_POINTER_ATTRIBUTE_IS_MANAGED, address)[1]:
+        return None
+    return int(ordinal)
 
 
 @cache

@@ -1,12 +1,12 @@
 """The launch function of a kernel, generated for its signature: every tenth of a microsecond counts.
 
-For ``(f32, ptr, u64)`` it reads as below. What is not usual goes to ``in_full``, which does everything with care: other
-contexts and devices, arguments that convert in a slower way, and errors that explain.
+For ``(f32, ptr, u64)`` it reads as below. What is not usual goes to ``otherwise``, which does everything with care:
+other contexts and devices, arguments that convert in a slower way, and errors that explain (see ``in_full``).
 
-    def bind(here, stated, in_full, refuse):
+    def bind(here, stated, otherwise, refuse):
         def launch(a0=missing, a1=missing, a2=missing, *more):
             if more:
-                return in_full((a0, a1, a2, *more))
+                return otherwise((a0, a1, a2, *more))
             try:
                 ordinal, function, configs = here[context_id(current)[1]]
                 slot = pop()  # or a new one
@@ -21,7 +21,7 @@ contexts and devices, arguments that convert in a slower way, and errors that ex
             except Exception:
                 slot = None
             if slot is None:
-                return in_full((a0, a1, a2))
+                return otherwise((a0, a1, a2))
             stream = torch_stream(ordinal) if a1.__class__ is tensor or a2.__class__ is tensor else stated
             if slot.streams:
                 stream = join(slot.streams, stream)
@@ -58,10 +58,10 @@ __all__ = ["MISSING", "bind_for"]
 MISSING: Final = object()
 _TEMPLATE: Final = """
 def make(context_id, current, pop, push, new_slot, size, pack, {readers}join, cu_launch, success, missing, pack_config):
-    def bind(here, stated, in_full, refuse):
+    def bind(here, stated, otherwise, refuse):
         def launch({own}{parameters}*more):
             if more:
-                return in_full({own}({names}*more,))
+                return otherwise({own}({names}*more,))
             try:
                 ordinal, function{configs} = here[context_id(current)[1]]
                 try:
@@ -72,7 +72,7 @@ def make(context_id, current, pop, push, new_slot, size, pack, {readers}join, cu
             except Exception:
                 slot = None
             if slot is None:
-                return in_full({own}({names}))
+                return otherwise({own}({names}))
             stream = {stream}
             if slot.streams:
                 stream = join(slot.streams, stream)
