@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -20,12 +22,16 @@ __all__ = [
     "device_count",
     "driver_version",
     "failure",
+    "memory_device",
     "native_archs",
     "primary_context",
 ]
 
 #: CUresult of faults that end a context, and which any later call may report: from ILLEGAL_ADDRESS to LAUNCH_FAILED.
 _FAULTS: Final = frozenset({214, 220, 700, 702, 710, 714, 715, 716, 717, 718, 719})
+#: CU_POINTER_ATTRIBUTE_IS_MANAGED and CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL (cuda.h).
+_IS_MANAGED: Final = 8
+_DEVICE_ORDINAL: Final = 9
 #: The process that initialised the driver.
 _started_in: Final[list[int]] = []
 #: Primary contexts that were retained here, by ordinal.
@@ -88,6 +94,24 @@ def driver_version() -> tuple[int, int]:
     """Return the newest CUDA the driver supports, such as ``(13, 0)``. Raises DriverError without a driver."""
     version = int(check("cuDriverGetVersion", cuda().cuDriverGetVersion()))
     return version // 1000, version % 1000 // 10
+
+
+def memory_device(address: int) -> int | None:
+    """Return the device that memory is on; None for memory in reach of all, or that the driver does not know.
+
+    It is asked by ctypes: the bindings (13.3) say 0 of memory on any device.
+    """
+    managed, ordinal = ctypes.c_int(), ctypes.c_int()
+    for attribute, value in ((_IS_MANAGED, managed), (_DEVICE_ORDINAL, ordinal)):
+        if _library().cuPointerGetAttribute(ctypes.byref(value), attribute, ctypes.c_uint64(address)) != 0:
+            return None
+    return None if managed.value else ordinal.value
+
+
+@cache
+def _library() -> Any:  # ctypes.CDLL, or its kin of Windows
+    """Return the driver's library, which the bindings have loaded by now."""
+    return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
 
 
 def compute_capability(ordinal: int) -> ComputeCapability:

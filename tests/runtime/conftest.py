@@ -21,6 +21,7 @@ def driver(monkeypatch):
     fake = FakeDriver()
     monkeypatch.setattr("cuda.bindings.driver", fake)
     monkeypatch.setattr(early, "_started", [None])  # nothing to wait for
+    monkeypatch.setattr(our_driver, "_library", lambda: fake)
     monkeypatch.setattr(LIBRARIES, "_libraries", WeakValueDictionary())
     monkeypatch.setattr(LIBRARIES, "_refused", {})
     monkeypatch.setattr(LIBRARIES, "_unused", [])

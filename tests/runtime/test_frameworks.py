@@ -17,7 +17,12 @@ from hatch_cuda_kernels.runtime.launch import arrays, tensors
 def kernel(example_store, driver, monkeypatch):
     """Return saxpy in a process that has met no array yet."""
     monkeypatch.setattr(arrays, "_FAMILIES", {})
-    for name, value in {"tensor": tensors._NoTensor, "data_ptr": tensors._never, "get_device": tensors._never}.items():
+    for name, value in {
+        "tensor": tensors._NoTensor,
+        "data_ptr": tensors._never,
+        "get_device": tensors._never,
+        "parameter": tensors._NoTensor,
+    }.items():
         monkeypatch.setitem(tensors.FAST, name, value)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     return open_store(example_store).get_kernel("saxpy")

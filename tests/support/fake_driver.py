@@ -97,7 +97,6 @@ class FakeDriver:
         "CU_DEVICE_ATTRIBUTE_", ["COMPUTE_CAPABILITY_MAJOR", "COMPUTE_CAPABILITY_MINOR", *DEVICE]
     )
     CUfunction_attribute = names("CU_FUNC_ATTRIBUTE_", KERNEL)
-    CUpointer_attribute = names("CU_POINTER_ATTRIBUTE_", ["DEVICE_ORDINAL", "DEVICE_POINTER", "IS_MANAGED"])
 
     def __init__(self, capability=(9, 0), version=13000, devices=1):
         self.capability = capability
@@ -277,13 +276,12 @@ class FakeDriver:
 
     # Memory and streams
 
-    def cuPointerGetAttribute(self, attribute, address):
-        """Say which device memory is on, and whether it is managed."""
-        if attribute == "IS_MANAGED":
-            return OK, address in self.managed
-        if attribute == "DEVICE_ORDINAL" and address in self.pointers:
-            return OK, self.pointers[address]
-        return Result.CUDA_ERROR_INVALID_VALUE, None
+    def cuPointerGetAttribute(self, value, attribute, address):
+        """Say whether memory is managed (8), or which device it is on (9), as the library itself does to ctypes."""
+        if address.value not in self.pointers:
+            return Result.CUDA_ERROR_INVALID_VALUE
+        value._obj.value = address.value in self.managed if attribute == 8 else self.pointers[address.value]
+        return OK
 
     def cuStreamGetCtx(self, stream):
         """Give a stream's context."""

@@ -12,7 +12,7 @@ from functools import cache, partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.driver import check, cuda, device_count
+from hatch_cuda_kernels.driver import check, cuda, device_count, memory_device
 from hatch_cuda_kernels.errors import DriverError
 from hatch_cuda_kernels.runtime.launch import dlpack, tensors
 from hatch_cuda_kernels.runtime.launch.unusable import ElsewhereError, UnusableError
@@ -139,14 +139,7 @@ def _interface_device(array: Any) -> int | None:
 
 def _device_at(address: int) -> int | None:
     """Return the device that memory is on; None where there is one device only, and for memory in reach of all."""
-    if not address or _only_one():
-        return None
-    driver = cuda()
-    which = driver.CUpointer_attribute
-    status, ordinal = driver.cuPointerGetAttribute(which.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address)
-    if int(status) != 0 or driver.cuPointerGetAttribute(which.CU_POINTER_ATTRIBUTE_IS_MANAGED, address)[1]:
-        return None
-    return int(ordinal)
+    return None if not address or _only_one() else memory_device(address)
 
 
 @cache

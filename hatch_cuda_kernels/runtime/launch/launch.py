@@ -14,7 +14,7 @@ other contexts and devices, arguments that convert in a slower way, and errors t
                     slot.buffer, 0,
                     a0 if a0.__class__ is float or a0.__class__ is int else p0(a0, ordinal, slot.streams),
                     (data_ptr(a1) or if_empty(a1))
-                    if a1.__class__ is tensor and get_device(a1) == ordinal
+                    if (a1.__class__ is tensor or a1.__class__ is parameter) and get_device(a1) == ordinal
                     else p1(a1, ordinal, slot.streams),
                     ...
                 )
@@ -22,7 +22,7 @@ other contexts and devices, arguments that convert in a slower way, and errors t
                 slot = None
             if slot is None:
                 return otherwise((a0, a1, a2))
-            stream = torch_stream(ordinal) if a1.__class__ is tensor or a2.__class__ is tensor else stated
+            stream = torch_stream(ordinal) if a1.__class__ is tensor or a2.__class__ is tensor or ... else stated
             if slot.streams:
                 stream = join(slot.streams, stream)
             status = cu_launch(configs[stream], function, 0, slot.extra)[0]
@@ -145,7 +145,7 @@ def _source(parameters: Sequence[Parameter], kind: Kind) -> str:
     """Fill in the template. Only the positions and types of the parameters get into the text."""
     names = [f"a{index}" for index in range(len(parameters))]
     tensors = [name for name, parameter in zip(names, parameters, strict=True) if parameter.may_be_pointer]
-    any_tensor = " or ".join(f"{name}.__class__ is tensor" for name in tensors)
+    any_tensor = " or ".join(f"{name}.__class__ is {kind}" for kind in ("tensor", "parameter") for name in tensors)
     return _TEMPLATE.format(
         readers=_listed(f"p{index}" for index in range(len(parameters))),
         parameters=_listed(f"{name}=missing" for name in names),
@@ -165,7 +165,7 @@ def _value(index: int, parameter: Parameter) -> str:
     name, other = f"a{index}", f"p{index}(a{index}, ordinal, slot.streams)"
     integer = f"{name} if {name}.__class__ is int and {name} >= 0 else {other}"
     if parameter.may_be_pointer:
-        here = f"{name}.__class__ is tensor and get_device({name}) == ordinal"
+        here = f"({name}.__class__ is tensor or {name}.__class__ is parameter) and get_device({name}) == ordinal"
         return f"(data_ptr({name}) or if_empty({name})) if {here} else {integer}"
     if parameter.is_float:
         return f"{name} if {name}.__class__ is float or {name}.__class__ is int else {other}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.driver import check, cuda
@@ -39,12 +40,14 @@ class _Addresses(dict[type, "Callable[[Any], int]"]):
 
 
 def _reader_of(stream: Any) -> Callable[[Any], int]:
+    for name in ("cuda_stream", "ptr"):  # torch and CuPy: quicker than by the protocol
+        if isinstance(getattr(stream, name, None), int):
+            return attrgetter(name)
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         return _by_method if callable(protocol) else _by_attribute
-    for name in ("cuda_stream", "ptr", "handle"):  # torch, CuPy, numba and the bindings
-        if getattr(stream, name, None) is not None:
-            return lambda stream: _number(getattr(stream, name))
+    if getattr(stream, "handle", None) is not None:  # numba and the bindings
+        return lambda stream: _number(stream.handle)
     return _converted
 
 

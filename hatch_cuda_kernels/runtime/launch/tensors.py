@@ -31,10 +31,15 @@ def _if_empty(tensor: Any) -> int:
     raise UnusableError(_reason(tensor))
 
 
-#: Names of the generated launch functions: ``tensor`` is the class, the others are functions of an instance of it.
+#: Names of the generated launch functions: two classes, and functions of their instances.
 FAST: Final[dict[str, Any]] = {
-    "tensor": _NoTensor, "data_ptr": _never, "get_device": _never, "torch_stream": _never, "if_empty": _if_empty,
-}  # fmt: skip
+    "tensor": _NoTensor,
+    "parameter": _NoTensor,
+    "data_ptr": _never,
+    "get_device": _never,
+    "torch_stream": _never,
+    "if_empty": _if_empty,
+}
 
 
 def learn(arg: Any) -> bool:
@@ -49,8 +54,8 @@ def learn(arg: Any) -> bool:
     # The public torch.cuda.current_stream() builds an object in 4 us; this is what it calls.
     stream = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
     if stream is not None:
-        read = {"data_ptr": tensor.data_ptr, "get_device": tensor.get_device}
-        FAST.update(read | {"torch_stream": stream, "tensor": tensor})
+        read = {"data_ptr": tensor.data_ptr, "get_device": tensor.get_device, "torch_stream": stream}
+        FAST.update(read | {"parameter": torch.nn.Parameter, "tensor": tensor})
     return True
 
 
