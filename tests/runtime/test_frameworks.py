@@ -118,3 +118,47 @@ def test_cupy_is_asked_for_the_stream_of_the_device(kernel, driver, monkeypatch)
     kernel.bind(1, 32, (2.0, kind(), InterfaceArray(stream=6), 4))()
     assert streams(driver)[0] == [70, 70]
     assert streams(driver)[1] == [("cuEventRecord", 99, 6), ("cuStreamWaitEvent", 70, 99, 0)]
+
+
+class Handle:
+    """A handle as the bindings have it: it converts to an int."""
+
+    def __int__(self):
+        return 5
+
+
+STREAMS = {
+    "address": 5,
+    "protocol": type("Stream", (), {"__cuda_stream__": lambda _: (0, 5)})(),
+    "protocol of old": types.SimpleNamespace(__cuda_stream__=(0, 5)),
+    "torch": types.SimpleNamespace(cuda_stream=5),
+    "CuPy": types.SimpleNamespace(ptr=5),
+    "Numba": types.SimpleNamespace(handle=types.SimpleNamespace(value=5)),
+    "cuda.core": types.SimpleNamespace(handle=Handle()),
+    "bindings": Handle(),
+}
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_streams_of_every_library_are_taken(kernel, driver, kind):
+    """In brackets and as an option; the same object may stand for another stream later."""
+    kernel[1, 32, 0, STREAMS[kind]](2.0, None, None, 4)
+    kernel.launch(1, 32, (2.0, None, None, 4), stream=STREAMS[kind])
+    kernel.bind(1, 32, (2.0, None, None, 4), stream=STREAMS[kind])()
+    assert streams(driver)[0] == [5, 5, 5]
+
+
+def test_a_stream_object_may_change(kernel, driver):
+    """What is remembered is the stream, and not the object."""
+    stream = types.SimpleNamespace(ptr=5)
+    for stream.ptr in (5, 6, 5):
+        kernel[1, 32, 0, stream](2.0, None, None, 4)
+    assert streams(driver)[0] == [5, 6, 5]
+
+
+@pytest.mark.parametrize("stream", ["5", 5.0, object()])
+def test_what_is_no_stream_is_refused(kernel, driver, stream):
+    """Neither text, nor a number that is no address, nor any object."""
+    with pytest.raises(TypeError, match="not a CUDA stream"):
+        kernel[1, 32, 0, stream](2.0, None, None, 4)
+    assert driver.launches == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import threading
 import time
 
@@ -186,6 +187,7 @@ def test_kernels_of_compiled_text_are_loaded(driver, fresh_cache):
     compiled = compile_to_cubin(source, arch="sm_90")
     kernel = compiled.get_kernel("k")
     assert compiled.get_kernel("k") is kernel
+    assert pickle.loads(pickle.dumps(compiled)) == compiled
     assert (found(kernel), kernel.context_id) == (("jitted", "sm_90", "cubin"), 7)
     driver.refuse = lambda *_: Result.CUDA_ERROR_NO_BINARY_FOR_GPU
     with pytest.raises(ImageRefusedError, match=r"CUDA_ERROR_NO_BINARY_FOR_GPU \(209\)"):

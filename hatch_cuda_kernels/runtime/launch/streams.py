@@ -24,7 +24,10 @@ def stream_address(stream: Any) -> int:  # any framework's stream
     ``stream`` is an int, anything with ``__cuda_stream__`` (cuda.core protocol), or a framework's stream object. Raises
     TypeError for anything else.
     """
-    return _ADDRESS[stream.__class__](stream)
+    try:
+        return _ADDRESS[stream.__class__](stream)
+    except AttributeError:  # not all objects of the type offer the same
+        return _reader_of(stream)(stream)
 
 
 class _Addresses(dict[type, "Callable[[Any], int]"]):
@@ -64,10 +67,9 @@ def _number(handle: Any) -> int:
 
 
 def _converted(stream: Any) -> int:
-    try:
-        return int(stream)
-    except (TypeError, ValueError):
-        raise TypeError(f"not a CUDA stream: {stream!r}") from None
+    if not hasattr(type(stream), "__int__") or isinstance(stream, float):
+        raise TypeError(f"not a CUDA stream: {stream!r}")
+    return int(stream)
 
 
 _ADDRESS: Final = _Addresses({int: int})
