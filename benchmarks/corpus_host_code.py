@@ -1,13 +1,12 @@
 """Compares ``host_code: drop`` with nvcc, over checkouts of other projects: the kernels must be the same machine code.
 
-    python benchmarks/corpus_host_code.py FOLDER... [--match '*.cu'] [--files 40] [--seed 1] [--standard FOLDER]
-        [--record FILE.md]
+    python benchmarks/corpus_host_code.py FOLDER... [--match '*.cu'] [--files 40] [--seed 1] [--record FILE.md]
 
 FOLDER is a checkout. Of its .cu files with a kernel, up to --files are compiled by nvcc as they are; of those that
 nvcc takes, NVRTC compiles what is left without host code, with the instances that nvcc's host code asked for. Then the
 text sections are compared, kernel by kernel. Where they differ, nvcc compiles what is left without host code, too: if
-that is what it makes of the file as it is, the compilers differ and not the texts. --standard names a folder of
-standard headers for NVRTC. Prints a line for each file and a table. Nothing in the folders is changed or run; no GPU.
+that is what it makes of the file as it is, the compilers differ and not the texts. Prints a line for each
+file and a table. Nothing in the folders is changed or run; no GPU.
 """
 
 from __future__ import annotations
@@ -20,18 +19,21 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 from raw_nvrtc import RawResult, compile_raw
 
 from hatch_cuda_kernels.compiler.output.elf import read_elf
+from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.host_code.closures import without_host_code
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.closure import Closure, read_closure
+from hatch_cuda_kernels.options import HostCode, NvrtcOptions
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.source.closure import Closure
 
 ARCH: Final = "sm_90"
 #: Folders of a checkout that its build searches for headers.
@@ -63,7 +65,6 @@ def main() -> None:
     parser.add_argument("--match", default="*.cu", help="the pattern of their paths")
     parser.add_argument("--files", type=int, default=40, help="how many files of each folder are compiled")
     parser.add_argument("--seed", type=int, default=1, help="which ones")
-    parser.add_argument("--standard", type=Path, help="a folder of standard headers for NVRTC")
     parser.add_argument("--record", type=Path, help="write the table to a file, too")
     args = parser.parse_args()
     outcomes = [outcome for folder in args.folders for outcome in compare_all(folder, args)]
@@ -79,13 +80,13 @@ def compare_all(folder: Path, args: argparse.Namespace) -> list[Outcome]:
     chosen = sorted(random.Random(args.seed).sample(paths, min(args.files, len(paths))))
     found = []
     for path in chosen:
-        outcome = compare(folder, path, args.standard)
+        outcome = compare(folder, path)
         print(*outcome, sep="\t", flush=True)
         found.append(outcome)
     return found
 
 
-def compare(folder: Path, path: Path, standard: Path | None) -> Outcome:
+def compare(folder: Path, path: Path) -> Outcome:
     """Compile one file both ways."""
     name = f"{folder.name}/{path.relative_to(folder).as_posix()}"
     here = path.parent.relative_to(folder).as_posix()
@@ -97,10 +98,11 @@ def compare(folder: Path, path: Path, standard: Path | None) -> Outcome:
     if not wanted:
         return Outcome(name, "no kernels")
     try:
-        closure = without_host_code(read_closure(folder, path.relative_to(folder).as_posix(), include=include))
+        options = NvrtcOptions(include=tuple(include), host_code=HostCode.DROP)
+        closure = Recipe(module="m", source=path.relative_to(folder).as_posix(), options=options).read(folder)
     except InputError as error:
         return Outcome(name, "refused", str(error).splitlines()[0])
-    result = nvrtc(closure, standard, tuple(expression(kernel) for kernel in wanted if "<" in kernel))
+    result = nvrtc(closure, tuple(expression(kernel) for kernel in wanted if "<" in kernel))
     reason = differences(wanted, texts(result.cubin)) if result.ok else first_error(result.log)
     verdict = "different" if result.ok and reason else "refused" if reason else "equal"
     if reason and (again := nvcc_of(closure, wanted)) is not None:
@@ -121,6 +123,8 @@ def nvcc_of(closure: Closure, wanted: dict[str, bytes]) -> bytes | None:
     """Return nvcc's CUBIN of a closure, laid out in a folder; host code that takes addresses stands for launches."""
     with tempfile.TemporaryDirectory() as scratch:
         for name, text in ((closure.program_name, closure.source), *closure.headers):
+            if not name.startswith(VIRTUAL_ROOT):  # a standard header: nvcc has the host's
+                continue
             target = Path(scratch) / name.removeprefix(VIRTUAL_ROOT)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text.replace(VIRTUAL_ROOT, f"{scratch}/"))
@@ -144,10 +148,10 @@ def nvcc(folder: Path, path: Path, include: list[str]) -> bytes | None:
         return target.read_bytes() if done.returncode == 0 else None
 
 
-def nvrtc(closure: Closure, standard: Path | None, expressions: tuple[str, ...]) -> RawResult:
+def nvrtc(closure: Closure, expressions: tuple[str, ...]) -> RawResult:
     """Return what NVRTC makes of a closure; an instance that it cannot name is left out."""
-    folders = [*([str(standard)] if standard else []), *load_toolchain().include_dirs]
-    flags = ("--std=c++17", "-w", *(f"-I{folder}" for folder in folders))
+    folders = (f"-I{folder}" for folder in load_toolchain().include_dirs)
+    flags = ("--std=c++17", "-w", *folders, *(f"--pre-include={name}" for name in closure.pre_include))
 
     def run(names: tuple[str, ...]) -> RawResult:
         return compile_raw(

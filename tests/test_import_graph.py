@@ -29,6 +29,7 @@ BUILD = (
     {"manifest": "says which modules a store shall hold and what it promises"},
     {"plan": "makes jobs of a manifest"},
     {"pool": "runs a plan's jobs, and caches what they give"},
+    {"port": "brings existing sources to a form that is then built"},
     {"stubs": "tells type checkers what the kernels of a manifest take"},
     {"build.py": "goes the way from manifest to store in one call"},
     {
@@ -39,7 +40,6 @@ BUILD = (
     {
         "plugin": "builds for Hatch",
         "scaffold": "writes a project that is then built",
-        "port": "brings existing sources to a form that is then built",
     },
 )
 #: From a request to a kernel.

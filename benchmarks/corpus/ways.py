@@ -1,6 +1,7 @@
 """The ways a source is tried, and the compiles of each. A worker process: jobs come in as JSON lines, results go out.
 
-A way is a manifest: it is read, planned and compiled as a build does it. Kernels that are templates have the instances
+A way is a manifest: it is read, planned and compiled as a build does it. To the folders of the list come those in
+which ``init`` finds what a source includes. Kernels that are templates have the instances
 that ``port`` drafts from the launches that it sees.
 """
 
@@ -11,6 +12,8 @@ import os
 import sys
 import tempfile
 import time
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -22,9 +25,11 @@ from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError
 from hatch_cuda_kernels.manifest import parse_manifest
-from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
+from hatch_cuda_kernels.port.check_instances import refused_instances
 from hatch_cuda_kernels.port.port import port
+from hatch_cuda_kernels.port.project_tree import include_folders, list_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,6 +63,11 @@ WAYS: Final = {
 }
 
 
+@cache
+def _files(root: Path) -> list[str]:
+    return list_files(root)
+
+
 class Attempt(NamedTuple):
     """One compile of a source."""
 
@@ -72,6 +82,8 @@ def compile_one(job: dict[str, Any]) -> dict[str, Any]:
     start = time.process_time()
     way = WAYS[job["way"]]
     try:
+        root = Path(job["root"])
+        job = job | {"include": include_folders(root, job["source"], _files(root), job["include"])}
         attempts = [*(_ported(job, way) if way.ported else _unchanged(job, way))]
     except HatchCudaKernelsError as error:
         attempts = [Attempt(0, str(error))]
@@ -87,7 +99,7 @@ def _unchanged(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
     for options in way.options:
         for instances in (False, True):
             if instances and not drafted:
-                text = port(Path(job["root"]), [job["source"]], include=job["include"]).manifest
+                text = port(Path(job["root"]), [job["source"]], _options(job)).manifest
                 drafted = _module(yaml.safe_load(text))
             if instances and not drafted.get("instances"):
                 break
@@ -102,16 +114,21 @@ def _unchanged(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
 def _ported(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
     """Yield the compile of the source after the patch."""
     root, source = Path(job["root"]), job["source"]
-    ported = port(root, [source], include=job["include"], arch=SmArch.parse(ARCH))
-    recipe = Recipe(module="source", source=source, options=NvrtcOptions(include=tuple(job["include"])))
+    ported = port(root, [source], _options(job), arch=SmArch.parse(ARCH))
+    recipe = Recipe(module="source", sources=(source,), options=_options(job))
     with tempfile.TemporaryDirectory() as scratch:
         for folder in job["include"]:
             (Path(scratch) / folder).mkdir(parents=True, exist_ok=True)
-        for path, _ in recipe.read(root).files:
+        for path in recipe.read(root).files:
             target = Path(scratch) / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(ported.after[path].encode() if path in ported.after else (root / path).read_bytes())
         yield _compile(job, way, Path(scratch), {}, _module(yaml.safe_load(ported.manifest)))
+
+
+def _options(job: dict[str, Any]) -> NvrtcOptions:
+    define = tuple((name, value) for name, value in job["define"])
+    return NvrtcOptions(include=tuple(job["include"]), define=define, std=CppStd(job["std"]))
 
 
 def _module(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -121,7 +138,7 @@ def _module(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compile(job: dict[str, Any], way: Way, root: Path, options: dict[str, Any], drafted: dict[str, Any]) -> Attempt:
-    """Return how many kernels the image has of a source below a folder."""
+    """Return how many kernels the image has of a source below a folder, without instances that NVRTC refuses."""
     merged = {"include": job["include"], **options, **drafted.get("options", {})}
     if way.listed:
         merged |= {"std": job["std"], "define": dict(job["define"])}
@@ -129,7 +146,10 @@ def _compile(job: dict[str, Any], way: Way, root: Path, options: dict[str, Any],
     text = json.dumps({"schema": 1, "arches": [ARCH], "modules": {"source": module}})
     try:
         (planned,) = make_plan(parse_manifest(text, root=root))
-        return Attempt(len(compile_job(planned.jobs[0]).kernels))
+        found = planned.jobs[0]
+        refused = {} if not found.names or way.ported else refused_instances(root, {}, text, SmArch.parse(ARCH))
+        left = tuple(name for name in found.names if name not in refused)
+        return Attempt(len(compile_job(replace(found, names=left)).kernels))
     except CompileError as error:
         return Attempt(0, f"{error}\n{error.log}".replace(f"{root}/", ""))
     except HatchCudaKernelsError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.cli.patches import unified_diff
@@ -24,6 +24,8 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     parser = commands.add_parser(name, help="guard host code in existing sources, and draft their manifest")
     parser.add_argument("files", nargs="+", metavar="FILE.cu", help="sources below this folder")
     parser.add_argument("--include", action="append", default=[], metavar="DIR", help="folder searched for headers")
+    parser.add_argument("--define", action="append", default=[], metavar="NAME[=VALUE]", help="macro to compile with")
+    parser.add_argument("--std", default="c++17", choices=("c++14", "c++17", "c++20"), help="default: %(default)s")
     parser.add_argument("--output", type=Path, metavar="FILE.patch", help="write the patch there")
     parser.add_argument("--apply", action="store_true", help="change the files, besides showing the patch")
     parser.add_argument("--manifest", type=Path, metavar="FILE", help="write the drafted manifest there")
@@ -38,6 +40,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 def run(args: argparse.Namespace) -> int:
     """Print the patch; the status is 1 if NVRTC still refuses a source."""
     from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.options import CppStd, NvrtcOptions
     from hatch_cuda_kernels.port.port import port  # loads NVRTC
 
     if args.manifest is not None and args.manifest.exists():
@@ -47,7 +50,11 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         raise InputError(str(error)) from None
     sources, include = ([_relative(path) for path in paths] for paths in (args.files, args.include))
-    ported = port(Path.cwd(), sources, include=include, arch=arch)
+    define = (
+        (name, value if equals else None) for name, equals, value in (each.partition("=") for each in args.define)
+    )
+    options = NvrtcOptions(include=tuple(include), define=tuple(define), std=CppStd(args.std))
+    ported = port(Path.cwd(), sources, options, arch=arch)
     patch = "".join(unified_diff(path, ported.before[path], text) for path, text in ported.after.items())
     if args.output is not None:
         args.output.write_bytes(patch.encode())
@@ -91,11 +98,19 @@ def _show(ported: Ported, patch: str, args: argparse.Namespace) -> None:
 def _data(ported: Ported, patch: str, *, applied: bool) -> dict[str, Any]:
     return {
         "guards": [guard._asdict() for guard in ported.guards],
-        "templates": [template._asdict() for template in ported.templates],
-        "launches": [launch._asdict() | {"axes": dict(launch.axes)} for launch in ported.launches],
+        "templates": [_fields(template, "path", "line", "name", "parameters") for template in ported.templates],
+        "launches": [
+            _fields(launch, "path", "line", "kernel", "template", "configuration", "arguments", "meanings")
+            | {"axes": dict(launch.axes)}
+            for launch in ported.launches
+        ],
         "notes": list(ported.notes),
         "remaining": list(ported.remaining),
         "manifest": ported.manifest,
         "diff": patch,
         "applied": applied,
     }
+
+
+def _fields(found: NamedTuple, *names: str) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in names}

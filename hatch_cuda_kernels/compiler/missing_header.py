@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
 
-__all__ = ["is_for_device", "missing_header"]
+__all__ = ["is_for_device", "is_known", "missing_header"]
 
 _MISSING: Final = re.compile(r'(?:cannot|could not) open source file "([^"\n]+)"')
 _TORCH: Final = ("ATen/", "c10/", "pybind11/", "torch/", "Python.h")
@@ -65,9 +65,12 @@ def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
 
 def is_for_device(name: str) -> bool:
     """Return whether device code may need a header, installed or not: the toolkit's, a standard one of use, a .cuh."""
-    return (
-        name in packaged_standard_headers() or name.endswith(".cuh") or fnmatch(name, "curand*.h") or bool(_parts(name))
-    )
+    return is_known(name) or name.endswith(".cuh")
+
+
+def is_known(name: str) -> bool:
+    """Return whether a header is the toolkit's, installed or not, or a standard one of this package."""
+    return name in packaged_standard_headers() or fnmatch(name, "curand*.h") or bool(_parts(name))
 
 
 def _requirements(name: str, release: tuple[int, int]) -> list[str]:

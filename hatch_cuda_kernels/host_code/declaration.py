@@ -58,7 +58,7 @@ def read_declaration(tokens: Sequence[Token], macros: Collection[str] = ()) -> D
     at, form = _template(nodes)
     if at == len(nodes) or any(node.text in OTHERS for node in nodes[at : at + 2]):
         return Declaration("other", form=form)
-    found = _Reader(nodes, macros).read(at)
+    found = _NodeReader(nodes, macros).read(at)
     return found._replace(form=form, first=nodes[at].start)
 
 
@@ -81,7 +81,7 @@ def _template(nodes: Sequence[Node]) -> tuple[int, Literal["", "template", "spec
     return at, form
 
 
-class _Reader:
+class _NodeReader:
     """Reads the nodes of one declaration from left to right."""
 
     def __init__(self, nodes: Sequence[Node], macros: Collection[str]) -> None:
@@ -138,6 +138,8 @@ class _Reader:
         if pointed and (pointed[0] == 0 or inner[pointed[0] - 1].text == "::"):  # int (*name)(...)
             named = [node for node in inner if node.is_word]
             return self._variable([*self.before, *inner[: pointed[0] + 1], *named[-1:]])
+        if any(map(_is_value, split(inner))):  # int a(1);
+            return self._variable(self.before)
         scope, name, rest = name_of(self.before)
         if not name or name in BUILTIN | SPECIFIERS:
             return Declaration("other", is_sure=False)
@@ -209,6 +211,13 @@ class _Reader:
                 found += [] if is_part else [node.text]
             previous = node.text
         return tuple(found)
+
+
+def _is_value(part: Sequence[Node]) -> bool:
+    """Return whether an argument is a number or a sum, and so no parameter."""
+    texts = [node.text for node in part]
+    head = texts[: texts.index("=")] if "=" in texts else texts
+    return any(text[0].isdigit() or text in {"+", "-", "/", "%"} for text in head)
 
 
 def _has_no_type(scope: str, name: str) -> bool:

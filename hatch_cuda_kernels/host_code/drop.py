@@ -14,11 +14,11 @@ from hatch_cuda_kernels.source.dropped import Dropped
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hatch_cuda_kernels.host_code.items import Item, Outline
+    from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.host_code.marks import Facts
     from hatch_cuda_kernels.host_code.rule import Action
 
-__all__ = ["MARKS", "Change", "apply", "find_changes"]
+__all__ = ["MARKS", "TextChange", "apply", "find_changes"]
 
 #: What is put before what stays, by what is done.
 MARKS: Final = {"declare": "__host__ __device__ ", "mark": "__host__ __device__ ", "constant": "constexpr "}
@@ -27,7 +27,7 @@ _VISIBLE: Final = re.compile(r"\S")
 _LOCAL: Final = frozenset({"include", "include_next", "import", "pragma"})
 
 
-class Change(NamedTuple):
+class TextChange(NamedTuple):
     """What to do with a place of a text; positions are in the original."""
 
     action: Action
@@ -42,10 +42,10 @@ class Change(NamedTuple):
     """Where a function's body begins, with what initialises members."""
 
 
-def find_changes(outline: Outline, facts: Facts) -> list[Change]:
+def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
     """Return what is to be changed in a text, in order. Declarations that branches share are changed alike, or not."""
     text, place = outline.source.text, outline.source.place
-    found: dict[int, list[Change]] = {}
+    found: dict[int, list[TextChange]] = {}
     conditions = [line.start for line in outline.directives if line.word in CONDITIONS]
     for item in outline.items:
         action = action_of(item, text, facts)
@@ -56,11 +56,11 @@ def find_changes(outline: Outline, facts: Facts) -> list[Change]:
     for line in outline.directives:
         header = None if line.hidden else host_header(line)
         if header is not None:
-            changes.append(Change("drop", "include", header, place(line.start), place(line.end - 1) + 1))
+            changes.append(TextChange("drop", "include", header, place(line.start), place(line.end - 1) + 1))
     return sorted(changes, key=lambda change: change.start)
 
 
-def _settled(alike: list[Change]) -> Iterator[Change]:
+def _settled(alike: list[TextChange]) -> Iterator[TextChange]:
     """Yield the change of declarations that begin at one place, in branches of ``#if``."""
     if {change.action for change in alike} == {"drop"}:
         yield max(alike, key=lambda change: change.end)
@@ -68,14 +68,16 @@ def _settled(alike: list[Change]) -> Iterator[Change]:
         yield alike[0]
 
 
-def _change(item: Item, action: Action, outline: Outline) -> Change:
+def _change(item: OutlineItem, action: Action, outline: Outline) -> TextChange:
     place, declared = outline.source.place, item.declaration
     name = f"{declared.scope or item.class_name or ''}::{declared.name}".removeprefix("::")
     last = place(declared.last - 1) + 1 if declared.ending == "{}" else 0
-    return Change(action, declared.kind, name, place(item.start), place(item.end - 1) + 1, place(declared.first), last)
+    return TextChange(
+        action, declared.kind, name, place(item.start), place(item.end - 1) + 1, place(declared.first), last
+    )
 
 
-def apply(path: str, outline: Outline, changes: list[Change]) -> tuple[str, tuple[Dropped, ...]]:
+def apply(path: str, outline: Outline, changes: list[TextChange]) -> tuple[str, tuple[Dropped, ...]]:
     """Return a text's original as NVRTC is to see it, with as many lines as before, and what was dropped."""
     text = outline.source.original
     kept = [  # in order
@@ -98,7 +100,7 @@ def apply(path: str, outline: Outline, changes: list[Change]) -> tuple[str, tupl
     return "".join((*pieces, text[done:])), tuple(dropped)
 
 
-def _kind(change: Change) -> Literal["function", "variable", "include", "body", "mark", "constant"]:
+def _kind(change: TextChange) -> Literal["function", "variable", "include", "body", "mark", "constant"]:
     if change.action == "constant":
         return "constant"
     if change.action == "drop":
@@ -106,7 +108,7 @@ def _kind(change: Change) -> Literal["function", "variable", "include", "body", 
     return "body" if change.action == "declare" and change.last else "mark"
 
 
-def _changed(text: str, change: Change, kept: list[tuple[int, int]]) -> str:
+def _changed(text: str, change: TextChange, kept: list[tuple[int, int]]) -> str:
     """Return what stands in a changed place's stead."""
     if change.action == "drop":
         return _blank(text, change.start, change.end, kept)

@@ -14,8 +14,8 @@ _SPELLED: Final = re.compile(r'"([^"\n]+)"|<([^<>\n]+)>')
 #: Folders of host libraries; what is in them is for the host, or of no use without what is.
 _FOLDERS: Final = frozenset(
     """
-    ATen TH THC GL GLES2 GLES3 GLFW Python arpa blaze boost benchmark c10 c10d cblas cereal cxxopts dlpack doctest drm
-    fmt gflags glad glog google gtest gmock hdf5 hip jsoncpp linux mpi ncclras net netinet nlohmann numpy nvml
+    ATen TH THC EGL GL GLES2 GLES3 GLFW Python arpa blaze boost benchmark c10 c10d cblas cereal cxxopts dlpack doctest
+    drm fmt gflags glad glog google gtest gmock hdf5 hip jsoncpp linux mpi ncclras net netinet nlohmann numpy nvml
     nvtx3 opencv opencv2 openssl pybind11 nanobind rapidjson rmm spdlog tbb tensorflow tinyxml2 torch torchvision vtk
     vulkan xla
     """.split()  # noqa: SIM905 - a list would take a line a word

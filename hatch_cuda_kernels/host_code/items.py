@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Token
     from hatch_cuda_kernels.source.lexer import Joined
 
-__all__ = ["Item", "Outline", "items_of", "scope_of"]
+__all__ = ["Outline", "OutlineItem", "items_of", "scope_of"]
 
 _STORAGE: Final = frozenset({"static", "extern"})
 
 
-class Item(NamedTuple):
+class OutlineItem(NamedTuple):
     """One declaration and where it stands, in the joined text."""
 
     declaration: Declaration
@@ -35,18 +35,18 @@ class Outline(NamedTuple):
     """A text's declarations in order of their ends, and its directives."""
 
     source: Joined
-    items: tuple[Item, ...]
+    items: tuple[OutlineItem, ...]
     directives: tuple[DirectiveLine, ...]
 
 
 def items_of(
     tokens: Sequence[Token], end: int, frame: Frame | None, macros: Collection[str], *, is_sure: bool
-) -> Iterator[Item]:
+) -> Iterator[OutlineItem]:
     """Yield what tokens in a frame declare: one item, or a type and the variables whose names follow its braces."""
     declared = read_declaration(tokens, macros)
     if not is_sure:
         declared = declared._replace(is_sure=False)
-    found = Item(declared, tokens[0].start, end, *scope_of(frame))
+    found = OutlineItem(declared, tokens[0].start, end, *scope_of(frame))
     braces = next((at for at, token in enumerate(tokens) if token.text == BRACES), len(tokens))
     variables = _variables(found, tokens[braces + 1 :]) if declared.kind == "type" else None
     if declared.name or variables is None:
@@ -62,7 +62,7 @@ def scope_of(frame: Frame | None) -> tuple[str | None, str]:
     return frame.name if frame.kind == "class" else None, frame.namespace
 
 
-def _variables(found: Item, tokens: Sequence[Token]) -> Item | None:
+def _variables(found: OutlineItem, tokens: Sequence[Token]) -> OutlineItem | None:
     """Return the variables behind a type's braces; they are all there is of the declaration of a type without name.
 
     None where there are none, or where the type would be left with a word that only variables have.

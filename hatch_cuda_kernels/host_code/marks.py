@@ -14,7 +14,7 @@ from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from hatch_cuda_kernels.host_code.items import Item, Outline
+    from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.source.macros import MacroText
 
 __all__ = ["Facts", "Marked", "gather_facts", "is_float_constant", "member_of"]
@@ -28,6 +28,7 @@ _ATTRIBUTE: Final = re.compile(
 _TOOLKITS: Final = re.compile(r"(?:_?CCCL|_LIBCUDACXX|CUB|THRUST|CUDART|_CUDA|__CUDA|NV)_\w+")
 _KNOWN_UNMARKED: Final = frozenset({"CUDART_CB", "CUDART_VERSION", "NV_UNUSED"})
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_REAL: Final = re.compile(r"\btypedef\s+(?:float|double)\s+(\w+)\s*;|\busing\s+(\w+)\s*=\s*(?:float|double)\s*;")
 _LITERAL: Final = re.compile(f"{STRING}|{CHARACTER}")
 _NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
 
@@ -54,6 +55,8 @@ class Facts:
     classes: set[str] = field(default_factory=set)
     floats: dict[str, set[str]] = field(default_factory=dict)
     """The floating-point constants that are not ``constexpr``, with the words of their values."""
+    reals: set[str] = field(default_factory=lambda: {"float", "double"})
+    """What the texts call these types."""
     generators: dict[str, bool] = field(default_factory=dict)
     """Whether a macro gives host functions only, as far as that was asked."""
 
@@ -109,6 +112,8 @@ def _reached(names: Iterable[str], users: Mapping[str, set[str]]) -> frozenset[s
 def gather_facts(macros: Iterable[MacroText], texts: Iterable[str]) -> tuple[Facts, list[Outline | None]]:
     """Return what texts and their macros say together, and the outline of each text."""
     facts = gather_macros(macros)
+    texts = list(texts)
+    facts.reals.update(name for text in texts for names in _REAL.findall(text) for name in names if name)
     outlines = [read_outline(text, facts.whole) for text in texts]
     for outline in outlines:
         if outline is not None:
@@ -120,9 +125,9 @@ def gather_facts(macros: Iterable[MacroText], texts: Iterable[str]) -> tuple[Fac
     return facts, outlines
 
 
-def _note(facts: Facts, text: str, item: Item) -> None:
+def _note(facts: Facts, text: str, item: OutlineItem) -> None:
     declared = item.declaration
-    if is_float_constant(item, text):
+    if is_float_constant(item, text, facts):
         words = set(_WORD.findall(_NOISE.sub(" ", text[item.start : item.end])))
         facts.floats.setdefault(declared.name, set()).update(words)
     if declared.kind not in {"function", "call"}:
@@ -134,17 +139,17 @@ def _note(facts: Facts, text: str, item: Item) -> None:
             (marked.defined if declared.ending == "{}" else marked.declared).add(declared.parameters)
 
 
-def is_float_constant(item: Item, text: str) -> bool:
+def is_float_constant(item: OutlineItem, text: str, facts: Facts) -> bool:
     """Return whether an item of a text is a floating-point constant of a namespace that is not ``constexpr``."""
     declared = item.declaration
     if declared.kind != "variable" or not declared.is_const or item.class_name is not None or not declared.is_sure:
         return False
     head, equals, _ = text[item.start : item.end].partition("=")
     is_plain = not (set("*&<") & set(head)) and not declared.words & {"constexpr", "constinit", "thread_local"}
-    return bool(equals) and is_plain and declared.types in {("float",), ("double",)}
+    return bool(equals) and is_plain and len(declared.types) == 1 and declared.types[0] in facts.reals
 
 
-def member_of(item: Item, facts: Facts) -> tuple[str, str]:
+def member_of(item: OutlineItem, facts: Facts) -> tuple[str, str]:
     """Return the class (empty for none) and the name of a function."""
     declared = item.declaration
     scope = declared.scope if declared.scope in facts.classes else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from hatch_cuda_kernels.host_code.branches import CONDITIONS, Branches
 from hatch_cuda_kernels.host_code.declaration import Declaration, read_declaration
-from hatch_cuda_kernels.host_code.items import Item, Outline, items_of, scope_of
+from hatch_cuda_kernels.host_code.items import Outline, OutlineItem, items_of, scope_of
 from hatch_cuda_kernels.host_code.nodes import BRACES
 from hatch_cuda_kernels.host_code.position import Begun, Frame, Position, close_of, initialises, later
 from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Token, Tokens, UnclearTextError
@@ -58,7 +58,7 @@ class _Parser:
         self.macros: Final = macros
         self.tokens: Final = Tokens(source)
         self.state = Position()
-        self.items: list[Item] = []
+        self.items: list[OutlineItem] = []
         self.directives: list[DirectiveLine] = []
         self.branches: Branches[Position] = Branches(later)
 
@@ -170,7 +170,7 @@ class _Parser:
                 if not depth:
                     break
         declaration = Declaration("call", token.text, first=token.start)
-        self.items.append(Item(declaration, token.start, end, *scope_of(self.state.frame)))
+        self.items.append(OutlineItem(declaration, token.start, end, *scope_of(self.state.frame)))
 
     def _add(self, token: Token) -> None:
         item = self.state.item

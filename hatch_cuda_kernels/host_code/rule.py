@@ -7,13 +7,17 @@ mark, so what remains gets one.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from hatch_cuda_kernels.host_code.marks import is_float_constant, member_of
+from hatch_cuda_kernels.host_code.outline import read_outline
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hatch_cuda_kernels.host_code.declaration import Declaration
-    from hatch_cuda_kernels.host_code.items import Item, Outline
+    from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.host_code.marks import Facts
 
 __all__ = ["Action", "action_of"]
@@ -36,7 +40,7 @@ _HOST_MACROS: Final = frozenset(
 )
 
 
-def action_of(item: Item, text: str, facts: Facts) -> Action:
+def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     """Return what to do with a declaration of a text, which has its lines joined. What is unclear is kept."""
     declared = item.declaration
     is_constructor = item.class_name is not None and declared.name == item.class_name
@@ -47,13 +51,15 @@ def action_of(item: Item, text: str, facts: Facts) -> Action:
     if declared.kind == "variable":
         if _is_host_variable(item):
             return "drop"
-        return "constant" if is_float_constant(item, text) and declared.name in facts.folded else "keep"
+        return "constant" if is_float_constant(item, text, facts) and declared.name in facts.folded else "keep"
     if declared.kind == "call" and not is_constructor:
-        return "drop" if _is_host_call(declared, facts) else "keep"
+        spelled = text[item.start : item.end]
+        return "drop" if _is_host_call(declared, facts) or _has_host_argument(declared, spelled, facts) else "keep"
     return _function(item, facts)
 
 
-def _is_host_variable(item: Item) -> bool:
+def _is_host_variable(item: OutlineItem) -> bool:
+    """Return whether a variable is the host's: also a static data member, which NVRTC takes neither bare nor marked."""
     declared = item.declaration
     if item.class_name is not None and "static" not in declared.words:
         return False
@@ -77,13 +83,32 @@ def _is_host_call(declared: Declaration, facts: Facts) -> bool:
     return facts.generators[declared.name]
 
 
+def _has_host_argument(declared: Declaration, spelled: str, facts: Facts) -> bool:
+    """Return whether a macro without a mark is given a host function's declaration: ``DEPRECATED(int f(), "why")``."""
+    if declared.name not in facts.whole or declared.name in facts.marks or declared.ending:
+        return False
+    outlines = (read_outline(f"{part};", facts.whole) for part in _arguments(spelled))
+    functions = (outline for outline in outlines if outline and len(outline.items) == 1)
+    return any(one.items[0].declaration.kind == "function" and _is_host_text(one, facts) for one in functions)
+
+
+def _arguments(spelled: str) -> Iterator[str]:
+    """Yield what commas outside brackets separate in the arguments of a macro."""
+    depth, start = 0, spelled.find("(") + 1
+    for bracket in re.finditer(r"[()\[\]{},]", spelled):
+        depth += (bracket[0] in "([{") - (bracket[0] in ")]}")
+        if (bracket[0] == "," and depth == 1) or not depth:
+            yield spelled[start : bracket.start()]
+            start = bracket.end()
+
+
 def _is_host_text(outline: Outline | None, facts: Facts) -> bool:
     if outline is None or not outline.items or any(item.declaration.kind == "call" for item in outline.items):
         return False
     return all(action_of(item, outline.source.text, facts) == "drop" for item in outline.items)
 
 
-def _function(item: Item, facts: Facts) -> Action:
+def _function(item: OutlineItem, facts: Facts) -> Action:
     declared = item.declaration
     is_virtual = bool(declared.words & _VIRTUAL)
     if declared.form in {"specialisation", "instantiation"} and declared.name in facts.marked_names:
@@ -101,7 +126,7 @@ def _function(item: Item, facts: Facts) -> Action:
     return "declare" if special or is_virtual else "drop"
 
 
-def _is_merged(item: Item, facts: Facts) -> bool | None:
+def _is_merged(item: OutlineItem, facts: Facts) -> bool | None:
     """Return whether another declaration of the function has a mark, which then holds for all; None if unclear."""
     declared = item.declaration
     marked = facts.marked.get(member_of(item, facts))

@@ -18,6 +18,8 @@ __all__ = ["ENTRY_NAME", "name_modules"]
 
 ENTRY_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(?:\*[A-Za-z0-9_-]*)?|\*[A-Za-z0-9_-]*")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+#: What stands for a list of sources, which has no ``*``.
+_JOINED: Final = "sources"
 #: Windows opens a device for a file or folder of these names.
 _WINDOWS_DEVICES: Final = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)
 
@@ -44,7 +46,8 @@ def name_modules(entries: Mapping[str, Item]) -> dict[str, Item]:
 
 def _modules_of(entry: str, item: Item) -> Iterator[tuple[str, dict[str, object] | None]]:
     """Yield each module of an entry with its values."""
-    source = (item.value or {}).get("source")
+    values = item.value or {}
+    source = values.get("source") or (_JOINED if values.get("sources") else None)
     if source is None:  # refused, or missing
         yield entry, item.value
     elif ("*" in entry) != ("*" in source):

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.port.launches import template_parameters
-from hatch_cuda_kernels.port.model import Template
+from hatch_cuda_kernels.options import CppStd
+from hatch_cuda_kernels.patterns import expand, placeholders
+from hatch_cuda_kernels.port.model import DraftedModule, Template
+from hatch_cuda_kernels.port.template_head import required, template_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.host_code.items import Outline
+    from hatch_cuda_kernels.options import NvrtcOptions
     from hatch_cuda_kernels.port.model import Launch
 
-__all__ = ["draft_manifest", "find_templates", "module_name"]
+__all__ = ["draft_modules", "find_templates", "flow", "manifest_text", "stated_options"]
 
 #: What declares the types that instances may have.
 _HEADERS: Final = {"__half": "cuda_fp16.h", "__nv_bfloat16": "cuda_bf16.h"}
+_NOTHING: Final = MappingProxyType[str, str]({})
 _HEAD: Final = """\
 # Drafted by hatch-cuda-kernels port; read it before you use it.
 schema: 1
@@ -35,8 +40,9 @@ def find_templates(path: str, outline: Outline) -> list[Template]:
         if declared.form == "template" and declared.kind == "function" and "__global__" in head:
             name = "::".join(filter(None, (item.namespace, declared.name)))
             line = outline.source.original.count("\n", 0, outline.source.place(item.start)) + 1
-            parameters = template_parameters(text[item.start : declared.first])
-            found.setdefault(name, Template(path, line, name, parameters))
+            own = text[item.start : declared.first]
+            parameters = template_parameters(own)
+            found.setdefault(name, Template(path, line, name, parameters, declared.parameters, required(own)))
     return list(found.values())
 
 
@@ -46,58 +52,113 @@ def module_name(source: str) -> str:
     return stem if stem[:1].isalpha() or stem[:1] == "_" else f"_{stem}"
 
 
-def draft_manifest(modules: Sequence[tuple[str, Sequence[Template], Sequence[Launch]]], include: Sequence[str]) -> str:
-    """Return a manifest's text: for each module its source, its template kernels and the launches that it leads to."""
-    lines = [_HEAD.rstrip()]
-    if include:
-        lines.append(f"options: {{include: {_flow(include)}}}")
-    lines.append("modules:")
+def draft_modules(
+    sources: Sequence[tuple[str, Sequence[Template], Sequence[Launch]]], refused: Mapping[str, str] = _NOTHING
+) -> list[DraftedModule]:
+    """Return the modules for sources, given their template kernels and the launches that they lead to.
+
+    ``refused`` are instances that NVRTC refuses, with its reasons; they are left out.
+    """
     taken: dict[str, int] = {}
-    for source, templates, launches in modules:
+    found = []
+    for source, templates, launches in sources:
         name = module_name(source)
         taken[name] = taken.get(name, 0) + 1
-        lines += [f"  {name if taken[name] == 1 else f'{name}_{taken[name]}'}:", f"    source: {_word(source)}"]
-        lines += _instances(templates, launches)
+        stated, open_ends = _instances(templates, launches, refused)
+        name = name if taken[name] == 1 else f"{name}_{taken[name]}"
+        found.append(DraftedModule(name, {"source": source, **stated}, open_ends))
+    return found
+
+
+def manifest_text(modules: Sequence[DraftedModule], options: NvrtcOptions) -> str:
+    """Return a manifest of modules, for sources that are compiled with these options."""
+    lines = [_HEAD.rstrip()]
+    stated = stated_options(options)
+    if stated:
+        lines.append(f"options: {flow(stated)}")
+    lines.append("modules:")
+    for name, keys, open_ends in modules:
+        lines += [f"  {name}:", *(f"    {key}: {flow(value)}" for key, value in keys.items())]
+        lines += [f"    # {one}" for one in open_ends]
     return "\n".join([*lines, ""])
 
 
-def _instances(templates: Sequence[Template], launches: Sequence[Launch]) -> Iterator[str]:
-    """Yield the lines of a module's instances and matrix; comments where the launches do not say enough."""
+def stated_options(options: NvrtcOptions) -> dict[str, Any]:
+    """Return what a manifest states of options that sources are ported with."""
+    stated: dict[str, Any] = {"include": list(options.include)} if options.include else {}
+    if options.define:
+        stated["define"] = dict(options.define)
+    if options.std is not CppStd.CPP17:
+        stated["std"] = str(options.std)
+    return stated
+
+
+def flow(value: object) -> str:
+    """Return a value as YAML on one line; text in quotes unless it is a plain word."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{flow(key)}: {flow(one)}' for key, one in value.items())}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(flow, value))}]"
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z_][\w./-]*", value, re.ASCII):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _instances(
+    templates: Sequence[Template], launches: Sequence[Launch], refused: Mapping[str, str]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return a module's instances and matrix, with what it takes to spell them, and what launches do not say."""
     matrix: dict[str, tuple[str, ...]] = {}
     instances: dict[str, None] = {}
     open_ends: dict[str, None] = {}
     for template in templates:
         found = [launch for launch in launches if _plain(launch.kernel) == _plain(template.name)]
+        named = [f"{template.name}<{', '.join(each)}>" for each in template.uses if len(each) >= template.required]
         if not found:
-            open_ends[f"# {_shown(template)}: no launch was seen; list its instances"] = None
+            instances |= dict.fromkeys(named)
+        if not found and not named:
+            open_ends[f"{_shown(template)}: no launch was seen; list its instances"] = None
         for launch in found:
-            text = _expression(template, launch, matrix)
-            if text is None:
-                unknown = f"# {_shown(template)}: launched at {launch.path}:{launch.line} as {_spelled(launch)}"
+            known = _expressions(template, launch, matrix)
+            if not known:
+                unknown = f"{_shown(template)}: launched at {launch.path}:{launch.line} as {_spelled(launch)}"
                 open_ends[f"{unknown}; list its instances"] = None
-            else:
-                instances[text] = None
-    if instances:
-        yield f"    instances: {_flow(list(instances))}"
-    headers = [header for word, header in _HEADERS.items() if word in str([*instances, *matrix.values()])]
-    if headers:
-        yield f"    options: {{pre_include: {_flow(headers)}}}"
+            instances |= dict.fromkeys(known)
+    instances = dict.fromkeys(_left(instances, matrix, refused))
+    open_ends |= dict.fromkeys(f"{name} is left out: {reason}" for name, reason in refused.items())
+    stated: dict[str, Any] = {"instances": list(instances)} if instances else {}
     used = {name: values for name, values in matrix.items() if any(f"{{{name}}}" in text for text in instances)}
-    if used:
-        yield f"    matrix: {{{', '.join(f'{name}: {_flow(values)}' for name, values in used.items())}}}"
-    yield from (f"    {line}" for line in open_ends)
+    headers = [header for word, header in _HEADERS.items() if word in str([*instances, *used.values()])]
+    if headers:
+        stated["options"] = {"pre_include": headers}
+    return stated | ({"matrix": used} if used else {}), tuple(open_ends)
 
 
-def _expression(template: Template, launch: Launch, matrix: dict[str, tuple[str, ...]]) -> str | None:
-    """Return the instance, or pattern of instances, of a launch; None where its template arguments are not known."""
+def _left(patterns: Iterable[str], matrix: Mapping[str, Sequence[str]], refused: Mapping[str, str]) -> Iterator[str]:
+    """Yield the patterns of which nothing is refused, and what is left of the others; nothing twice."""
+    axes = {pattern: {name: matrix[name] for name in placeholders(pattern)} for pattern in patterns}
+    expanded = {pattern: list(expand(pattern, used)) for pattern, used in axes.items()}
+    whole = {one for one, names in expanded.items() if placeholders(one) and not refused.keys() & {*names}}
+    covered = {name for pattern in whole for name in expanded[pattern]}
+    for pattern, names in expanded.items():
+        if pattern in whole:
+            yield pattern
+        else:
+            yield from (name for name in names if name not in refused and name not in covered)
+
+
+def _expressions(template: Template, launch: Launch, matrix: dict[str, tuple[str, ...]]) -> list[str]:
+    """Return the instances, or the pattern of instances, of a launch; none where its template arguments are unknown."""
     if launch.template is None or any(not values for _, values in launch.axes):
-        return None
+        return [f"{template.name}<{', '.join(each)}>" for each in launch.meanings]
+    if not launch.axes and launch.meanings:
+        return [f"{template.name}<{', '.join(each)}>" for each in launch.meanings]
     arguments = ", ".join(launch.template)
     for name, values in launch.axes:
         merged = tuple(dict.fromkeys((*matrix.get(name, ()), *values)))
         matrix[name] = merged
         arguments = re.sub(rf"\b{name}\b", f"{{{name}}}", arguments)
-    return f"{template.name}<{arguments}>"
+    return [f"{template.name}<{arguments}>"]
 
 
 def _plain(name: str) -> str:
@@ -112,12 +173,3 @@ def _shown(template: Template) -> str:
 def _spelled(launch: Launch) -> str:
     arguments = "" if launch.template is None else f"<{', '.join(launch.template)}>"
     return f"{launch.kernel}{arguments}({', '.join(launch.arguments)})"
-
-
-def _flow(values: Sequence[str]) -> str:
-    return f"[{', '.join(map(_word, values))}]"
-
-
-def _word(value: str) -> str:
-    """Return text as YAML, in quotes unless it is a plain word."""
-    return value if re.fullmatch(r"[A-Za-z_][\w./-]*", value, re.ASCII) else json.dumps(value, ensure_ascii=False)

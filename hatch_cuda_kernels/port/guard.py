@@ -11,7 +11,7 @@ from hatch_cuda_kernels.host_code.drop import MARKS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hatch_cuda_kernels.host_code.drop import Change
+    from hatch_cuda_kernels.host_code.drop import TextChange
     from hatch_cuda_kernels.host_code.items import Outline
 
 __all__ = ["guardable", "guarded"]
@@ -25,7 +25,7 @@ _HEAD: Final = "#ifndef __CUDACC_RTC__\n"
 _END: Final = "#endif\n"
 
 
-def guardable(outline: Outline, change: Change) -> bool:
+def guardable(outline: Outline, change: TextChange) -> bool:
     """Return whether a guard fits: a group of ``#if`` is inside it as a whole, or not at all."""
     place = outline.source.place
     depth = 0
@@ -37,7 +37,7 @@ def guardable(outline: Outline, change: Change) -> bool:
     return depth == 0
 
 
-def guarded(outline: Outline, changes: Sequence[Change], additions: str = "") -> str:
+def guarded(outline: Outline, changes: Sequence[TextChange], additions: str = "") -> str:
     """Return a text with its guards. ``additions`` go behind the first include that is guarded, or to the top."""
     text = outline.source.original
     pieces: list[str] = []
@@ -75,9 +75,9 @@ def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
     return found.end() if found else position
 
 
-def _groups(text: str, changes: Sequence[Change]) -> Iterator[list[Change]]:
+def _groups(text: str, changes: Sequence[TextChange]) -> Iterator[list[TextChange]]:
     """Yield the changes that one guard serves: neighbours that are all guarded as they are."""
-    group: list[Change] = []
+    group: list[TextChange] = []
     end = 0
     for change in changes:
         joins = bool(group) and group[-1].action == change.action == "drop"
@@ -92,7 +92,7 @@ def _groups(text: str, changes: Sequence[Change]) -> Iterator[list[Change]]:
         yield group
 
 
-def _shown(text: str, change: Change, start: int, end: int) -> str:
+def _shown(text: str, change: TextChange, start: int, end: int) -> str:
     """Return a function that NVRTC is shown with marks, or with marks and without its body."""
     mark = MARKS[change.action]
     if change.action != "declare" or not change.last:

@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.host_code.tokens import UnclearTextError, tokens_of
 from hatch_cuda_kernels.port.dispatch import dispatched_types
 from hatch_cuda_kernels.port.model import Launch
+from hatch_cuda_kernels.port.spelled import deduce, type_of
+from hatch_cuda_kernels.port.template_head import template_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.host_code.items import Item, Outline
+    from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.host_code.tokens import Token
+    from hatch_cuda_kernels.port.bindings import Bindings
+    from hatch_cuda_kernels.port.model import Template
 
-__all__ = ["find_launches", "template_parameters"]
+__all__ = ["find_launches", "resolved"]
 
 _OPENING: Final = {"(": ")", "[": "]", "{": "}"}
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
-_PARAMETER: Final = re.compile(r"(\w+)\s*(?:=.*)?\Z", re.DOTALL)
 
 
 def find_launches(path: str, outline: Outline) -> list[Launch]:
@@ -42,7 +45,7 @@ def find_launches(path: str, outline: Outline) -> list[Launch]:
             around = next((item for item in outline.items[here:] if item.start <= tokens[at].start), None)
             axes = _axes(launch, text, tokens, at, around)
             line = outline.source.original.count("\n", 0, outline.source.place(tokens[at].start)) + 1
-            found.append(launch._replace(line=line, axes=axes))
+            found.append(launch._replace(line=line, axes=axes, place=tokens[at].start))
     return found
 
 
@@ -104,7 +107,7 @@ def _parts(text: str, tokens: Sequence[Token], begin: int, end: int) -> tuple[st
 
 
 def _axes(
-    launch: Launch, text: str, tokens: Sequence[Token], at: int, around: Item | None
+    launch: Launch, text: str, tokens: Sequence[Token], at: int, around: OutlineItem | None
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the names among the template arguments that stand for several types."""
     words = dict.fromkeys(word for part in launch.template or () for word in _WORD.findall(part))
@@ -117,15 +120,20 @@ def _axes(
     return tuple(found.items())
 
 
-def template_parameters(head: str) -> tuple[str, ...]:
-    """Return the names of a template's parameters from its ``template <...>``."""
-    inner = head[head.find("<") + 1 : head.rfind(">")]
-    depth, parts = 0, [""]
-    for character in inner:
-        depth += (character in "(<") - (character in ")>")
-        if character == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += character
-    found = (_PARAMETER.search(part.strip()) for part in parts)
-    return tuple(match[1] for match in found if match)
+def resolved(launch: Launch, template: Template, bindings: Bindings, text: str) -> Launch:
+    """Return the launch of a template with what its template arguments stand for, by the uses of what is around it."""
+    spelled = launch.template if launch.template is not None else _deduced(launch, template, text)
+    if spelled is None or len(spelled) < template.required:
+        return launch
+    return launch._replace(meanings=tuple(bindings.meanings(launch.path, launch.place, spelled)))
+
+
+def _deduced(launch: Launch, template: Template, text: str) -> tuple[str, ...] | None:
+    """Return the template arguments that a launch's arguments imply; None where they are not known."""
+    bound: dict[str, str] = {}
+    for pattern, argument in zip(template.types, launch.arguments, strict=False):
+        given = type_of(argument, text[: launch.place])
+        for name, meaning in (deduce(pattern, given, template.parameters) if given else {}).items():
+            bound.setdefault(name, meaning)
+    known = tuple(bound[name] for name in template.parameters if name in bound)
+    return known if [*template.parameters[: len(known)]] == [*filter(bound.get, template.parameters)] else None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["Guard", "Launch", "Ported", "Template"]
+__all__ = ["DraftedModule", "Guard", "Launch", "Ported", "Template"]
 
 
 class Guard(NamedTuple):
@@ -34,6 +34,10 @@ class Launch(NamedTuple):
     arguments: tuple[str, ...]
     axes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """The names among the template arguments that stand for several types, with these; none where they are unknown."""
+    meanings: tuple[tuple[str, ...], ...] = ()
+    """What the template arguments stand for, where the templates around the launch are used."""
+    place: int = 0
+    """In the text with its lines joined."""
 
 
 class Template(NamedTuple):
@@ -44,6 +48,22 @@ class Template(NamedTuple):
     name: str
     """With its namespaces."""
     parameters: tuple[str, ...]
+    types: tuple[str, ...] = ()
+    """Of the kernel's own parameters, as they are spelled."""
+    required: int = 0
+    """How many of the template's parameters have no default."""
+    uses: tuple[tuple[str, ...], ...] = ()
+    """Its arguments where it is named, for a kernel that no launch shows."""
+
+
+class DraftedModule(NamedTuple):
+    """What a manifest states of one source."""
+
+    name: str
+    stated: dict[str, Any]
+    """By key, ``source`` among them."""
+    open_ends: tuple[str, ...]
+    """What the launches do not say, and what NVRTC refuses."""
 
 
 class Ported(NamedTuple):
@@ -54,8 +74,9 @@ class Ported(NamedTuple):
     guards: tuple[Guard, ...]
     templates: tuple[Template, ...]
     launches: tuple[Launch, ...]
+    modules: tuple[DraftedModule, ...]
     manifest: str
-    """A draft."""
+    """A draft, with these modules."""
     notes: tuple[str, ...]
     remaining: tuple[str, ...]
     """What NVRTC still complains about, as ``path:line: message``; empty if all sources compile, or were not tried."""

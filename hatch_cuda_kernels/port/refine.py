@@ -14,8 +14,7 @@ from hatch_cuda_kernels.compiler.missing_header import is_for_device
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.output.log import parse_log
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.host_code.drop import Change
-from hatch_cuda_kernels.port.torch_types import stand_ins
+from hatch_cuda_kernels.host_code.drop import TextChange
 from hatch_cuda_kernels.port.uses import Uses
 from hatch_cuda_kernels.source.project import Project
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
-    from hatch_cuda_kernels.host_code.items import Item, Outline
+    from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.port.sources import Sources
 
 __all__ = ["errors_of", "refine"]
@@ -53,21 +52,21 @@ def refine(sources: Sources, arch: SmArch) -> None:
 
 def errors_of(sources: Sources, texts: Mapping[str, str], arch: SmArch) -> list[Diagnostic]:
     """Return NVRTC's errors in files, without those that stand for Torch's types. Raises ToolchainError."""
-    types, _ = stand_ins(texts.values())
+    types, _ = sources.stand_ins()
     project = Project(sources.root, {**texts, _TYPES: types})
     forced = {"pre_include": (_TYPES,)} if types else {}
     found: list[Diagnostic] = []
     for each in sources.recipes:
         recipe = replace(each, options=each.options.override(**forced))
-        program = recipe.program(recipe.read(sources.root, project=project))
+        (unit,) = recipe.units(recipe.read(sources.root, project=project))
         try:
-            compile_job(recipe.job(program, arch, ("ptx",), assembled=False))
+            compile_job(recipe.compile_job(unit, arch, ("ptx",), assembled=False))
         except CompileError as error:
             found += [one for one in parse_log(error.log) if one.severity.endswith("error")]
     return found
 
 
-def _candidates(sources: Sources, uses: Uses, error: Diagnostic) -> list[tuple[str, Change]]:
+def _candidates(sources: Sources, uses: Uses, error: Diagnostic) -> list[tuple[str, TextChange]]:
     """Return what to guard because of an error, with the files; nothing where what the error is in must stay."""
     outline = sources.outlines[error.file]
     first, last = _line(outline, error.line)
@@ -90,12 +89,12 @@ def _line(outline: Outline, line: int) -> tuple[int, int]:
     return outline.source.position(first), outline.source.position(last)
 
 
-def _change(outline: Outline, item: Item, names: tuple[str, ...]) -> Change:
+def _change(outline: Outline, item: OutlineItem, names: tuple[str, ...]) -> TextChange:
     kind = "using" if item.declaration.kind == "other" else item.declaration.kind
     text = " ".join(outline.source.text[item.start : item.end - 1].split())
     name = ", ".join(names) or text.removeprefix("using ")
     return _dropped(outline, kind, name, item.start, item.end)
 
 
-def _dropped(outline: Outline, kind: str, name: str, start: int, end: int) -> Change:
-    return Change("drop", kind, name, outline.source.place(start), outline.source.place(end - 1) + 1)
+def _dropped(outline: Outline, kind: str, name: str, start: int, end: int) -> TextChange:
+    return TextChange("drop", kind, name, outline.source.place(start), outline.source.place(end - 1) + 1)

@@ -9,17 +9,19 @@ from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.host_code.closures import find_macros
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.marks import Facts, gather_facts
-from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.port.guard import guardable
 from hatch_cuda_kernels.port.model import Guard
+from hatch_cuda_kernels.port.torch_types import stand_ins
+from hatch_cuda_kernels.source.implied import toolkit_headers
 from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.host_code.drop import Change
+    from hatch_cuda_kernels.host_code.drop import TextChange
     from hatch_cuda_kernels.host_code.items import Outline
+    from hatch_cuda_kernels.options import NvrtcOptions
 
 __all__ = ["Sources", "read_project_files"]
 
@@ -41,11 +43,11 @@ class Sources:
     texts: dict[str, str]
     outlines: dict[str, Outline]
     facts: Facts
-    changes: dict[str, list[Change]]
+    changes: dict[str, list[TextChange]]
     guards: list[Guard] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def add(self, path: str, change: Change, reason: str = "") -> bool:
+    def add(self, path: str, change: TextChange, reason: str = "") -> bool:
         """Note a change; return whether a guard can make it."""
         source = self.outlines[path].source.original
         line = source.count("\n", 0, change.start) + 1
@@ -64,15 +66,20 @@ class Sources:
         """Return the files as NVRTC is to see them, with blanks in place of what is guarded, so that lines agree."""
         return {path: apply(path, outline, self.changes[path])[0] for path, outline in self.outlines.items()}
 
+    def stand_ins(self) -> tuple[str, tuple[str, ...]]:
+        """Return what NVRTC is shown in place of the headers that are guarded, and Torch's types among that."""
+        texts = list(self.shown().values())
+        guards_include = any(guard.kind == "include" for guard in self.guards)
+        return stand_ins(texts, toolkit_headers(texts) if guards_include else ())
 
-def read_project_files(root: Path, sources: Sequence[str], include: Sequence[str]) -> Sources:
+
+def read_project_files(root: Path, sources: Sequence[str], options: NvrtcOptions) -> Sources:
     """Return the files that sources lead to, with the changes that nvcc's rule asks for. Raises InputError."""
-    options = NvrtcOptions(include=tuple(include))
-    recipes = tuple(Recipe(module=source, source=source, options=options) for source in sources)
+    recipes = tuple(Recipe(module=source, sources=(source,), options=options) for source in sources)
     project = Project(root)
-    paths = sorted({path for recipe in recipes for path, _ in recipe.read(root, project=project).files})
+    paths = sorted({path for recipe in recipes for path in recipe.read(root, project=project).files})
     texts = {path: project.text(path).text for path in paths}
-    facts, outlines = gather_facts(find_macros(texts.values()), texts.values())
+    facts, outlines = gather_facts(find_macros(texts.values(), options.define), texts.values())
     known = {path: outline for path, outline in zip(paths, outlines, strict=True) if outline is not None}
     found = Sources(root, recipes, texts, known, facts, {path: [] for path in known})
     found.notes += [f"{path} cannot be parsed and stays as it is" for path in paths if path not in known]

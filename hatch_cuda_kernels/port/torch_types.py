@@ -57,17 +57,21 @@ using PackedTensorAccessor = Packed<T, N, Traits, I>;
 """
 
 
-def stand_ins(texts: Iterable[str]) -> tuple[str, tuple[str, ...]]:
-    """Return the text that stands for the types of Torch that texts use, and which these are; empty for none."""
+def stand_ins(texts: Iterable[str], headers: Iterable[str] = ()) -> tuple[str, tuple[str, ...]]:
+    """Return the text that stands for the types of Torch that texts use, and which these are; empty for none.
+
+    ``headers`` are the toolkit's that a header brought that is guarded; the text includes them in its place.
+    """
     used = sorted({name for text in texts for name in _USED.findall(text)})
-    if not used:
-        return "", ()
     plain = [name for name in used if name in _PLAIN]
     packed = [name for name in used if name not in _PLAIN]
+    included = sorted({*headers, *(_PLAIN[name][0] for name in plain)})
+    if not used and not included:
+        return "", ()
     lines = ["#if defined(__CUDACC_RTC__) && !defined(HATCH_TORCH_TYPES)", "#define HATCH_TORCH_TYPES"]
-    lines += [f"#include <{_PLAIN[name][0]}>" for name in plain]
+    lines += [f"#include <{header}>" for header in included]
     lines += [_ACCESSORS.rstrip()] if packed else []
-    for namespace in _NAMESPACES:
+    for namespace in _NAMESPACES if used else ():
         aliases = [f"using {name} = {_PLAIN[name][1]};" for name in plain]
         aliases += [f"using hatch_torch::{name};" for name in packed]
         lines.append(f"namespace {namespace} {{ {' '.join(aliases)} }}")

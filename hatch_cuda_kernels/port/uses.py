@@ -11,8 +11,8 @@ from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Tokens
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hatch_cuda_kernels.host_code.drop import Change
-    from hatch_cuda_kernels.host_code.items import Item
+    from hatch_cuda_kernels.host_code.drop import TextChange
+    from hatch_cuda_kernels.host_code.items import OutlineItem
     from hatch_cuda_kernels.port.sources import Sources
 
 __all__ = ["Uses"]
@@ -38,12 +38,12 @@ class Uses:
                 if not any(first <= start < last for first, last in spans):
                     self._places[word].append((path, start))
 
-    def together(self, path: str, item: Item) -> dict[tuple[str, Item], tuple[str, ...]] | None:
+    def together(self, path: str, item: OutlineItem) -> dict[tuple[str, OutlineItem], tuple[str, ...]] | None:
         """Return a declaration and all that has to go with it, each with its names; None where one of them must stay.
 
         What must stay: members, assertions, specialisations, kernels' and device code, what has no name, and macros.
         """
-        found: dict[tuple[str, Item], tuple[str, ...]] = {}
+        found: dict[tuple[str, OutlineItem], tuple[str, ...]] = {}
         waiting = [(path, item)]
         while waiting:
             where, one = waiting.pop()
@@ -61,12 +61,12 @@ class Uses:
                     waiting.append((place[0], user))
         return found
 
-    def _item_at(self, path: str, position: int) -> Item | None:
+    def _item_at(self, path: str, position: int) -> OutlineItem | None:
         """Return the declaration outside classes that a position is in."""
         items = self._sources.outlines[path].items
         return next((item for item in items if item.class_name is None and item.start <= position < item.end), None)
 
-    def _names(self, path: str, item: Item) -> tuple[str, ...] | None:
+    def _names(self, path: str, item: OutlineItem) -> tuple[str, ...] | None:
         """Return the names that a declaration gives; None where it must stay or they are not known."""
         declared = item.declaration
         text = self._sources.outlines[path].source.text[item.start : item.end]
@@ -80,7 +80,7 @@ class Uses:
         return (declared.name,) if declared.name and declared.kind != "call" else None
 
 
-def _hidden(change: Change) -> tuple[int, int]:
+def _hidden(change: TextChange) -> tuple[int, int]:
     """Return where a change hides text."""
     if change.action == "drop":
         return change.start, change.end

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from hatch_cuda_kernels.compiler.toolchain.packages import build_extra
 from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.port.project_tree import kernel_sources, list_files
 from hatch_cuda_kernels.scaffold.pyproject import OTHER_SYSTEMS, add_hook, hook_table, read_toml
-from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, NEW_PROJECT
+from hatch_cuda_kernels.scaffold.survey import survey
+from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD, NEW_PROJECT, README_OF_SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,9 +50,13 @@ def scaffold(root: Path, name: str | None = None, *, find_package: FindPackage) 
     _check_package(package, project)
     folder = package if (root / package / "__init__.py").is_file() else f"src/{package}"
     words = {"FOLDER": folder, "PACKAGE": package, "NAME": project}
-    files = NEW_PROJECT if (root / "kernels.yaml").is_file() else NEW_PROJECT | FIRST_KERNEL
+    files = dict(NEW_PROJECT)
+    notes: tuple[str, ...] = ()
+    if not (root / "kernels.yaml").is_file():
+        manifest, notes = _manifest_of_sources(root)
+        files |= {"kernels.yaml": manifest, "README.md": README_OF_SOURCES} if manifest else FIRST_KERNEL
     created, kept = _write(root, {_filled(path, words): _filled(text, words) for path, text in files.items()})
-    return Scaffold(created, (), kept, ())
+    return Scaffold(created, (), kept, notes)
 
 
 def _join(root: Path, pyproject: Path, name: str | None, find_package: FindPackage) -> Scaffold:
@@ -68,13 +74,28 @@ def _join(root: Path, pyproject: Path, name: str | None, find_package: FindPacka
     edited = add_hook(text, extra=_extra(manifest), table=hook is None)
     created: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     if not manifest.is_file():
         package = options.get("package")
         folder, imported = find_package(root, package if isinstance(package, str) else None)
-        created, kept = _write(root, _first_kernel(root, manifest, {"FOLDER": folder, "PACKAGE": imported}))
+        drafted, notes = _manifest_of_sources(manifest.parent)
+        first = _first_kernel(root, manifest, {"FOLDER": folder, "PACKAGE": imported})
+        created, kept = _write(root, {manifest.relative_to(root).as_posix(): drafted} if drafted else first)
     if edited.text != text:
         pyproject.write_bytes(edited.text.encode())
-    return Scaffold(created, edited.changes, kept, edited.notes)
+    return Scaffold(created, edited.changes, kept, (*edited.notes, *notes))
+
+
+def _manifest_of_sources(folder: Path) -> tuple[str, tuple[str, ...]]:
+    """Return a manifest of the kernels below a folder, and notes about sources that it leaves out; empty for none."""
+    files = list_files(folder) if folder.is_dir() else []
+    sources = kernel_sources(folder, files)
+    if not sources:
+        return "", ()
+    found = survey(folder, sources, files, HEAD)
+    modules = ["modules:" if found.modules else "modules: {}", *found.lines()]
+    notes = tuple(f"{source} is not in the manifest: {reason}" for source, reason in found.left_out.items())
+    return "\n".join([f"{MANIFEST_HEAD}{modules[0]}", *modules[1:], ""]), notes
 
 
 def _first_kernel(root: Path, manifest: Path, words: dict[str, str]) -> dict[str, str]:

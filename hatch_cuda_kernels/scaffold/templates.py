@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
-__all__ = ["FIRST_KERNEL", "NEW_PROJECT", "TABLE"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["FIRST_KERNEL", "HEAD", "MANIFEST_HEAD", "NEW_PROJECT", "README_OF_SOURCES", "TABLE"]
 
 TABLE: Final = "tool.hatch.build.targets.wheel.hooks.cuda-kernels"
 
-_MANIFEST: Final = """\
+#: What a manifest states beside its modules.
+HEAD: Final[Mapping[str, Any]] = {"schema": 1, "cuda": "13.0", "arches": ["sm_80", "sm_90", "sm_120", "compute_80"]}
+MANIFEST_HEAD: Final = f"""\
 # What hatch-cuda-kernels compiles while the wheel is built.
-schema: 1
-cuda: "13.0"  # the toolkit release that compiles; its PTX needs a driver for this release or newer
+schema: {HEAD["schema"]}
+cuda: "{HEAD["cuda"]}"  # the toolkit release that compiles; its PTX needs a driver for this release or newer
 # Real architectures give CUBINs. The virtual one gives PTX, which the driver compiles for any other device from 8.0 on.
-arches: [sm_80, sm_90, sm_120, compute_80]
-modules:
+arches: [{", ".join(HEAD["arches"])}]
+"""
+_MANIFEST: Final = f"""\
+{MANIFEST_HEAD}modules:
   saxpy:
     source: kernels/saxpy.cu
 """
@@ -84,6 +91,11 @@ test = ["pytest>=8"]
 [{TABLE}]
 """
 
+_BUILDING: Final = """\
+`python -m build` makes the wheel. `python -m pip install --editable ".[jit,test]"` is for development: then
+`python -m pytest` runs the tests, and an edited kernel is compiled when it is used.
+"""
+
 _README: Final = """\
 # NAME
 
@@ -98,8 +110,6 @@ x, y = torch.ones(1000, device="cuda"), torch.zeros(1000, device="cuda")
 saxpy(2.0, x, y)
 ```
 
-`python -m build` makes the wheel. `python -m pip install --editable ".[jit,test]"` is for development: then
-`python -m pytest` runs the tests, and an edited kernel is compiled when it is used.
 """
 
 _GITIGNORE: Final = """\
@@ -117,7 +127,12 @@ FIRST_KERNEL: Final = {
 }
 NEW_PROJECT: Final = {
     "pyproject.toml": _PYPROJECT,
-    "README.md": _README,
+    "README.md": _README + _BUILDING,
     ".gitignore": _GITIGNORE,
     "FOLDER/__init__.py": '"""CUDA kernels in a Python package."""\n',
 }
+#: Of a new project around kernels that are there.
+README_OF_SOURCES: Final = (
+    "# NAME\n\nCUDA kernels in a Python package, compiled while the wheel is built: kernels.yaml lists them, and\n"
+    f'`open_store("PACKAGE")` of hatch_cuda_kernels finds them.\n\n{_BUILDING}'
+)

@@ -6,17 +6,21 @@ import re
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.source.directives import find_directives
+from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 from hatch_cuda_kernels.source.macros import find_macro_texts
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.source.directives import Directive
-    from hatch_cuda_kernels.source.macros import MacroText
+from hatch_cuda_kernels.source.macros import MacroText
 
 __all__ = ["SourceText", "parse_text"]
+
+_UNUSUAL: Final = re.compile(f"{STRING}|{CHARACTER}|{COMMENT}")
+_NOT_UTF8: Final = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(frozen=True)
@@ -49,18 +53,25 @@ class SourceText:
 
 
 def parse_text(path: str, data: bytes) -> SourceText:
-    """Return a file's text from its bytes."""
+    """Return a file's text from its bytes. In comments, bytes that are not UTF-8 become question marks."""
     digest = sha256(data).hexdigest()
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        wrong = f"byte 0x{data[error.start]:02x} at offset {error.start}"
-        problem = f"{path}:{line}: {wrong} is not UTF-8; save the file as UTF-8"
-        return SourceText(path, sha256=digest, problems=(problem,))
+    text = data.decode(errors="surrogateescape")
+    if not text.isascii() and (wrong := _NOT_UTF8.search(text := _UNUSUAL.sub(_readable, text))):
+        line, offset = text.count("\n", 0, wrong.start()) + 1, len(_bytes(text[: wrong.start()]))
+        problem = f"byte 0x{_bytes(wrong[0])[0]:02x} at offset {offset} is not UTF-8; save the file as UTF-8"
+        return SourceText(path, sha256=digest, problems=(f"{path}:{line}: {problem}",))
     found = SourceText(path, text.removeprefix("\ufeff"), digest)
     if "\0" in text:
         at = found.at(found.text.index("\0"))
         problem = f"{at}: NUL byte; NVRTC would drop all text after it, so remove it"
         return SourceText(path, found.text, digest, (problem,))
     return found
+
+
+def _readable(found: re.Match[str]) -> str:
+    """Return a literal as it is, and a comment in UTF-8, with as many bytes."""
+    return _NOT_UTF8.sub("?", found[0]) if found[0].startswith("/") else found[0]
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")

@@ -124,7 +124,7 @@ def test_no_option_leaves_a_trace(make_job, slow):
         assert {which for which in plain if after[which] != before[which]} == set(), options
 
 
-def test_no_variable_that_compilers_ask_for_shows_in_an_image(make_job, monkeypatch):
+def test_no_variable_that_compilers_ask_for_shows_in_an_image(make_job, monkeypatch, slow):
     """In a process that has all of them, images and logs are the same."""
     jobs = [make_job(SOURCES["arithmetic"], **options) for options in ({}, {"lto": True}, {"debug": True})]
     here = [outcome_of(job) for job in jobs]

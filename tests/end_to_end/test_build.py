@@ -40,8 +40,9 @@ def test_store_holds_images_source_and_index(make_project, tmp_path):
         "digests.json",
         *(f"{m}/{name}" for m in "ab" for name in (
             "index.json", "details.json", f"{m}.sm_80.cubin", f"{m}.sm_90.cubin", f"{m}.compute_80.ptx",
-            f"source/{'saxpy' if m == 'a' else 'b'}.cu",
         )),
+        "project.source/saxpy.cu",
+        "project.source/b.cu",
     }  # fmt: skip
     index = json.loads((tmp_path / "out/a/index.json").read_text())
     assert [(image["arch"], image["kind"]) for image in index["images"]] == [

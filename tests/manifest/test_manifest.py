@@ -72,7 +72,8 @@ def test_full_example(root):
     reduce = Module(
         name="reduce",
         entry="reduce",
-        source="kernels/reduce.cu",
+        sources=("kernels/reduce.cu",),
+        libraries=(),
         kernels=(Named(text="reset", where="kernels.yaml:13:15: modules.reduce.kernels[0]"),),
         instances=(
             Named(text="block_sum<float, 128>", where=instances),
@@ -99,7 +100,8 @@ def test_full_example(root):
     saxpy = Module(
         name="saxpy",
         entry="saxpy",
-        source="kernels/saxpy.cu",
+        sources=("kernels/saxpy.cu",),
+        libraries=(),
         kernels=(),
         instances=(),
         chunk=None,
@@ -313,7 +315,7 @@ modules:
   "in-*-b": {source: ./*/saxpy.cu, arches: [sm_80]}
 """
     modules = parse_manifest(text, root=root).modules
-    assert [(module.name, module.entry, module.source) for module in modules] == [
+    assert [(module.name, module.entry, *module.sources) for module in modules] == [
         ("in-kernels-b", "in-*-b", "kernels/saxpy.cu"),
         ("reduce", "*", "kernels/reduce.cu"),
         ("saxpy", "*", "kernels/saxpy.cu"),

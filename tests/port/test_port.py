@@ -177,12 +177,14 @@ def test_headers_that_device_code_may_need_are_not_guarded(tmp_path, header):
     assert header not in {guard.name for guard in ported.guards}
 
 
-def test_names_that_a_guarded_header_brought_are_explained(tmp_path):
-    """Torch's headers include the standard's."""
-    (tmp_path / "k.cu").write_text("#include <ATen/ATen.h>\n__global__ void k(int64_t* p) { *p = 1; }\n")
+def test_names_that_a_guarded_header_brought_are_there(tmp_path):
+    """Torch's headers include the standard's, which come by themselves, and the toolkit's, which the patch includes."""
+    kernel = "__global__ void k(int64_t* p, half h, cublasHandle_t c) { *p = h; }\n"
+    (tmp_path / "k.cu").write_text(f"#include <ATen/ATen.h>\n{kernel}")
     ported = port(tmp_path, ["k.cu"], arch=ARCH)
-    assert 'k.cu:4: identifier "int64_t" is undefined' in ported.remaining
-    assert "such as <cstdint>" in ported.notes[0]
+    assert ported.remaining == ()
+    assert "#include <cuda_fp16.h>" in ported.after["k.cu"]
+    assert as_nvcc_reads(ported.after["k.cu"]).split() == f"#include <ATen/ATen.h>\n{kernel}".split()
 
 
 def test_a_guard_covers_what_is_nested_in_it(tmp_path):

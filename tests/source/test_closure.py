@@ -366,7 +366,7 @@ def test_byte_order_mark_line_ends_and_line_numbers(tmp_path):
         ({"k.cu": '\n#include "../x.h"\n'}, {}, r'k\.cu:2: "\.\./x\.h" leaves the project; .*'),
         ({"k.cu": "#include </usr/x.h>\n"}, {}, r"k\.cu:1: </usr/x\.h> leaves the project; .*"),
         ({"k.cu": '#include_next "../x.h"\n'}, {}, r'k\.cu:1: "\.\./x\.h" leaves the project; .*'),
-        ({"k.cu": b"// ok\n// \xa9\n"}, {}, r"k\.cu:2: byte 0xa9 at offset 9 is not UTF-8; .*"),
+        ({"k.cu": b'// \xe9\n"\xa9"\n'}, {}, r"k\.cu:2: byte 0xa9 at offset 6 is not UTF-8; .*"),
         ({"k.cu": "int a;\nint\0b;"}, {}, r"k\.cu:2: NUL byte; .*"),
         ({"k.cu": '#include "a.h"\n', "a.h": b"\xff"}, {}, r"a\.h:1: byte 0xff at offset 0 is not UTF-8; .*"),
         ({"k.cu": ""}, {"headers": ["inc/a.h"]}, r"inc/a\.h: no such header in .*"),
@@ -585,3 +585,9 @@ def test_all_problems_come_at_once(tmp_path):
     with pytest.raises(InputError) as caught:
         read_closure(tmp_path, "k.cu")
     assert sorted(line.split(":")[0] for line in str(caught.value).splitlines()) == ["a.h", "b.h", "k.cu"]
+
+
+def test_comments_may_be_in_another_encoding(tmp_path):
+    """Such files are taken, as by nvcc; lines stay as they are."""
+    write(tmp_path, {"k.cu": b"/* \xa9\n */ int a; // M\xfcller, caf\xc3\xa9\n"})
+    assert read_closure(tmp_path, "k.cu").source == "/* ?\n */ int a; // M?ller, caf\u00e9\n"

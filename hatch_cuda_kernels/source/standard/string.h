@@ -3,6 +3,8 @@
 
 #include <hatch_cuda_kernels/define.h>
 
+extern "C++" {  // also for who includes it in extern "C" {
+
 // memcpy and memset are NVRTC's own. The others are templates: a project that brings its own keeps it.
 #define _HATCH_ANY template <class _Any = void>
 
@@ -85,5 +87,7 @@ _HATCH_ANY _HATCH_HD char* strchr(const char* __s, int __c) {
     }
 }
 #undef _HATCH_ANY
+
+}  // extern "C++"
 
 #endif

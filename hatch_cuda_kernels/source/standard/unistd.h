@@ -1,1 +1,3 @@
-// Host only: what device code could use of it is nothing, or is NVRTC's own.
+// Host only: what device code could use of it is nothing, or is NVRTC's own; headers ask for the version.
+#undef _POSIX_VERSION
+#define _POSIX_VERSION 200809L

@@ -55,6 +55,11 @@ typedef basic_string_view<char> string_view;
     template <class _T, class _A = allocator<_T>>   \
     class name {                                    \
        public:                                      \
+        typedef _T value_type;                      \
+        typedef _T& reference;                      \
+        typedef _T* iterator;                       \
+        typedef const _T* const_iterator;           \
+        typedef size_t size_type;                   \
         _HATCH_HD name(initializer_list<_T>);       \
         _HATCH_HELD(name, bytes);                   \
     };

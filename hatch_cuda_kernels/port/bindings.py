@@ -1,0 +1,149 @@
+"""What the parameters of templates stand for where these are used: so a launch in one says which kernels there are."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.host_code.tokens import UnclearTextError, tokens_of
+from hatch_cuda_kernels.port.dispatch import dispatched_types
+from hatch_cuda_kernels.port.spelled import deduce, local_meanings, replaced, template_arguments, type_of, words
+from hatch_cuda_kernels.port.template_head import template_parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
+
+__all__ = ["Bindings"]
+
+_MOST: Final = 64
+_DEEPEST: Final = 6
+
+
+class _Owner(NamedTuple):
+    """A template around a place: what it is used by, and its parameters."""
+
+    name: str
+    parameters: tuple[str, ...]
+
+
+class Bindings:
+    """The uses of the templates of a project's files."""
+
+    def __init__(self, outlines: Mapping[str, Outline]) -> None:
+        self._outlines: Final = outlines
+
+    def meanings(
+        self, path: str, at: int, spelled: Sequence[str], chain: tuple[str, ...] = ()
+    ) -> list[tuple[str, ...]]:
+        """Return what template arguments stand for that are spelled at a position; none where that is not known.
+
+        ``chain`` are the templates that are being asked about.
+        """
+        around = self._around(path, at)
+        text = self._outlines[path].source.text
+        inside = next((item for item in around if item.declaration.kind in {"function", "call"}), None)
+        local = local_meanings(text[inside.start : inside.end]) if inside is not None else {}
+        found = [tuple(_settled(part, local) for part in spelled)]
+        for name, values in self._dispatched(text, inside, at).items():
+            if any(name in words(part) for parts in found for part in parts):
+                found = [tuple(replaced(part, {name: value}) for part in parts) for parts in found for value in values]
+        for owner in self._owners(path, around):
+            if any(words(part) & {*owner.parameters} for parts in found for part in parts):
+                bound = self._bound(owner, chain)
+                found = [tuple(replaced(part, each) for part in parts) for parts in found for each in bound]
+        return list(dict.fromkeys(found))[:_MOST]
+
+    def _around(self, path: str, at: int) -> list[OutlineItem]:
+        """Return the declarations that a position is in, the innermost first."""
+        found = [item for item in self._outlines[path].items if item.start <= at < item.end]
+        return sorted(found, key=lambda item: item.end - item.start)
+
+    def _owners(self, path: str, around: Sequence[OutlineItem]) -> Iterator[_Owner]:
+        text = self._outlines[path].source.text
+        for item in around:
+            declared = item.declaration
+            if declared.form == "template":
+                name = declared.scope if declared.scope and declared.kind == "function" else declared.name
+                yield _Owner(name, template_parameters(text[item.start : declared.first]))
+
+    def _dispatched(self, text: str, inside: OutlineItem | None, at: int) -> dict[str, tuple[str, ...]]:
+        if inside is None or "DISPATCH" not in text[inside.start : at]:
+            return {}
+        try:
+            return dispatched_types(tokens_of(text[inside.start : at]), text[inside.start : at])
+        except UnclearTextError:
+            return {}
+
+    def uses(self, name: str, parameters: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return the template arguments that are spelled where a template is used, with what they stand for."""
+        found = self._spelled(_Owner(name, tuple(parameters)), ())
+        return list(dict.fromkeys(tuple(each.values()) for each in found))[:_MOST]
+
+    def _bound(self, owner: _Owner, chain: tuple[str, ...]) -> list[dict[str, str]]:
+        """Return what a template's parameters stand for, by each of its uses."""
+        if owner.name in chain or len(chain) == _DEEPEST or not owner.name:
+            return []
+        found = [*self._spelled(owner, chain), *self._called(owner, chain)]
+        for outline in self._outlines.values():
+            found += self._instantiated(outline, owner)
+        return [dict(items) for items in dict.fromkeys(tuple(each.items()) for each in found)][:_MOST]
+
+    def _spelled(self, owner: _Owner, chain: tuple[str, ...]) -> Iterator[dict[str, str]]:
+        """Yield what the parameters stand for where their arguments are spelled."""
+        for path, at, given in self._places(owner, "<"):
+            if given and len(given) <= len(owner.parameters):
+                for parts in self.meanings(path, at, given, (*chain, owner.name)):
+                    yield dict(zip(owner.parameters, parts, strict=False))
+
+    def _called(self, owner: _Owner, chain: tuple[str, ...]) -> Iterator[dict[str, str]]:
+        """Yield what the parameters of a function stand for where the arguments of a call say it."""
+        patterns = [item.declaration.parameters for item in self._templates(owner)]
+        for path, at, given in self._places(owner, "(") if patterns else ():
+            before = self._outlines[path].source.text[:at]
+            for pattern in (one for one in patterns if len(one) >= len(given)):
+                bound: dict[str, str] = {}
+                for wanted, argument in zip(pattern, given, strict=False):
+                    if {*wanted.split()} & {*owner.parameters}:
+                        bound = deduce(wanted, type_of(argument, before), owner.parameters) | bound
+                for parts in self.meanings(path, at, tuple(bound.values()), (*chain, owner.name)) if bound else ():
+                    yield dict(zip(bound, parts, strict=True))
+
+    def _places(self, owner: _Owner, bracket: str) -> Iterator[tuple[str, int, tuple[str, ...]]]:
+        """Yield where a template's name stands before a bracket, with what commas separate in there."""
+        for path, outline in self._outlines.items():
+            text = outline.source.text
+            for use in re.finditer(rf"\b{owner.name}\s*\{bracket}", text) if owner.name in text else ():
+                given = template_arguments(text, use.end() - 1)
+                if given is not None:
+                    yield path, use.start(), given
+
+    def _instantiated(self, outline: Outline, owner: _Owner) -> Iterator[dict[str, str]]:
+        """Yield what a function's parameters stand for in ``template void f(float*);``, where their types say it."""
+        patterns = [item.declaration.parameters for item in self._templates(owner)]
+        for item in outline.items:
+            declared = item.declaration
+            if declared.name != owner.name or declared.form != "instantiation":
+                continue
+            for pattern in (one for one in patterns if len(one) == len(declared.parameters)):
+                bound: dict[str, str] = {}
+                for wanted, given in zip(pattern, declared.parameters, strict=True):
+                    bound |= deduce(wanted, given, owner.parameters)
+                if bound:
+                    yield bound
+
+    def _templates(self, owner: _Owner) -> Iterator[OutlineItem]:
+        for outline in self._outlines.values():
+            for item in outline.items:
+                if item.declaration.name == owner.name and item.declaration.form == "template":
+                    yield item
+
+
+def _settled(part: str, meanings: Mapping[str, str]) -> str:
+    """Return template arguments without the names of a function's own constants and aliases."""
+    for _ in range(_DEEPEST):
+        part, before = replaced(part, meanings), part
+        if part == before:
+            break
+    return part

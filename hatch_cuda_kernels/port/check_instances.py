@@ -1,0 +1,72 @@
+"""Which of the drafted instances NVRTC refuses: a launch may be in code that the project never compiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.source.project import Project
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.compiler.recipe import Recipe, Unit
+
+__all__ = ["refused_instances"]
+
+#: Of one module; what is left is taken as it is.
+_MOST_COMPILES: Final = 40
+
+
+def refused_instances(root: Path, texts: Mapping[str, str], manifest: str, arch: SmArch) -> dict[str, str]:
+    """Return the instances of a manifest that NVRTC refuses, with its reasons; ``texts`` stand in for files by path.
+
+    A module that does not compile without instances has none. Raises ToolchainError where NVRTC is missing.
+    """
+    project = Project(root, texts)
+    found: dict[str, str] = {}
+    for module in parse_manifest(manifest, root=root).modules:
+        recipe = module.recipe
+        if recipe.names:
+            (unit,) = recipe.units(recipe.read(root, project=project))
+            trial = _Trial(recipe, unit, arch)
+            if not trial.refusal(()):
+                found |= trial.refused(recipe.names)
+    return found
+
+
+class _Trial:
+    """Compiles of one source with different names."""
+
+    def __init__(self, recipe: Recipe, unit: Unit, arch: SmArch) -> None:
+        self._recipe: Final = recipe
+        self._unit: Final = unit
+        self._arch: Final = arch
+        self._left = _MOST_COMPILES
+
+    def refusal(self, names: Sequence[str]) -> dict[str, str]:
+        """Return the names that NVRTC does not know, or all of them with its first error; empty if it takes them."""
+        self._left -= 1
+        unit = self._unit._replace(names=tuple(names))
+        job = self._recipe.compile_job(unit, self._arch, ("ptx",), assembled=False)
+        try:
+            compile_job(job)
+        except CompileError as error:
+            reason = (error.faults or (error.message,))[0].partition("\n")[0]
+            return dict.fromkeys(error.bad_names or names or ("",), reason)
+        return {}
+
+    def refused(self, names: Sequence[str]) -> dict[str, str]:
+        """Return the refused ones of names: by halves, where the compiler does not say which they are."""
+        found: dict[str, str] = {}
+        while names and self._left > 0 and (bad := self.refusal(names)):
+            if len(bad) == len(names) > 1:
+                middle = len(names) // 2
+                return found | self.refused(names[:middle]) | self.refused(names[middle:])
+            found |= bad
+            names = [name for name in names if name not in bad]
+        return found

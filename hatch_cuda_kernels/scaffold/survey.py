@@ -1,0 +1,152 @@
+"""A manifest of the kernels that a project has: what each source needs, and whether it then compiles."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from hatch_cuda_kernels.cache import open_cache
+from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.options import HostCode, NvrtcOptions
+from hatch_cuda_kernels.plan.plan import make_plan
+from hatch_cuda_kernels.pool.compilation import compile_missing, find_fresh
+from hatch_cuda_kernels.port.check_instances import refused_instances
+from hatch_cuda_kernels.port.draft import flow, stated_options
+from hatch_cuda_kernels.port.port import port
+from hatch_cuda_kernels.port.project_tree import include_folders
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from hatch_cuda_kernels.manifest import Manifest
+
+
+__all__ = ["Survey", "survey"]
+
+_NOT_TRIED: Final = "not tried, as NVRTC is not installed"
+_NO_KERNEL: Final = "all its kernels are templates, and no launch tells their arguments; list them under instances:"
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a manifest states of each source, by module, and why others are not in it."""
+
+    modules: dict[str, dict[str, Any]] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Reasons by source."""
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of a manifest's modules, and a comment for each source that is left out."""
+        for name, stated in self.modules.items():
+            yield f"  {name}:"
+            yield from (f"    {key}: {flow(value)}" for key, value in stated.items())
+        for source, reason in self.left_out.items():
+            yield f"  # {source}: {reason}"
+
+
+def survey(root: Path, sources: Sequence[str], files: Sequence[str], head: Mapping[str, Any]) -> Survey:
+    """Return a manifest's modules for sources, each compiled as ``head``, the manifest's other keys, has it.
+
+    ``files`` are the project's C++ files. Without NVRTC, modules are listed without a trial.
+    """
+    found = Survey()
+    for source in sources:
+        try:
+            name, stated = _stated(root, source, files)
+            make_plan(_manifest(root, head, {"module": stated}))
+        except HatchCudaKernelsError as error:
+            found.left_out[source] = _first_line(error)
+        else:
+            found.modules[_free_name(name, found.modules)] = stated
+    try:
+        for name, reason in _refused(root, head, found.modules).items():
+            found.left_out[found.modules.pop(name)["source"]] = reason
+    except ToolchainError:
+        found.left_out.update({stated["source"]: _NOT_TRIED for stated in found.modules.values()})
+    return found
+
+
+def _stated(root: Path, source: str, files: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """Return a module's name, and what it takes: folders, whether the source has host code, instances."""
+    options = NvrtcOptions(include=tuple(include_folders(root, source, files)))
+    drafted = port(root, [source], options)
+    stated = drafted.modules[0].stated
+    merged = stated_options(options) | stated.get("options", {})
+    if drafted.guards:
+        merged["host_code"] = str(HostCode.DROP)
+    return drafted.modules[0].name, stated | ({"options": merged} if merged else {})
+
+
+def _refused(root: Path, head: Mapping[str, Any], modules: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Compile modules, take out instances that are refused, and return which still fail, with the reason."""
+    failed = _compiled(root, head, modules)
+    for name in failed:
+        _without_refused(root, head, modules[name])
+    return _compiled(root, head, {name: modules[name] for name in failed})
+
+
+def _without_refused(root: Path, head: Mapping[str, Any], stated: dict[str, Any]) -> None:
+    """Take the instances out of a module that NVRTC refuses."""
+    manifest = _manifest(root, head, {"module": stated})
+    arch = next((arch for arch in manifest.modules[0].arches if not arch.virtual), manifest.modules[0].arches[0])
+    text = json.dumps({**head, "modules": {"module": stated}})
+    refused = refused_instances(root, {}, text, arch)
+    if refused:
+        stated.pop("matrix", None)
+        stated["instances"] = [one.text for one in manifest.modules[0].instances if one.text not in refused]
+        if not stated["instances"]:
+            del stated["instances"]
+
+
+def _compiled(root: Path, head: Mapping[str, Any], modules: Mapping[str, Any]) -> dict[str, str]:
+    """Compile modules into the disk cache, and return those that fail with the reason. Raises ToolchainError."""
+    if not modules:
+        return {}
+    plan = make_plan(_manifest(root, head, modules))
+    toolchain, cache = find_toolchain(), open_cache()
+    fresh = find_fresh(plan, toolchain, cache)
+    made = compile_missing(
+        plan, fresh, toolchain, cache, executor=None, workers=None, progress=None, warn=lambda _: None
+    )
+    entries = fresh | made.entries
+    reasons = {found[1]: str(one) for one in made.problems if (found := re.search(r"modules\.(\w+)", str(one)))}
+    failed = {}
+    for planned in plan:
+        name = planned.module.name
+        if not entries.keys() >= {*planned.images}:
+            failed[name] = _advice(reasons.get(name, "it does not compile"))
+        elif not any(entries[image].kernels for image in planned.images):
+            failed[name] = _NO_KERNEL
+    return failed
+
+
+def _manifest(root: Path, head: Mapping[str, Any], modules: Mapping[str, Any]) -> Manifest:
+    return parse_manifest(json.dumps({**head, "modules": modules}), root=root)
+
+
+def _advice(problem: str) -> str:
+    """Return a compile's first error and what to do about it, on one line."""
+    lines = [line.strip() for line in problem.splitlines()]
+    fixes = [line for line in lines if line.startswith("to fix: ")]
+    errors = [line for line in lines if "error:" in line]
+    return "; ".join([*(errors[:1] or lines[:1]), *fixes[:1]])
+
+
+def _first_line(error: HatchCudaKernelsError) -> str:
+    line = str(error).splitlines()[0]
+    return line.partition(": modules.module.source: ")[2] or line
+
+
+def _free_name(name: str, taken: Mapping[str, object]) -> str:
+    """Return a module's name, with a number where it is taken."""
+    number = 2
+    free = name
+    while free in taken:
+        free = f"{name}_{number}"
+        number += 1
+    return free

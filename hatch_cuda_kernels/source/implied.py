@@ -1,0 +1,126 @@
+"""Standard headers that a project uses without an include: nvcc includes some, and headers of others bring them.
+
+NVRTC includes nothing, and this package's headers bring little besides their own. So a name of the standard library
+that a closure's project files use, and none of them declares, brings its header: it is included before the source.
+Where host code was dropped, and with it headers that bring the toolkit's, those are brought likewise.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES, TOOLKIT_NAMES
+from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
+from hatch_cuda_kernels.source.plain_names import PlainNames
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from hatch_cuda_kernels.source.closure import Closure
+    from hatch_cuda_kernels.source.outer_headers import OuterHeaders
+
+__all__ = ["toolkit_headers", "with_implied_headers"]
+
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_MEMBER: Final = re.compile(r"\bstd\s*::\s*(\w+)")
+#: A second typedef of the same type is no error.
+_SAME: Final = r"\btypedef\s+unsigned\s+(?:int\s+uint|long\s+ulong|short\s+ushort|char\s+u_?char|int\s+uint32_t)\s*;"
+#: A macro of that name does not count: it may be in a branch for another compiler, and comes after the header.
+_DECLARED: Final = re.compile(
+    rf"{_SAME}|\btypedef\b[^;{{}}]*?\b(?P<typedef>\w+)\s*(?:\[[^\]\n]*\]\s*)?;"
+    r"|\}\s*(?P<behind>\w+)\s*;"
+    r"|\busing\s+(?P<alias>\w+)\s*="
+    r"|\b(?:struct|class|union|enum)\s+(?P<type>\w+)\s*[{:]"
+)
+_LINE: Final = re.compile(
+    r"^[ \t]*#[ \t]*(?:(?P<word>if|ifdef|ifndef|endif)\b|include[ \t]*[<\"](?P<name>[^>\"\n]+))", re.MULTILINE
+)
+_NOISE: Final = re.compile(f"{STRING}|{CHARACTER}|{COMMENT}")
+_OPENED: Final = re.compile(r"\bnamespace\s+std\s*\{")
+#: What is declared in namespace std; a name before ``<`` is only specialised.
+_STD_DECLARED: Final = re.compile(r"\b(?:struct|class)\s+(\w+)\s*[{:;]|\busing\s+(\w+)\s*=|\b(\w+)\s*\(")
+
+
+def with_implied_headers(closure: Closure, outer: OuterHeaders) -> Closure:
+    """Return a closure with the headers that its project files use without an include."""
+    texts = [closure.source, *(text for name, text in closure.headers if name.startswith(VIRTUAL_ROOT))]
+    known = {*_surely_included(closure.source)}
+    names = {name: header for name, header in GLOBAL_NAMES.items() if f"{header[1:]}.h" not in known}
+    standard = {*_for_global_names(texts, names), *_for_members(texts)} & outer.standard.names
+    wanted = sorted({*standard, *(toolkit_headers(texts) if closure.dropped else ())} - known)
+    if not wanted:
+        return closure
+    plain = PlainNames(outer, lambda _: None, {name for name, _ in closure.headers} - outer.standard.names)
+    plain.answer(wanted)
+    in_memory = dict(closure.headers) | {name: outer.standard.text(name).text for name in plain.standard}
+    return replace(
+        closure,
+        headers=tuple(sorted(in_memory.items())),
+        pre_include=(*wanted, *closure.pre_include),
+        outside=_union(closure.outside, plain.outside),
+        standard=_union(closure.standard, plain.standard),
+        named=_union(closure.named, wanted),
+        asked=_union(closure.asked, plain.asked),
+    )
+
+
+def _surely_included(text: str) -> Iterator[str]:
+    """Yield the headers that a text includes outside any condition but the one around all of it."""
+    depth = guard = 0
+    for line in _LINE.finditer(_NOISE.sub(_without_comments, text)):
+        if line["name"]:
+            if depth <= guard:
+                yield line["name"]
+        elif line["word"] == "endif":
+            depth -= 1
+        else:
+            guard = guard or int(not depth and line["word"] == "ifndef")
+            depth += 1
+
+
+def _without_comments(found: re.Match[str]) -> str:
+    return " " if found[0].startswith("/") else found[0]
+
+
+def toolkit_headers(texts: Sequence[str]) -> Iterator[str]:
+    """Yield the toolkit's headers whose names texts use and do not declare."""
+    return _for_global_names(texts, TOOLKIT_NAMES)
+
+
+def _union(some: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({*some, *others}))
+
+
+def _for_global_names(texts: Sequence[str], names: Mapping[str, str]) -> Iterator[str]:
+    """Yield the headers of the global names that texts use and do not declare."""
+    used = {word for text in texts for word in names.keys() & {*_WORD.findall(text)}}
+    if used:
+        used -= {found[found.lastgroup] for text in texts for found in _DECLARED.finditer(text) if found.lastgroup}
+    return (names[name] for name in used)
+
+
+def _for_members(texts: Sequence[str]) -> Iterator[str]:
+    """Yield the headers of the members of std that texts use and do not declare."""
+    used = {name for text in texts for name in _MEMBER.findall(text) if name in STD_NAMES}
+    if used:
+        used -= {name for text in texts for name in _declared_in_std(text)}
+    return (STD_NAMES[name] for name in used)
+
+
+def _declared_in_std(text: str) -> Iterator[str]:
+    for opened in _OPENED.finditer(text):
+        inside = text[opened.end() : _end_of_braces(text, opened.end())]
+        yield from (name for names in _STD_DECLARED.findall(inside) for name in names if name)
+
+
+def _end_of_braces(text: str, start: int) -> int:
+    """Return where braces end that are open at a position."""
+    depth = 1
+    for brace in re.finditer("[{}]", text[start:]):
+        depth += 1 if brace[0] == "{" else -1
+        if not depth:
+            return start + brace.start()
+    return len(text)

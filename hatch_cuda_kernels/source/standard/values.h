@@ -1,0 +1,3 @@
+#include <float.h>
+#include <limits.h>
+#include <math.h>

@@ -1,0 +1,86 @@
+"""The instances that ``port`` drafts: from launches, and from the uses of the templates that launches stand in."""
+
+from __future__ import annotations
+
+import pytest
+
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.port.port import port
+
+ARCH = SmArch.parse("sm_80")
+KERNEL = "template <typename T, int N = 1> __global__ void k(T* p, const T v) { p[N] = v; }\n"
+LAUNCHER = "template <typename T> void run(T* p, int n) { k<T><<<n, 1>>>(p, T(1)); }\n"
+
+CASES = {
+    "a launch": ("void f(float* p) { k<float, 2><<<1, 1>>>(p, 1); }", ["k<float, 2>"]),
+    "a call of what launches": (
+        LAUNCHER + "void f(float* p, double* q) { run<float>(p, 1); run<double>(q, 1); }",
+        ["k<float>", "k<double>"],
+    ),
+    "an explicit instance": (LAUNCHER + "template void run<unsigned char>(unsigned char*, int);", ["k<unsigned char>"]),
+    "an instance whose arguments are deduced": (LAUNCHER + "template void run(short* p, int n);", ["k<short>"]),
+    "a call of what calls": (
+        LAUNCHER + "template <class U> void outer(U* u) { run<U>(u, 2); }\nvoid f(int* p) { outer<int>(p); }",
+        ["k<int>"],
+    ),
+    "a class": (
+        (
+            "template <class T> struct S { void go(T* p) { k<T><<<1, 1>>>(p, 0); } void out(T* p); };\n"
+            "template <class TF> void S<TF>::out(TF* p) { k<TF, 3><<<1, 1>>>(p, 0); }\n"
+            "template struct S<float>;"
+        ),
+        ["k<float>", "k<float, 3>"],
+    ),
+    "a function's own constants": (
+        "void f(float* p) { constexpr int m = 4; const int n = m * 2; using F = float; k<F, n><<<1, 1>>>(p, 1); }",
+        ["k<float, 4 * 2>"],
+    ),
+    "arguments that say it": ("void f(const int n, float* p) { double* d = g(); k<<<n, 1>>>(d, 1.0); }", ["k<double>"]),
+    "a cast": ("void f(void* p) { k<<<1, 1>>>(static_cast<float*>(p), 1.0f); }", ["k<float>"]),
+    "dispatched types": (
+        (
+            "template <class T> void run(T* p) { k<T><<<1, 1>>>(p, 1); }\nvoid f(Tensor x) {\n"
+            '  AT_DISPATCH_FLOATING_TYPES(x.type(), "f", [&] { run<scalar_t>(x.data_ptr<scalar_t>()); });\n}'
+        ),
+        ["k<float>", "k<double>"],
+    ),
+    "a call whose arguments say it": (
+        LAUNCHER + "void f(void* p) { run((float*)p, 1); double* q = nullptr; run(q, 2); }",
+        ["k<float>", "k<double>"],
+    ),
+    "a call through another function": (
+        (
+            "template <class F, class... A> void start(F f, A... a);\n"
+            "template <class T> void run(T* p) { start(k<T, 2>, p, T(1)); }\nvoid f(int* p) { run(p); }"
+        ),
+        ["k<int, 2>"],
+    ),
+    "recursion": ("template <class T> void f(T* p) { f<T>(p); k<T><<<1, 1>>>(p, 1); }", []),
+    "what nothing says": ("void f(P p) { k<<<1, 1>>>(p, 1.0); }", []),
+}
+
+
+@pytest.mark.parametrize(("host", "instances"), CASES.values(), ids=CASES.keys())
+def test_instances_follow_from_the_sources(tmp_path, host, instances):
+    """What is drafted is listed, and compiles."""
+    (tmp_path / "k.cu").write_text(f"{KERNEL}{host}\n")
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    (module,) = parse_manifest(ported.manifest, root=tmp_path).modules
+    assert [name.text for name in module.instances] == instances
+    assert ("list its instances" in ported.manifest) is (not instances)
+
+
+def test_an_instance_that_nvrtc_refuses_is_left_out(tmp_path):
+    """It is named with the reason; the others stay, of a pattern too."""
+    checked = 'template <class T> __global__ void c(T* p) { static_assert(sizeof(T) > 4, "too small"); p[0] = 0; }\n'
+    host = (
+        'void f(Tensor x) { AT_DISPATCH_FLOATING_TYPES(x.type(), "f", [&] { c<scalar_t><<<1, 1>>>(nullptr); });\n'
+        "  k<Unknown><<<1, 1>>>(nullptr, 1); k<int><<<1, 1>>>(nullptr, 1); }\n"
+    )
+    (tmp_path / "k.cu").write_text(KERNEL + checked + host)
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    (module,) = parse_manifest(ported.manifest, root=tmp_path).modules
+    assert [name.text for name in module.instances] == ["k<int>", "c<double>"]
+    assert "# c<float> is left out: " in ported.manifest
+    assert "# k<Unknown> is left out: " in ported.manifest

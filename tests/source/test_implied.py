@@ -1,0 +1,114 @@
+"""Standard headers that sources use without an include, as nvcc and headers of the host's let them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES
+from hatch_cuda_kernels.source.outer_headers import packaged_standard_headers
+
+KERNEL = "__global__ void k(int* s) {{ s[0] = {}; }}\n"
+
+
+def closure(tmp_path, text, **options):
+    """Return the closure of a module with that text."""
+    (tmp_path / "k.cu").write_text(text)
+    modules = {"k": {"source": "k.cu", "options": options}}
+    manifest = parse_manifest(json.dumps({"schema": 1, "arches": ["sm_80"], "modules": modules}), root=tmp_path)
+    return manifest.modules[0].recipe.read(tmp_path), manifest
+
+
+@pytest.mark.parametrize(
+    ("used", "header"),
+    [
+        ("sizeof(uint) + sizeof(ulong) + sizeof(ushort)", "sys/types.h"),
+        ("sizeof(struct timeval)", "sys/time.h"),
+        ("INT_MAX", "climits"),
+        ("FLT_MAX > 1", "cfloat"),
+        ("isinf(INFINITY)", "cmath"),
+        ("sizeof(uint32_t)", "cstdint"),
+        ("std::numeric_limits<int>::max()", "limits"),
+        ("std :: max(1, 2)", "algorithm"),
+        ("std::is_same<int, int>::value", "type_traits"),
+    ],
+)
+def test_names_bring_their_header(tmp_path, used, header):
+    """A source compiles that uses them without an include; the header is part of the closure."""
+    found, manifest = closure(tmp_path, KERNEL.format(used))
+    assert found.pre_include == (header,)
+    assert header in found.named
+    assert header in found.standard
+    build_store(manifest, tmp_path / "store")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        KERNEL.format("3"),
+        "#include <climits>\n" + KERNEL.format("INT_MAX"),
+        "typedef unsigned long long ulong;\n" + KERNEL.format("sizeof(ulong)"),
+        "using uint = unsigned long long;\n" + KERNEL.format("sizeof(uint)"),
+        "struct timeval { int a; };\n" + KERNEL.format("sizeof(timeval)"),
+        "namespace std { template <class T> struct less { int a; }; }\n" + KERNEL.format("sizeof(std::less<int>)"),
+        "namespace std { __device__ int max(int a, int b) { return a; } }\n" + KERNEL.format("std::max(1, 2)"),
+    ],
+)
+def test_names_that_a_project_has_bring_none(tmp_path, text):
+    """A header that a project includes, or a name that it declares, is not brought; the source compiles."""
+    found, manifest = closure(tmp_path, text)
+    assert found.pre_include == ()
+    build_store(manifest, tmp_path / "store")
+
+
+def test_a_macro_of_the_project_is_the_last_word(tmp_path):
+    """It may stand in a branch for another compiler, so the header is brought; the project's meaning counts."""
+    text = '#define INFINITY 3\n__constant__ int a = INFINITY;\nstatic_assert(INFINITY == 3, "");\n'
+    found, manifest = closure(tmp_path, text + KERNEL.format("a"))
+    assert found.pre_include == ("cmath",)
+    build_store(manifest, tmp_path / "store")
+
+
+def test_the_same_typedef_again_is_no_obstacle(tmp_path):
+    """It may stand in a branch for another compiler."""
+    text = "#ifdef _WIN32\ntypedef unsigned int uint;\n#endif\n" + KERNEL.format("sizeof(uint)")
+    found, manifest = closure(tmp_path, text)
+    assert found.pre_include == ("sys/types.h",)
+    build_store(manifest, tmp_path / "store")
+
+
+def test_an_include_in_a_comment_or_a_branch_is_none(tmp_path):
+    """The header is brought all the same."""
+    text = "// wants\n/*\n#include <cmath>\n*/\n#ifdef _WIN32\n#include <cmath>\n#endif\n" + KERNEL.format("M_PI")
+    found, manifest = closure(tmp_path, text)
+    assert found.pre_include == ("cmath",)
+    build_store(manifest, tmp_path / "store")
+
+
+def test_names_of_dropped_code_bring_none(tmp_path):
+    """What only host code uses is not included; what remains of a header that is dropped is."""
+    text = "#include <torch/extension.h>\nstd::vector<int> f() { return {}; }\n" + KERNEL.format("sizeof(int64_t)")
+    found, manifest = closure(tmp_path, text, host_code="drop")
+    assert found.pre_include == ("cstdint",)
+    build_store(manifest, tmp_path / "store")
+
+
+def test_none_without_standard_headers(tmp_path):
+    """The option turns them off."""
+    assert closure(tmp_path, KERNEL.format("INT_MAX"), standard_headers=False)[0].pre_include == ()
+
+
+def test_every_name_is_in_its_header(tmp_path):
+    """Each header that a name brings declares or defines it."""
+    assert {*GLOBAL_NAMES.values(), *STD_NAMES.values()} <= packaged_standard_headers().names
+    lines = [f"#ifndef {name}\n{_use(name, number)}\n#endif\n" for number, name in enumerate(GLOBAL_NAMES)]
+    lines += [f"namespace n_{name} {{ using std::{name}; }}\n" for name in STD_NAMES]
+    _, manifest = closure(tmp_path, "".join([*lines, KERNEL.format("1")]))
+    build_store(manifest, tmp_path / "store")
+
+
+def _use(name, number):
+    return f"namespace m_{number} {{ using ::{name}; }}"
