@@ -32,7 +32,7 @@ def _by_source() -> dict[tuple[str, frozenset[str]], str]:
     """Return the modules by text and options."""
     found = {}
     for index in READER.modules():
-        text = (READER.source_root(index.module) / index.source).read_text(encoding="utf-8")
+        text = (READER.source_root(index.module) / index.sources[0]).read_text(encoding="utf-8")
         found[text, _options(NvrtcOptions.from_canonical(index.options).flags())] = index.module
     return found
 
