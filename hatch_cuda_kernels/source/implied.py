@@ -53,7 +53,8 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders) -> Closure:
     wanted = sorted({*standard, *(toolkit_headers(texts) if closure.dropped else ())} - known)
     if not wanted:
         return closure
-    plain = PlainNames(outer, lambda _: None, {name for name, _ in closure.headers} - outer.standard.names)
+    fresh = outer.without_asked(closure.asked)
+    plain = PlainNames(fresh, lambda _: None, {name for name, _ in closure.headers} - outer.standard.names)
     plain.answer(wanted)
     in_memory = dict(closure.headers) | {name: outer.standard.text(name).text for name in plain.standard}
     return replace(

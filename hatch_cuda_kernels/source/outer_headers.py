@@ -61,6 +61,19 @@ class OuterHeaders(NamedTuple):
         found = Asked(frozenset(asked))
         return cls(standard, lambda _: found)
 
+    def without_asked(self, names: Iterable[str]) -> OuterHeaders:
+        """Return the same for what is added to a closure: the toolkit's headers no longer ask for these names.
+
+        They are answered already, and a build that was recorded does not tell who asked for which.
+        """
+        answered = frozenset(names)
+
+        def asks(callers: tuple[str, ...]) -> Asked:
+            found = self.asks(callers)
+            return found._replace(names=found.names - answered)
+
+        return self._replace(asks=asks)
+
     def without_standard(self) -> OuterHeaders:
         """Return the same without standard headers."""
         return self._replace(standard=_NONE)

@@ -9,7 +9,7 @@ import pytest
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES
-from hatch_cuda_kernels.source.outer_headers import packaged_standard_headers
+from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
 
 KERNEL = "__global__ void k(int* s) {{ s[0] = {}; }}\n"
 
@@ -19,7 +19,7 @@ def closure(tmp_path, text, **options):
     (tmp_path / "k.cu").write_text(text)
     modules = {"k": {"source": "k.cu", "options": options}}
     manifest = parse_manifest(json.dumps({"schema": 1, "arches": ["sm_80"], "modules": modules}), root=tmp_path)
-    return manifest.modules[0].recipe.read(tmp_path), manifest
+    return manifest.modules[0].recipe.read(tmp_path).units[0], manifest
 
 
 @pytest.mark.parametrize(
@@ -94,6 +94,15 @@ def test_names_of_dropped_code_bring_none(tmp_path):
     found, manifest = closure(tmp_path, text, host_code="drop")
     assert found.pre_include == ("cstdint",)
     build_store(manifest, tmp_path / "store")
+
+
+def test_a_store_finds_the_headers_that_its_build_found(tmp_path):
+    """What the toolkit's headers asked for in the build stands for them, also where both steps bring headers."""
+    text = "#include <thrust/swap.h>\n" + KERNEL.format("sizeof(std::pair<int, int>)")
+    built, manifest = closure(tmp_path, text)
+    assert built.pre_include == ("utility",)
+    outer = OuterHeaders.as_built(packaged_standard_headers(), built.asked)
+    assert manifest.modules[0].recipe.read(tmp_path, outer=[outer]).units == (built,)
 
 
 def test_none_without_standard_headers(tmp_path):
