@@ -109,11 +109,11 @@ def row(subject: Subject, arch: str) -> dict[str, Any] | None:
     try:
         (module,) = parse_manifest(text, root=str(subject.root)).modules
         recipe = module.recipe
-        program = recipe.program(recipe.read(subject.root))
+        (unit,) = recipe.units(recipe.read(subject.root))
         target, start = SmArch.parse(arch), time.perf_counter()
-        own = compile_job(recipe.job(program, target, ("cubin",), finisher="nvrtc")).images["cubin"]
+        own = compile_job(recipe.compile_job(unit, target, ("cubin",), finisher="nvrtc")).images["cubin"]
         between = time.perf_counter()
-        lean = compile_job(recipe.job(program, target, ("cubin",), finisher="ptxas")).images["cubin"]
+        lean = compile_job(recipe.compile_job(unit, target, ("cubin",), finisher="ptxas")).images["cubin"]
     except HatchCudaKernelsError:
         return None
     return {

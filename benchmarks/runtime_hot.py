@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import subprocess
 import sys
@@ -45,7 +46,10 @@ def measure_hot(work: Path) -> dict[str, float]:
     device.set_current()
     core_kernel, config, stream = kernel.as_cuda_core(), LaunchConfig(grid=4, block=256), device.default_stream
     typed = [y.data_ptr(), x.data_ptr(), np.int32(n), np.float32(2)]
-    fixed = kernel[4, 256]
+    kernel[4, 256](y, x, n, 2.0)  # the first launch is checked in full
+    fixed, bound = kernel[4, 256], kernel.bind(4, 256, (y, x, n, 2.0))
+    parameter, side = torch.nn.Parameter(torch.zeros(1024, device="cuda")), torch.cuda.current_stream()
+    grids = itertools.count(1)
     driver = cuda()
     names = {**globals(), **locals()}
     variants = {
@@ -57,6 +61,12 @@ def measure_hot(work: Path) -> dict[str, float]:
         "launch: ours, kernel[grid, block](torch, torch, int, float)": ("kernel[4, 256](y, x, n, 2.0)", names),
         "launch: ours, launcher kept": ("fixed(y, x, n, 2.0)", names),
         "launch: ours, addresses as int": ("kernel[4, 256](typed[0], typed[1], n, 2.0)", names),
+        "launch: ours, bound": ("bound()", names),
+        "launch: ours, a negative int": ("kernel[4, 256](y, x, -1, 2.0)", names),
+        "launch: ours, numpy scalars": ("kernel[4, 256](y, x, typed[2], typed[3])", names),
+        "launch: ours, a stream object": ("kernel[4, 256, 0, side](y, x, n, 2.0)", names),
+        "launch: ours, nn.Parameter": ("kernel[4, 256](parameter, parameter, n, 2.0)", names),
+        "launch: ours, a grid not seen before": ("kernel[next(grids), 256](y, x, n, 2.0)", names),
         "launch: cuda.core, typed arguments made before": ("launch(stream, config, core_kernel, *typed)", names),
         "launch: cuda.core, arguments typed each time": (
             "launch(stream, config, core_kernel, y.data_ptr(), x.data_ptr(), np.int32(n), np.float32(2))",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         LaunchError,
         ManifestError,
         NoImageError,
+        ReentryError,
         StaleKernelError,
         StoreError,
         ToolchainError,
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.options import CppStd, HostCode, NvrtcOptions
     from hatch_cuda_kernels.runtime.driver_cache import DriverCacheSettings, configure_driver_cache
     from hatch_cuda_kernels.runtime.ladder.explain import Explanation
-    from hatch_cuda_kernels.runtime.launch.kernel import GlobalVariable, Kernel
+    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+    from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
     from hatch_cuda_kernels.runtime.store import Store, open_store
     from hatch_cuda_kernels.standalone import CompiledSource, compile_async, compile_to_cubin, compile_to_ptx
 
@@ -51,6 +53,7 @@ _HOMES = {
         "LaunchError",
         "ManifestError",
         "NoImageError",
+        "ReentryError",
         "StaleKernelError",
         "StoreError",
         "ToolchainError",
@@ -59,7 +62,8 @@ _HOMES = {
     "options": ("CppStd", "HostCode", "NvrtcOptions"),
     "build": ("build_kernels",),
     "build_report": ("BuildReport",),
-    "runtime.launch.kernel": ("GlobalVariable", "Kernel"),
+    "runtime.launch.kernel": ("Kernel",),
+    "runtime.launch.variables": ("GlobalVariable",),
     "runtime.driver_cache": ("DriverCacheSettings", "configure_driver_cache"),
     "runtime.ladder.explain": ("Explanation",),
     "runtime.store": ("Store", "open_store"),
@@ -91,6 +95,7 @@ __all__ = [
     "ManifestError",
     "NoImageError",
     "NvrtcOptions",
+    "ReentryError",
     "SmArch",
     "StaleKernelError",
     "Store",

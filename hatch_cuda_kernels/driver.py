@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import sys
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch
 from hatch_cuda_kernels.early import join_driver
@@ -18,8 +21,21 @@ __all__ = [
     "current_device",
     "device_count",
     "driver_version",
+    "failure",
+    "memory_device",
     "native_archs",
+    "primary_context",
 ]
+
+#: CUresult of faults that end a context, and which any later call may report: from ILLEGAL_ADDRESS to LAUNCH_FAILED.
+_FAULTS: Final = frozenset({214, 220, 700, 702, 710, 714, 715, 716, 717, 718, 719})
+#: CU_POINTER_ATTRIBUTE_IS_MANAGED and CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL (cuda.h).
+_IS_MANAGED: Final = 8
+_DEVICE_ORDINAL: Final = 9
+#: The process that initialised the driver.
+_started_in: Final[list[int]] = []
+#: Primary contexts that were retained here, by ordinal.
+_primaries: Final[dict[int, Any]] = {}
 
 
 class Device(NamedTuple):
@@ -42,6 +58,7 @@ def cuda() -> Any:  # a module
         raise DriverError("loading the CUDA driver", -1, f"{type(error).__name__}: no CUDA driver here") from error
     if int(status) != 0:
         raise DriverError("cuInit", int(status), status.name)
+    _started_in[:] = [os.getpid()]
     return driver
 
 
@@ -49,10 +66,23 @@ def check(call: str, result: tuple[Any, ...]) -> Any:  # whatever the call retur
     """Return the values of a driver call (None, one, or a tuple). Raises DriverError when it failed."""
     status = result[0]
     if int(status) != 0:
-        raise DriverError(call, int(status), status.name)
+        raise failure(call, status)
     if len(result) == 1:
         return None
     return result[1] if len(result) == 2 else result[1:]
+
+
+def failure(call: str, status: Any, facts: str = "") -> DriverError:  # CUresult
+    """Return the error for a driver call that failed, with ``facts`` or what the code alone tells."""
+    code = int(status)
+    if _started_in and _started_in[0] != os.getpid():
+        facts = "this process was forked after CUDA was initialised, so it cannot use CUDA; start it by spawn instead"
+    elif code in _FAULTS:
+        facts = (
+            "an earlier kernel or copy on this device failed, and nothing works in its context any more; "
+            "to find it, run with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer"
+        )
+    return DriverError(call, code, status.name, facts)
 
 
 def device_count() -> int:
@@ -64,6 +94,24 @@ def driver_version() -> tuple[int, int]:
     """Return the newest CUDA the driver supports, such as ``(13, 0)``. Raises DriverError without a driver."""
     version = int(check("cuDriverGetVersion", cuda().cuDriverGetVersion()))
     return version // 1000, version % 1000 // 10
+
+
+def memory_device(address: int) -> int | None:
+    """Return the device that memory is on; None for memory in reach of all, or that the driver does not know.
+
+    It is asked by ctypes: the bindings (13.3) say 0 of memory on any device.
+    """
+    managed, ordinal = ctypes.c_int(), ctypes.c_int()
+    for attribute, value in ((_IS_MANAGED, managed), (_DEVICE_ORDINAL, ordinal)):
+        if _library().cuPointerGetAttribute(ctypes.byref(value), attribute, ctypes.c_uint64(address)) != 0:
+            return None
+    return None if managed.value else ordinal.value
+
+
+@cache
+def _library() -> Any:  # ctypes.CDLL, or its kin of Windows
+    """Return the driver's library, which the bindings have loaded by now."""
+    return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
 
 
 def compute_capability(ordinal: int) -> ComputeCapability:
@@ -91,17 +139,34 @@ def native_archs() -> tuple[SmArch, ...]:
     return tuple(sorted(found))
 
 
+def primary_context(ordinal: int) -> Any:  # CUcontext
+    """Return a device's primary context, which is retained once, and again after a reset. Raises DriverError."""
+    driver = cuda()
+    device = check("cuDeviceGet", driver.cuDeviceGet(ordinal))
+    known = _primaries.get(ordinal)
+    if known is not None and check("cuDevicePrimaryCtxGetState", driver.cuDevicePrimaryCtxGetState(device))[1]:
+        return known
+    context = _primaries[ordinal] = check("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(device))
+    return context
+
+
 def current_context_id() -> int:
     """Return the id of the current context, making device 0's primary context current if there is none.
 
-    The driver never gives an id twice, so a context that was reset or destroyed is not taken for its successor. Raises
-    DriverError without a driver or a device.
+    The driver never gives an id twice, so a context that was reset or destroyed is not taken for its successor. A
+    primary context that was reset is retained again. Raises DriverError without a driver or a device, and if the
+    current context was destroyed.
     """
     driver = cuda()
     status, context = driver.cuCtxGetCurrent()
-    if int(status) != 0 or int(context) == 0:
-        device = check("cuDeviceGet", driver.cuDeviceGet(0))
-        context = check("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(device))
+    none = int(status) != 0 or int(context) == 0
+    lost = not none and int(driver.cuCtxGetId(context)[0]) != 0
+    if none or lost:
+        known = {int(primary): ordinal for ordinal, primary in _primaries.items()}
+        if lost and int(context) not in known:
+            facts = "the current context was destroyed: make another one current"
+            raise failure("cuCtxGetId", driver.cuCtxGetId(context)[0], facts)
+        context = primary_context(known[int(context)] if lost else 0)
         check("cuCtxSetCurrent", driver.cuCtxSetCurrent(context))
     return int(check("cuCtxGetId", driver.cuCtxGetId(context)))
 

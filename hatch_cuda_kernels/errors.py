@@ -21,6 +21,7 @@ __all__ = [
     "LaunchError",
     "ManifestError",
     "NoImageError",
+    "ReentryError",
     "StaleKernelError",
     "StoreError",
     "ToolchainError",
@@ -211,20 +212,28 @@ class NoImageError(HatchCudaKernelsError):
 
 
 class DriverError(HatchCudaKernelsError):
-    """A CUDA driver call failed. ``code`` is the ``CUresult`` number, ``name`` its spelling, ``call`` the function."""
+    """A CUDA driver call failed. ``code`` is the ``CUresult`` number, ``name`` its spelling, ``call`` the function.
 
-    def __init__(self, call: str, code: int, name: str) -> None:
-        super().__init__(call, code, name)
+    ``facts`` says what explains it, as far as that is known: values with their limits, or the cause.
+    """
+
+    def __init__(self, call: str, code: int, name: str, facts: str = "") -> None:
+        super().__init__(call, code, name, facts)
         self.call = call
         self.code = code
         self.name = name
+        self.facts = facts
 
     def __str__(self) -> str:
-        return f"{self.call} failed with {self.name} ({self.code})"
+        return f"{self.call} failed with {self.name} ({self.code}){f': {self.facts}' if self.facts else ''}"
 
 
 class LaunchError(HatchCudaKernelsError):
     """A launch was refused before it reached the driver: bad grid, block, shared memory or stream."""
+
+
+class ReentryError(LaunchError):
+    """A kernel was asked for by its own loading: by a logging handler or a finaliser that ran meanwhile."""
 
 
 class ArgumentError(LaunchError, TypeError):
@@ -232,7 +241,7 @@ class ArgumentError(LaunchError, TypeError):
 
 
 class StaleKernelError(LaunchError):
-    """The kernel's context was destroyed or reset; fetch a fresh kernel from the store."""
+    """What was made for one context was used in another: a kernel of compiled text, or a bound launch."""
 
 
 def reason_of(error: HatchCudaKernelsError) -> str:

@@ -92,7 +92,7 @@ _REPRODUCIBLE: Final = "the build sets it, for reproducible images"
 _WRITES: Final = "it writes files or varying output"
 #: Measured: NVRTC used a precompiled header whose project header had changed since, without a word.
 _STALE_PCH: Final = "a precompiled header may be of headers that have changed since; share the front end instead"
-_LINKED: Final = "an image is one whole program, which a driver can load"
+_LINKED: Final = "an image is one whole program, which a driver can load; list what it is linked from under 'sources'"
 #: What to do in place of a flag that people look for.
 _REFUSED: Final[dict[str, str]] = {
     name: advice

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidate", "Finisher", "Image", "ImageId", "Kind", "Origin", "Symbol"]
 
-Kind = Literal["cubin", "ptx", "ltoir"]
+#: An ``object`` is machine code that still has to be linked: no store ships it.
+Kind = Literal["cubin", "ptx", "ltoir", "object"]
 Origin = Literal["prebuilt", "cached", "jitted"]
-#: What can make a CUBIN: NVRTC of a source, ptxas of PTX, nvJitLink of LTO-IR (or of PTX, as relocatable code).
+#: What can make a CUBIN: NVRTC of a source, ptxas of PTX, nvJitLink of LTO-IR and objects (or of PTX, as such code).
 Finisher = Literal["nvrtc", "ptxas", "nvjitlink"]
 
 
@@ -39,6 +40,8 @@ class ImageId(NamedTuple):
     module: str
     arch: SmArch
     kind: Kind
+    unit: str = ""
+    """The source, if it is one of a module's units, which are linked into its images."""
 
 
 class Image(NamedTuple):

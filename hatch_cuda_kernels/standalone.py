@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -11,7 +12,7 @@ from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.digest import sha256
-from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
+from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, StaleKernelError
 from hatch_cuda_kernels.extra import extra_refusal
 from hatch_cuda_kernels.image import Image
 from hatch_cuda_kernels.names import normalize_name
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.image import Kind, Symbol
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
-    from hatch_cuda_kernels.source.closure import Closure
+    from hatch_cuda_kernels.runtime.launch.loaded import Loaded
+    from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"]
 
@@ -36,9 +38,7 @@ _MODULE: Final = "source"
 _GIVEN: Final = ".given"
 
 
-class CompiledSource(NamedTuple):
-    """A compiled source: its image and the kernels in it."""
-
+class _Compiled(NamedTuple):
     image: bytes
     kind: Kind
     arch: SmArch
@@ -48,28 +48,64 @@ class CompiledSource(NamedTuple):
     cached: bool
     """Whether it came from the disk cache."""
 
+
+class CompiledSource(_Compiled):
+    """A compiled source: its image and the kernels in it."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return CompiledSource, tuple(self)  # without the kernels that are loaded
+
     @property
     def lowered_names(self) -> dict[str, str]:
         """Each name expression (and every other kernel's plain name) with its lowered name."""
         return {symbol.name: symbol.lowered for symbol in self.kernels}
 
     def get_kernel(self, name: str) -> Kernel:
-        """Return a kernel loaded for the current context.
+        """Return a kernel loaded for the current context, which is the only one that it can be launched in.
 
         Raises KernelNotFoundError, ImageRefusedError if the driver cannot use the image, or DriverError.
         """
-        symbol = self._symbol(name)
-        from hatch_cuda_kernels.runtime.launch.kernel import load_kernel  # needs a driver
+        symbol = self._symbols.get(name) or self._symbol(name)
+        from hatch_cuda_kernels.contexts import add_by_context  # needs a driver
+        from hatch_cuda_kernels.driver import current_context_id
 
-        return load_kernel(self._loadable(), symbol, "stand-alone")
+        context_id = current_context_id()
+        kernels = self._loaded.get(context_id)
+        if kernels is None:
+            kernels = dict[str, "Kernel"]()
+            add_by_context(self._loaded, context_id, kernels)
+        if name not in kernels:
+            kernels[name] = self._load(symbol, context_id)
+        return kernels[name]
 
-    def _symbol(self, name: str) -> Symbol:
-        wanted = {name, normalize_name(name)}
-        for symbol in self.kernels:
-            if wanted & {normalize_name(symbol.name), symbol.lowered}:
-                return symbol
-        raise KernelNotFoundError(name, "the compiled source", tuple(self.lowered_names))
+    def _load(self, symbol: Symbol, context_id: int) -> Kernel:
+        from hatch_cuda_kernels.driver import current_context_id
+        from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+        from hatch_cuda_kernels.runtime.launch.loaded import load_image
 
+        image = self._loadable
+
+        def load() -> Loaded:
+            if current_context_id() != context_id:
+                message = f"{symbol.name} was loaded for another context (or one that was reset since)"
+                raise StaleKernelError(f"{message}; call get_kernel again in this context")
+            return load_image(image, symbol, "stand-alone")
+
+        kernel = Kernel(symbol.name, load)
+        kernel.loaded()
+        return kernel
+
+    @cached_property
+    def _symbols(self) -> dict[str, Symbol]:
+        """The kernels by the names that were asked for."""
+        return {symbol.name: symbol for symbol in self.kernels}
+
+    @cached_property
+    def _loaded(self) -> dict[int, dict[str, Kernel]]:
+        """The kernels in use, by id of their context, then by name."""
+        return {}
+
+    @cached_property
     def _loadable(self) -> Image:
         return Image(
             module=_MODULE,
@@ -79,6 +115,13 @@ class CompiledSource(NamedTuple):
             data=self.image,
             sha256=sha256(self.image).hexdigest(),
         )
+
+    def _symbol(self, name: str) -> Symbol:
+        wanted = {name, normalize_name(name)}
+        for symbol in self.kernels:
+            if wanted & {normalize_name(symbol.name), symbol.lowered}:
+                return symbol
+        raise KernelNotFoundError(name, "the compiled source", tuple(self.lowered_names))
 
 
 def compile_to_ptx(
@@ -185,12 +228,12 @@ def _job(
     refusals += options.conflicts()
     if refusals:
         raise InputError("; ".join(refusals))
-    recipe = Recipe(module=_MODULE, source=f"{_MODULE}.cu", options=options, names=tuple(names))
-    closure = _closure(recipe, source, headers or {}, root)
-    return recipe.job(recipe.program(closure), parsed.real, (kind,))
+    recipe = Recipe(module=_MODULE, sources=(f"{_MODULE}.cu",), options=options, names=tuple(names))
+    (unit,) = recipe.units(_sources(recipe, source, headers or {}, root))
+    return recipe.compile_job(unit, parsed.real, (kind,))
 
 
-def _closure(recipe: Recipe, source: str, headers: Mapping[str, str], root: Path | str | None) -> Closure:
+def _sources(recipe: Recipe, source: str, headers: Mapping[str, str], root: Path | str | None) -> SourceSet:
     """Return the closure of a text: what it includes of the files below ``root``, and headers given as text."""
     folders = recipe.options.include
     if root is None and folders:

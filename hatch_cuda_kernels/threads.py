@@ -11,6 +11,7 @@ import ctypes
 import os
 import signal
 import threading
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
@@ -57,10 +58,11 @@ def wait_for_thread(work: Callable[[], T]) -> T:
     """Do the same as ``interruptible``, in a new thread or not at all. Raises NoThreadError."""
     results: list[T] = []
     errors: list[BaseException] = []
+    context = copy_context()  # what is under way here is under way there, see reentry.py
 
     def run() -> None:
         try:
-            results.append(work())
+            results.append(context.run(work))
         except BaseException as error:  # noqa: BLE001 - raised again where it was asked for
             errors.append(error)
 

@@ -3,13 +3,26 @@
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, Unpack
 
 from hatch_cuda_kernels.runtime.ladder.policy import Policy
-from hatch_cuda_kernels.runtime.launch.kernel import Dim, GlobalVariable, Kernel
+from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+from hatch_cuda_kernels.runtime.launch.shapes import Dim, LaunchOptions
+from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
 from hatch_cuda_kernels.runtime.store import Store
 
-__all__ = ["DeviceArray", "Dim", "GlobalVariable", "Kernel", "Policy", "Shape", "Store", "Struct", "TypedKernel"]
+__all__ = [
+    "DeviceArray",
+    "Dim",
+    "GlobalVariable",
+    "Kernel",
+    "LaunchOptions",
+    "Policy",
+    "Shape",
+    "Store",
+    "Struct",
+    "TypedKernel",
+]
 
 class _CudaArray(Protocol):
     @property
@@ -46,13 +59,8 @@ class TypedKernel(Kernel, Generic[_Launch_co, _Arguments_contra]):
 
     def __getitem__(self, launch: Shape, /) -> _Launch_co: ...
     def launch(  # type: ignore[override]
-        self,
-        grid: Dim,
-        block: Dim,
-        args: _Arguments_contra,
-        *,
-        shared_mem: int = 0,
-        stream: Any = None,
-        cluster: Dim | None = None,
-        cooperative: bool = False,
+        self, grid: Dim, block: Dim, args: _Arguments_contra, **options: Unpack[LaunchOptions]
     ) -> None: ...
+    def bind(  # type: ignore[override]
+        self, grid: Dim, block: Dim, args: _Arguments_contra, **options: Unpack[LaunchOptions]
+    ) -> Callable[[], None]: ...

@@ -10,7 +10,7 @@ from hatch_cuda_kernels import extra
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.child_process import ChildProcess
 from hatch_cuda_kernels.compiler import nvrtc
-from hatch_cuda_kernels.compiler.nvjitlink import link
+from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.extra import assembler_flags, extra_refusal
@@ -68,7 +68,7 @@ def ptx(tmp_path_factory):
 @pytest.mark.parametrize("flag", slow_but(PTXAS_FLAGS[::4], PTXAS_FLAGS))
 def test_the_assemblers_flags_reach_nvjitlink(ptx, flag):
     """Each flag of ptxas is one that nvJitLink hands on."""
-    assert link(ptx, "ptx", arch=SmArch(9, 0), options=NvrtcOptions(extra=(flag,)), name="m").image
+    assert link(LinkInput(ptx, "ptx", "m"), arch=SmArch(9, 0), options=NvrtcOptions(extra=(flag,)), name="m").image
     assert assembler_flags((flag, "--restrict")) == (flag.removeprefix("-Xptxas="),)
 
 

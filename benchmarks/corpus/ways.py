@@ -115,11 +115,11 @@ def _ported(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
     """Yield the compile of the source after the patch."""
     root, source = Path(job["root"]), job["source"]
     ported = port(root, [source], _options(job), arch=SmArch.parse(ARCH))
-    recipe = Recipe(module="source", source=source, options=_options(job))
+    recipe = Recipe(module="source", sources=(source,), options=_options(job))
     with tempfile.TemporaryDirectory() as scratch:
         for folder in job["include"]:
             (Path(scratch) / folder).mkdir(parents=True, exist_ok=True)
-        for path, _ in recipe.read(root).files:
+        for path in recipe.read(root).files:
             target = Path(scratch) / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(ported.after[path].encode() if path in ported.after else (root / path).read_bytes())

@@ -20,7 +20,7 @@ __all__ = ["ENTRY_FILE", "ENTRY_SCHEMA", "BadEntryError", "Entry", "description_
 #: Raised when older readers would misread an entry. Every schema has a folder of its own, ``v1``.
 ENTRY_SCHEMA: Final = 1
 ENTRY_FILE: Final = "entry.json"
-_KINDS: Final = ("cubin", "ptx", "ltoir")
+_KINDS: Final = ("cubin", "ptx", "ltoir", "object")
 _LONGEST_ARCH: Final = 16
 _MOST_BYTES: Final = 1 << 62
 _MOST_SECONDS: Final = 1e9

@@ -8,11 +8,13 @@ import json
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from hatch_cuda_kernels.cache.files import Folder
 from hatch_cuda_kernels.cache.locks import held
 from hatch_cuda_kernels.cache.writing import made, remove, replace, unique_name
 from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.reentry import not_within_itself
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,6 +27,8 @@ __all__ = ["Failure", "Once"]
 _STRIPE_DIGITS: Final = 3
 _LOCKS: Final = "locks"
 _FAILED: Final = ".failed"
+#: Failures remembered in this process, for threads that wait for the same key; far fewer wait at a time.
+_MOST_FAILURES: Final = 256
 _TEXTS: Final = ("module", "arch", "message", "log")
 _LISTS: Final = ("flags", "bad_names", "faults")
 #: A longer error is damage, which must not fill the memory.
@@ -44,7 +48,7 @@ class Once:
     def __init__(self, entries: EntryFolder | None, *, timeout: float) -> None:
         self._entries = entries
         self._timeout = timeout
-        self._threads: dict[str, threading.Lock] = {}
+        self._threads: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._failures: dict[str, CompileError] = {}
 
     @contextlib.contextmanager
@@ -52,7 +56,12 @@ class Once:
         """Run the body while no other turn of the key runs, or once ``ready`` returns True.
 
         After the timeout, and where nothing can be locked, the body runs anyway: two compiles are better than none.
+        Raises ReentryError within a turn of the same key.
         """
+        with not_within_itself((id(self), key), "a compile"):
+            yield from self._turn(key, ready)
+
+    def _turn(self, key: str, ready: Callable[[], bool]) -> Iterator[None]:
         thread = self._threads.setdefault(key, threading.Lock())
         deadline = time.monotonic() + self._timeout
         ours = thread.acquire(timeout=self._timeout)
@@ -82,7 +91,10 @@ class Once:
 
     def failed(self, key: str, error: CompileError) -> None:
         """Leave the error for those who are waiting for the same key; raises nothing."""
+        self._failures.pop(key, None)
         self._failures[key] = copy.copy(error)  # without the traceback, and all that it holds
+        for old in [*self._failures][:-_MOST_FAILURES]:
+            self._failures.pop(old, None)
         data: dict[str, Any] = {name: getattr(error, name) for name in _TEXTS + _LISTS} | {"id": unique_name("")}
         with contextlib.suppress(OSError), self._open() as locks:
             replace(locks, f"{key}{_FAILED}", json.dumps(data).encode(), locks)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
+from hatch_cuda_kernels.source.library import DEVICE_RUNTIME
 from hatch_cuda_kernels.table import counted, text_table
 
 if TYPE_CHECKING:
     import argparse
+
+_TOOLS: Final = {str(part): tool for part, tool in FINISHER_NAMES.items()} | {DEVICE_RUNTIME: DEVICE_RUNTIME}
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
@@ -54,9 +57,11 @@ def run(args: argparse.Namespace) -> int:
     print(_totals(data, args.package, total_size(args.package, files)))
     for name, module in data["modules"].items():
         toolchain = module["toolchain"]
-        tools = [f"{tool} {toolchain[part]}" for part, tool in FINISHER_NAMES.items() if part in toolchain]
+        tools = [f"{tool} {toolchain[part]}" for part, tool in _TOOLS.items() if part in toolchain]
         made_by = ", ".join(filter(None, (*tools, toolchain["headers"])))
         print(f"\n{name}: {made_by}; packed {module['packed']:,} bytes with sources and index")
+        if "sources" in module:
+            print(f"  linked from {', '.join([*module['sources'], *module['libraries']])}")
         for kernel, symbol in module["kernels"].items():
             print(f"  {kernel}({', '.join(symbol['params'])})  {symbol['lowered']}")
     if args.extract is not None:

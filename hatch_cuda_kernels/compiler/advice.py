@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.compiler.link_faults import undefined_faults
 from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES, TOOLKIT_NAMES
 
@@ -85,6 +86,10 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic],
     (
         re.compile(r"^device-side kernel launch"),
         lambda *_: "add #include <cuda_device_runtime_api.h>, and link 'libraries: [cudadevrt]'",
+    ),
+    (
+        re.compile(r"^Unresolved extern (?:function|variable) '([^']+)'"),
+        lambda match, _: "; ".join(undefined_faults(match[0])),
     ),
     (
         re.compile(r"^A (?:function|namespace scope variable) without (?:execution|memory) space annotations"),

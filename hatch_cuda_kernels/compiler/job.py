@@ -22,7 +22,7 @@ class CompileJob:
     """One module for one architecture, complete in itself: it compiles the same in any process on any host.
 
     ``arch`` is real; a virtual architecture is the ``ptx`` (or ``ltoir``) of the same compile, whose CUBIN proves that
-    the PTX can be assembled. Where other jobs will finish the PTX, this one can do without (``assembled``).
+    the PTX can be assembled. Where other jobs will finish what it gives, this one can do without (``assembled``).
     """
 
     module: str
@@ -36,7 +36,12 @@ class CompileJob:
     finisher: Finisher = "nvrtc"
     """What makes the CUBIN, here or (from PTX) in other jobs."""
     assembled: bool = True
-    """Whether it is made here."""
+    """Whether it is made here; not of an ``object``, nor of a unit's LTO-IR, which lack what other units define."""
+
+    @property
+    def is_unit(self) -> bool:
+        """Whether the source is one of a module's units: what is made of it has to be linked."""
+        return self.finisher == "nvjitlink" and not self.assembled
 
     @property
     def uses_toolkit_headers(self) -> bool:
@@ -50,7 +55,7 @@ class CompileJob:
 
     def image_arch(self, kind: Kind) -> SmArch:
         """Return the architecture an image of this kind has: virtual for PTX and LTO-IR."""
-        return self.arch if kind == "cubin" else self.arch.as_virtual
+        return self.arch if kind in {"cubin", "object"} else self.arch.as_virtual
 
     def key(self, kind: Kind, toolchain: Toolchain) -> str:
         """Return the key of one image of this job; the toolchain may be the whole one or what has a part in the job."""

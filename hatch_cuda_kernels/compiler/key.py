@@ -9,7 +9,7 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.names import normalize_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Finisher, Kind
@@ -77,12 +77,23 @@ def shipped_key(
     )
 
 
-def finish_key(*, front_end: str, arch: SmArch, kind: Kind, finisher: Finisher, version: str) -> str:
-    """Return the sha256, in hex, that names what a finisher makes of the image that has the key ``front_end``.
+def finish_key(
+    *,
+    front_ends: Sequence[str],
+    arch: SmArch,
+    kind: Kind,
+    finisher: Finisher,
+    version: str,
+    libraries: Sequence[str] = (),
+) -> str:
+    """Return the sha256, in hex, that names what a finisher makes of the images that have the keys ``front_ends``.
 
-    That key covers the source, the options and the architecture whose ``__CUDA_ARCH__`` the code has.
+    These keys cover the sources, the options and the architecture whose ``__CUDA_ARCH__`` the code has. ``libraries``
+    are digests. The order of both matters: a linker lays out code in the order of its inputs.
     """
-    return _digest({"schema": _KEY_SCHEMA, "front_end": front_end, "arch": str(arch), "kind": kind, finisher: version})
+    linked = len(front_ends) > 1 or libraries
+    start = {"units": [*front_ends], "libraries": [*libraries]} if linked else {"front_end": front_ends[0]}
+    return _digest({"schema": _KEY_SCHEMA, **start, "arch": str(arch), "kind": kind, finisher: version})
 
 
 def source_digest(

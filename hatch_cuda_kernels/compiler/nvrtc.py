@@ -12,8 +12,8 @@ from cuda.bindings import nvrtc
 
 from hatch_cuda_kernels.child_process import ChildDiedError, call_apart
 from hatch_cuda_kernels.compiler.faults import name_faults, source_faults
-from hatch_cuda_kernels.compiler.finish import finish
-from hatch_cuda_kernels.compiler.finish_job import FinishJob
+from hatch_cuda_kernels.compiler.finish import finish, finish_lto
+from hatch_cuda_kernels.compiler.finish_job import FinishInput, FinishJob
 from hatch_cuda_kernels.compiler.job import Compiled
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.ptx import Ptx, drop_unused, read_ptx
@@ -47,7 +47,7 @@ def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
     Raises CompileError with the program log when NVRTC refuses the source, when a name expression does not resolve, or
     when a promised symbol is not in the image; ToolchainError when NVRTC, nvJitLink or ptxas is missing.
     """
-    options = job.front.options if isinstance(job, FinishJob) else job.options
+    options = job.fronts[0].options if isinstance(job, FinishJob) else job.options
     return _apart(_compile_here, job, job) if options.extra else _compile_here(job)
 
 
@@ -62,7 +62,7 @@ def _apart(function: Callable[[Any], T], argument: object, job: Job) -> T:
 
 def _compile_here(job: Job) -> Compiled:
     if isinstance(job, FinishJob):
-        return finish(job)
+        return finish(job if job.inputs else job.starting_from(_compile_fronts(job)))
     start = time.perf_counter()
     toolchain = load_toolchain()
     made = _make_untainted((job, compile_flags(job, toolchain)))
@@ -76,6 +76,11 @@ def _compile_here(job: Job) -> Compiled:
         log=_readable(made.log, job),
         seconds=time.perf_counter() - start,
     )
+
+
+def _compile_fronts(job: FinishJob) -> list[FinishInput]:
+    compiled = map(_compile_here, job.fronts)
+    return [FinishInput.of(made.images[job.input_kind], made) for made in compiled]
 
 
 class _Made(NamedTuple):
@@ -108,8 +113,9 @@ def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
 
 def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
     """Return every flag NVRTC gets for this job, in order."""
-    assembles = job.assembled and job.finisher != "ptxas"  # LTO-IR is for a real architecture, too
-    flags = [f"-arch={job.arch if assembles else job.arch.as_virtual}", *job.options.flags()]
+    only_ptx = job.finisher == "ptxas" or not (job.assembled or job.is_unit)
+    flags = [f"-arch={job.arch.as_virtual if only_ptx else job.arch}", *job.options.flags()]
+    flags += ["-dc"] if "object" in job.kinds else []  # LTO-IR is such code by itself
     # Without a seed, the process id enters symbol names as soon as CUB is in (internal-linkage objects).
     flags.append(f"--frandom-seed={job.program.sha256[:16]}")
     # NVRTC would raise the stack limit of the whole process during a compile, and children would inherit it.
@@ -168,8 +174,11 @@ def _images(
     keep = [lowered[f"&{name}"] for name in job.globals]
     if job.options.lto:
         ltoir = _bytes(nvrtc.nvrtcGetLTOIRSize, nvrtc.nvrtcGetLTOIR, program)
-        return _finish_lto(job, ltoir, keep, log)
+        return finish_lto(job, ltoir, keep, log)
     ptx = _bytes(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0").decode()
+    if "object" in job.kinds:
+        found = _bytes(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+        return {"object": found}, read_ptx(ptx), log
     if not job.options.debug:  # which describes every variable
         ptx = drop_unused(ptx, keep)
     if job.assembled and job.finisher == "ptxas":
@@ -184,23 +193,14 @@ def _ptxas() -> Path:
     return require_ptxas(load_toolchain().nvrtc).path
 
 
-def _finish_lto(job: CompileJob, ltoir: bytes, keep: list[str], log: str) -> tuple[dict[Kind, bytes], Ptx, str]:
-    """Finish LTO-IR with nvJitLink: the CUBIN is an image or the proof that the LTO-IR can become one."""
-    from hatch_cuda_kernels.compiler.nvjitlink import link  # another 117 MB library
-
-    options = job.options
-    linked = link(ltoir, "ltoir", arch=job.arch, options=options, name=job.module, keep=keep)
-    ptx = link(ltoir, "ltoir", arch=job.arch, options=options, name=job.module, keep=keep, to_ptx=True).image
-    return {"ltoir": ltoir, "cubin": linked.image, "ptx": ptx}, read_ptx(ptx.decode()), f"{log}\n{linked.log}"
-
-
 def _kernels(job: CompileJob, ptx: Ptx, lowered: dict[str, str]) -> tuple[Symbol, ...]:
     """Return the named kernels as written, then every other entry point under its own name.
 
     Raises CompileError when a named kernel is not an entry point: a status of success does not prove it.
     """
     absent = tuple(name for name in job.names if lowered[name] not in ptx.entries)
-    absent += tuple(f"&{name}" for name in job.globals if lowered[f"&{name}"] not in ptx.variables)
+    if not job.is_unit:  # whose variables another one may define
+        absent += tuple(f"&{name}" for name in job.globals if lowered[f"&{name}"] not in ptx.variables)
     if absent:
         message = f"not in the image: {', '.join(absent)}"
         raise CompileError(job.module, str(job.arch), message, bad_names=absent)

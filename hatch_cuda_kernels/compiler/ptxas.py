@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.job import Finished
+from hatch_cuda_kernels.compiler.link_faults import undefined_faults
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.extra import assembler_flags
 
@@ -47,7 +48,7 @@ def assemble(ptxas: Path, text: str, *, arch: SmArch, options: NvrtcOptions, nam
         log = (done.stdout + done.stderr).decode(errors="replace").replace(str(source), _NAME).strip()
         if done.returncode != 0:
             message = f"ptxas refused the PTX (status {done.returncode})"
-            raise CompileError(name, str(arch), message, log=log, flags=flags)
+            raise CompileError(name, str(arch), message, log=log, flags=flags, faults=undefined_faults(log))
         return Finished(image.read_bytes(), log)
 
 

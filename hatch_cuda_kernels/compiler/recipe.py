@@ -3,36 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.program import Program
 from hatch_cuda_kernels.compiler.route import choose_route
+from hatch_cuda_kernels.compiler.toolchain.device_runtime import load_device_runtime
 from hatch_cuda_kernels.compiler.toolchain.remembered import asked_by_toolkit
 from hatch_cuda_kernels.host_code.closures import without_host_code
 from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.source.closure import Closure, read_closure
 from hatch_cuda_kernels.source.implied import with_implied_headers
+from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, Library, library_kind
 from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
+from hatch_cuda_kernels.source.owners import Owners
 from hatch_cuda_kernels.source.project import Project
+from hatch_cuda_kernels.source.source_set import SourceSet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.image import Finisher, Kind
     from hatch_cuda_kernels.options import NvrtcOptions
 
-__all__ = ["Recipe"]
+__all__ = ["Recipe", "Unit"]
+
+
+class Unit(NamedTuple):
+    """One source of a module as it is compiled for any architecture, with the names it is asked for."""
+
+    source: str
+    program: Program
+    asked: tuple[str, ...]
+    """Names, of project files or standard headers, that the toolkit's headers asked for."""
+    names: tuple[str, ...]
+    globals: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """One source with one set of options. Paths are relative to the project and posix."""
+    """A module's sources and libraries with one set of options. Paths are relative to the project and posix."""
 
     module: str
-    source: str
+    sources: tuple[str, ...]
     options: NvrtcOptions
     names: tuple[str, ...] = ()
     """Name expressions of kernels."""
@@ -40,6 +57,22 @@ class Recipe:
     """Device variables the host sets."""
     headers: tuple[str, ...] = ()
     """Globs of headers that computed includes may name."""
+    libraries: tuple[str, ...] = ()
+    """What is linked besides: ``cudadevrt``, or files of the project."""
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether the images are linked from several things."""
+        return len(self.sources) > 1 or bool(self.libraries)
+
+    @property
+    def linked_from(self) -> Kind:
+        """What the units are compiled to, to be linked: objects, or LTO-IR, also where a library is of that.
+
+        Beside objects, nvJitLink would leave out functions of LTO-IR that only these call.
+        """
+        lto = self.options.lto or any(library_kind(name) == "ltoir" for name in self.libraries)
+        return "ltoir" if lto else "object"
 
     def read(
         self,
@@ -48,23 +81,41 @@ class Recipe:
         text: str | None = None,
         include: Sequence[str] | None = None,
         project: Project | None = None,
-        outer: OuterHeaders | None = None,
-    ) -> Closure:
-        """Return the source, or ``text`` in its place, with its header closure. Raises InputError.
+        outer: Sequence[OuterHeaders] = (),
+    ) -> SourceSet:
+        """Return the sources, or ``text`` in place of the one, with their header closures. Raises InputError.
 
         ``include`` stands in for the options' folders. Of those, folders that are not there are left out: a store and
-        an sdist carry no folder that gave no file, and elsewhere the manifest's reader has refused them. ``outer`` are
-        the headers outside the project; None for those that are installed here.
+        an sdist carry no folder that gave no file, and elsewhere the manifest's reader has refused them. ``outer`` are,
+        for each source, the headers outside the project; none for those that are installed here.
         """
-        outer = outer or OuterHeaders(packaged_standard_headers(), asked_by_toolkit)
-        outer = outer if self.options.standard_headers else outer.without_standard()
+        installed = OuterHeaders(packaged_standard_headers(), asked_by_toolkit)
         project = project or Project(root)
         folders = [folder for folder in self.options.include if project.files.is_folder(folder)]
+        if include is not None:
+            folders = [*include]
+        units = (
+            self._read_unit(root, source, text, folders, project, headers)
+            for source, headers in zip(self.sources, outer or [installed] * len(self.sources), strict=True)
+        )
+        files = (name for name in self.libraries if name != DEVICE_RUNTIME)
+        return SourceSet(tuple(units), tuple(Library(name, project.files.read(name)) for name in files))
+
+    def _read_unit(
+        self,
+        root: Path,
+        source: str,
+        text: str | None,
+        folders: Sequence[str],
+        project: Project,
+        outer: OuterHeaders,
+    ) -> Closure:
+        outer = outer if self.options.standard_headers else outer.without_standard()
         closure = read_closure(
             root,
-            self.source,
+            source,
             text=text,
-            include=folders if include is None else include,
+            include=folders,
             headers=self.headers,
             pre_include=self.options.pre_include,
             define=self.options.define,
@@ -75,32 +126,74 @@ class Recipe:
             closure = without_host_code(closure, self.options.define)
         return with_implied_headers(closure, outer)
 
-    def program(self, closure: Closure) -> Program:
-        """Return what NVRTC is shown of a closure, for any architecture."""
-        return Program.of(closure, self.options)
+    def units(self, sources: SourceSet) -> tuple[Unit, ...]:
+        """Return what NVRTC is shown of each source, for any architecture, and which names it is asked for there.
 
-    def job(
+        All of a module's units count as taking the same headers from the toolkit: keys then depend on one digest of it.
+        """
+        programs = [Program.of(closure, self.options) for closure in sources.units]
+        if len(programs) > 1:
+            computed = tuple(sorted({place for program in programs for place in program.computed}))
+            programs = [replace(program, outside=sources.outside, computed=computed) for program in programs]
+        owners = Owners(sources.units)
+        names = [(owners.of_kernel(name), name) for name in self.names]
+        variables = [(owners.of_variable(name), name) for name in self.globals]
+        return tuple(
+            Unit(
+                source=source,
+                program=program,
+                asked=closure.asked,
+                names=tuple(name for owner, name in names if owner == number),
+                globals=tuple(name for owner, name in variables if owner == number),
+            )
+            for number, (source, program, closure) in enumerate(zip(self.sources, programs, sources.units, strict=True))
+        )
+
+    def compile_job(
         self,
-        program: Program,
+        unit: Unit,
         arch: SmArch,
         kinds: tuple[Kind, ...],
         *,
         finisher: Finisher | None = None,
         assembled: bool = True,
     ) -> CompileJob:
-        """Return the compile for a real architecture; the finisher is that of a compile at run time unless stated."""
+        """Return the compile of a unit for a real architecture; its finisher is that of a compile at run time."""
         return CompileJob(
             module=self.module,
-            source_path=self.source,
-            program=program,
+            source_path=unit.source,
+            program=unit.program,
             options=self.options,
             arch=arch,
             kinds=kinds,
-            names=self.names,
-            globals=self.globals,
+            names=unit.names,
+            globals=unit.globals,
             finisher=finisher or choose_route(self.options).finisher,
             assembled=assembled,
         )
+
+    def part_jobs(self, units: Sequence[Unit], arch: SmArch, start: Kind) -> tuple[CompileJob, ...]:
+        """Return the compiles that give what is linked: objects or LTO-IR, one for each unit."""
+        recipe = self.with_lto() if start == "ltoir" else self
+        return tuple(recipe.compile_job(unit, arch, (start,), finisher="nvjitlink", assembled=False) for unit in units)
+
+    def job(self, sources: SourceSet, arch: SmArch, kinds: tuple[Kind, ...]) -> Job:
+        """Return the whole compile for a real architecture, as it is done at run time.
+
+        Raises ToolchainError for a missing device runtime.
+        """
+        units = self.units(sources)
+        if not self.is_linked:
+            return self.compile_job(units[0], arch, kinds)
+        fronts = self.part_jobs(units, arch, self.linked_from)
+        return FinishJob(fronts=fronts, arch=arch, kinds=kinds, libraries=self.load_libraries(sources))
+
+    def load_libraries(self, sources: SourceSet) -> tuple[Library, ...]:
+        """Return the libraries in order. Raises ToolchainError where the device runtime is one, and is not here."""
+        found = {library.name: library for library in sources.libraries}
+        if DEVICE_RUNTIME in self.libraries:
+            found[DEVICE_RUNTIME] = load_device_runtime()
+        return tuple(found[name] for name in self.libraries)
 
     def with_lto(self) -> Recipe:
         """Return the recipe of LTO-IR in place of machine code."""

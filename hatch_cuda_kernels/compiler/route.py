@@ -36,27 +36,37 @@ class Route(NamedTuple):
 
 
 def choose_route(
-    options: NvrtcOptions, *, front_end: str = "per-arch", outside: Iterable[str] = (), tables: bool = False
+    options: NvrtcOptions,
+    *,
+    front_end: str = "per-arch",
+    outside: Iterable[str] = (),
+    tables: bool = False,
+    linked: bool = False,
 ) -> Route:
     """Return the route by which a build makes a module's images.
 
-    ``outside`` are the headers it takes from the toolkit; ``tables`` says whether it defines variables of its own.
+    ``outside`` are the headers it takes from the toolkit; ``tables`` says whether it defines variables of its own, and
+    ``linked`` whether it has several units, or libraries.
 
     | module | NVRTC makes | finished by | machine code |
     |---|---|---|---|
     | ``lto: true`` | LTO-IR, for each architecture | nvJitLink | optimized again |
     | ``front_end: lto`` | LTO-IR, once | nvJitLink, for each architecture | optimized again |
+    | several sources, or libraries | objects, for each architecture | nvJitLink | of each source by itself |
     | ``front_end: ptx`` | PTX, once | ptxas, for each architecture | of a whole program |
     | ``debug: true`` | a CUBIN, for each architecture | NVRTC | NVRTC's own |
     | with constants of CUB, Thrust or libcu++, or tables | PTX, for each architecture | ptxas | NVRTC's own |
     | any other, and whatever is compiled at run time | a CUBIN, for each architecture | NVRTC | NVRTC's own |
 
-    Variables that nobody uses are left out of PTX before it is finished, and by nvJitLink; a CUBIN of NVRTC's has them.
+    Variables that nobody uses are left out of PTX before it is finished, and by nvJitLink of LTO-IR; others have them.
+    PTX of several sources is written by nvJitLink, too, from LTO-IR.
     For the architecture of its own front end, PTX finished by ptxas is NVRTC's own machine code, too. At run time there
     may be no ptxas, and what a compile gives must not depend on it.
     """
     if options.lto or front_end == "lto":
         return Route("ltoir", "nvjitlink", shared=front_end == "lto")
+    if linked:
+        return Route("object", "nvjitlink")
     if front_end == "ptx":
         return Route("ptx", "ptxas", shared=True)
     if not options.debug and (tables or any(map(_defines_constants, outside))):

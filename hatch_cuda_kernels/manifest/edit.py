@@ -72,10 +72,19 @@ def _insert_item(text: str, node: yaml.CollectionNode, written: str) -> str:
 
 def _insert_entry(text: str, mapping: yaml.MappingNode, after: str, entry: str) -> str:
     key, value = next((key, value) for key, value in mapping.value if key.value == after)
-    at = value.end_mark.index
+    at = _end(value)
     if mapping.flow_style:
         return f"{text[:at]}, {entry}{text[at:]}"
     return _insert_line(text, at, f"{' ' * key.start_mark.column}{entry}")
+
+
+def _end(node: yaml.Node) -> int:
+    """Return where a value ends; the mark of a block is where the next one begins."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _end(last[1] if isinstance(last, tuple) else last)
+    end: int = node.end_mark.index
+    return end
 
 
 def _insert_line(text: str, at: int, line: str) -> str:

@@ -28,7 +28,7 @@ from hatch_cuda_kernels.manifest.kinds import (
 )
 from hatch_cuda_kernels.manifest.macros import DEFINE, DEFINE_FROM, VARIABLE, with_macros
 from hatch_cuda_kernels.manifest.module_names import ENTRY_NAME, name_modules
-from hatch_cuda_kernels.manifest.paths import FOLDER, HEADER, HEADERS_GLOB, SOURCE, STUBS
+from hatch_cuda_kernels.manifest.paths import FOLDER, HEADER, HEADERS_GLOB, LIBRARY, ONE_SOURCE, SOURCE, STUBS
 from hatch_cuda_kernels.manifest.sizes import SIZE
 from hatch_cuda_kernels.manifest.spot import RefusedError, Spot, wrong_type
 from hatch_cuda_kernels.manifest.yaml_tree import Scalar
@@ -111,7 +111,17 @@ MODULE: Final[Table] = {
         SOURCE,
         'CUDA C++ file; every extern "C" kernel in it is found by itself. With a * here and in the name of the module,'
         " each file is one.",
-        "name the file to compile",
+        "name the file to compile, or list several under sources",
+        instead="sources",
+    ),
+    "sources": Key(
+        list_of(ONE_SOURCE, least=1),
+        "CUDA C++ files in place of source: compiled apart, and linked into one image. Names are looked for in all.",
+    ),
+    "libraries": Key(
+        list_of(LIBRARY),
+        "Device libraries to link: cudadevrt, CUDA's device runtime for launches in device code, or files (.ltoir,"
+        " .fatbin, .cubin, .ptx, .a, .o).",
     ),
     "kernels": Key(_NAMES, "Kernels that must be in the image, else the build fails."),
     "instances": Key(_NAMES, "Name expressions to instantiate; {NAME} stands for each value of a matrix axis."),

@@ -51,6 +51,8 @@ class Key:
     kind: Kind
     doc: str = ""
     required: str = ""
+    instead: str = ""
+    """Another key that may be stated in its place, not beside it."""
 
 
 Table: TypeAlias = dict[str, Key]
@@ -228,8 +230,10 @@ def table(name: str, keys: Table) -> Kind:
             if pair.key not in keys:
                 spot.key(pair).report(f"unknown key{_key_advice(pair.key, keys)}")
         for key, details in keys.items():
-            if details.required and key not in stated:
+            if details.required and not stated & {key, details.instead}:
                 spot.report_missing(key, details.required)
+            if stated >= {key, details.instead}:
+                spot.report(f"it has both {key} and {details.instead}; write one of them")
         return {pair.key: attempt(keys[pair.key].kind, spot.value(pair)) for pair in node.pairs if pair.key in keys}
 
     return Kind(read, {"$ref": f"#/$defs/{name}"})

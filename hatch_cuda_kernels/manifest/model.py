@@ -44,12 +44,15 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Module:
-    """One source with one set of options. Paths are relative to the manifest's root and posix."""
+    """One or several sources with one set of options. Paths are relative to the manifest's root and posix."""
 
     name: str
     entry: str
     """The name in the manifest: the module's own, or one with a ``*``, of several modules."""
-    source: str
+    sources: tuple[str, ...]
+    """More than one are compiled apart, and linked."""
+    libraries: tuple[str, ...]
+    """What is linked besides: ``cudadevrt``, or files."""
     kernels: tuple[Named, ...]
     """Names that must be in the image."""
     instances: tuple[Named, ...]
@@ -78,7 +81,8 @@ class Module:
         """What the module is compiled from, and how."""
         return Recipe(
             module=self.name,
-            source=self.source,
+            sources=self.sources,
+            libraries=self.libraries,
             options=self.options,
             names=tuple(name.text for name in (*self.kernels, *self.instances)),
             globals=tuple(name.text for name in self.globals),

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.manifest.kinds import Item
+from hatch_cuda_kernels.manifest.shares import share_instances
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,6 +18,8 @@ __all__ = ["ENTRY_NAME", "name_modules"]
 
 ENTRY_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(?:\*[A-Za-z0-9_-]*)?|\*[A-Za-z0-9_-]*")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+#: What stands for a list of sources, which has no ``*``.
+_JOINED: Final = "sources"
 #: Windows opens a device for a file or folder of these names.
 _WINDOWS_DEVICES: Final = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)
 
@@ -43,7 +46,8 @@ def name_modules(entries: Mapping[str, Item]) -> dict[str, Item]:
 
 def _modules_of(entry: str, item: Item) -> Iterator[tuple[str, dict[str, object] | None]]:
     """Yield each module of an entry with its values."""
-    source = (item.value or {}).get("source")
+    values = item.value or {}
+    source = values.get("source") or (_JOINED if values.get("sources") else None)
     if source is None:  # refused, or missing
         yield entry, item.value
     elif ("*" in entry) != ("*" in source):
@@ -57,10 +61,11 @@ def _modules_of(entry: str, item: Item) -> Iterator[tuple[str, dict[str, object]
 
 def _one_a_file(entry: str, item: Item, source: str) -> Iterator[tuple[str, dict[str, object]]]:
     before, after = source.split("*")
-    for path in item.spot.reading.files.glob(source):
+    files = item.spot.reading.files
+    for path, share in share_instances(item.value, tuple(files.glob(source)), files):
         name = entry.replace("*", path[len(before) : len(path) - len(after)])
         if _NAME.fullmatch(name):
-            yield name, item.value | {"source": path, "entry": entry}
+            yield name, item.value | share | {"source": path, "entry": entry}
         else:
             item.spot.report(
                 f"{path} would be the module {name!r}, which is not a module name (letters, digits, _ and -); rename it"

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.manifest.kinds import text
 from hatch_cuda_kernels.manifest.project import project_folder
-from hatch_cuda_kernels.manifest.spot import RefusedError, Spot
+from hatch_cuda_kernels.manifest.spot import RefusedError, Spot, suggest
+from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, LIBRARY_KINDS
 from hatch_cuda_kernels.source.project_files import normalize
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FOLDER", "HEADER", "HEADERS_GLOB", "SOURCE", "STUBS"]
+__all__ = ["FOLDER", "HEADER", "HEADERS_GLOB", "LIBRARY", "ONE_SOURCE", "SOURCE", "STUBS"]
 
 #: Refuses what starts with / or a drive, and what contains a backslash; ``..`` is left to the reader.
 _PATTERN: Final = r"(?!/|[A-Za-z]:)[^\\\x00-\x1f\x7f]+"
@@ -52,6 +53,27 @@ def _source(spot: Spot, written: str) -> str:
     if kind is None:
         raise RefusedError(f"there is no file {path!r}{_suggest_file(spot, path)}")
     return path
+
+
+def _one_source(spot: Spot, written: str) -> str:
+    """Return the path of a file."""
+    if "*" in written:
+        raise RefusedError(f"{written!r} is a pattern; name each file")
+    return _source(spot, written)
+
+
+def _library(spot: Spot, written: str) -> str:
+    """Return the path of a file, or the name of CUDA's device runtime."""
+    if written == DEVICE_RUNTIME:
+        return written
+    path = _relative(written)
+    suffix = PurePosixPath(path).suffix
+    if not suffix:
+        advice = suggest(written, [DEVICE_RUNTIME], f"; write {DEVICE_RUNTIME}, or the path of a file")
+        raise RefusedError(f"unknown library {written!r}{advice}")
+    if suffix not in LIBRARY_KINDS:
+        raise RefusedError(f"{path!r} is not a device library; these end in {', '.join(LIBRARY_KINDS)}")
+    return _source(spot, path)
 
 
 def _source_pattern(spot: Spot, path: str) -> str:
@@ -108,6 +130,8 @@ def _stubs(spot: Spot, written: str) -> str:
 
 
 SOURCE: Final = text("the path of a source file", _source, pattern=_PATTERN)
+ONE_SOURCE: Final = text("the path of a source file", _one_source, pattern=_PATTERN)
+LIBRARY: Final = text(f"{DEVICE_RUNTIME} or the path of a library", _library, pattern=_PATTERN)
 FOLDER: Final = text("the path of a folder", _folder, pattern=_PATTERN)
 HEADER: Final = text("the path of a header", _header, pattern=_PATTERN)
 HEADERS_GLOB: Final = text("a pattern for headers", _headers_glob, pattern=_PATTERN)

@@ -37,12 +37,14 @@ def manifest_schema() -> dict[str, Any]:
 
 
 def _table_schema(keys: Table) -> dict[str, Any]:
-    return {
+    pairs = [(name, key.instead) for name, key in keys.items() if key.instead]
+    schema = {
         "type": "object",
         "properties": {name: _key_schema(key) for name, key in keys.items()},
-        "required": [name for name, key in keys.items() if key.required],
+        "required": [name for name, key in keys.items() if key.required and not key.instead],
         "additionalProperties": False,
     }
+    return schema | ({"allOf": [{"oneOf": [{"required": [one]} for one in pair]} for pair in pairs]} if pairs else {})
 
 
 def _key_schema(key: Key) -> dict[str, Any]:

@@ -24,31 +24,43 @@ __all__ = ["arch_warnings", "describe", "dropped_code"]
 
 #: The folder of what standard headers share, whose names nobody writes.
 _SHARED: Final = "hatch_cuda_kernels/"
+#: What jobs start from that finish.
+_STARTS: Final = {"ltoir": "LTO-IR", "object": "objects", "ptx": "PTX"}
 
 
 def describe(plan: Sequence[PlannedModule]) -> list[str]:
     """Return the sentences about a plan's modules, each once."""
-    notes = (note for planned in plan for note in (_front_end(planned), _standard_headers(planned)))
+    notes = (note for planned in plan for note in (_linked(planned), _front_end(planned), _standard_headers(planned)))
     return list(dict.fromkeys(filter(None, notes)))
 
 
 def _standard_headers(planned: PlannedModule) -> str:
     """Return the sentence that names the standard headers of a module; empty where it takes none."""
-    closure = planned.closure
-    others = len([name for name in closure.standard if not name.startswith(_SHARED)]) - len(closure.named)
+    sources = planned.sources
+    others = len([name for name in sources.standard if not name.startswith(_SHARED)]) - len(sources.named)
     included = f"{counted(others, 'header')} that these or toolkit headers may include" if others else ""
-    found = "; ".join(filter(None, [", ".join(closure.named), included]))
+    found = "; ".join(filter(None, [", ".join(sources.named), included]))
     return f"module {listed_module(planned.module.name)!r}: standard headers of this package: {found}" if found else ""
+
+
+def _linked(planned: PlannedModule) -> str:
+    """Return the sentence that says what a module is linked from; empty where it is one source."""
+    recipe = planned.module.recipe
+    if not recipe.is_linked:
+        return ""
+    starts = dict.fromkeys(_STARTS[job.input_kind] for job in planned.finishing)
+    made = f"{', '.join(recipe.sources)} compiled to {' and '.join(starts)}"
+    return f"module {recipe.module!r}: {', '.join([made, *recipe.libraries])}, linked by nvJitLink"
 
 
 def _front_end(planned: PlannedModule) -> str:
     """Return the sentence that says what a shared front end means for a module; empty where nothing is shared."""
-    if not planned.finishing:
+    if not planned.shares_front_end:
         return ""
     first = planned.finishing[0]
-    shared = first.front.arch
+    shared = first.fronts[0].arch
     finisher = FINISHER_NAMES[first.finisher]
-    start = "LTO-IR" if first.input_kind == "ltoir" else "PTX"
+    start = _STARTS[first.input_kind]
     archs = [job.arch for job in planned.finishing]
     text = (
         f"module {planned.module.name!r}: one front-end run for {shared}, from whose {start} {finisher} finishes "
@@ -61,9 +73,9 @@ def _front_end(planned: PlannedModule) -> str:
 def arch_warnings(plan: Sequence[PlannedModule]) -> Iterator[str]:
     """Yield a warning for each module that shares its front end though its sources tell architectures apart."""
     for planned in plan:
-        uses = arch_uses(planned.closure) if planned.finishing else ()
+        uses = arch_uses(planned.sources) if planned.shares_front_end else ()
         if uses:
-            shared = planned.finishing[0].front.arch
+            shared = planned.finishing[0].fronts[0].arch
             others = [job.arch for job in planned.finishing if job.arch != shared]
             yield (
                 f"module {planned.module.name!r}: {', '.join(uses)}: the code depends on the architecture, which "
@@ -74,8 +86,8 @@ def arch_warnings(plan: Sequence[PlannedModule]) -> Iterator[str]:
 
 def dropped_code(plan: Sequence[PlannedModule]) -> list[tuple[str, Dropped]]:
     """Return what was left out as host code, once for each module, with the module's name."""
-    modules = {listed_module(planned.module.name): planned.closure for planned in plan}
-    return [(module, found) for module, closure in modules.items() for found in closure.dropped]
+    modules = {listed_module(planned.module.name): planned.sources for planned in plan}
+    return [(module, found) for module, sources in modules.items() for found in sources.dropped]
 
 
 def _macro(arch: SmArch) -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.image import ImageId
-from hatch_cuda_kernels.plan.front_end import image_kind, lay_out_jobs
+from hatch_cuda_kernels.plan.front_end import lay_out_jobs
+from hatch_cuda_kernels.plan.kinds import image_kind
 from hatch_cuda_kernels.source.project import Project
 from hatch_cuda_kernels.store.built import BuiltModule
 
@@ -16,14 +18,15 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.finish_job import FinishJob, Job
-    from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.manifest import Manifest, Module
-    from hatch_cuda_kernels.source.closure import Closure
+    from hatch_cuda_kernels.source.library import Library
+    from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["PlannedModule", "job_images", "make_plan", "read_sources"]
 
 _CHUNK_GLOBALS: Final = "each chunk is a program with variables of its own; leave out chunk, or globals"
+_CHUNK_LINKED: Final = "chunk is for modules of one source; leave it out, and put instances into sources of their own"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +34,16 @@ class PlannedModule:
     """One module, or chunk of one, with its sources read and its compiles laid out, ascending by architecture."""
 
     module: Module
-    closure: Closure
+    sources: SourceSet
     jobs: tuple[CompileJob, ...]
     """What NVRTC compiles; at least one."""
     finishing: tuple[FinishJob, ...] = ()
-    """What is finished from one of these, all from the same."""
+    """What is finished from one of these, all from the same, or linked from those of one architecture."""
+
+    @property
+    def shares_front_end(self) -> bool:
+        """Whether one run of NVRTC's front end serves several architectures."""
+        return self.module.front_end != "per-arch" and bool(self.finishing)
 
     @property
     def all_jobs(self) -> tuple[Job, ...]:
@@ -45,8 +53,13 @@ class PlannedModule:
     @property
     def images(self) -> tuple[ImageId, ...]:
         """Every image the store gets, ascending by architecture. The jobs may give one more, to be finished."""
-        lto = self.module.options.lto
+        lto = self.module.options.lto and not self.module.recipe.is_linked
         return tuple(ImageId(self.module.name, arch, image_kind(arch, lto=lto)) for arch in self.module.arches)
+
+    @property
+    def libraries(self) -> tuple[Library, ...]:
+        """What is linked to the units."""
+        return self.finishing[0].libraries if self.finishing else ()
 
     def toolchain(self, found: Toolchain) -> Toolchain:
         """Return what of a toolchain has a part in the module; headers are looked through once for all its images."""
@@ -54,12 +67,13 @@ class PlannedModule:
 
     def built(self, entries: Mapping[ImageId, Entry], toolchain: Toolchain) -> BuiltModule:
         """Return the module with its images, which are among the entries."""
-        job, used = self.jobs[0], self.toolchain(toolchain)
+        job, used, recipe = self.jobs[0], self.toolchain(toolchain), self.module.recipe
         return BuiltModule.of(
             [entries[image] for image in self.images],
-            recipe=self.module.recipe,
-            closure=self.closure,
-            program=job.program,
+            recipe=recipe,
+            sources=self.sources,
+            units=recipe.units(self.sources),
+            libraries=self.libraries,
             toolchain=used if job.uses_toolkit_headers else used._replace(headers=""),
             front_end=self.module.front_end,
             packing=self.module.packing,
@@ -70,12 +84,12 @@ class PlannedModule:
 
 def make_plan(manifest: Manifest) -> tuple[PlannedModule, ...]:
     """Read the sources and return the plan, ordered by module. Raises ManifestError naming every unreadable source."""
-    closures = read_sources(manifest)
+    sources = read_sources(manifest)
     plan: list[PlannedModule] = []
     problems = []
     for module in manifest.modules:
         try:
-            plan += _planned(module, closures[module.name])
+            plan += _planned(module, sources[module.name])
         except InputError as error:
             problems.append(f"{module.where}: {error}")
     if problems:
@@ -83,28 +97,29 @@ def make_plan(manifest: Manifest) -> tuple[PlannedModule, ...]:
     return tuple(plan)
 
 
-def _planned(module: Module, closure: Closure) -> Iterator[PlannedModule]:
-    if module.chunk and module.globals:
-        raise InputError(_CHUNK_GLOBALS)
+def _planned(module: Module, sources: SourceSet) -> Iterator[PlannedModule]:
+    if module.chunk and (module.globals or module.recipe.is_linked):
+        raise InputError(_CHUNK_GLOBALS if module.globals else _CHUNK_LINKED)
     for chunk in module.chunks():
-        jobs, finishing = lay_out_jobs(chunk.recipe, closure, chunk.arches, chunk.front_end)
-        yield PlannedModule(module=chunk, closure=closure, jobs=jobs, finishing=finishing)
+        jobs, finishing = lay_out_jobs(chunk.recipe, sources, chunk.arches, chunk.front_end)
+        yield PlannedModule(module=chunk, sources=sources, jobs=jobs, finishing=finishing)
 
 
 def job_images(job: Job) -> list[ImageId]:
     """Return what a job's images are called, in the order of its kinds."""
-    return [ImageId(job.module, job.image_arch(kind), kind) for kind in job.kinds]
+    unit = job.source_path if isinstance(job, CompileJob) and job.is_unit else ""
+    return [ImageId(job.module, job.image_arch(kind), kind, unit) for kind in job.kinds]
 
 
-def read_sources(manifest: Manifest) -> dict[str, Closure]:
-    """Return each module's source with its header closure. Raises ManifestError with all problems."""
-    closures, problems = {}, []
+def read_sources(manifest: Manifest) -> dict[str, SourceSet]:
+    """Return each module's sources with their header closures. Raises ManifestError with all problems."""
+    sources, problems = {}, []
     project = Project(manifest.root)
     for module in manifest.modules:
         try:
-            closures[module.name] = module.recipe.read(manifest.root, project=project)
+            sources[module.name] = module.recipe.read(manifest.root, project=project)
         except InputError as error:
             problems.append(f"{module.where}: {error}")
     if problems:
         raise ManifestError(problems)
-    return closures
+    return sources

@@ -56,10 +56,10 @@ def requirements(manifest: Manifest) -> list[str]:
 def _finisher(module: Module, root: Path, project: Project) -> Finisher:
     """Return what finishes a module, as far as its source can be read: that it cannot is said when it is planned."""
     try:
-        closure = module.recipe.read(root, project=project)
+        sources = module.recipe.read(root, project=project)
     except InputError:
-        return choose_route(module.options, front_end=module.front_end).finisher
-    return route_of(module.recipe, module.front_end, closure).finisher
+        return choose_route(module.options, front_end=module.front_end, linked=module.recipe.is_linked).finisher
+    return route_of(module.recipe, module.front_end, sources).finisher
 
 
 def _wrong_bindings(manifest: Manifest) -> ToolchainError:

@@ -129,8 +129,8 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         manifest = self._manifest()
         self._exclude(f"{self._package_folder()}/{STORE_FOLDER}")
         files = {manifest.path}
-        for closure in read_sources(manifest).values():
-            files |= {manifest.root / name for name, _ in closure.files}
+        for sources in read_sources(manifest).values():
+            files |= {manifest.root / name for name in sources.files}
         build_data["force_include"].update(
             {str(path): path.relative_to(self._root).as_posix() for path in sorted(files)}
         )

@@ -6,10 +6,10 @@ from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import closing
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from hatch_cuda_kernels.compiler.finish_job import FinishJob
+from hatch_cuda_kernels.compiler.finish_job import FinishInput, FinishJob
+from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.errors import BuildError
-from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.plan.plan import job_images
 from hatch_cuda_kernels.pool.compile_all import compile_on, estimate_seconds
 from hatch_cuda_kernels.pool.executors import choose_executor
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import Compiled
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.image import ImageId
     from hatch_cuda_kernels.plan.plan import PlannedModule
     from hatch_cuda_kernels.pool.compile_all import Outcomes
 
@@ -124,7 +125,7 @@ def compile_missing(
 def _missing_jobs(planned: PlannedModule, fresh: AbstractSet[ImageId]) -> list[Job]:
     """Return the jobs that give what is not fresh; a shared front-end run also if its image is needed."""
     finishing = [job for job in planned.finishing if not fresh >= {*job_images(job)}]
-    wanted = {*planned.images, *map(_input_image, finishing)}
+    wanted = {*planned.images, *(_input_image(front) for job in finishing for front in job.fronts)}
     return [*(job for job in planned.jobs if not fresh >= wanted.intersection(job_images(job))), *finishing]
 
 
@@ -136,19 +137,25 @@ def _run(
     warn: Callable[[str], None],
 ) -> Outcomes:
     """Return the jobs' outcomes as they come; those that finish a shared run wait for it, and fail with it."""
-    compiles = [job for job in jobs if not isinstance(job, FinishJob)]
+    compiles = [job for job in jobs if isinstance(job, CompileJob)]
     finishing = [job for job in jobs if isinstance(job, FinishJob)]
-    fronts = {id(job) for job in compiles}
-    ready = [_from_cache(job, fresh) for job in finishing if id(job.front) not in fronts]
+    inputs = {id(front): _cached_input(front, fresh) for job in finishing for front in job.fronts}
+    inputs |= {id(job): None for job in compiles}  # cached or not: another of its images is missing
+    ready = [job for job in finishing if all(inputs[id(front)] for front in job.fronts)]
+
+    def started(job: FinishJob) -> FinishJob:
+        return job.starting_from([found for front in job.fronts if (found := inputs[id(front)]) is not None])
 
     def follow(front: Job, compiled: Compiled) -> Iterator[FinishJob]:
-        mine = (job for job in finishing if job.front is front)
-        return (job.starting_from(compiled.images[job.input_kind], compiled) for job in mine)
+        mine = [job for job in finishing if any(one is front for one in job.fronts)]
+        for job in mine:
+            inputs[id(front)] = FinishInput.of(compiled.images[job.input_kind], compiled)
+        return (started(job) for job in mine if all(inputs[id(one)] for one in job.fronts))
 
     longest = _longest(fresh)
     return compile_on(
         executor,
-        [*compiles, *ready],
+        [*compiles, *map(started, ready)],
         workers=workers,
         followers=len(finishing) - len(ready),
         cost=lambda job: longest.get(job.module, 0.0) or estimate_seconds(job),
@@ -158,13 +165,14 @@ def _run(
     )
 
 
-def _from_cache(job: FinishJob, fresh: Mapping[ImageId, Entry]) -> FinishJob:
-    entry = fresh[_input_image(job)]
-    return job.starting_from(entry.image, entry)
+def _cached_input(front: CompileJob, fresh: Mapping[ImageId, Entry]) -> FinishInput | None:
+    entry = fresh.get(_input_image(front))
+    return None if entry is None else FinishInput.of(entry.image, entry)
 
 
-def _input_image(job: FinishJob) -> ImageId:
-    return ImageId(job.module, job.front.image_arch(job.input_kind), job.input_kind)
+def _input_image(front: CompileJob) -> ImageId:
+    """Return what is finished of a compile: its last image."""
+    return job_images(front)[-1]
 
 
 def _longest(fresh: Mapping[ImageId, Entry]) -> dict[str, float]:

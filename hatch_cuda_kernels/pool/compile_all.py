@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import Compiled
+    from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.pool.task import Tools
 
     Outcomes: TypeAlias = Generator[tuple[Job, Compiled | Exception], None, None]
@@ -37,15 +38,14 @@ _INSTANCE_SECONDS: Final = 0.01
 #: A front end reads about a megabyte of text in a second.
 _CHARACTER_SECONDS: Final = 1e-6
 #: Bytes that nvJitLink, or ptxas, finishes in a second.
-_LTOIR_SECOND: Final = 400_000
 _PTX_SECOND: Final = 1_000_000
+_SECOND: Final[dict[Kind, int]] = {"ltoir": 400_000, "object": 100_000_000}
 
 
 def estimate_seconds(job: Job) -> float:
     """Return a rough compile time, good enough to order jobs and to decide about processes."""
     if isinstance(job, FinishJob):
-        size = len(job.input.image) if job.input else 0
-        return size / (_LTOIR_SECOND if job.input_kind == "ltoir" else _PTX_SECOND)
+        return sum(len(given.image) for given in job.inputs) / _SECOND.get(job.input_kind, _PTX_SECOND)
     heavy = any(name.startswith(_HEAVY_HEADERS) for name in job.program.outside)
     front_end = _HEAVY_SECONDS if heavy else _LIGHT_SECONDS
     characters = len(job.program.source) + sum(len(text) for _, text in job.program.headers)

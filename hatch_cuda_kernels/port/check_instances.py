@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.program import Program
-    from hatch_cuda_kernels.compiler.recipe import Recipe
+    from hatch_cuda_kernels.compiler.recipe import Recipe, Unit
 
 __all__ = ["refused_instances"]
 
@@ -34,26 +32,27 @@ def refused_instances(root: Path, texts: Mapping[str, str], manifest: str, arch:
     for module in parse_manifest(manifest, root=root).modules:
         recipe = module.recipe
         if recipe.names:
-            program = recipe.program(recipe.read(root, project=project))
-            trial = _Trial(recipe, program, arch)
+            (unit,) = recipe.units(recipe.read(root, project=project))
+            trial = _Trial(recipe, unit, arch)
             if not trial.refusal(()):
                 found |= trial.refused(recipe.names)
     return found
 
 
 class _Trial:
-    """Compiles of one program with different names."""
+    """Compiles of one source with different names."""
 
-    def __init__(self, recipe: Recipe, program: Program, arch: SmArch) -> None:
+    def __init__(self, recipe: Recipe, unit: Unit, arch: SmArch) -> None:
         self._recipe: Final = recipe
-        self._program: Final = program
+        self._unit: Final = unit
         self._arch: Final = arch
         self._left = _MOST_COMPILES
 
     def refusal(self, names: Sequence[str]) -> dict[str, str]:
         """Return the names that NVRTC does not know, or all of them with its first error; empty if it takes them."""
         self._left -= 1
-        job = replace(self._recipe, names=tuple(names)).job(self._program, self._arch, ("ptx",), assembled=False)
+        unit = self._unit._replace(names=tuple(names))
+        job = self._recipe.compile_job(unit, self._arch, ("ptx",), assembled=False)
         try:
             compile_job(job)
         except CompileError as error:

@@ -51,8 +51,8 @@ def port(
     all_launches = _launches(found, bindings, list(chain.from_iterable(templates.values())))
     modules = []
     for recipe in found.recipes:
-        own = [path for path, _ in recipe.read(root).files if path in found.outlines]
-        modules.append((recipe.source, list(chain.from_iterable(templates[path] for path in own)), all_launches))
+        own = [path for path in recipe.read(root).files if path in found.outlines]
+        modules.append((recipe.module, list(chain.from_iterable(templates[path] for path in own)), all_launches))
     drafted = draft_modules(modules)
     if arch is not None and not remaining:
         shown = {path: after.get(path, text) for path, text in found.texts.items()}
@@ -89,7 +89,7 @@ def _launches(sources: Sources, bindings: Bindings, templates: Sequence[Template
 
 def _after(sources: Sources, types: str) -> dict[str, str]:
     """Return the files that change, with their guards, and with types for NVRTC in each source."""
-    starts = {recipe.source for recipe in sources.recipes}
+    starts = {recipe.module for recipe in sources.recipes}
     after = {}
     for path, outline in sources.outlines.items():
         text = guarded(outline, sources.changes[path], types if path in starts else "")

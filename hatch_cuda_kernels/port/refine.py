@@ -58,9 +58,9 @@ def errors_of(sources: Sources, texts: Mapping[str, str], arch: SmArch) -> list[
     found: list[Diagnostic] = []
     for each in sources.recipes:
         recipe = replace(each, options=each.options.override(**forced))
-        program = recipe.program(recipe.read(sources.root, project=project))
+        (unit,) = recipe.units(recipe.read(sources.root, project=project))
         try:
-            compile_job(recipe.job(program, arch, ("ptx",), assembled=False))
+            compile_job(recipe.compile_job(unit, arch, ("ptx",), assembled=False))
         except CompileError as error:
             found += [one for one in parse_log(error.log) if one.severity.endswith("error")]
     return found

@@ -75,9 +75,9 @@ class Sources:
 
 def read_project_files(root: Path, sources: Sequence[str], options: NvrtcOptions) -> Sources:
     """Return the files that sources lead to, with the changes that nvcc's rule asks for. Raises InputError."""
-    recipes = tuple(Recipe(module=source, source=source, options=options) for source in sources)
+    recipes = tuple(Recipe(module=source, sources=(source,), options=options) for source in sources)
     project = Project(root)
-    paths = sorted({path for recipe in recipes for path, _ in recipe.read(root, project=project).files})
+    paths = sorted({path for recipe in recipes for path in recipe.read(root, project=project).files})
     texts = {path: project.text(path).text for path in paths}
     facts, outlines = gather_facts(find_macros(texts.values(), options.define), texts.values())
     known = {path: outline for path, outline in zip(paths, outlines, strict=True) if outline is not None}

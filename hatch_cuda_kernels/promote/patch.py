@@ -83,7 +83,7 @@ class _Draft:
             return False
         for axis, value in self._extensions(module, instance):
             count = len(self._module(module).instances)
-            text = append_item(self.text, ("modules", module, "matrix", axis), value, after="source")
+            text = append_item(self.text, ("modules", module, "matrix", axis), value, after=self._source_key(module))
             if self._take(text) is None:
                 more = len(self._module(module).instances) - count
                 self.changes.append(f"modules.{module}.matrix.{axis}: {value} ({more} more kernels)")
@@ -101,7 +101,9 @@ class _Draft:
             self.refused.append(f"modules.{module}: {instance}: {reason}")
             return
         where = f"modules.{module}.instances"
-        problem = self._take(append_item(self.text, ("modules", module, "instances"), instance, after="source"))
+        problem = self._take(
+            append_item(self.text, ("modules", module, "instances"), instance, after=self._source_key(module))
+        )
         if problem is None:
             self.changes.append(f"{where}: {instance}")
         else:
@@ -114,12 +116,16 @@ class _Draft:
         entry = self._entry(module)
         own = has_key(self.text, ("modules", entry, "arches"))
         path = ("modules", entry, "arches") if own else ("arches",)
-        after = "source" if own else "cuda" if has_key(self.text, ("cuda",)) else "schema"
+        after = self._source_key(entry) if own else "cuda" if has_key(self.text, ("cuda",)) else "schema"
         problem = self._take(append_item(self.text, path, str(arch), after=after, default="all-major"))
         if problem is None:
             self.changes.append(f"{'.'.join(path)}: {arch}")
         else:
             self.refused.append(f"{'.'.join(path)}: {arch}: {problem}")
+
+    def _source_key(self, entry: str) -> str:
+        """Return the key of an entry that names its source, or sources: it has one of them."""
+        return "source" if has_key(self.text, ("modules", entry, "source")) else "sources"
 
     def _entry(self, module: str) -> str:
         return self._module(module).entry

@@ -6,17 +6,18 @@ import atexit
 import os
 import sys
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from hatch_cuda_kernels.contexts import on_device
 from hatch_cuda_kernels.daemon_threads import DaemonThreads
 from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.runtime.ladder.notices import LOGGER
 from hatch_cuda_kernels.threads import TICK_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from concurrent.futures import Future
 
     from hatch_cuda_kernels.arch import SmArch
@@ -79,7 +80,7 @@ def warm_up(
     start = time.perf_counter()
     steps = [(device, *found) for device in (devices if devices is not None else (None,)) for found in wanted]
     for done, (device, name, module) in enumerate(steps, start=1):
-        with _device_current(device):
+        with on_device(device):
             known = is_loaded(name, module=module)
             kernel = get_kernel(name, module=module)
         counts["already" if known else kernel.image.origin] += 1
@@ -119,22 +120,6 @@ def _quietly(compile_exact: Callable[[], object]) -> None:
         compile_exact()
     except Exception as error:  # noqa: BLE001 - nobody waits for it, and the kernel in use works
         LOGGER.info("the exact image could not be compiled in the background: %s", error)
-
-
-@contextmanager
-def _device_current(ordinal: int | None) -> Iterator[None]:
-    """Make a device's primary context current for the body."""
-    if ordinal is None:
-        yield
-        return
-    driver = cuda()
-    device = check("cuDeviceGet", driver.cuDeviceGet(ordinal))
-    context = check("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(device))
-    check("cuCtxPushCurrent", driver.cuCtxPushCurrent(context))
-    try:
-        yield
-    finally:
-        check("cuCtxPopCurrent", driver.cuCtxPopCurrent())
 
 
 def _printer(done: int, total: int, name: str) -> None:

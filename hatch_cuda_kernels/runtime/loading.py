@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from hatch_cuda_kernels.driver import cuda
+from hatch_cuda_kernels.contexts import add_by_context
+from hatch_cuda_kernels.driver import cuda, current_context_id
 from hatch_cuda_kernels.runtime.ladder.climb import obtain
-from hatch_cuda_kernels.runtime.launch.kernel import load_kernel
+from hatch_cuda_kernels.runtime.ladder.request import find_variable
+from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+from hatch_cuda_kernels.runtime.launch.loaded import load_image
+from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,57 +20,80 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Image
     from hatch_cuda_kernels.runtime.ladder.policy import Policy
     from hatch_cuda_kernels.runtime.ladder.request import Request
-    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+    from hatch_cuda_kernels.runtime.launch.loaded import Loaded
     from hatch_cuda_kernels.runtime.stats import KernelStats
+    from hatch_cuda_kernels.store.reader import StoreReader
 
-    #: Name, module, policy and context id.
-    Key: TypeAlias = tuple[str, str | None, Policy, int]
+    #: Name, module and policy.
+    Key: TypeAlias = tuple[str, str | None, Policy]
 
-__all__ = ["LoadedKernels", "load", "load_from"]
+__all__ = ["LoadedKernels", "find_global", "load", "load_from"]
+
+T = TypeVar("T")
 
 
-def load(request: Request) -> Kernel:
+def load(request: Request) -> Loaded:
     """Return the request's kernel, loaded for the current context. Raises NoImageError, CompileError or DriverError."""
-    kernel = obtain(request, partial(load_from, request))
-    if request.tier_up and kernel.image.origin == "prebuilt" and not request.is_exact(kernel.image):
+    loaded = obtain(request, partial(load_from, request))
+    if request.tier_up and loaded.image.origin == "prebuilt" and not request.is_exact(loaded.image):
         from hatch_cuda_kernels.runtime.ahead import tier_up  # off the usual path
 
         tier_up(request)
-    return kernel
+    return loaded
 
 
-def load_from(request: Request, image: Image) -> Kernel:
+def load_from(request: Request, image: Image) -> Loaded:
     """Return the request's kernel, loaded from an image. Raises ImageRefusedError if the driver refuses it."""
-    return load_kernel(image, request.symbol(image), request.source.scope)
+    return load_image(image, request.symbol(image), request.source.scope)
+
+
+def find_global(
+    reader: StoreReader, get_kernel: Callable[..., Kernel], name: str, module: str | None, policy: Policy | None
+) -> GlobalVariable:
+    """Return a variable of a store, in the image of its module's listed kernels. Raises what ``get_kernel`` raises."""
+    variable, of = find_variable(reader, name, module)
+    kernel = get_kernel(of.name, module=variable.module, policy=policy)
+    return GlobalVariable(name, kernel.loaded, lambda loaded: reader.lowered(variable, loaded.image.sha256))
 
 
 class LoadedKernels:
-    """The kernels that one store has loaded. Thread-safe."""
+    """The kernels of one store that are in use. Thread-safe."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._kernels: dict[Key, tuple[Kernel, float]] = {}
-        self._locks: dict[Key, threading.Lock] = {}
+        self._kernels: dict[Key, Kernel] = {}
         self._by_name: dict[int, dict[str, Kernel]] = {}
-        """Kernels requested by name alone: by context id, then by name."""
+        """Kernels requested by name alone: by id of a context that they are loaded for, then by name."""
 
-    def __contains__(self, key: Key) -> bool:
-        return key in self._kernels
+    def is_loaded(self, key: Key) -> bool:
+        """Return whether a kernel is loaded for the current context."""
+        kernel = self._kernels.get(key)
+        return kernel is not None and kernel.is_loaded_for(current_context_id())
 
-    def get(self, key: Key, make: Callable[[], Kernel]) -> Kernel:
-        """Return a kernel, which ``make`` loads the first time. Raises what ``make`` raises."""
-        with self._locks.setdefault(key, threading.Lock()):
-            known = self._kernels.get(key)
-            if known is not None:
-                known[0].hits += 1
-                return known[0]
-            start = time.perf_counter()
-            kernel = make()
-            self._kernels[key] = kernel, time.perf_counter() - start
-        name, module, policy, context_id = key
+    def get(self, key: Key, load_now: Callable[[], Loaded]) -> Kernel:
+        """Return a kernel, loaded for the current context by ``load_now`` the first time. Raises what that raises."""
+        kernel = self._kernels.setdefault(key, Kernel(key[0], load_now))
+        context_id = current_context_id()
+        if kernel.is_loaded_for(context_id):
+            kernel.hits += 1
+        try:
+            loaded = kernel.loaded()
+        except BaseException:
+            if kernel.latest is None:
+                self._kernels.pop(key, None)
+            raise
+        name, module, policy = key
         if module is None and policy == self._policy:
-            self._by_name.setdefault(context_id, {})[name] = kernel
+            if loaded.context_id not in self._by_name:
+                add_by_context(self._by_name, loaded.context_id, {})
+            self._by_name[loaded.context_id][name] = kernel
         return kernel
+
+    def forget(self, kernel: Kernel) -> None:
+        """Keep a kernel no longer; whoever has it can go on using it."""
+        _drop(self._kernels, kernel)
+        for by_name in [*self._by_name.values()]:
+            _drop(by_name, kernel)
 
     def lookup(self, get_kernel: Callable[..., Kernel]) -> Callable[..., Kernel]:
         """Return a faster ``Store.get_kernel``: dictionary accesses for a loaded kernel, ``get_kernel`` for others."""
@@ -89,7 +114,12 @@ class LoadedKernels:
         return look_up
 
     def stats(self) -> tuple[KernelStats, ...]:
-        """Return where each kernel came from, how long it took to load, and its hits."""
+        """Return where each kernel came from, for each context, how long it took to load, and its hits."""
         from hatch_cuda_kernels.runtime.stats import kernel_stats  # off the usual path
 
-        return tuple(kernel_stats(kernel, seconds) for kernel, seconds in list(self._kernels.values()))
+        return tuple(stats for kernel in [*self._kernels.values()] for stats in kernel_stats(kernel))
+
+
+def _drop(table: dict[T, Kernel], kernel: Kernel) -> None:
+    for key in [key for key, known in [*table.items()] if known is kernel]:
+        table.pop(key, None)

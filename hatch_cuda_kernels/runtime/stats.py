@@ -22,7 +22,12 @@ class KernelStats(NamedTuple):
     hits: int
 
 
-def kernel_stats(kernel: Kernel, seconds: float) -> KernelStats:
-    """Return the figures of a kernel that took ``seconds`` to load."""
-    image = kernel.image
-    return KernelStats(kernel.name, kernel.context_id, image.origin, str(image.arch), image.kind, seconds, kernel.hits)
+def kernel_stats(kernel: Kernel) -> list[KernelStats]:
+    """Return the figures of a kernel, for each context that it is loaded for."""
+    return [
+        KernelStats(
+            kernel.name, loaded.context_id, loaded.image.origin, str(loaded.image.arch), loaded.image.kind, seconds,
+            kernel.hits,
+        )
+        for loaded, seconds in kernel.everywhere
+    ]  # fmt: skip

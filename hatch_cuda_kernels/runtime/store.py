@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.ladder.explain import Explanation
     from hatch_cuda_kernels.runtime.ladder.policy import Policy
     from hatch_cuda_kernels.runtime.ladder.request import Request
-    from hatch_cuda_kernels.runtime.launch.kernel import GlobalVariable, Kernel
+    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+    from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
     from hatch_cuda_kernels.runtime.loading import LoadedKernels
     from hatch_cuda_kernels.runtime.stats import KernelStats
     from hatch_cuda_kernels.store.reader import StoreReader
@@ -57,6 +58,10 @@ class Store:
             checked_policy(policy)
         self.tier_up = tier_up
         self._capacity = instances
+        self._variables: dict[tuple[str, str | None, Policy | None], GlobalVariable] = {}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(open_store, policy=self.policy, tier_up=self.tier_up, instances=self._capacity), (self.package,)
 
     def __repr__(self) -> str:
         return f"<Store {str(self.package)!r}>"
@@ -70,24 +75,24 @@ class Store:
 
     @cached_property
     def kernels(self) -> tuple[str, ...]:
-        """Names of all kernels the store lists, each once, as they were written."""
+        """Names of all listed kernels, each once, as they were written."""
         return tuple(dict.fromkeys(name for name, _ in self.listed_kernels()))
 
     def get_kernel(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> Kernel:
         """Return a kernel, loaded for the current context (device 0's primary context if none is current).
 
-        ``name`` is as in the manifest, or any other instance of a template in it, which is then compiled and
-        recorded. Raises KernelNotFoundError, NoImageError with every candidate's reason, CompileError, StoreError for a
-        missing or damaged store, or DriverError without a device.
+        The same object serves all contexts: a launch elsewhere loads it there. ``name`` is as in the manifest, or any
+        other instance of a template in it, which is then compiled and recorded. Raises KernelNotFoundError,
+        NoImageError with every candidate's reason, CompileError, StoreError for a missing or damaged store, or
+        DriverError without a device.
         """
         start_driver()
         from hatch_cuda_kernels.runtime.prelude import prepare
 
         prepare(self._reader, name)
-        from hatch_cuda_kernels.driver import current_context_id
         from hatch_cuda_kernels.runtime.loading import load
 
-        key = name, module, policy or self.policy, current_context_id()
+        key = name, module, policy or self.policy
         kernel = self._loaded.get(key, lambda: load(self._request(name, module, policy)))
         self.__dict__.setdefault("get_kernel", self._loaded.lookup(partial(Store.get_kernel, self)))
         return kernel
@@ -109,20 +114,18 @@ class Store:
         return self._instances.get(template, arguments)
 
     def instance_info(self) -> InstanceInfo:
-        """Return capacity, size, hits, misses and evictions of ``instantiate``'s memory."""
+        """Return the statistics of the memory of ``instantiate``."""
         return self._instances.info()
 
     def get_global(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> GlobalVariable:
-        """Return a variable the manifest lists under ``globals``: address in the current context and size in bytes.
+        """Return a variable the manifest lists under ``globals``, of the image that the module's kernels are in.
 
-        The variable is that of the image which the module's listed kernels are loaded from; an instance that was
-        compiled on demand has its own, see ``Kernel.get_global``. Raises what ``get_kernel`` raises.
+        An instance compiled on demand has its own, see ``Kernel.get_global``. Raises what ``get_kernel`` raises.
         """
-        from hatch_cuda_kernels.runtime.ladder.request import find_variable
+        from hatch_cuda_kernels.runtime.loading import find_global
 
-        variable, kernel = find_variable(self._reader, name, module)
-        loaded = self.get_kernel(kernel.name, module=variable.module, policy=policy)
-        return loaded.get_global(self._reader.lowered(variable, loaded.image.sha256))
+        known = self._variables.get(key := (name, module, policy))
+        return known or self._variables.setdefault(key, find_global(self._reader, self.get_kernel, *key))
 
     def find_image(
         self,
@@ -187,12 +190,10 @@ class Store:
 
     def is_loaded(self, name: str, *, module: str | None = None) -> bool:
         """Return whether the kernel is loaded for the current context, under the store's policy."""
-        from hatch_cuda_kernels.driver import current_context_id
-
-        return (name, module, self.policy, current_context_id()) in self._loaded
+        return self._loaded.is_loaded((name, module, self.policy))
 
     def stats(self) -> tuple[KernelStats, ...]:
-        """Return, for each kernel loaded through this store, its origin, image, load time in seconds, and hits."""
+        """Return origin, image, load time in seconds, and hits of each kernel loaded through this store."""
         return self._loaded.stats()
 
     def contents(self) -> dict[str, Any]:
@@ -231,7 +232,7 @@ class Store:
     def _instances(self) -> InstanceCache:
         from hatch_cuda_kernels.runtime.instances import InstanceCache
 
-        return InstanceCache(self._reader, self.get_kernel, self._capacity)
+        return InstanceCache(self._reader, self.get_kernel, self._loaded.forget, self._capacity)
 
     def _request(
         self,
@@ -244,7 +245,5 @@ class Store:
         from hatch_cuda_kernels.runtime.ladder.request import make_request
         from hatch_cuda_kernels.runtime.launch.libraries import LIBRARIES
 
-        policy = policy or self.policy
-        return make_request(
-            self._reader, name, module, arch, driver, policy=policy, tier_up=self.tier_up, refusal=LIBRARIES.refusal
-        )
+        policy, tier_up, refusal = policy or self.policy, self.tier_up, LIBRARIES.refusal
+        return make_request(self._reader, name, module, arch, driver, policy=policy, tier_up=tier_up, refusal=refusal)

@@ -11,8 +11,8 @@ from hatch_cuda_kernels.source.lexer import Joined, Lexer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hatch_cuda_kernels.source.closure import Closure
     from hatch_cuda_kernels.source.lexer import Found
+    from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["arch_uses"]
 
@@ -22,13 +22,12 @@ _WIDEST_TEST: Final = 80
 _TESTED: Final = re.compile(r"(?:#[ \t]*ifn?def[ \t]+|\bdefined[ \t]*\(?[ \t]*)\Z")
 
 
-def arch_uses(closure: Closure) -> tuple[str, ...]:
+def arch_uses(sources: SourceSet) -> tuple[str, ...]:
     """Return ``path:line`` of each use of ``__CUDA_ARCH__`` or one of its kin, once a line, by path.
 
     A test whether ``__CUDA_ARCH__`` is defined does not count, nor what the toolkit's headers do.
     """
-    texts = {closure.program_name: closure.source, **dict(closure.headers)}
-    project = {name: text for name, text in texts.items() if name.startswith(VIRTUAL_ROOT)}
+    project = sources.project_texts
     found = (f"{name.removeprefix(VIRTUAL_ROOT)}:{line}" for name in sorted(project) for line in _lines(project[name]))
     return tuple(dict.fromkeys(found))
 

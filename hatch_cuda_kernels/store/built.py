@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.names import listed_module, normalize_name, without_archs
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.details import ModuleDetails
-from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
+from hatch_cuda_kernels.store.image_record import ImageRecord
+from hatch_cuda_kernels.store.index import ModuleIndex, UnitRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.cache import Entry
-    from hatch_cuda_kernels.compiler.program import Program
-    from hatch_cuda_kernels.compiler.recipe import Recipe
+    from hatch_cuda_kernels.compiler.recipe import Recipe, Unit
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Symbol
-    from hatch_cuda_kernels.source.closure import Closure
+    from hatch_cuda_kernels.source.library import Library
+    from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["BuiltModule"]
 
@@ -29,8 +30,10 @@ class BuiltModule:
     """A module, or chunk of one, with all its images: what a store keeps of it."""
 
     recipe: Recipe
-    closure: Closure
-    program: Program
+    sources: SourceSet
+    units: tuple[Unit, ...]
+    libraries: tuple[Library, ...]
+    """What is linked to the units."""
     toolchain: Toolchain
     """What of the toolchain has a part in the images."""
     front_end: str
@@ -106,10 +109,9 @@ class BuiltModule:
         """
         return ModuleIndex(
             module=self.name,
-            source=self.recipe.source,
-            source_sha256=self.program.sha256,
-            files=dict(self.closure.files),
-            outside=self.program.toolkit,
+            units=tuple(UnitRecord(unit.source, unit.program.sha256, unit.asked) for unit in self.units),
+            files=self.sources.files,
+            outside=self.units[0].program.toolkit,
             headers=self.recipe.headers,
             options=self.recipe.options.canonical(),
             globals=self.recipe.globals,
@@ -117,8 +119,8 @@ class BuiltModule:
             toolchain=self.toolchain.to_json(),
             images=images,
             front_end=self.front_end,
-            standard=standard if self.closure.standard else "",
-            asked=self.closure.asked,
+            standard=standard if self.sources.standard else "",
+            libraries=tuple((library.name, library.sha256) for library in self.libraries),
             editable=editable,
         )
 

@@ -25,6 +25,7 @@ def contents(reader: StoreReader) -> dict[str, Any]:
             "images": list(_images(reader, index)),
             "toolchain": index.toolchain,
             "source_sha256": index.source_sha256,
+            **_linked(index),
         }
         for index in reader.modules()
     }
@@ -35,6 +36,11 @@ def contents(reader: StoreReader) -> dict[str, Any]:
         if not line.key.startswith("&"):
             modules[line.module]["kernels"][line.name] = {"lowered": line.lowered, "params": list(line.params)}
     return {"modules": modules}
+
+
+def _linked(index: ModuleIndex) -> dict[str, Any]:
+    """Return what the images are linked from; nothing where that is one source."""
+    return {"sources": list(index.sources), "libraries": dict(index.libraries)} if index.is_linked else {}
 
 
 def _images(reader: StoreReader, index: ModuleIndex) -> Iterator[dict[str, Any]]:

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.shape import check_shape
+from hatch_cuda_kernels.store.image_record import ImageRecord
 from hatch_cuda_kernels.store.shapes import INDEX
-from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.store.details import ModuleDetails
 
 __all__ = [
@@ -29,14 +28,13 @@ __all__ = [
     "SOURCE_FOLDER",
     "STANDARD_FILE",
     "STORE_FOLDER",
-    "ImageRecord",
     "ModuleIndex",
-    "Stored",
+    "UnitRecord",
     "module_names",
 ]
 
 #: Raised when a change makes older readers misread an index; a reader refuses a schema it does not know.
-#: 1 has each module's sources in its own folder, 2 has them in one for all modules.
+#: 1 has each module's sources in its own folder, 2 has them in one for all modules, of which some may be linked.
 INDEX_SCHEMA: Final = 2
 _SCHEMAS: Final = (1, 2)
 STORE_FOLDER: Final = "_kernels"
@@ -55,89 +53,24 @@ def module_names(store: Path) -> list[str]:
     return sorted(name for name in names if name != SOURCE_FOLDER)
 
 
-class Stored(NamedTuple):
-    """Where an image's bytes are if it has no file of its own: in a pack, or in the file of an identical image."""
+class UnitRecord(NamedTuple):
+    """One source of a module."""
 
-    file: str
-    """Relative to the store's folder, posix."""
-    at: int = 0
-    """Offset of the pack's block that holds the image, in bytes."""
-    size: int = 0
-    """Bytes of that block as it is packed; 0 where ``file`` is the image as it is."""
-    skip: int = 0
-    """Offset of the image in the unpacked block, in bytes."""
-
-
-class ImageRecord(NamedTuple):
-    """One image of a module as the index lists it."""
-
-    file: str
-    """What the image is called: its file in the module's folder, unless ``stored`` names another place."""
-    kind: Kind
-    arch: SmArch
+    source: str
+    """Its project-relative path."""
     sha256: str
-    bytes: int
-    ptx_isa: tuple[int, int]
-    """ISA of the PTX this compile wrote; for a CUBIN, the toolkit's."""
-    registers: int | None = None
-    """Most registers a thread of any kernel needs; None for PTX."""
-    spills: int | None = None
-    """Most bytes of spill stores and loads of any kernel; None for PTX."""
-    lacks: tuple[str, ...] = ()
-    """Lowered names of kernels that other images of the module have and this one has not."""
-    renames: bool = False
-    """Whether kernels or variables have other lowered names here than in ``kernels.tsv``; ModuleDetails has them."""
-    stored: Stored | None = None
-    lowered: dict[str, str] = {}  # noqa: RUF012 - never changed
-    """Of ModuleDetails, once they are read: lowered names that are not those of ``kernels.tsv``, by its key."""
-    resources: dict[str, dict[str, int]] = {}  # noqa: RUF012 - never changed
-    """Of ModuleDetails, once they are read; see ModuleIndex.with_details."""
-
-    def most(self, *names: str) -> int | None:
-        """Return the largest sum of the named resources over the kernels, None when they are not recorded."""
-        sums = [sum(kernel[name] for name in names) for kernel in self.resources.values() if kernel.keys() >= {*names}]
-        return max(sums, default=None)
-
-    def with_summary(self) -> ImageRecord:
-        """Return the record with the registers and spills that its resources give."""
-        return self._replace(registers=self.most("registers"), spills=self.most("spill_stores", "spill_loads"))
+    """Digest of the source and its header closure as NVRTC saw them."""
+    asked: tuple[str, ...] = ()
+    """Names, of project files or standard headers, that the toolkit's headers asked for."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of the index."""
-        data: dict[str, Any] = {
-            "file": self.file,
-            "kind": self.kind,
-            "arch": str(self.arch),
-            "sha256": self.sha256,
-            "bytes": self.bytes,
-            "ptx_isa": version_text(self.ptx_isa),
-            "registers": self.registers,
-            "spills": self.spills,
-        }
-        if self.lacks:
-            data["lacks"] = list(self.lacks)
-        if self.renames:
-            data["renames"] = True
-        if self.stored is not None:
-            data["stored"] = self.stored._asdict()
-        return data
+        return {"source": self.source, "source_sha256": self.sha256, "asked": list(self.asked)}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> ImageRecord:
-        """Read what ``to_json`` wrote and an index's shape holds. Raises ValueError for an unknown architecture."""
-        return cls(
-            file=data["file"],
-            kind=data["kind"],
-            arch=SmArch.parse(data["arch"]),
-            sha256=data["sha256"],
-            bytes=data["bytes"],
-            ptx_isa=parse_version(data["ptx_isa"]),
-            registers=data["registers"],
-            spills=data["spills"],
-            lacks=tuple(data.get("lacks", ())),
-            renames=bool(data.get("renames", False)),
-            stored=Stored(*(data["stored"][name] for name in Stored._fields)) if "stored" in data else None,
-        )
+    def from_json(cls, data: dict[str, Any]) -> UnitRecord:
+        """Read what ``to_json`` wrote, and an index's shape holds."""
+        return cls(data["source"], data["source_sha256"], tuple(data.get("asked", ())))
 
 
 class ModuleIndex(NamedTuple):
@@ -147,10 +80,8 @@ class ModuleIndex(NamedTuple):
     """
 
     module: str
-    source: str
-    """Project-relative path of the source."""
-    source_sha256: str
-    """Digest of the source and its header closure as NVRTC saw them."""
+    units: tuple[UnitRecord, ...]
+    """The sources; most modules have one."""
     files: dict[str, str]
     """Every file of the closure, all of which are shipped: project-relative path, sha256 of its bytes."""
     outside: tuple[str, ...] | None
@@ -171,8 +102,8 @@ class ModuleIndex(NamedTuple):
     """Of ModuleDetails, once they are read."""
     standard: str = ""
     """Digest of the file with the store's standard headers; empty where the closure has none."""
-    asked: tuple[str, ...] = ()
-    """Names, of project files or standard headers, that the toolkit's headers asked for."""
+    libraries: tuple[tuple[str, str], ...] = ()
+    """What is linked besides, in order: ``cudadevrt`` or a file's project-relative path, with its digest."""
     editable: dict[str, str] | None = None
     """Only in an editable install: the project root, relative to the store, and the manifest with its digest."""
     schema: int = INDEX_SCHEMA
@@ -181,6 +112,24 @@ class ModuleIndex(NamedTuple):
     def source_folder(self) -> str:
         """The folder of the shipped files, in project layout, relative to the store."""
         return f"{self.module}/{_OWN_SOURCE_FOLDER}" if self.schema == 1 else SOURCE_FOLDER
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Project-relative paths of the sources."""
+        return tuple(unit.source for unit in self.units)
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether the images are linked from several things."""
+        return len(self.units) > 1 or bool(self.libraries)
+
+    @property
+    def source_sha256(self) -> str:
+        """Digest of everything that compilers and linkers saw of the project, and of the libraries."""
+        if not self.is_linked:
+            return self.units[0].sha256
+        digests = [*(unit.sha256 for unit in self.units), *(digest for _, digest in self.libraries)]
+        return sha256("\n".join(digests).encode()).hexdigest()
 
     def with_details(self, details: ModuleDetails) -> ModuleIndex:
         """Return the index with its names, and its images with their resources."""
@@ -195,8 +144,8 @@ class ModuleIndex(NamedTuple):
         data: dict[str, Any] = {
             "schema": self.schema,
             "module": self.module,
-            "source": self.source,
-            "source_sha256": self.source_sha256,
+            "source": self.units[0].source,
+            "source_sha256": self.units[0].sha256,
             "files": self.files,
             "outside": None if self.outside is None else list(self.outside),
             "headers": list(self.headers),
@@ -210,8 +159,11 @@ class ModuleIndex(NamedTuple):
             data["front_end"] = self.front_end
         if self.standard:
             data["standard"] = self.standard
-        if self.asked:
-            data["asked"] = list(self.asked)
+        if self.units[0].asked:
+            data["asked"] = list(self.units[0].asked)
+        if self.is_linked:
+            data["units"] = [unit.to_json() for unit in self.units[1:]]
+            data["libraries"] = [{"name": name, "sha256": digest} for name, digest in self.libraries]
         if self.editable is not None:
             data["editable"] = self.editable
         return data
@@ -226,8 +178,7 @@ class ModuleIndex(NamedTuple):
         check_shape(data, INDEX)
         return cls(
             module=data["module"],
-            source=data["source"],
-            source_sha256=data["source_sha256"],
+            units=tuple(map(UnitRecord.from_json, [data, *data.get("units", ())])),
             files=data["files"],
             outside=None if data["outside"] is None else tuple(data["outside"]),
             headers=tuple(data["headers"]),
@@ -238,7 +189,7 @@ class ModuleIndex(NamedTuple):
             images=tuple(ImageRecord.from_json(image) for image in data["images"]),
             front_end=data.get("front_end", "per-arch"),
             standard=data.get("standard", ""),
-            asked=tuple(data.get("asked", ())),
+            libraries=tuple((found["name"], found["sha256"]) for found in data.get("libraries", ())),
             editable=data.get("editable"),
             schema=data["schema"],
         )

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.errors import BuildError
-from hatch_cuda_kernels.store.index import Stored
+from hatch_cuda_kernels.store.image_record import Stored
 from hatch_cuda_kernels.store.pack import BLOCK_BYTES, PACK_FILE, pack_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from hatch_cuda_kernels.store.built import BuiltModule
-    from hatch_cuda_kernels.store.index import ImageRecord
+    from hatch_cuda_kernels.store.image_record import ImageRecord
 
 __all__ = ["LaidOut", "NewImage", "blocks", "lay_out"]
 

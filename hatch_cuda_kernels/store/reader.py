@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from hatch_cuda_kernels.store.details import ModuleDetails
-    from hatch_cuda_kernels.store.index import ImageRecord, Stored
+    from hatch_cuda_kernels.store.image_record import ImageRecord, Stored
 
     T = TypeVar("T")
 

@@ -36,6 +36,8 @@ INDEX: Final = {
     "toolchain": {str: str},
     "images": [_IMAGE],
     "front_end?": str,
+    "units?": [{"source": inner_path, "source_sha256": str, "asked": [str]}],
+    "libraries?": [{"name": inner_path, "sha256": str}],
     "standard?": str,
     "asked?": [str],
     "editable?": {"root": str, "manifest": str, "manifest_sha256": str},

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from hatch_cuda_kernels.compiler.job import CompileJob
+    from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Finisher
-    from hatch_cuda_kernels.source.closure import Closure
-    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
+    from hatch_cuda_kernels.source.outer_headers import OuterHeaders, StandardHeaders
+    from hatch_cuda_kernels.source.source_set import SourceSet
+    from hatch_cuda_kernels.store.image_record import ImageRecord
+    from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
 
 __all__ = ["ModuleSource", "read_shipped", "recipe_of"]
@@ -39,7 +41,8 @@ def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
 
     return Recipe(
         module=index.module,
-        source=index.source,
+        sources=index.sources,
+        libraries=tuple(name for name, _ in index.libraries),
         options=NvrtcOptions.from_canonical(index.options),
         names=names,
         globals=index.globals,
@@ -47,16 +50,23 @@ def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
     )
 
 
-def read_shipped(reader: StoreReader, index: ModuleIndex, recipe: Recipe) -> Closure:
-    """Return a module's source with its header closure, as the store has them. Raises InputError or StoreError."""
-    from hatch_cuda_kernels.source.outer_headers import OuterHeaders, StandardHeaders  # off the prebuilt path
+def read_shipped(reader: StoreReader, index: ModuleIndex, recipe: Recipe) -> SourceSet:
+    """Return a module's sources with their header closures, as the store has them. Raises InputError or StoreError."""
+    from hatch_cuda_kernels.source.outer_headers import StandardHeaders  # off the prebuilt path
     from hatch_cuda_kernels.source.project import Project
 
     texts = reader.standard_headers() if index.standard else {}
     standard = StandardHeaders(texts, lambda name: texts[name].encode())
     root = reader.source_root(index.module)
     project = Project(root, only=index.files)  # other modules' files are there, too
-    return recipe.read(root, project=project, outer=OuterHeaders.as_built(standard, index.asked))
+    return recipe.read(root, project=project, outer=_as_built(index, standard))
+
+
+def _as_built(index: ModuleIndex, standard: StandardHeaders) -> list[OuterHeaders]:
+    """Return the headers outside the project as each source found them when the store was built."""
+    from hatch_cuda_kernels.source.outer_headers import OuterHeaders  # off the prebuilt path
+
+    return [OuterHeaders.as_built(standard, unit.asked) for unit in index.units]
 
 
 class ModuleSource:
@@ -74,16 +84,18 @@ class ModuleSource:
         """Why prebuilt images no longer count: in an editable install, the source or a header has changed."""
         if self._index.editable is None:
             return None
-        from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
+        from hatch_cuda_kernels.source.outer_headers import packaged_standard_headers
 
         self._check_manifest(self._index.editable)
-        recipe = self.recipe()
-        outer = OuterHeaders.as_built(packaged_standard_headers(), self._index.asked)
+        recipe, index = self.recipe(), self._index
         try:
-            current = recipe.program(recipe.read(self.root, outer=outer)).sha256
+            sources = recipe.read(self.root, outer=_as_built(index, packaged_standard_headers()))
         except InputError as error:
             return f"the source cannot be read: {error}"
-        return None if current == self._index.source_sha256 else "the source or a header changed since it was built"
+        libraries = {(library.name, library.sha256) for library in sources.libraries}
+        current = [unit.program.sha256 for unit in recipe.units(sources)]
+        unchanged = current == [unit.sha256 for unit in index.units] and libraries.issubset(index.libraries)
+        return None if unchanged else "the source or a header changed since it was built"
 
     def _check_manifest(self, editable: dict[str, str]) -> None:
         """Warn, once, of a manifest that changed: its options and lists are known from the last install only."""
@@ -123,15 +135,18 @@ class ModuleSource:
         known = (form for form in forms if any(cuda_release_for_arch(form, major=major) for major in (12, 13)))
         return next(known, SmArch.of_device(capability))
 
-    def job(self, arch: SmArch, instance: str | None) -> CompileJob:
-        """Return the compile for an architecture. Raises InputError when the source cannot be read, or StoreError."""
+    def job(self, arch: SmArch, instance: str | None) -> Job:
+        """Return the compile for an architecture.
+
+        Raises InputError when the source cannot be read, StoreError, or ToolchainError for a missing device runtime.
+        """
         recipe = self.recipe(self._names(instance))
         shipped = self._index.editable is None
-        closure = read_shipped(self._reader, self._index, recipe) if shipped else recipe.read(self.root)
-        return recipe.job(recipe.program(closure), arch, ("cubin",))
+        sources = read_shipped(self._reader, self._index, recipe) if shipped else recipe.read(self.root)
+        return recipe.job(sources, arch, ("cubin",))
 
     def key(self, arch: SmArch, instance: str | None, toolchain: Toolchain) -> str:
-        """Return the key of that job's CUBIN. Raises InputError when the source cannot be read, or StoreError."""
+        """Return the key of that job's CUBIN. Raises what ``job`` raises."""
         if not self._as_shipped:
             return self.job(arch, instance).key("cubin", toolchain)
         used = toolchain.of_compile(self._index.outside, finisher=self._finisher)
@@ -162,7 +177,7 @@ class ModuleSource:
         """Look at what ``recalled_key`` depends on, while ``go_on`` says so; soon afterwards, that need not be done."""
         from hatch_cuda_kernels.compiler.toolchain.key_parts import recall_key_part  # off the prebuilt path
 
-        if self._index.editable is None:
+        if self._index.editable is None and not self._index.is_linked:
             recall_key_part(self._index.outside, lto=self._lto, go_on=go_on)
 
     def remember_key(self) -> None:
@@ -198,9 +213,9 @@ class ModuleSource:
 
     @cached_property
     def _as_shipped(self) -> bool:
-        """Whether the store has the module's source with every byte the index names."""
+        """Whether the key follows from the index alone: the store has the one source that it names, byte for byte."""
         index = self._index
-        if index.editable is not None:
+        if index.editable is not None or index.is_linked:
             return False
         try:
             found = {name: sha256((self.root / name).read_bytes()).hexdigest() for name in index.files}

@@ -123,7 +123,7 @@ def _write_module(folder: Path, images: dict[str, bytes]) -> None:
 
 def _write_sources(folder: Path, modules: Iterable[BuiltModule], root: Path) -> None:
     """Write the project's files as they were compiled, each once. Raises BuildError where one is another now."""
-    compiled = {(path, digest) for built in modules for path, digest in built.closure.files}
+    compiled = {(path, digest) for built in modules for path, digest in built.sources.files.items()}
     for path, digest in sorted(compiled):
         data = (root / path).read_bytes()
         if sha256(data).hexdigest() != digest:
@@ -135,7 +135,7 @@ def _write_sources(folder: Path, modules: Iterable[BuiltModule], root: Path) -> 
 
 def _write_standard(path: Path, modules: Iterable[BuiltModule]) -> str:
     """Write the standard headers of all modules, if any, and return the file's digest."""
-    texts = {name: dict(built.closure.headers)[name] for built in modules for name in built.closure.standard}
+    texts = {name: built.sources.texts[name] for built in modules for name in built.sources.standard}
     if not texts:
         return ""
     _write_text(path, json_text(texts))

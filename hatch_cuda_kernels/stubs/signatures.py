@@ -42,7 +42,7 @@ class SignatureReader:
     """The signatures of one module's kernels."""
 
     def __init__(self, built: BuiltModule) -> None:
-        self._closure = built.closure
+        self._sources = built.sources
 
     def read(self, symbol: Symbol) -> StubSignature:
         """Return a kernel's signature; parameters are ``arg0`` and so on if the source does not tell their names."""
@@ -62,7 +62,7 @@ class SignatureReader:
     @cached_property
     def _declarations(self) -> dict[str, list[tuple[Parameter, ...]]]:
         found: dict[str, list[tuple[Parameter, ...]]] = {}
-        for text in (self._closure.source, *(text for _, text in self._closure.headers)):
+        for text in self._sources.texts.values():
             for name, declared in find_declarations(text).items():
                 found.setdefault(name, []).extend(declared)
         return found

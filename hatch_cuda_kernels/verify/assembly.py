@@ -111,12 +111,13 @@ def _install(release: tuple[int, int]) -> str:
 
 
 def _assemble(job: _Job) -> list[Problem]:
-    from hatch_cuda_kernels.compiler.nvjitlink import link  # a large library
+    from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link  # a large library
 
     index, record = job.image.index, job.image.record
     options = NvrtcOptions.from_canonical(index.options)
     try:
-        done = link(job.image.data or b"", record.kind, arch=job.arch, options=options, name=index.module)
+        given = LinkInput(job.image.data or b"", record.kind, index.module)
+        done = link(given, arch=job.arch, options=options, name=index.module)
         lost = job.kernels - read_cubin(done.image).kernels.keys()
     except CompileError as error:
         fix = f"correct the source for {job.arch}, then build the wheel again"

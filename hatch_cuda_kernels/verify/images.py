@@ -26,7 +26,7 @@ def check_architectures(subject: Subject) -> Outcome:
 
 
 def _arch_differences(image: StoredImage) -> Iterator[str]:
-    record, tools = image.record, {version.partition("+")[0] for version in image.index.toolchain.values()}
+    record, tools = image.record, _writers(image)
     try:
         contents = image.contents
     except ValueError as error:
@@ -47,3 +47,10 @@ def _arch_differences(image: StoredImage) -> Iterator[str]:
             yield f"written by CUDA {tool}, which the index does not have in its toolchain"
         case None if image.data is not None and not image.data.startswith(_LTO_IR):
             yield "not LTO-IR"
+
+
+def _writers(image: StoredImage) -> set[str]:
+    """Return the versions of the tools that may have written an image, by its module's toolchain."""
+    toolchain, is_cubin = image.index.toolchain, image.record.kind == "cubin"
+    names = {"ptxas"} if is_cubin and "ptxas" in toolchain else {"nvrtc", "nvjitlink"}
+    return {toolchain[name].partition("+")[0] for name in names & toolchain.keys()}

@@ -51,7 +51,8 @@ def _odd_lines(subject: Subject, index: ModuleIndex) -> Iterator[str]:
         first = next((image.record for image in images if line.lowered not in image.record.lacks), None)
         if first is not None and line.key in first.lowered:
             yield f"{line.name!r} is not listed under its lowered name in {first.file}, the first image with it"
-    if index.front_end == "per-arch" and not index.options.get("lto"):  # else its types come from another compile
+    per_arch = index.front_end == "per-arch" and not index.options.get("lto") and not index.is_linked
+    if per_arch:  # else its types come from another compile
         yield from _odd_pointers(lines, called)
 
 
@@ -64,7 +65,8 @@ def _called(image: StoredImage, lines: Sequence[KernelLine]) -> set[str]:
     lowered = {line.key: own.get(line.key, line.lowered) for line in lines}
     taken = {lowered[key] for key in named if key in lowered}
     found = _entry_points(image.readable) if image.readable is not None else {}
-    names = found_names(symbol for symbol in found if symbol not in taken)
+    own_kernels = {*lowered.values()} if image.index.libraries else {*found}
+    names = found_names(symbol for symbol in found if symbol not in taken and symbol in own_kernels)
     known = {key for key in lowered if key in named or key.startswith("&")}
     return known | {line.key for line in lines if names.get(lowered[line.key]) == line.name}
 
@@ -102,7 +104,8 @@ def _image_problems(subject: Subject, image: StoredImage) -> Iterator[Problem]:
     kernels = [(own.get(line.key, line.lowered), line) for line in lines if not line.key.startswith("&")]
     yield from _kernel_problems(image, found, kernels)
     listed = {lowered: line.lowered for lowered, line in kernels}
-    unlisted = (name for name in found if name not in listed and not _is_another_chunks(name, subject, image))
+    known = () if image.index.libraries else found  # libraries have kernels, which are not listed
+    unlisted = (name for name in known if name not in listed and not _is_another_chunks(name, subject, image))
     yield from (image.problem(f"the kernel {name} is not in kernels.tsv") for name in unlisted)
     for line in lines:
         lowered = own.get(line.key, line.lowered)
@@ -147,7 +150,10 @@ def _is_another_chunks(lowered: str, subject: Subject, image: StoredImage) -> bo
 
 
 def _resource_problems(image: StoredImage, cubin: Cubin, listed: dict[str, str]) -> Iterator[Problem]:
-    if image.record.resources != {listed.get(name, name): used for name, used in cubin.resources.items()}:
+    own = listed if image.index.libraries else cubin.resources
+    if image.record.resources != {
+        listed.get(name, name): cubin.resources[name] for name in own if name in cubin.resources
+    }:
         yield image.problem("the index lists other registers or kernels under 'resources' than the CUBIN has")
 
 

@@ -13,6 +13,7 @@ from hatch_cuda_kernels.names import build_order, listed_module, normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.patterns import expand, placeholders
 from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.source.library import DEVICE_RUNTIME
 from hatch_cuda_kernels.store.details import ModuleDetails
 from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
@@ -24,7 +25,8 @@ from hatch_cuda_kernels.versions import parse_version, version_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
+    from hatch_cuda_kernels.store.image_record import ImageRecord
+    from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.verify.subject import Subject
 
 __all__ = ["check_index"]
@@ -121,11 +123,24 @@ def _text_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
         yield f"{file}: differs from what a build writes: {what}"
 
 
+def _odd_files(index: ModuleIndex) -> Iterator[str]:
+    """Yield what is compiled or linked and is not shipped."""
+    for source in index.sources:
+        if source not in index.files:
+            yield f"the source {source} is not among the shipped files"
+    for name, digest in index.libraries:
+        if name != DEVICE_RUNTIME and index.files.get(name) != digest:
+            yield f"the library {name} is not among the shipped files"
+    linked = [*index.sources, *(name for name, _ in index.libraries)]
+    yield from (f"{name} is listed twice" for name, count in Counter(linked).items() if count > 1)
+    if (DEVICE_RUNTIME in linked) != bool(index.toolchain.get(DEVICE_RUNTIME)):
+        yield f"the index names {DEVICE_RUNTIME} under libraries or in its toolchain, and not in both"
+
+
 def _odd_facts(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     """Yield each fact of an index that does not fit the others in it."""
     yield from _odd_lists(index)
-    if index.source not in index.files:
-        yield f"the source {index.source} is not among the shipped files"
+    yield from _odd_files(index)
     first = subject.by_name.get(listed_module(index.module), index)
     apart = {"module", "names", "images", "patterns"}
     differ = [name for name in index._fields if name not in apart and getattr(index, name) != getattr(first, name)]
@@ -135,7 +150,8 @@ def _odd_facts(subject: Subject, index: ModuleIndex) -> Iterator[str]:
         yield "the index lists options that have their default values"
     if index.front_end not in _FRONT_ENDS:
         yield f"the index has an unknown front_end, {index.front_end!r}"
-    if (index.front_end == "lto" or index.options.get("lto")) and not index.toolchain.get("nvjitlink"):
+    by_nvjitlink = index.is_linked or index.front_end == "lto" or index.options.get("lto")
+    if by_nvjitlink and not index.toolchain.get("nvjitlink"):
         yield "the index does not say which nvJitLink finished the images"
     if index.toolchain.get("headers") and index.outside is None:
         yield "the toolchain has toolkit headers, which the source does not use"

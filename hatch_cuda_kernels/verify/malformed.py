@@ -9,7 +9,8 @@ from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.source.project_files import normalize
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
+    from hatch_cuda_kernels.store.image_record import ImageRecord
+    from hatch_cuda_kernels.store.index import ModuleIndex
 
 __all__ = ["WRONG_TYPE", "malformed"]
 
@@ -23,13 +24,19 @@ def malformed(index: ModuleIndex, folder: str) -> str:
     options = NvrtcOptions.from_canonical(index.options)
     if index.module != folder:
         return f"it belongs to the module {index.module!r}, not to {folder!r}"
-    texts = [index.source, index.source_sha256, *index.toolchain.values(), *options.include, *options.pre_include]
+    texts = [text for unit in index.units for text in (unit.source, unit.sha256, *unit.asked)]
+    texts += [
+        *(digest for _, digest in index.libraries),
+        *index.toolchain.values(),
+        *options.include,
+        *options.pre_include,
+    ]
     texts += [*index.names, *index.globals, *index.headers, *index.files.values(), *(index.outside or ())]
     for found in index.patterns:
         texts += [found["pattern"], *found["matrix"], *(value for axis in found["matrix"].values() for value in axis)]
     if not all(isinstance(text, str) for text in texts):
         return WRONG_TYPE
-    if any(name != normalize("", name) for name in (index.source, *index.files)):
+    if any(name != normalize("", name) for name in (*index.sources, *dict(index.libraries), *index.files)):
         return "a source's path leads out of the store"
     if not _BUILD.fullmatch(index.toolchain.get("nvrtc", "")):
         return "it does not say which NVRTC compiled the module"

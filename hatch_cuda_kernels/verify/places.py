@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.names import build_order
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.index import Stored
+from hatch_cuda_kernels.store.image_record import Stored
 from hatch_cuda_kernels.store.pack import PACK_FILE, is_whole_block
 from hatch_cuda_kernels.store.packing import NewImage, blocks
 from hatch_cuda_kernels.verify.subject import REBUILD

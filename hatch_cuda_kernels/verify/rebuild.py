@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
-from hatch_cuda_kernels.compiler.finish_job import FinishJob
+from hatch_cuda_kernels.compiler.finish_job import FinishInput, FinishJob
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.compiler.toolchain.packages import pip_install, reinstall_option, toolchain_requirements
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Compiled
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Kind
-    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
+    from hatch_cuda_kernels.store.image_record import ImageRecord
+    from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
 __all__ = ["check_rebuild"]
@@ -79,8 +80,8 @@ def _plan(subject: Subject, index: ModuleIndex) -> list[_Again]:
     images = [image for image in subject.module_images(index.module) if image.data is not None]
     recipe = recipe_of(index, index.names)
     try:
-        closure = read_shipped(subject.reader, index, recipe)
-        jobs, finishing = lay_out_jobs(recipe, closure, [record.arch for record in index.images], index.front_end)
+        sources = read_shipped(subject.reader, index, recipe)
+        jobs, finishing = lay_out_jobs(recipe, sources, [record.arch for record in index.images], index.front_end)
     except InputError:
         return []
     every: tuple[Job, ...] = (*jobs, *finishing)
@@ -104,7 +105,9 @@ def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Pr
 
 
 def _described(toolchain: dict[str, str]) -> str:
-    named = (f"{name} {toolchain[name]}" for name in ("nvrtc", "nvjitlink", "ptxas") if toolchain.get(name))
+    named = (
+        f"{name} {toolchain[name]}" for name in ("nvrtc", "nvjitlink", "ptxas", "cudadevrt") if toolchain.get(name)
+    )
     return ", ".join(filter(None, (*named, toolchain.get("headers", ""))))
 
 
@@ -112,7 +115,7 @@ def _install(recorded: dict[str, str], here: dict[str, str]) -> str:
     """Return the command that installs the packages of the recorded versions, as far as packages have them."""
     nvrtc = recorded["nvrtc"]
     bindings = missing_bindings(int(nvrtc.partition(".")[0]))
-    others = (recorded.get(name, "") for name in ("nvjitlink", "headers", "ptxas"))
+    others = (recorded.get(name, "") for name in ("nvjitlink", "headers", "ptxas", "cudadevrt"))
     tools = toolchain_requirements(nvrtc, *others)
     return pip_install(*bindings, *tools, options=reinstall_option(here.values()))
 
@@ -124,11 +127,12 @@ def _compile(plan: list[_Again]) -> dict[int, Compiled | Exception]:
     ready: dict[int, Job] = {}
     for name, job in jobs.items():
         if isinstance(job, FinishJob):
-            front = outcomes[id(job.front)]
-            if isinstance(front, Exception):
-                outcomes[name] = front
+            fronts = [outcomes[id(front)] for front in job.fronts]
+            made = [front for front in fronts if not isinstance(front, Exception)]
+            if len(made) == len(fronts):
+                ready[name] = job.starting_from([FinishInput.of(one.images[job.input_kind], one) for one in made])
             else:
-                ready[name] = job.starting_from(front.images[job.input_kind], front)
+                outcomes[name] = next(front for front in fronts if isinstance(front, Exception))
     return outcomes | _outcomes(ready)
 
 

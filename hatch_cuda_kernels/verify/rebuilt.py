@@ -83,15 +83,16 @@ def _write(subject: Subject, modules: Sequence[Rebuilt], out: Path) -> None:
 def _built(subject: Subject, module: Rebuilt) -> BuiltModule:
     index = module.index
     recipe = recipe_of(index, index.names)
-    closure = read_shipped(subject.reader, index, recipe)
+    sources = read_shipped(subject.reader, index, recipe)
     pack = f"{index.module}/{PACK_FILE}"
     packed = any(image.stored and image.stored.file == pack for image in index.images)
     return BuiltModule.of(
         module.entries,
         recipe=recipe,
         toolchain=module.toolchain,
-        closure=closure,
-        program=recipe.program(closure),
+        sources=sources,
+        units=recipe.units(sources),
+        libraries=recipe.load_libraries(sources),
         front_end=index.front_end,
         packing="solid" if packed else "none",
         patterns=index.patterns,

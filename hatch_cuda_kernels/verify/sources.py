@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.store.index import STANDARD_FILE
+from hatch_cuda_kernels.store.index import STANDARD_FILE, UnitRecord
 from hatch_cuda_kernels.store.source import read_shipped, recipe_of
 from hatch_cuda_kernels.verify.model import Outcome
 from hatch_cuda_kernels.verify.subject import common_problems
@@ -40,16 +40,15 @@ def _differences(subject: Subject, index: ModuleIndex) -> Iterator[str]:
         return
     try:
         recipe = recipe_of(index, index.names)
-        closure = read_shipped(subject.reader, index, recipe)
-        program = recipe.program(closure)
+        sources = read_shipped(subject.reader, index, recipe)
+        units = recipe.units(sources)
     except InputError as error:
         yield f"the shipped source cannot be read: {str(error).replace(f' in {root}', '')}"
         return
     found = {
-        "files": dict(closure.files),
-        "asked": closure.asked,
-        "outside": program.toolkit,
-        "source_sha256": program.sha256,
+        "files": sources.files,
+        "outside": units[0].program.toolkit,
+        "units": tuple(UnitRecord(unit.source, unit.program.sha256, unit.asked) for unit in units),
     }
     wrong = [field for field, value in found.items() if value != getattr(index, field)]
     if wrong:

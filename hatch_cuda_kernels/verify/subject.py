@@ -23,7 +23,8 @@ from hatch_cuda_kernels.versions import parse_version
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
+    from hatch_cuda_kernels.store.image_record import ImageRecord
+    from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.store.reader import KernelLine
     from hatch_cuda_kernels.verify.model import Demands
 

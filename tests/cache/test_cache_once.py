@@ -15,6 +15,7 @@ from waiting import HANG_SECONDS, on_turn, wait_until
 
 from hatch_cuda_kernels.cache import locks
 from hatch_cuda_kernels.cache.files import open_folder
+from hatch_cuda_kernels.cache.once import Once
 from hatch_cuda_kernels.errors import CompileError
 
 ERROR = ["m", "sm_90", "it failed", "line 1\nline 2", ["-O3"], ["k<int>"]]
@@ -267,3 +268,14 @@ def test_locks_of_filelock_keep_others_waiting(path, monkeypatch):
         assert (first, two) == (True, False)
     with open_folder(path) as folder, locks.held(folder, "a.lock", 0.0) as again:
         assert again
+
+
+def test_turns_and_failures_without_end_do_not_pile_up():
+    """A process that keeps trying new sources keeps neither a lock nor an error for each."""
+    once = Once(None, timeout=1)
+    for number in range(1000):
+        with once.turn(str(number), lambda: False):
+            once.failed(str(number), CompileError("m", "sm_90", "refused"))
+    assert len(once._threads) <= 1
+    assert len(once._failures) <= 256
+    assert once.failure("999").here is not None

@@ -11,7 +11,8 @@ import pytest
 from front_ends import EXAMPLE, REPOSITORY
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.nvjitlink import link
+from hatch_cuda_kernels.compiler.finish_job import FinishInput
+from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.manifest import load_manifest
@@ -70,7 +71,7 @@ class Made(NamedTuple):
 
 @pytest.fixture(scope="module")
 def recipes(tmp_path_factory, isolation):
-    """Return (recipe, closure) of each module, with one instance of each template."""
+    """Return (recipe, sources) of each module, with one instance of each template."""
     manifest = load_manifest(EXAMPLE / "kernels.yaml")
     found = [
         (replace(module.recipe, names=module.recipe.names[:1]), module.recipe.read(manifest.root))
@@ -80,7 +81,7 @@ def recipes(tmp_path_factory, isolation):
         project = write_project(matrix, tmp_path_factory.mktemp(matrix))
         for name in names:
             options, instances = NvrtcOptions(include=("include",)), project.modules[name].instances[:1]
-            recipe = Recipe(module=name, source=f"kernels/{name}.cu", options=options, names=instances)
+            recipe = Recipe(module=name, sources=(f"kernels/{name}.cu",), options=options, names=instances)
             found.append((recipe, recipe.read(project.root)))
     return found
 
@@ -89,21 +90,20 @@ def recipes(tmp_path_factory, isolation):
 def made(recipes, slow):
     """Return what the routes make, compiled once for all tests here, in worker processes."""
     labels, jobs, finishing = {}, [], []
-    for recipe, closure in recipes:
-        program = recipe.program(closure)
+    for recipe, sources in recipes:
         for arch in (LOW, HIGH):
-            jobs.append(recipe.job(program, arch, ("cubin",)))
+            jobs.append(recipe.job(sources, arch, ("cubin",)))
             labels[id(jobs[-1])] = (recipe.module, "own", arch)
         for route, arches in (("per-arch", [HIGH]), ("ptx", [LOW, HIGH]), ("lto", [LOW, HIGH])):
-            compiles, finishes = lay_out_jobs(recipe, closure, arches, route)
+            compiles, finishes = lay_out_jobs(recipe, sources, arches, route)
             labels |= {id(job): (recipe.module, route, job.arch) for job in (*compiles, *finishes)}
             jobs += compiles
             finishing += finishes
     cubins, shared = {}, {}
 
     def follow(front, compiled):
-        mine = (job for job in finishing if job.front is front)
-        following = [job.starting_from(compiled.images[job.input_kind], compiled) for job in mine]
+        mine = (job for job in finishing if job.fronts[0] is front)
+        following = [job.starting_from([FinishInput.of(compiled.images[job.input_kind], compiled)]) for job in mine]
         labels.update({id(job): (job.module, labels[id(front)][1], job.arch) for job in following})
         kept.extend(following)  # an id is one job's only while that lives
         return following
@@ -137,6 +137,6 @@ def test_what_is_left_out_is_most_of_an_image_with_cub(made):
 def test_nvjitlink_makes_other_code_of_the_same_ptx(made):
     """It takes PTX as relocatable code: no kernel is NVRTC's own, which is why no route of a build ends there."""
     for module, ptx in made.shared.items():
-        linked = code(link(ptx, "ptx", arch=LOW, options=NvrtcOptions(), name=module).image)
+        linked = code(link(LinkInput(ptx, "ptx", module), arch=LOW, options=NvrtcOptions(), name=module).image)
         own = code(made.own[module, LOW])
         assert not [name for name in own if linked.get(name) == own[name]]

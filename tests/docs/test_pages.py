@@ -37,7 +37,9 @@ def test_yaml_is_a_manifest(block, tmp_path):
     for table in (data, *data["modules"].values()):
         for folder in table.get("options", {}).get("include", ()):
             (tmp_path / folder).mkdir(parents=True, exist_ok=True)
-        for name in (*table.get("headers", ()), *filter(None, [table.get("source")])):
+        libraries = (name for name in table.get("libraries", ()) if name != "cudadevrt")
+        sources = (*table.get("sources", ()), *filter(None, [table.get("source")]))
+        for name in (*table.get("headers", ()), *libraries, *sources):
             write(tmp_path / name.replace("**", "x").replace("*", "x"), "")
     assert parse_manifest(text, root=tmp_path).modules
 

@@ -5,35 +5,50 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import ctypes, sys
 from pathlib import Path
-from hatch_cuda_kernels import StaleKernelError, open_store
+from hatch_cuda_kernels import StaleKernelError, compile_to_cubin, open_store
 from hatch_cuda_kernels.driver import check, cuda
 
+again = sys.argv[3] == "current again"
 store = open_store(Path(sys.argv[1]))
-old = store.get_kernel("saxpy")
+kernel, bias = store.get_kernel("saxpy"), store.get_global("d_bias")
+kept, where = kernel[1, 32], bias.address
+text = compile_to_cubin('extern "C" __global__ void k(float* y) { *y = 1; }', arch=sys.argv[2])
+stale = text.get_kernel("k")
 device = check("cuDeviceGet", cuda().cuDeviceGet(0))
 check("reset", cuda().cuDevicePrimaryCtxReset(device))
-check("set", cuda().cuCtxSetCurrent(check("retain", cuda().cuDevicePrimaryCtxRetain(device))))
-
+if again:
+    check("set", cuda().cuCtxSetCurrent(check("retain", cuda().cuDevicePrimaryCtxRetain(device))))
+kernel[1, 32](None, None, 0, 1.0)  # where no context is current, this makes one current
 y = int(check("cuMemAlloc", cuda().cuMemAlloc(4)))
-try:
-    old[1, 32](y, y, 1, 1.0)
-except StaleKernelError as error:
-    print("stale:", error)
-fresh = store.get_kernel("saxpy")
 check("set", cuda().cuMemsetD32(y, 0x3F800000, 1))  # 1.0f
-fresh[1, 32](y, y, 1, 3.0)
+kernel[1, 32](y, y, 1, 3.0)
+kept(y, y, 1, 3.0)
 result = ctypes.c_float()
 check("copy", cuda().cuMemcpyDtoH(ctypes.addressof(result), y, 4))
-print("fresh:", fresh is not old, result.value)
+print("launched:", store.get_kernel("saxpy") is kernel, result.value)
+try:
+    stale[1, 1](y)
+except StaleKernelError as error:
+    print("stale:", error)
+text.get_kernel("k")[1, 1](y)
+bias.copy_from((ctypes.c_float * 4)(1, 2, 3, 4))
+check("copy", cuda().cuMemcpyDtoH(ctypes.addressof(result), y, 4))
+print("fresh:", result.value)
 """
 
 
-def test_reset_context_makes_kernels_stale(build, native):
-    """After a reset of the primary context an old handle is refused, and the store gives a working one."""
-    command = [sys.executable, "-c", SCRIPT, str(build(native).path)]
-    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-    assert lines[0].startswith("stale: saxpy was loaded for another context")
-    assert lines[1] == "fresh: True 4.0"
+@pytest.mark.parametrize("how", ["current again", "left alone"])
+def test_a_reset_context(build, native, how):
+    """After a reset of the primary context, kernels and variables of a store are loaded again by themselves."""
+    command = [sys.executable, "-c", SCRIPT, str(build(native).path), native, how]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "launched: True 16.0"
+    assert lines[1].startswith("stale: k was loaded for another context")
+    assert lines[2] == "fresh: 1.0"

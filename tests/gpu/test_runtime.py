@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hatch_cuda_kernels import StaleKernelError, compile_async, compile_to_cubin, compile_to_ptx, open_store
-from hatch_cuda_kernels.driver import check, compute_capability, cuda, device_count
+from hatch_cuda_kernels.driver import check, compute_capability, cuda
 from hatch_cuda_kernels.errors import ArgumentError, InputError, LaunchError
 from hatch_cuda_kernels.runtime.ladder import jit
 
@@ -121,24 +121,25 @@ def test_many_threads_load_one_kernel_once(build, native, on_device):
     assert all((out.numpy() == 1.5).all() for out in outs)
 
 
-def test_kernels_belong_to_their_context(build, native, context):
-    """Each context gets its own kernel; one of another context is refused, and works again in its own."""
+def test_a_kernel_is_launched_in_the_current_context(build, native, context):
+    """It is loaded in each context where it is launched; contexts that are gone leave nothing behind."""
     store = build(native)
-    first = store.get_kernel("saxpy")
+    kernel = store.get_kernel("saxpy")
     driver = cuda()
     device = check("cuDeviceGet", driver.cuDeviceGet(0))
-    other = check("cuCtxCreate", driver.cuCtxCreate(None, 0, device) if _new_api() else driver.cuCtxCreate(0, device))
-    try:
-        y = int(check("cuMemAlloc", driver.cuMemAlloc(4)))
-        with pytest.raises(StaleKernelError, match="another context"):
-            first[1, 32](y, y, 1, 1.0)
-        second = store.get_kernel("saxpy")
-        assert second is not first
-        second[1, 32](y, y, 0, 1.0)
-        check("cuCtxSynchronize", driver.cuCtxSynchronize())
-    finally:
-        check("cuCtxDestroy", driver.cuCtxDestroy(other))
-    assert store.get_kernel("saxpy") is first
+    for _ in range(20):
+        call = driver.cuCtxCreate(None, 0, device) if _new_api() else driver.cuCtxCreate(0, device)
+        other = check("cuCtxCreate", call)
+        try:
+            y = int(check("cuMemAlloc", driver.cuMemAlloc(4)))
+            kernel[1, 32](y, y, 1, 1.0)
+            assert store.get_kernel("saxpy") is kernel
+            assert kernel.context_id != context
+            check("cuCtxSynchronize", driver.cuCtxSynchronize())
+        finally:
+            check("cuCtxDestroy", driver.cuCtxDestroy(other))
+    assert kernel.context_id == context
+    assert len(kernel.everywhere) <= 2
 
 
 def _new_api():
@@ -298,21 +299,3 @@ def test_stand_alone_compiles_run(native, on_device, fresh_cache):
         out = on_device(np.full(4, 3, np.float32))
         compiled.get_kernel("twice<float>")[1, 4](out)
         assert out.numpy().tolist() == [6, 6, 6, 6]
-
-
-def test_devices_get_their_own_kernels(build, native):
-    """With two devices, each one's context gets a kernel of its own, and results are right on both."""
-    if device_count() < 2:
-        pytest.skip("one device here")
-    torch = pytest.importorskip("torch")
-    store = build(native)
-    kernels = []
-    for ordinal in range(2):
-        with torch.cuda.device(ordinal):
-            x, y = torch.ones(1000, device="cuda"), torch.zeros(1000, device="cuda")
-            kernel = store.get_kernel("saxpy")
-            kernel[4, 256](y, x, 1000, ordinal + 1.0)
-            assert (y == ordinal + 1).all()
-            kernels.append(kernel)
-    assert [kernel.ordinal for kernel in kernels] == [0, 1]
-    assert store.warm_up(["bias"], devices=[0, 1]).prebuilt == 2

@@ -72,7 +72,8 @@ def test_full_example(root):
     reduce = Module(
         name="reduce",
         entry="reduce",
-        source="kernels/reduce.cu",
+        sources=("kernels/reduce.cu",),
+        libraries=(),
         kernels=(Named(text="reset", where="kernels.yaml:13:15: modules.reduce.kernels[0]"),),
         instances=(
             Named(text="block_sum<float, 128>", where=instances),
@@ -99,7 +100,8 @@ def test_full_example(root):
     saxpy = Module(
         name="saxpy",
         entry="saxpy",
-        source="kernels/saxpy.cu",
+        sources=("kernels/saxpy.cu",),
+        libraries=(),
         kernels=(),
         instances=(),
         chunk=None,
@@ -313,13 +315,37 @@ modules:
   "in-*-b": {source: ./*/saxpy.cu, arches: [sm_80]}
 """
     modules = parse_manifest(text, root=root).modules
-    assert [(module.name, module.entry, module.source) for module in modules] == [
+    assert [(module.name, module.entry, *module.sources) for module in modules] == [
         ("in-kernels-b", "in-*-b", "kernels/saxpy.cu"),
         ("reduce", "*", "kernels/reduce.cu"),
         ("saxpy", "*", "kernels/saxpy.cu"),
     ]
     assert [module.options.lineinfo for module in modules] == [False, True, True]
     assert {module.where for module in modules if module.entry == "*"} == {"kernels.yaml:4:3: modules.'*'"}
+
+
+def test_files_of_one_entry_share_its_instances(root):
+    """A file takes the instances of kernels that it declares, even if a macro hides the mark, and their axes.
+
+    What only a header declares belongs to all files.
+    """
+    (root / "kernels/saxpy.cu").write_text("namespace n { template <class T> KERNEL void scale (T* x) {} }")
+    (root / "kernels/reduce.cu").write_text("// scale(x)\ntemplate <int N> __global__ void\nsum(int* x) {}")
+    text = """\
+schema: 1
+modules:
+  "*":
+    source: kernels/*.cu
+    instances: ["n::scale<{T}>", "sum<{N}>", "inc<1>"]
+    matrix: {T: [float, double], N: [32]}
+"""
+    modules = {module.name: module for module in parse_manifest(text, root=root).modules}
+    assert [named.text for named in modules["reduce"].instances] == ["sum<32>", "inc<1>"]
+    assert [named.text for named in modules["saxpy"].instances] == ["n::scale<float>", "n::scale<double>", "inc<1>"]
+    assert [pattern.matrix for pattern in modules["reduce"].patterns] == [(("N", ("32",)),)]
+    assert problems_of(text.replace("N: [32]", "N: [32], M: [1]"), root) == located(
+        ["6:43: modules.'*'.matrix.M: no instance uses {M}; remove it or write an instance with it"]
+    )
 
 
 def defined(text, root, **more):

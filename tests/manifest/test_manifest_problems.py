@@ -23,7 +23,7 @@ WHOLE_FILE = {
         "2:1: module: unknown key (did you mean 'modules'?)",
         "3:11: modules.a: expected a mapping, found nothing",
         "3:19: modules.b: expected a mapping, found the string 'x.cu'",
-        "3:28: modules.c.source: missing; name the file to compile",
+        "3:28: modules.c.source: missing; name the file to compile, or list several under sources",
     ],
     "schema: 1\nschema: 1\nmodules: {a: {source: 1}}": [
         "2:1: schema: duplicate key (first at line 1)",
@@ -118,8 +118,8 @@ TOP_LEVEL = {
 IN_MODULE = {
     "lineinfo: true": [
         (
-            "2:41: modules.a.lineinfo: unknown key; known here: source, kernels, instances, matrix, chunk, globals,"
-            " headers, arches, options, front_end, max_spill_bytes, packing"
+            "2:41: modules.a.lineinfo: unknown key; known here: source, sources, libraries, kernels, instances, matrix,"
+            " chunk, globals, headers, arches, options, front_end, max_spill_bytes, packing"
         )
     ],
     "kernels: no": ["2:50: modules.a.kernels: expected a list, found the boolean no"],

@@ -6,8 +6,8 @@ import pytest
 from small_jobs import job_of
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.finish_job import FinishJob
-from hatch_cuda_kernels.compiler.nvjitlink import link
+from hatch_cuda_kernels.compiler.finish_job import FinishInput
+from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.ptxas import assemble
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
@@ -18,6 +18,7 @@ from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.source.arch_macros import arch_uses
 from hatch_cuda_kernels.source.closure import read_closure
+from hatch_cuda_kernels.source.source_set import SourceSet
 
 #: Architectures, how they share, the shared run ("" for none), what it gives, and what NVRTC compiles besides.
 LAID_OUT = {
@@ -48,7 +49,7 @@ def test_plan(make_project, arches, how, shared, finished, compiled):
     """One run at the lowest architecture serves all that need none of their own; the store's images stay the same."""
     planned = plan_of(make_project, arches, how)
     assert [str(job.arch) for job in planned.finishing] == finished.split()
-    assert {str(job.front.arch) for job in planned.finishing} == ({shared} if shared else set())
+    assert {str(job.fronts[0].arch) for job in planned.finishing} == ({shared} if shared else set())
     assert {str(job.arch) for job in planned.jobs} == {*compiled.split(), *filter(None, [shared])}
     assert planned.images == plan_of(make_project, arches, "per-arch").images
 
@@ -94,7 +95,7 @@ def finishes(finisher, ptx, arch):
     """Return whether PTX is finished for an architecture."""
     try:
         if finisher == "nvjitlink":
-            return bool(link(ptx, "ptx", arch=arch, options=NvrtcOptions(), name="m").image)
+            return bool(link(LinkInput(ptx, "ptx", "m"), arch=arch, options=NvrtcOptions(), name="m").image)
         path = require_ptxas(load_toolchain().nvrtc).path
         return bool(assemble(path, ptx.decode(), arch=arch, options=NvrtcOptions(), name="m").image)
     except CompileError:
@@ -106,7 +107,7 @@ TOOLCHAIN = Toolchain("13.0.88", "cccl 13.0.85", nvjitlink="13.0.88", ptxas="13.
 
 def finished_keys(make_project, arches="sm_80, sm_90", how="ptx", options="{}", toolchain=TOOLCHAIN):
     """Return the keys of what a module finishes for other architectures than the front end's."""
-    jobs = (job for job in plan_of(make_project, arches, how, options).finishing if job.arch != job.front.arch)
+    jobs = (job for job in plan_of(make_project, arches, how, options).finishing if job.arch != job.fronts[0].arch)
     return {job.key(kind, toolchain) for job in jobs for kind in job.kinds}
 
 
@@ -141,12 +142,12 @@ def test_key_of_a_finished_image_is_no_other_compiles(make_project):
     assert finished_keys(make_project, "sm_80, sm_90, sm_120") > finished_keys(make_project)
 
 
-def test_a_job_that_finishes_nothing_says_so(make_project):
-    """A planned one is not complete: the front-end run comes first."""
-    job, _ = plan_of(make_project, "sm_80, sm_90", "ptx").finishing
-    assert isinstance(job, FinishJob)
-    with pytest.raises(ValueError, match="front-end run of module 'm' has to come first"):
-        compile_job(job)
+def test_a_job_without_its_inputs_makes_them(make_project):
+    """A planned one is complete in itself, too: what it finishes is compiled first."""
+    _, job = plan_of(make_project, "sm_80, sm_90", "ptx").finishing
+    front = compile_job(job.fronts[0])
+    given = job.starting_from([FinishInput.of(front.images["ptx"], front)])
+    assert compile_job(job).images == compile_job(given).images
 
 
 USES = """#include "in/h.h"
@@ -169,4 +170,5 @@ def test_uses_of_the_architecture_are_located(write, tmp_path):
     """Values and features count, in the source and its headers; tests for device code, comments and texts do not."""
     write("p/k.cu", USES)
     write("p/in/h.h", HEADER)
-    assert arch_uses(read_closure(tmp_path / "p", "k.cu")) == ("in/h.h:2", "k.cu:8", "k.cu:10", "k.cu:12")
+    sources = SourceSet((read_closure(tmp_path / "p", "k.cu"),))
+    assert arch_uses(sources) == ("in/h.h:2", "k.cu:8", "k.cu:10", "k.cu:12")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from weakref import WeakValueDictionary
+
 import cuda.bindings.driver  # noqa: F401 - so that it can be replaced
 import pytest
 from fake_driver import FakeDriver
 
+from hatch_cuda_kernels import contexts, early
 from hatch_cuda_kernels import driver as our_driver
-from hatch_cuda_kernels import early
+from hatch_cuda_kernels.runtime.launch import arrays
+from hatch_cuda_kernels.runtime.launch.launch import forget_signatures
 from hatch_cuda_kernels.runtime.launch.libraries import LIBRARIES
 
 
@@ -17,8 +21,10 @@ def driver(monkeypatch):
     fake = FakeDriver()
     monkeypatch.setattr("cuda.bindings.driver", fake)
     monkeypatch.setattr(early, "_started", [None])  # nothing to wait for
-    monkeypatch.setattr(LIBRARIES, "_libraries", {})
+    monkeypatch.setattr(our_driver, "_library", lambda: fake)
+    monkeypatch.setattr(LIBRARIES, "_libraries", WeakValueDictionary())
     monkeypatch.setattr(LIBRARIES, "_refused", {})
+    monkeypatch.setattr(LIBRARIES, "_unused", [])
     forget()
     yield fake
     forget()
@@ -28,3 +34,7 @@ def forget():
     """Let the next call ask the driver that is there by then."""
     our_driver.cuda.cache_clear()
     our_driver._device.cache_clear()
+    our_driver._primaries.clear()
+    contexts._HANDLES.clear()
+    forget_signatures()
+    arrays._only_one.cache_clear()

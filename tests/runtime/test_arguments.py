@@ -11,6 +11,11 @@ from hatch_cuda_kernels.errors import ArgumentError
 from hatch_cuda_kernels.runtime.launch.arguments import Signature, Slot
 
 
+@pytest.fixture(autouse=True)
+def _one_device(driver):
+    """Let there be a device, which is not asked anything."""
+
+
 class DeviceArray:
     """An array on a device, as far as packing can see."""
 
@@ -73,7 +78,8 @@ def test_structs_by_value():
 
 REFUSED = [
     (("f32",), (DeviceArray(1),), r"argument 0 of k must be a float \(f32\), got .*DeviceArray.*an array was passed"),
-    (("u64", "u32"), (1, 1.5), r"argument 1 of k must be a 32-bit integer \(u32\), got 1.5 \(float\)"),
+    (("u64", "u32"), (1, 1.5), r"argument 1 of k must be a 32-bit integer \(u32\), got 1.5 \(float\): not an integer"),
+    (("ptr",), (-1,), r"argument 0 of k must be a pointer or array \(ptr\), got -1 \(int\): not an address"),
     (("u32",), (2**32,), r"argument 0 of k must be a 32-bit integer \(u32\), got 4294967296 \(int\)"),
     (("u32",), (-(2**31) - 1,), r"below the smallest 32-bit integer"),
     (

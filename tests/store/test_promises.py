@@ -12,7 +12,7 @@ from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.store.index import ImageRecord
+from hatch_cuda_kernels.store.image_record import ImageRecord
 from hatch_cuda_kernels.store.promises.model import Promises, Supports, read_promises
 from hatch_cuda_kernels.store.promises.spills import find_spills
 from hatch_cuda_kernels.verify.assembly import targets

@@ -9,5 +9,5 @@ from hatch_cuda_kernels.options import NvrtcOptions
 
 def job_of(root, source="k.cu", *, arch="sm_90", kinds=("cubin",), options=None, module="m", **recipe):
     """Return the job of a source below ``root``; ``recipe`` may have names, globals and headers."""
-    made = Recipe(module=module, source=source, options=options or NvrtcOptions(), **recipe)
-    return made.job(made.program(made.read(root)), SmArch.parse(arch), kinds)
+    made = Recipe(module=module, sources=(source,), options=options or NvrtcOptions(), **recipe)
+    return made.job(made.read(root), SmArch.parse(arch), kinds)

@@ -7,6 +7,7 @@ import shutil
 from functools import cache
 
 import pytest
+from raw_nvrtc import compile_raw
 from shared import make_once
 from slow_parameters import slow_but
 from store_mutations import mutations
@@ -36,6 +37,7 @@ modules:
     headers: ["tables/*.inc"]
     options: {pre_include: [first.h], use_fast_math: true}
   linked: {source: linked.cu, front_end: lto}
+  several: {sources: [several.cu, other.cu], libraries: [more.cubin, cudadevrt], arches: [sm_90], globals: [offset]}
   packed: {source: packed.cu, packing: solid, instances: ["add<{T}>"], matrix: {T: [float, int]}, chunk: 1}
 """
 SOURCES = {
@@ -57,6 +59,8 @@ SOURCES = {
         template <class T, int N> __global__ void scale(T* y) { y[N] *= USED; }
     """,
     "linked.cu": 'extern "C" __global__ void linked(int* y, float a) { *y = a + STEP; }',
+    "several.cu": '__device__ int offset; extern "C" __global__ void several(int* y) { *y = offset + STEP; }',
+    "other.cu": 'extern __device__ int offset; extern "C" __global__ void other(int* y) { *y = offset - STEP; }',
     # As CCCL does, it has the architecture in its types' names, so that images rename kernels.
     "packed.cu": """
         #if __CUDA_ARCH__ == 900
@@ -75,10 +79,13 @@ SOURCES = {
 #: Changes that only a compiler sees, and why the images and sources do not tell.
 ONLY_REBUILD = {
     r"kernels.tsv: linked linked params \d to": "a CUBIN has the sizes of parameters, and this module has no PTX",
+    r"kernels.tsv: \w+ several params \d to": "nor has this one",
     r"/index.json: options(\.define\S*)? (to|drop|swap)": "an image does not say with which macros it was compiled",
     r"/index.json: options.use_fast_math drop": "nor with which other options",
-    r"linked/index.json: toolchain.nv": "what nvJitLink finished names one tool, and the index has two",
+    r"(linked|several)/index.json: toolchain.nv": "what nvJitLink finished names one tool, and the index has two",
+    r"several/index.json: (libraries|toolchain.cudadevrt)": "an image does not tell what was linked",
     r"/index.json: toolchain.headers to": "no image names the versions of the toolkit's headers",
+    r"/index.json: toolchain.ptxas drop": "NVRTC's own assembler leaves the same note in a CUBIN",
 }
 #: Changes that give another valid store, of a manifest that says something else: only the digests tell that apart.
 ONLY_DIGESTS = {
@@ -100,6 +107,8 @@ def built(tmp_path_factory, isolation):
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+        more = compile_raw("__device__ int more(int x) { return x + 1; }", "-dc", arch="sm_90").cubin
+        (folder / "more.cubin").write_bytes(more)
         build_store(load_manifest(folder / "kernels.yaml"), folder / "_kernels")
 
     return make_once(tmp_path_factory, "every_change", make) / "_kernels"

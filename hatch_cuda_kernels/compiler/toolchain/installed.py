@@ -45,6 +45,8 @@ class Toolchain(NamedTuple):
     """nvJitLink's version, in the same form; empty where it is missing, or unknown until it is loaded."""
     ptxas: str = ""
     """The version of ptxas, in the same form, of a compile that it finishes; empty where it is missing."""
+    cudadevrt: str = ""
+    """The version of the device runtime, in the same form, that a module is linked with; its bytes enter the key."""
 
     @property
     def release(self) -> tuple[int, int]:
@@ -77,9 +79,9 @@ class Toolchain(NamedTuple):
 
     def to_json(self) -> dict[str, str]:
         """Return what the index and cache entries record."""
-        finishers = {"nvjitlink": self.nvjitlink, "ptxas": self.ptxas}
+        others = {"nvjitlink": self.nvjitlink, "ptxas": self.ptxas, "cudadevrt": self.cudadevrt}
         recorded = {"nvrtc": self.nvrtc, "headers": self.headers}
-        return recorded | {name: version for name, version in finishers.items() if version}
+        return recorded | {name: version for name, version in others.items() if version}
 
 
 @cache

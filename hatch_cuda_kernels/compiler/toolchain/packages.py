@@ -35,6 +35,7 @@ _DISTRIBUTIONS: Final = {
     "crt": "nvidia-cuda-crt",
     "cudart": "nvidia-cuda-runtime",
     "ptxas": "nvidia-cuda-nvcc",
+    "cudadevrt": "nvidia-cuda-runtime",
 }
 #: In CUDA 12, the compiler's own headers come with nvcc.
 _CUDA_12: Final = {"crt": "nvidia-cuda-nvcc"}
@@ -85,14 +86,16 @@ def release_requirements(release: tuple[int, int], *, finishers: Iterable[str] =
     return [bindings(release[0]), *dict.fromkeys(pinned(part, release) for part in parts)]
 
 
-def toolchain_requirements(nvrtc: str, nvjitlink: str = "", headers: str = "", ptxas: str = "") -> list[str]:
+def toolchain_requirements(
+    nvrtc: str, nvjitlink: str = "", headers: str = "", ptxas: str = "", cudadevrt: str = ""
+) -> list[str]:
     """Return the requirements for exactly the versions of a toolchain, as far as packages have these versions.
 
     The arguments are the fields of ``Toolchain``. For an altered file, it is the version that was altered.
     """
     major = int(nvrtc.partition(".")[0])
     versions = {"nvrtc": nvrtc.partition("+")[0], "nvjitlink": nvjitlink.partition("+")[0]}
-    versions["ptxas"] = ptxas.partition("+")[0]
+    versions |= {"ptxas": ptxas.partition("+")[0], "cudadevrt": cudadevrt.partition("+")[0]}
     versions |= {name: version for name, _, version in (part.partition(" ") for part in headers.split(", "))}
     asked = (
         exactly(part, major, version)

@@ -28,7 +28,14 @@ __all__ = [
 ]
 
 #: Folder of a tool below ``nvidia/`` in wheels of CUDA 12; from CUDA 13 on, all are in ``cu13``.
-_CUDA_12_FOLDERS: Final = {"nvrtc": "cuda_nvrtc", "nvJitLink": "nvjitlink", "ptxas": "cuda_nvcc"}
+_CUDA_12_FOLDERS: Final = {
+    "nvrtc": "cuda_nvrtc",
+    "nvJitLink": "nvjitlink",
+    "ptxas": "cuda_nvcc",
+    "cudadevrt": "cuda_runtime",
+}
+#: What is no shared library, below the tool's folder.
+_FILES: Final = {"ptxas": "bin/ptxas", "cudadevrt": "lib/libcudadevrt.a"}
 _CUDA_12_HEADERS: Final = ("cuda_runtime", "cuda_cccl", "cuda_nvcc", "curand")
 
 
@@ -63,11 +70,12 @@ def missing_bindings(major: int) -> list[str]:
 def find_library(stem: str) -> Path | None:
     """Return the first library (``nvrtc``, ``nvJitLink``) of that name in a wheel on ``sys.path``, or None.
 
-    ``ptxas``, which is a program, is found likewise, here and in what else takes such a name.
+    ``ptxas``, which is a program, and ``cudadevrt``, which is an archive, are found likewise, here and in what else
+    takes such a name.
     """
     major = bindings_major()
     folder = f"cu{major}" if major >= 13 else _CUDA_12_FOLDERS[stem]
-    file = "bin/ptxas" if stem == "ptxas" else f"lib/lib{stem}.so.{major}"
+    file = _FILES.get(stem) or f"lib/lib{stem}.so.{major}"
     found = (root / folder / file for root in _nvidia_folders())
     return next((path for path in found if path.is_file()), None)
 

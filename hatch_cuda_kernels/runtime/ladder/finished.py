@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Finished
     from hatch_cuda_kernels.image import Finisher, Image, Kind
     from hatch_cuda_kernels.runtime.ladder.request import Request
-    from hatch_cuda_kernels.store.index import ImageRecord
+    from hatch_cuda_kernels.store.image_record import ImageRecord
 
 __all__ = ["finished_candidates"]
 
@@ -158,7 +158,8 @@ def _made(request: Request, record: ImageRecord, arch: SmArch, tool: _Tool) -> F
         from hatch_cuda_kernels.compiler.ptxas import assemble
 
         return assemble(tool.path, data.decode(), arch=arch, options=options, name=module)
-    from hatch_cuda_kernels.compiler.nvjitlink import link  # a large library
+    from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link  # a large library
 
     keep = request.source.kept_variables(record)
-    return link(data, record.kind, arch=arch, options=options, name=module, keep=keep)
+    given = LinkInput(data, record.kind, module)
+    return link(given, arch=arch, options=options, name=module, keep=keep)

@@ -27,7 +27,7 @@ def jit_candidates(request: Request) -> Iterator[Candidate]:
         return
     from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain  # off the cached path
 
-    reason = f"compiled from {request.module.source} by NVRTC {current_toolchain().nvrtc}"
+    reason = f"compiled from {', '.join(request.module.sources)} by NVRTC {current_toolchain().nvrtc}"
     yield Candidate("jitted", request.arch, "cubin", accepted=True, reason=reason, get=lambda: _jit(request))
 
 

@@ -1,7 +1,7 @@
-"""Launch arguments: from Python objects to the kernel's parameter buffer, checked against the recorded signature.
+"""A kernel's parameters: how arguments are checked, converted and laid out in the parameter buffer.
 
-A launch packs by ``struct``, which range-checks numbers itself (see ``launch``); only what it rejects takes the slower
-path here that converts or explains. Layout: CUDA C++ Programming Guide, "Driver API, kernel execution".
+A launch packs by ``struct``, which range-checks numbers itself (see ``launch``); only what it rejects comes here again
+to be explained. Layout: CUDA C++ Programming Guide, "Driver API, kernel execution".
 """
 
 from __future__ import annotations
@@ -9,15 +9,19 @@ from __future__ import annotations
 import ctypes
 import re
 import struct
-from typing import TYPE_CHECKING, Any, Final
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.errors import ArgumentError, LaunchError
-from hatch_cuda_kernels.runtime.launch.arrays import device_address
+from hatch_cuda_kernels.runtime.launch.arrays import family, read_address
+from hatch_cuda_kernels.runtime.launch.values import float_reader, integer_reader, struct_reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-__all__ = ["PLAIN_NUMBERS", "Signature", "Slot", "preparer"]
+    from hatch_cuda_kernels.runtime.launch.values import Reader
+
+__all__ = ["Parameter", "Signature", "Slot"]
 
 #: struct code, size and description, by PTX type.
 _SCALARS: Final[dict[str, tuple[str, int, str]]] = {
@@ -38,10 +42,6 @@ _SCALARS: Final[dict[str, tuple[str, int, str]]] = {
     "f32": ("f", 4, "float"),
     "f64": ("d", 8, "double"),
 }
-_POINTERS: Final = frozenset({"u64", "b64", "ptr"})
-_FLOATS: Final = frozenset({"f16", "f32", "f64"})
-#: Types that struct checks and converts by itself.
-PLAIN_NUMBERS: Final = frozenset({int, float, bool})
 #: A kernel takes at most 32,764 bytes of parameters.
 _STRUCT: Final = re.compile(r"b8\[([0-9]{1,5})\]:([1-9][0-9]{0,3})")
 
@@ -52,10 +52,12 @@ class Slot:
     Without parameters, ``extra`` is NULL: the driver refuses a buffer that is larger than what the kernel takes.
     """
 
-    __slots__ = ("_extra", "_size", "buffer", "extra")
+    __slots__ = ("_extra", "_size", "buffer", "extra", "streams")
 
     def __init__(self, size: int) -> None:
         self.buffer = ctypes.create_string_buffer(size)
+        self.streams: list[int] = []
+        """Streams of the arrays of one launch, besides torch's current one."""
         self._size = ctypes.c_size_t(size)
         # CU_LAUNCH_PARAM_BUFFER_POINTER = 1, CU_LAUNCH_PARAM_BUFFER_SIZE = 2, CU_LAUNCH_PARAM_END = 0 (cuda.h)
         pointers = (1, ctypes.addressof(self.buffer), 2, ctypes.addressof(self._size), 0)
@@ -63,8 +65,73 @@ class Slot:
         self.extra = ctypes.addressof(self._extra) if size else 0
 
 
+class Parameter(NamedTuple):
+    """One parameter, as far as PTX tells: a pointer may look like an integer, and signs do not show."""
+
+    kind: str
+    code: str
+    """struct's."""
+    size: int
+    alignment: int
+    words: str
+
+    @classmethod
+    def parse(cls, kind: str) -> Parameter | None:
+        """Read what an index records, None for a type that this version does not know."""
+        match = _STRUCT.fullmatch(kind)
+        if match:
+            return cls(kind, f"{match[1]}s", int(match[1]), int(match[2]), f"struct of {match[1]} bytes")
+        known = _SCALARS.get(kind)
+        return None if known is None else cls(kind, known[0], known[1], known[1], known[2])
+
+    def __str__(self) -> str:
+        return f"{self.words} ({self.kind})"
+
+    @property
+    def is_pointer(self) -> bool:
+        """Whether it is a pointer."""
+        return self.kind == "ptr"
+
+    @property
+    def may_be_pointer(self) -> bool:
+        """Whether it can be one."""
+        return self.kind in {"ptr", "u64", "b64"}
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is a floating-point number."""
+        return self.code in "efd"
+
+    @property
+    def is_struct(self) -> bool:
+        """Whether it is a struct that is passed by value."""
+        return self.code.endswith("s")
+
+    @property
+    def reader(self) -> Reader:
+        """What turns an argument for this parameter into a value for struct, or raises."""
+        if self.is_struct:
+            return struct_reader(self.size)
+        if self.is_float:
+            return float_reader()
+        if self.is_pointer:
+            return read_address
+        number = integer_reader(8 * self.size, signed=self.kind.startswith("s"))
+        return _word_reader(number) if self.may_be_pointer else number
+
+
+def _word_reader(number: Reader) -> Reader:
+    """Return what reads an integer or an address."""
+
+    def read(arg: Any, ordinal: int, streams: list[int]) -> int:
+        value: int = (number if isinstance(arg, Integral) else read_address)(arg, ordinal, streams)
+        return value
+
+    return read
+
+
 class Signature:
-    """A kernel's parameters: how arguments are checked, converted and laid out in the parameter buffer.
+    """A kernel's parameters, in order.
 
     Raises LaunchError for a parameter type that this version does not know.
     """
@@ -72,113 +139,68 @@ class Signature:
     def __init__(self, kernel: str, params: Sequence[str]) -> None:
         self.kernel = kernel
         self.params = tuple(params)
-        unknown = [param for param in self.params if param not in _SCALARS and not _STRUCT.fullmatch(param)]
+        known = {kind: Parameter.parse(kind) for kind in self.params}
+        unknown = [kind for kind, parameter in known.items() if parameter is None]
         if unknown:
             message = f"{kernel} is recorded with parameters of unknown types: {', '.join(unknown)}"
             raise LaunchError(f"{message}; reinstall its package, or upgrade hatch-cuda-kernels")
-        self.layout = struct.Struct(_layout(self.params))
-
-    @property
-    def pointers(self) -> tuple[int, ...]:
-        """Positions of the parameters that can be pointers."""
-        return tuple(index for index, param in enumerate(self.params) if param in _POINTERS)
+        self.parameters = tuple(parameter for kind in self.params if (parameter := known[kind]) is not None)
+        self.readers = tuple(parameter.reader for parameter in self.parameters)
+        self.layout = struct.Struct(_layout(self.parameters))
+        self._pointers = [index for index, parameter in enumerate(self.parameters) if parameter.may_be_pointer]
 
     def pack(self, args: Sequence[Any]) -> bytes:
-        """Return the parameter buffer's bytes. Raises ArgumentError for a wrong number, kind or range of arguments."""
-        return self.layout.pack(*self.convert(args))
+        """Return the parameter buffer's bytes for device 0. Raises ArgumentError as ``convert`` does."""
+        return self.layout.pack(*self.convert(args, 0, []))
 
-    def convert(self, args: Sequence[Any]) -> list[Any]:
-        """Return the arguments as ``layout`` takes them. Raises ArgumentError."""
+    def convert(self, args: Sequence[Any], ordinal: int, streams: list[int]) -> list[Any]:
+        """Return the arguments as ``layout`` takes them, for a launch on a device; add their streams to ``streams``.
+
+        Raises ArgumentError for a wrong number, kind or range of arguments.
+        """
         if len(args) != len(self.params):
             raise ArgumentError(
                 f"{self.kernel} takes {len(self.params)} arguments ({', '.join(self.params)}), got {len(args)}"
             )
-        return [self._convert(index, arg) for index, arg in enumerate(args)]
+        return [self._convert(index, arg, ordinal, streams) for index, arg in enumerate(args)]
 
-    def _convert(self, index: int, arg: Any) -> Any:  # any Python object may be passed
-        param = self.params[index]
+    def device(self, args: Sequence[Any]) -> int | None:
+        """Return the device of the arrays among the arguments, None without any. Raises ArgumentError for several."""
+        given = [index for index in self._pointers if index < len(args)]
+        devices = {family(args[index]).device(args[index]) for index in given} - {None}
+        if len(devices) > 1:
+            places = ((index, family(args[index]).device(args[index])) for index in given)
+            where = ", ".join(f"argument {index} on device {device}" for index, device in places if device is not None)
+            raise ArgumentError(f"the arrays passed to {self.kernel} are on several devices: {where}; copy them to one")
+        return next(iter(devices), None)
+
+    def _convert(
+        self, index: int, arg: Any, ordinal: int, streams: list[int]
+    ) -> Any:  # any Python object may be passed
+        parameter = self.parameters[index]
         try:
-            return _convert(param, preparer(param)(arg), *_size_of(param)[:2])
-        except (struct.error, AttributeError, TypeError, ValueError, OverflowError) as error:
+            if parameter.may_be_pointer:
+                family(arg).examine(arg)
+            value = self.readers[index](arg, ordinal, streams)
+            struct.pack(f"<{parameter.code}", value)
+        except (struct.error, AttributeError, TypeError, ValueError, OverflowError, RuntimeError, LookupError) as error:
             raise ArgumentError(
-                f"argument {index} of {self.kernel} must be a {_describe_type(param)}, got {_describe(arg)}: {error}"
+                f"argument {index} of {self.kernel} must be a {parameter}, got {_describe(arg)}: {error}"
             ) from error
+        return value
 
 
-def _describe_type(param: str) -> str:
-    """Return a parameter type in words: ``float (f32)``, ``struct of 16 bytes (b8[16]:8)``."""
-    match = _STRUCT.fullmatch(param)
-    words = f"struct of {match[1]} bytes" if match else _SCALARS[param][2]
-    return f"{words} ({param})"
-
-
-def _layout(params: Sequence[str]) -> str:
+def _layout(parameters: Sequence[Parameter]) -> str:
     """Return the struct format: each parameter at the next multiple of its alignment, without tail padding."""
     layout, offset = "<", 0
-    for param in params:
-        code, size, alignment = _size_of(param)
-        padding = -offset % alignment
-        layout += f"{padding}x" * bool(padding) + code
-        offset += padding + size
+    for parameter in parameters:
+        padding = -offset % parameter.alignment
+        layout += f"{padding}x" * bool(padding) + parameter.code
+        offset += padding + parameter.size
     return layout
-
-
-def _size_of(param: str) -> tuple[str, int, int]:
-    match = _STRUCT.fullmatch(param)
-    if match:
-        return f"{match[1]}s", int(match[1]), int(match[2])
-    code, size, _ = _SCALARS[param]
-    return code, size, size
-
-
-def preparer(param: str) -> Callable[[Any], Any]:
-    """Return the function that turns an argument for this parameter into a value for struct, or raises."""
-    if _STRUCT.fullmatch(param):
-        size = _size_of(param)[1]
-        return lambda arg: _struct_bytes(arg, size)
-    return device_address if param in _POINTERS else _as_number
-
-
-def _as_number(arg: Any) -> Any:  # any Python object may be passed
-    """Return numbers of Python and numpy; refuse arrays, which struct would silently copy from the device."""
-    if type(arg) in PLAIN_NUMBERS:
-        return arg
-    if hasattr(arg, "__array__") and getattr(arg, "shape", None) == () and type(arg).__module__ == "numpy":
-        return arg.item()
-    if hasattr(arg, "data_ptr") or hasattr(arg, "__cuda_array_interface__") or hasattr(arg, "__array__"):
-        raise TypeError("an array was passed for a number")
-    return arg
-
-
-def _convert(param: str, value: Any, code: str, size: int) -> Any:
-    """Convert a value that struct would reject, or raise. PTX does not say which integers are signed."""
-    if param.startswith("u") and isinstance(value, int) and value < 0:
-        if value < -(1 << (8 * size - 1)):
-            raise ValueError(f"{value} is below the smallest {8 * size}-bit integer")
-        value += 1 << (8 * size)
-    if code in "BHIQbhiq" and isinstance(value, int) and value >= 1 << (8 * size):
-        raise ValueError(f"it does not fit into {8 * size} bits")
-    if param in _FLOATS and not isinstance(value, int | float):
-        value = _float(value)
-    struct.pack(f"<{code}", value)
-    return value
-
-
-def _float(value: Any) -> float:
-    if not hasattr(type(value), "__float__"):  # float() would parse text
-        raise TypeError("not a number")
-    return float(value)
-
-
-def _struct_bytes(arg: Any, size: int) -> bytes:
-    """Return a by-value struct's bytes from bytes, a numpy record or scalar, or anything with the buffer protocol."""
-    data = arg.tobytes() if hasattr(arg, "tobytes") else bytes(memoryview(arg))
-    if isinstance(arg, float | int) or len(data) != size:
-        raise ValueError(f"{len(data)} bytes instead of {size}")
-    return data
 
 
 def _describe(arg: Any) -> str:
     kind = type(arg)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    return f"{arg!r} ({name})" if type(arg) in PLAIN_NUMBERS else name
+    return f"{arg!r} ({name})" if kind in {int, float, bool} else name

@@ -1,78 +1,154 @@
-"""Device addresses of any library's arrays, without importing any framework."""
+"""Addresses, devices and streams of any library's arrays, without importing any framework.
+
+What can be passed for a pointer falls into families, by type; each new type is examined once. Which library was
+imported when plays no part: a family is chosen by what the argument itself offers.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import sys
+from functools import cache, partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.driver import check, cuda, device_count, memory_device
 from hatch_cuda_kernels.errors import DriverError
+from hatch_cuda_kernels.runtime.launch import dlpack, tensors
+from hatch_cuda_kernels.runtime.launch.unusable import ElsewhereError, UnusableError
+from hatch_cuda_kernels.runtime.launch.values import NUMBERS, remember_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-__all__ = ["ADDRESS_READERS", "device_address"]
+    from hatch_cuda_kernels.runtime.launch.values import Reader
 
-#: DLPack device types whose memory a kernel can reach: CUDA, pinned host, managed (dlpack.h, DLDeviceType).
-_DLPACK_REACHABLE: Final = frozenset({2, 3, 13})
-
-
-class NotAnArrayError(TypeError):
-    """An argument for a pointer is neither an array that the device can access, nor an address, nor None."""
+__all__ = ["Family", "current_streams", "family", "read_address"]
 
 
-def device_address(arg: Any) -> int:  # any Python object may be passed
-    """Return the address an argument stands for: an array's data, an int itself, 0 for None.
+def _as_it_is(_: Any) -> None:
+    """Find nothing wrong with what has no ways of being unusable."""
 
-    Takes torch and CuPy arrays, anything with ``__cuda_array_interface__`` or DLPack on a CUDA device, and host arrays
-    whose memory is pinned. Raises NotAnArrayError.
+
+class Family(NamedTuple):
+    """What is known of the arguments of a type that are passed for a pointer."""
+
+    address: Reader
+    """Gives the address. Raises UnusableError, or ElsewhereError for an array of another device."""
+    device: Callable[[Any], int | None]
+    """The device's ordinal; None for what is on no device in particular."""
+    examine: Callable[[Any], None] = _as_it_is
+    """Raises UnusableError for what has an address, but not that of its elements; launches in a hurry do not ask."""
+
+
+def read_address(arg: Any, ordinal: int, streams: list[int]) -> int:
+    """Return the address an argument stands for on a device: an array's data, an int itself, 0 for None.
+
+    Takes torch and CuPy arrays, anything with ``__cuda_array_interface__`` or DLPack on that device, host arrays whose
+    memory is pinned, pointers of ctypes. Raises UnusableError, or ElsewhereError for an array of another device.
     """
-    return ADDRESS_READERS[type(arg)](arg)
+    address: int = (_FAMILIES.get(arg.__class__) or family(arg))[0](arg, ordinal, streams)
+    return address
 
 
-class _Readers(dict[type, "Callable[[Any], int]"]):
-    """How to read the address of an argument, by its type; each new type is examined once."""
-
-    def __missing__(self, kind: type) -> Callable[[Any], int]:
-        def first(arg: Any) -> int:
-            reader = self[kind] = _reader_for(arg)
-            return reader(arg)
-
-        return first
+def family(arg: Any) -> Family:
+    """Return the family of an argument. A type that is met for the first time is examined."""
+    known = _NULL if arg is None else _FAMILIES.get(arg.__class__)
+    if known is None:
+        known = _family_of(arg)
+        remember_type(_FAMILIES, arg.__class__, known)
+    return known
 
 
-def _reader_for(arg: Any) -> Callable[[Any], int]:
-    """Return how addresses of this argument's type are read; the answer is remembered by type."""
+def _nowhere(_: Any) -> None:
+    """Answer for what is on no device in particular."""
+
+
+def _family_of(arg: Any) -> Family:
     if isinstance(arg, Integral):  # numpy integers, which have an array interface too
-        return int
-    if type(arg).__module__.partition(".")[0] == "cupy":
-        return _cupy
-    for attribute, reader in _PROTOCOLS.items():
-        if hasattr(arg, attribute):
-            return reader
-    return _integer
+        return _INTEGERS
+    if tensors.learn(arg):
+        return Family(tensors.address, tensors.device, tensors.examine)
+    if _is_cupy(arg):
+        return Family(_cupy_address, lambda array: int(array.data.device_id))
+    if isinstance(arg, ctypes._SimpleCData | ctypes._Pointer | ctypes.Array | ctypes.Structure):  # noqa: SLF001 - bases
+        return Family(_ctypes_address, _nowhere)
+    for attribute, family in _PROTOCOLS.items():
+        if hasattr(type(arg), attribute) or hasattr(arg, attribute):
+            return family
+    return Family(_handle_address, _nowhere)
 
 
-def _torch(tensor: Any) -> int:
-    if tensor.is_cuda or tensor.is_pinned():
-        return tensor.data_ptr()  # type: ignore[no-any-return]
-    raise NotAnArrayError(f"the tensor is on {tensor.device}, not on a CUDA device")
+def _integer_address(value: Any, _: int, __: list[int]) -> int:
+    number = int(value)
+    if number < 0:
+        raise UnusableError("not an address")
+    return number
 
 
-def _data_ptr(array: Any) -> int:
-    return int(array.data_ptr())
+def current_streams(args: Sequence[Any], ordinal: int) -> list[Callable[[], int]]:
+    """Return what tells the current stream on a device of each framework that owns an argument, torch first."""
+    found: list[Callable[[], int]] = []
+    if any(map(tensors.learn, args)):
+        found.append(partial(tensors.FAST["torch_stream"], ordinal))
+    if any(map(_is_cupy, args)):
+        found.append(partial(_cupy_stream, ordinal))
+    return found
 
 
-def _cupy(array: Any) -> int:
-    return array.data.ptr  # type: ignore[no-any-return]
+def _is_cupy(arg: Any) -> bool:
+    return type(arg).__module__.partition(".")[0] == "cupy"
 
 
-def _cuda_array_interface(array: Any) -> int:
-    return int(array.__cuda_array_interface__["data"][0])
+def _cupy_address(array: Any, ordinal: int, streams: list[int]) -> int:
+    data = array.data
+    if data.device_id != ordinal:
+        raise ElsewhereError(int(data.device_id), ordinal)
+    streams.append(_cupy_stream(ordinal))
+    return data.ptr  # type: ignore[no-any-return]
 
 
-def _host_array(array: Any) -> int:
+def _cupy_stream(ordinal: int) -> int:
+    return sys.modules["cupy"].cuda.get_current_stream(ordinal).ptr  # type: ignore[no-any-return]
+
+
+def _interface_address(array: Any, ordinal: int, streams: list[int]) -> int:
+    """Read ``__cuda_array_interface__``; some types, such as JAX's, offer it for a part of their arrays only."""
+    try:
+        interface = array.__cuda_array_interface__
+    except Exception:
+        if not hasattr(array, "__dlpack__"):
+            raise
+        return _dlpack_address(array, ordinal, streams)
+    address = int(interface["data"][0])
+    device = _device_at(address)
+    if device not in {None, ordinal}:
+        raise ElsewhereError(device, ordinal)
+    stream = interface.get("stream")
+    if stream is not None:
+        streams.append(int(stream))
+    return address
+
+
+def _interface_device(array: Any) -> int | None:
+    try:
+        return _device_at(int(array.__cuda_array_interface__["data"][0]))
+    except Exception:  # noqa: BLE001 - as above
+        return dlpack.device(array) if hasattr(array, "__dlpack_device__") else None
+
+
+def _device_at(address: int) -> int | None:
+    """Return the device that memory is on; None where there is one device only, and for memory in reach of all."""
+    return None if not address or _only_one() else memory_device(address)
+
+
+@cache
+def _only_one() -> bool:
+    """Return whether there is one device only."""
+    return device_count() == 1
+
+
+def _host_address(array: Any, _: int, __: list[int]) -> int:
     """Return the device address of a host array's memory, which must be pinned."""
     host = int(array.__array_interface__["data"][0])
     driver = cuda()
@@ -80,53 +156,42 @@ def _host_array(array: Any) -> int:
     try:
         return int(check("cuPointerGetAttribute", driver.cuPointerGetAttribute(attribute, host)))
     except DriverError as error:
-        raise NotAnArrayError("the array is in ordinary host memory; copy it to the device or pin it") from error
+        raise UnusableError("the array is in ordinary host memory; copy it to the device or pin it") from error
 
 
-def _dlpack(array: Any) -> int:
-    """Read the address from a DLPack capsule (dlpack.h, DLTensor)."""
-    device, _ = array.__dlpack_device__()
-    if int(device) not in _DLPACK_REACHABLE:
-        raise NotAnArrayError(f"the array is on DLPack device type {int(device)}, which kernels cannot reach")
-    capsule = array.__dlpack__(stream=-1)  # -1: the launch is ordered by its stream, no synchronisation is needed
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    tensor = _DLTensor.from_address(pointer(capsule, b"dltensor"))
-    return int(tensor.data or 0) + int(tensor.byte_offset)
+def _dlpack_address(array: Any, ordinal: int, _: list[int]) -> int:
+    device = dlpack.device(array)
+    if device not in {None, ordinal}:
+        raise ElsewhereError(device, ordinal)
+    return dlpack.address(array)
 
 
-class _DLTensor(ctypes.Structure):
-    """``DLTensor`` of dlpack.h."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("dtype", ctypes.c_uint32),
-        ("shape", ctypes.c_void_p),
-        ("strides", ctypes.c_void_p),
-        ("byte_offset", ctypes.c_uint64),
-    )
+def _ctypes_address(value: Any, ordinal: int, streams: list[int]) -> int:
+    if isinstance(value, ctypes._Pointer):  # noqa: SLF001 - the base of all pointers
+        return ctypes.cast(value, ctypes.c_void_p).value or 0
+    if isinstance(value, ctypes.Array | ctypes.Structure):
+        raise UnusableError("it is in host memory; pass an address on the device")
+    return _integer_address(NUMBERS[type(value)](value) or 0, ordinal, streams)
 
 
-def _integer(value: Any) -> int:
-    """Return an address given as a number: an int, or a handle that converts to one (CUdeviceptr, cuda.core)."""
-    handle = getattr(value, "handle", value)
+def _handle_address(value: Any, _: int, __: list[int]) -> int:
+    """Return an address that an object stands for: CUdeviceptr, or a buffer of cuda.core by its handle."""
     if isinstance(value, float | str | bytes):
-        raise NotAnArrayError("not an address")
+        raise UnusableError("not an address")
     try:
-        return int(handle)
+        return int(getattr(value, "handle", value))
     except (TypeError, ValueError) as error:
-        raise NotAnArrayError("neither an array, nor an address, nor None") from error
+        raise UnusableError("neither an array, nor an address, nor None") from error
 
 
-#: The attribute that shows a protocol and how it is read, cheapest first.
-_PROTOCOLS: Final[dict[str, Callable[[Any], int]]] = {
-    "is_cuda": _torch,
-    "data_ptr": _data_ptr,
-    "__cuda_array_interface__": _cuda_array_interface,
-    "__array_interface__": _host_array,
-    "__dlpack__": _dlpack,
+_INTEGERS: Final = Family(_integer_address, _nowhere)
+#: The attribute that shows a protocol and the family that has it, cheapest first.
+_PROTOCOLS: Final = {
+    "__cuda_array_interface__": Family(_interface_address, _interface_device),
+    "__array_interface__": Family(_host_address, _nowhere),
+    "__dlpack__": Family(_dlpack_address, dlpack.device),
+    "data_ptr": Family(lambda array, _, __: int(array.data_ptr()), _nowhere),
 }
-ADDRESS_READERS: Final = _Readers({int: lambda value: value, type(None): lambda _: 0})
+#: The family of each type that was met, besides None's.
+_FAMILIES: Final[dict[type, Family]] = {}
+_NULL: Final = Family(lambda *_: 0, _nowhere)

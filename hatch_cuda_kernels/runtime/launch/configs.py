@@ -1,69 +1,58 @@
-"""Launch configurations: grid, block, shared memory, stream, and the attributes of clusters and cooperative grids."""
+"""The driver's launch configurations of one shape, packed as CUlaunchConfig is laid out (cuda.h)."""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, Final
+import ctypes
+import struct
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.driver import cuda
+from hatch_cuda_kernels.runtime.launch.arguments import Slot
 
-__all__ = ["Configs"]
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
+__all__ = ["SIZES", "Configs", "FreshSlot"]
+
+#: Grid, block, bytes of shared memory and stream.
+SIZES: Final = struct.Struct("7I4xQ")
+#: The same, attributes and their number. A field at a time it takes 10 us.
+_LAYOUT: Final = struct.Struct("7I4xQQI4x")
+_ATTRIBUTE_BYTES: Final = 72
+_Memory: Final = ctypes.c_char * _LAYOUT.size
 #: Streams whose configuration is remembered for one shape; a program that keeps creating streams starts over.
-_MAX_STREAMS: Final = 64
+_MOST_STREAMS: Final = 64
 
 
-class Configs(dict[int, Any]):
-    """The driver's launch configurations of one shape, by stream. They never change, so threads share them."""
+class FreshSlot(Slot):
+    """A slot with a configuration of its own, for launches whose shape was not seen before."""
 
-    def __init__(
-        self,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        *,
-        shared_mem: int,
-        cluster: tuple[int, int, int] | None = None,
-        cooperative: bool = False,
-    ) -> None:
-        self._make = partial(
-            _launch_config, grid=grid, block=block, shared_mem=shared_mem, cluster=cluster, cooperative=cooperative
-        )
+    __slots__ = ("config", "memory")
 
-    def __missing__(self, stream: int) -> Any:  # CUlaunchConfig
-        if len(self) >= _MAX_STREAMS:
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.config = cuda().CUlaunchConfig()
+        self.memory = _Memory.from_address(self.config.getPtr())
+
+
+class Configs(dict[int | None, Any]):
+    """Launch configurations of one shape, by stream; None is the default one. They never change: threads share them."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._sizes = (*shape[0], *shape[1], shape[2])
+        attributes = b"" if shape[3:] == _NO_ATTRIBUTES else shape.attributes
+        self._attributes = ctypes.create_string_buffer(attributes, len(attributes)) if attributes else None
+
+    def __missing__(self, stream: int | None) -> Any:  # CUlaunchConfig
+        if len(self) >= _MOST_STREAMS:
             self.clear()
-        config = self[stream] = self._make(stream=stream)
+        config = cuda().CUlaunchConfig()
+        found = self._attributes
+        where, count = (0, 0) if found is None else (ctypes.addressof(found), len(found) // _ATTRIBUTE_BYTES)
+        _pack(_at(config.getPtr()), 0, *self._sizes, stream or 0, where, count)
+        self[stream] = config
         return config
 
 
-def _launch_config(
-    *,
-    grid: tuple[int, int, int],
-    block: tuple[int, int, int],
-    shared_mem: int,
-    stream: int,
-    cluster: tuple[int, int, int] | None,
-    cooperative: bool,
-) -> Any:  # CUlaunchConfig
-    """Return the CUlaunchConfig of a launch; sizes are in blocks, threads and bytes."""
-    driver = cuda()
-    config = driver.CUlaunchConfig()
-    config.gridDimX, config.gridDimY, config.gridDimZ = grid
-    config.blockDimX, config.blockDimY, config.blockDimZ = block
-    config.sharedMemBytes = shared_mem
-    config.hStream = driver.CUstream(stream)
-    attributes = []
-    if cluster is not None:
-        attribute = driver.CUlaunchAttribute()
-        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-        dims = attribute.value.clusterDim
-        dims.x, dims.y, dims.z = cluster
-        attributes.append(attribute)
-    if cooperative:
-        attribute = driver.CUlaunchAttribute()
-        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-        attribute.value.cooperative = 1
-        attributes.append(attribute)
-    config.numAttrs = len(attributes)
-    config.attrs = attributes
-    return config
+_NO_ATTRIBUTES: Final = (None, False, False, None, None)
+_pack, _at = _LAYOUT.pack_into, _Memory.from_address

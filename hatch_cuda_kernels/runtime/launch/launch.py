@@ -1,135 +1,158 @@
 """The launch function of a kernel, generated for its signature: every tenth of a microsecond counts.
 
-For ``(f32, ptr, u64)`` it reads as below. What struct rejects takes a slower path that converts or explains.
+For ``(f32, ptr, u64)`` it reads as below. What is not usual goes to ``otherwise``, which does everything with care:
+other contexts and devices, arguments that convert in a slower way, and errors that explain (see ``in_full``).
 
-    def bind(configs, stated_stream):
+    def bind(here, stated, otherwise, refuse):
         def launch(a0=missing, a1=missing, a2=missing, *more):
-            if context_id(current)[1] != loaded_for:
-                check_context()
-            slot = pop()  # or a new one
+            if more:
+                return otherwise((a0, a1, a2, *more))
             try:
+                ordinal, function, configs = here[context_id(current)[1]]
+                slot = pop()  # or a new one
                 pack(
                     slot.buffer, 0,
-                    a0 if a0.__class__ is float or a0.__class__ in plain else p0(a0),
-                    data_ptr(a1) if a1.__class__ is tensor and a1.is_cuda else readers[a1.__class__](a1),
-                    a2 if a2.__class__ in plain else p2(a2),
-                    *more,
+                    a0 if a0.__class__ is float or a0.__class__ is int else p0(a0, ordinal, slot.streams),
+                    (data_ptr(a1) or if_empty(a1))
+                    if (a1.__class__ is tensor or a1.__class__ is parameter) and get_device(a1) == ordinal
+                    else p1(a1, ordinal, slot.streams),
+                    ...
                 )
-            except rejected:
-                repack(slot.buffer, (a0, a1, a2, *more))
-            stream = stated_stream
-            if stream is None:
-                stream = torch_stream(ordinal) if a1.__class__ is tensor else current_stream((a0, a1, a2), ordinal)
-            status = cu_launch(configs[stream], handle, 0, slot.extra)[0]
+            except Exception:
+                slot = None
+            if slot is None:
+                return otherwise((a0, a1, a2))
+            stream = torch_stream(ordinal) if a1.__class__ is tensor or a2.__class__ is tensor or ... else stated
+            if slot.streams:
+                stream = join(slot.streams, stream)
+            status = cu_launch(configs[stream], function, 0, slot.extra)[0]
             push(slot)
             if status is not success:
-                fail(status)
+                refuse(status, stream)
         return launch
 """
 
 from __future__ import annotations
 
-import struct
-import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hatch_cuda_kernels.driver import cuda
-from hatch_cuda_kernels.runtime.launch.arguments import PLAIN_NUMBERS, Slot, preparer
-from hatch_cuda_kernels.runtime.launch.arrays import ADDRESS_READERS
-from hatch_cuda_kernels.runtime.launch.streams import current_stream
+from hatch_cuda_kernels.runtime.launch.arguments import Signature, Slot
+from hatch_cuda_kernels.runtime.launch.configs import SIZES, FreshSlot
+from hatch_cuda_kernels.runtime.launch.streams import join
+from hatch_cuda_kernels.runtime.launch.tensors import FAST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from hatch_cuda_kernels.runtime.launch.arguments import Signature
-    from hatch_cuda_kernels.runtime.launch.configs import Configs
+    from hatch_cuda_kernels.runtime.launch.arguments import Parameter
 
-__all__ = ["make_launch"]
+    #: What a function is bound to: by context id, ordinal, function and configurations; a stated stream; two ways out.
+    Bind = Callable[[dict[int, Any], int | None, Callable[..., None], Callable[..., None]], Callable[..., None]]
 
+Kind = Literal["current", "stated", "fresh"]
+
+__all__ = ["MISSING", "bind_for"]
+
+#: Stands for an argument that was not given.
+MISSING: Final = object()
 _TEMPLATE: Final = """
-def bind(configs, stated_stream):
-    def launch({parameters}*more):
-        if context_id(current)[1] != loaded_for:
-            check_context()
-        try:
-            slot = pop()
-        except IndexError:
-            slot = new_slot(size)
-        try:
-            pack(slot.buffer, 0, {values}*more)
-        except rejected:
-            repack(slot.buffer, ({names}*more,))
-        stream = stated_stream
-        if stream is None:
+def make(context_id, current, pop, push, new_slot, size, pack, {readers}join, cu_launch, success, missing, pack_config):
+    def bind(here, stated, otherwise, refuse):
+        def launch({own}{parameters}*more):
+            if more:
+                return otherwise({own}({names}*more,))
+            try:
+                ordinal, function{configs} = here[context_id(current)[1]]
+                try:
+                    slot = pop()
+                except IndexError:
+                    slot = new_slot(size)
+                pack(slot.buffer, 0, {values})
+            except Exception:
+                slot = None
+            if slot is None:
+                return otherwise({own}({names}))
             stream = {stream}
-        status = cu_launch(configs[stream], handle, 0, slot.extra)[0]
-        push(slot)
-        if status is not success:
-            fail(status)
-    return launch
+            if slot.streams:
+                stream = join(slot.streams, stream)
+            {prepare}
+            status = cu_launch({config}, function, 0, slot.extra)[0]
+            push(slot)
+            if status is not success:
+                refuse({own}status, stream)
+        return launch
+    return bind
 """
-_MISSING: Final = object()
+#: What differs between the kinds of launch functions, besides the stream.
+_SHAPED: Final = {"own": "", "configs": ", configs", "prepare": "", "config": "configs[stream]"}
+_FRESH: Final = {
+    "own": "sizes, ",
+    "configs": "",
+    "prepare": "x, y, z, u, v, w, n = sizes; pack_config(slot.memory, 0, x, y, z, u, v, w, n, stream or 0)",
+    "config": "slot.config",
+}
+#: Signatures whose functions are remembered; few programs have more.
+_MOST_SIGNATURES: Final = 512
+_BINDS: Final[dict[tuple[tuple[str, ...], Kind], Bind]] = {}
 
 
-def make_launch(
-    signature: Signature,
-    handle: Any,
-    *,
-    context_id: int,
-    ordinal: int,
-    check_context: Callable[[], None],
-    fail: Callable[[Any], None],
-) -> Callable[[Configs, int | None], Callable[..., None]]:
-    """Return ``bind(configs, stream)``, which gives the function that launches a kernel with its arguments.
+def bind_for(signature: Signature, kind: Kind) -> Bind:
+    """Return what makes launch functions for a signature; all kernels share it.
 
-    ``handle`` is the driver's kernel, loaded for a context on the device with that ordinal. None for a stream is the
-    caller's current one. The function raises ArgumentError, and what ``check_context`` (called in another context) and
-    ``fail`` raise. A buffer belongs to one launch at a time, because the bindings release the GIL during the call.
+    They go to the arrays' ``current`` stream, or to a ``stated`` one. Those for ``fresh`` shapes go to the current one,
+    too, and take the sizes of a launch as their first argument instead of being bound to a shape.
+    A buffer belongs to one launch at a time, because the bindings release the GIL during the driver's call.
     """
+    key = signature.params, kind
+    known = _BINDS.get(key)
+    if known is None:
+        if len(_BINDS) >= _MOST_SIGNATURES:
+            _BINDS.clear()
+        known = _BINDS[key] = _make(signature, kind)
+    return known
+
+
+def forget_signatures() -> None:
+    """Forget all functions, which are made for one driver module."""
+    _BINDS.clear()
+
+
+def _make(signature: Signature, kind: Kind) -> Bind:
     driver = cuda()
-    # A process that imports torch after this takes the general path, which gives the same result.
-    torch: Any = sys.modules.get("torch")
     free: list[Slot] = []
-    names: dict[str, Any] = {
-        "context_id": driver.cuCtxGetId,
-        "current": driver.CUcontext(0),  # NULL: the current context (CUDA Driver API, cuCtxGetId)
-        "loaded_for": context_id,
-        "check_context": check_context,
-        "pop": free.pop,
-        "push": free.append,
-        "new_slot": Slot,
-        "size": signature.layout.size,
-        "pack": signature.layout.pack_into,
-        "rejected": (struct.error, AttributeError, TypeError, ValueError, OverflowError),
-        "repack": _repacker(signature),
-        "plain": PLAIN_NUMBERS,
-        "readers": ADDRESS_READERS,
-        "missing": _MISSING,
-        "tensor": getattr(torch, "Tensor", None),
-        "data_ptr": torch and torch.Tensor.data_ptr,
-        "torch_stream": torch and torch._C._cuda_getCurrentRawStream,  # noqa: SLF001 - see streams
-        "current_stream": current_stream,
-        "ordinal": ordinal,
-        "cu_launch": driver.cuLaunchKernelEx,
-        "handle": handle,
-        "success": driver.CUresult.CUDA_SUCCESS,
-        "fail": fail,
-    }
-    names |= {f"p{index}": preparer(param) for index, param in enumerate(signature.params)}
-    exec(_source(signature), names)  # noqa: S102 - the text is made of positions only, see _source
-    return names["bind"]  # type: ignore[no-any-return]
+    scope: dict[str, Any] = {}
+    exec(_source(signature.parameters, kind), FAST, scope)  # noqa: S102 - made of positions only, see _source
+    bind: Bind = scope["make"](
+        driver.cuCtxGetId,
+        driver.CUcontext(0),  # NULL: the current context (CUDA Driver API, cuCtxGetId)
+        free.pop,
+        free.append,
+        FreshSlot if kind == "fresh" else Slot,
+        signature.layout.size,
+        signature.layout.pack_into,
+        *signature.readers,
+        join,
+        driver.cuLaunchKernelEx,
+        driver.CUresult.CUDA_SUCCESS,
+        MISSING,
+        SIZES.pack_into,
+    )
+    return bind
 
 
-def _source(signature: Signature) -> str:
+def _source(parameters: Sequence[Parameter], kind: Kind) -> str:
     """Fill in the template. Only the positions and types of the parameters get into the text."""
-    names = [f"a{index}" for index in range(len(signature.params))]
-    pointers = signature.pointers
-    others = f"current_stream(({_listed(names)}), ordinal)"
+    names = [f"a{index}" for index in range(len(parameters))]
+    tensors = [name for name, parameter in zip(names, parameters, strict=True) if parameter.may_be_pointer]
+    any_tensor = " or ".join(f"{name}.__class__ is {kind}" for kind in ("tensor", "parameter") for name in tensors)
     return _TEMPLATE.format(
+        readers=_listed(f"p{index}" for index in range(len(parameters))),
         parameters=_listed(f"{name}=missing" for name in names),
-        values=_listed(_value(index, param, signature) for index, param in enumerate(signature.params)),
+        values=_listed(map(_value, range(len(parameters)), parameters)),
         names=_listed(names),
-        stream=f"torch_stream(ordinal) if a{pointers[0]}.__class__ is tensor else {others}" if pointers else others,
+        stream=f"torch_stream(ordinal) if {any_tensor} else stated" if tensors and kind != "stated" else "stated",
+        **(_FRESH if kind == "fresh" else _SHAPED),
     )
 
 
@@ -137,19 +160,13 @@ def _listed(items: Iterable[str]) -> str:
     return "".join(f"{item}, " for item in items)
 
 
-def _value(index: int, param: str, signature: Signature) -> str:
-    name = f"a{index}"
-    if index in signature.pointers:
-        return (
-            f"data_ptr({name}) if {name}.__class__ is tensor and {name}.is_cuda else readers[{name}.__class__]({name})"
-        )
-    usual = f"{name}.__class__ is float or " if param in {"f32", "f64"} else ""
-    return f"{name} if {usual}{name}.__class__ in plain else p{index}({name})"
-
-
-def _repacker(signature: Signature) -> Callable[[Any, Sequence[Any]], None]:
-    def repack(buffer: Any, args: Sequence[Any]) -> None:  # a ctypes buffer
-        given = [arg for arg in args if arg is not _MISSING]
-        signature.layout.pack_into(buffer, 0, *signature.convert(given))
-
-    return repack
+def _value(index: int, parameter: Parameter) -> str:
+    """Return the expression for a parameter's value: the usual arguments in place, others by a call."""
+    name, other = f"a{index}", f"p{index}(a{index}, ordinal, slot.streams)"
+    integer = f"{name} if {name}.__class__ is int and {name} >= 0 else {other}"
+    if parameter.may_be_pointer:
+        here = f"({name}.__class__ is tensor or {name}.__class__ is parameter) and get_device({name}) == ordinal"
+        return f"(data_ptr({name}) or if_empty({name})) if {here} else {integer}"
+    if parameter.is_float:
+        return f"{name} if {name}.__class__ is float or {name}.__class__ is int else {other}"
+    return other if parameter.is_struct else integer

@@ -1,14 +1,21 @@
-"""The stream of a launch: the framework's current one, or the caller's, of any type."""
+"""The stream of a launch: the caller's, of any type, or that of the arrays, which are all ordered before the launch."""
 
 from __future__ import annotations
 
-import sys
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.runtime.launch.values import remember_type
 
-__all__ = ["current_stream", "stream_address"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["join", "stream_address"]
+
+#: 0 and 1 are the legacy default stream (CU_STREAM_LEGACY).
+_LEGACY: Final = frozenset({0, 1})
+_NO_TIMING: Final = 2  # CU_EVENT_DISABLE_TIMING
 
 
 def stream_address(stream: Any) -> int:  # any framework's stream
@@ -17,61 +24,80 @@ def stream_address(stream: Any) -> int:  # any framework's stream
     ``stream`` is an int, anything with ``__cuda_stream__`` (cuda.core protocol), or a framework's stream object. Raises
     TypeError for anything else.
     """
-    if isinstance(stream, int):
-        return stream
-    protocol = getattr(stream, "__cuda_stream__", None)
-    if protocol is not None:
-        return int((protocol() if callable(protocol) else protocol)[1])
-    for name in ("cuda_stream", "ptr", "handle"):  # torch, CuPy, numba and the bindings
-        value = getattr(stream, name, None)
-        if value is not None:
-            return int(getattr(value, "value", value) or 0)
     try:
-        return int(stream)
-    except (TypeError, ValueError):
-        raise TypeError(f"not a CUDA stream: {stream!r}") from None
+        return _ADDRESS[stream.__class__](stream)
+    except AttributeError:  # not all objects of the type offer the same
+        return _reader_of(stream)(stream)
 
 
-def current_stream(args: Sequence[Any], ordinal: int) -> int:
-    """Return the current stream, on a device, of the framework that owns the first array among ``args``.
+class _Addresses(dict[type, "Callable[[Any], int]"]):
+    """How to read the handle of a stream, by its type; each new type is examined once."""
 
-    0, the legacy default stream, where no argument belongs to a framework with streams.
-    """
-    for arg in args:
-        stream = _CURRENT_STREAM[type(arg)](arg, ordinal)
-        if stream is not None:
-            return stream
-    return 0
-
-
-class _CurrentStreams(dict[type, "Callable[[Any, int], int | None]"]):
-    """How to ask for the current stream, by an argument's type; None if the type has no streams."""
-
-    def __missing__(self, kind: type) -> Callable[[Any, int], int | None]:
-        def first(arg: Any, ordinal: int) -> int | None:
-            reader = self[kind] = _reader_for(arg)
-            return reader(arg, ordinal)
+    def __missing__(self, kind: type) -> Callable[[Any], int]:
+        def first(stream: Any) -> int:
+            reader = _reader_of(stream)
+            remember_type(self, kind, reader)
+            return reader(stream)
 
         return first
 
 
-def _reader_for(arg: Any) -> Callable[[Any, int], int | None]:
-    if hasattr(arg, "is_cuda") and "torch" in sys.modules:
-        # The public torch.cuda.current_stream() builds an object in 4 us; this is what it calls.
-        raw = sys.modules["torch"]._C._cuda_getCurrentRawStream  # noqa: SLF001
-        return lambda _, ordinal: raw(ordinal)
-    if type(arg).__module__.partition(".")[0] == "cupy":
-        current = sys.modules["cupy"].cuda.get_current_stream
-        return lambda *_: current().ptr
-    return _interface_stream if hasattr(arg, "__cuda_array_interface__") else _no_stream
+def _reader_of(stream: Any) -> Callable[[Any], int]:
+    for name in ("cuda_stream", "ptr"):  # torch and CuPy: quicker than by the protocol
+        if isinstance(getattr(stream, name, None), int):
+            return attrgetter(name)
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        return _by_method if callable(protocol) else _by_attribute
+    if getattr(stream, "handle", None) is not None:  # numba and the bindings
+        return lambda stream: _number(stream.handle)
+    return _converted
 
 
-def _interface_stream(array: Any, _: int) -> int | None:
-    return array.__cuda_array_interface__.get("stream")  # type: ignore[no-any-return]
+def _by_method(stream: Any) -> int:
+    return int(stream.__cuda_stream__()[1])
 
 
-def _no_stream(*_: object) -> None:
-    """Answer for types that belong to no framework with streams."""
+def _by_attribute(stream: Any) -> int:
+    return int(stream.__cuda_stream__[1])
 
 
-_CURRENT_STREAM: Final = _CurrentStreams({int: _no_stream, float: _no_stream, type(None): _no_stream})
+def _number(handle: Any) -> int:
+    return int(getattr(handle, "value", handle) or 0)  # None is ctypes' null pointer
+
+
+def _converted(stream: Any) -> int:
+    if not hasattr(type(stream), "__int__") or isinstance(stream, float):
+        raise TypeError(f"not a CUDA stream: {stream!r}")
+    return int(stream)
+
+
+_ADDRESS: Final = _Addresses({int: int})
+
+
+def join(streams: list[int], chosen: int | None) -> int | None:
+    """Return the stream to launch on, ``chosen`` or else the first, after all work that the others hold by now.
+
+    The list is emptied. None, which stands for the legacy default stream, if there is none. Raises DriverError.
+    """
+    for stream in streams if len(streams) == 1 else dict.fromkeys(streams):
+        if chosen is None:
+            chosen = stream
+        elif stream != chosen and not _LEGACY.issuperset((stream, chosen)):
+            _order(stream, chosen)
+    streams.clear()
+    return chosen
+
+
+def _order(before: int, after: int) -> None:
+    """Let a stream wait for what another one holds by now; one that is being captured cannot wait for others."""
+    driver = cuda()
+    first, second = driver.CUstream(before), driver.CUstream(after)
+    if int(check("cuStreamIsCapturing", driver.cuStreamIsCapturing(second))):
+        return
+    event = check("cuEventCreate", driver.cuEventCreate(_NO_TIMING))
+    try:
+        check("cuEventRecord", driver.cuEventRecord(event, first))
+        check("cuStreamWaitEvent", driver.cuStreamWaitEvent(second, event, 0))
+    finally:
+        driver.cuEventDestroy(event)

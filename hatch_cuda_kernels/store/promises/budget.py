@@ -8,11 +8,13 @@ import zlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.errors import BuildError
-from hatch_cuda_kernels.store.index import INDEX_FILE, STORE_FOLDER, ImageRecord, ModuleIndex
+from hatch_cuda_kernels.store.index import INDEX_FILE, STORE_FOLDER, ModuleIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from hatch_cuda_kernels.store.image_record import ImageRecord
 
 __all__ = ["check_store", "check_wheel"]
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.image import Symbol
-    from hatch_cuda_kernels.store.index import ImageRecord
+    from hatch_cuda_kernels.store.image_record import ImageRecord
 
 __all__ = ["find_spills"]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import ComputeCapability
     from hatch_cuda_kernels.image import Symbol
-    from hatch_cuda_kernels.store.index import ImageRecord
+    from hatch_cuda_kernels.store.image_record import ImageRecord
     from hatch_cuda_kernels.store.promises.model import Supports
 
 __all__ = ["find_gaps"]

@@ -220,8 +220,8 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.toolchain.remembered import known_toolchains
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.options import NvrtcOptions
-recipe = Recipe(module="m", source="k.cu", options=NvrtcOptions(lto=True))
-job = recipe.job(recipe.program(recipe.read(pathlib.Path(sys.argv[1]))), SmArch(9, 0), ("cubin",))
+recipe = Recipe(module="m", sources=("k.cu",), options=NvrtcOptions(lto=True))
+job = recipe.job(recipe.read(pathlib.Path(sys.argv[1])), SmArch(9, 0), ("cubin",))
 (toolchain,) = known_toolchains()
 print(job.key("cubin", toolchain))
 print(*(line.rsplit("/", 1)[-1].strip() for line in open("/proc/self/maps") if "libnv" in line))

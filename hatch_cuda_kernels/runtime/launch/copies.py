@@ -1,0 +1,96 @@
+"""Copies between a device variable and an array of any library, on the device or on the host."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hatch_cuda_kernels.contexts import on_device
+from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.errors import ArgumentError
+from hatch_cuda_kernels.runtime.launch import tensors
+from hatch_cuda_kernels.runtime.launch.arrays import family
+from hatch_cuda_kernels.runtime.launch.streams import join, stream_address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["copy"]
+
+
+class _Span(NamedTuple):
+    """The bytes of an array."""
+
+    address: int
+    size: int
+    on_host: bool
+    keep: Any
+    """What holds them."""
+
+
+def copy(name: str, place: Callable[[], tuple[int, int]], array: Any, stream: Any, *, into_variable: bool) -> None:
+    """Copy between a variable and an array of its size; see ``GlobalVariable.copy_from``.
+
+    ``place`` gives the variable's address and size in the current context.
+    """
+    stated = None if stream is None else stream_address(stream)
+    device = None if _is_host(array) else family(array).device(array)
+    with on_device(device):
+        address, size = place()
+        streams: list[int] = []
+        span = _host_span(array, writable=not into_variable) if device is None else _device_span(array, device, streams)
+        if span.size != size:
+            raise ArgumentError(f"{name} has {size} bytes, the array that was passed has {span.size}")
+        _copy(address, span, join(streams, stated) or 0, into_variable=into_variable)
+
+
+def _copy(address: int, span: _Span, stream: int, *, into_variable: bool) -> None:
+    driver = cuda()
+    on = driver.CUstream(stream)
+    target, origin = (address, span.address) if into_variable else (span.address, address)
+    kind = "DtoD" if not span.on_host else "HtoD" if into_variable else "DtoH"
+    call = f"cuMemcpy{kind}Async"
+    check(call, getattr(driver, call)(target, origin, span.size, on))
+    if span.on_host:
+        check("cuStreamSynchronize", driver.cuStreamSynchronize(on))
+
+
+def _is_host(array: Any) -> bool:
+    if tensors.learn(array):
+        return not array.is_cuda
+    return not any(hasattr(array, name) for name in ("__cuda_array_interface__", "__dlpack_device__"))
+
+
+def _host_span(array: Any, *, writable: bool) -> _Span:
+    if tensors.learn(array):
+        array = array.detach().numpy()
+    view = memoryview(array)
+    if not view.c_contiguous or (writable and view.readonly):
+        raise ArgumentError("the array must be contiguous" + ", and writable" * writable)
+    if view.readonly:
+        held = ctypes.create_string_buffer(view.tobytes(), view.nbytes)
+    else:
+        held = (ctypes.c_char * view.nbytes).from_buffer(view.cast("B") if view.nbytes else view)
+    return _Span(ctypes.addressof(held), view.nbytes, True, held)
+
+
+def _device_span(array: Any, ordinal: int, streams: list[int]) -> _Span:
+    address = family(array).address(array, ordinal, streams)
+    if tensors.learn(array):
+        contiguous, size = array.is_contiguous(), array.numel() * array.element_size()
+    else:
+        contiguous, size = _extent(array.__cuda_array_interface__)
+    if not contiguous:
+        raise ArgumentError("the array must be contiguous")
+    return _Span(address, size, False, array)
+
+
+def _extent(interface: dict[str, Any]) -> tuple[bool, int]:
+    """Return whether the elements follow each other, and their size in bytes."""
+    size = int(interface["typestr"][2:])
+    strides = interface.get("strides")
+    for length, stride in zip(reversed(interface["shape"]), reversed(strides or interface["shape"]), strict=True):
+        if strides and stride != size:
+            return False, 0
+        size *= length
+    return True, size

@@ -1,0 +1,112 @@
+"""Why the driver refused a launch: each value that is beyond a limit, with the limit and where it comes from."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.errors import DriverError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hatch_cuda_kernels.runtime.launch.loaded import Loaded
+    from hatch_cuda_kernels.runtime.launch.shapes import Shape
+
+__all__ = ["facts"]
+
+
+def facts(loaded: Loaded, shape: Shape, stream: int) -> str:
+    """Return what explains that a launch was refused in the current context; empty if nothing does."""
+    found: list[str] = []
+    for look in (_block, _grid, _shared, _registers, _cluster, _cooperative):
+        with suppress(DriverError):  # a context that is broken answers nothing
+            found += look(loaded, shape)
+    with suppress(DriverError):
+        found += _stream(stream)
+    return "; ".join(found)
+
+
+def _block(loaded: Loaded, shape: Shape) -> Iterator[str]:
+    most, own = loaded.device_attribute("MAX_THREADS_PER_BLOCK"), loaded.attribute("MAX_THREADS_PER_BLOCK")
+    if shape.threads > most:
+        yield _beyond(
+            f"a block of {shape.threads} threads", most, "this device", "DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK"
+        )
+    elif shape.threads > own:
+        source = "by its __launch_bounds__ or registers: CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK"
+        yield f"a block of {shape.threads} threads: this kernel takes at most {own} ({source})"
+    yield from _sizes(loaded, shape.block, "block", "MAX_BLOCK_DIM")
+
+
+def _grid(loaded: Loaded, shape: Shape) -> Iterator[str]:
+    yield from _sizes(loaded, shape.grid, "grid", "MAX_GRID_DIM")
+
+
+def _sizes(loaded: Loaded, sizes: tuple[int, int, int], what: str, name: str) -> Iterator[str]:
+    for axis, size in zip("XYZ", sizes, strict=True):
+        most = loaded.device_attribute(f"{name}_{axis}")
+        if size > most:
+            yield _beyond(f"{what} {axis.lower()} is {size}", most, "this device", f"DEVICE_ATTRIBUTE_{name}_{axis}")
+
+
+def _shared(loaded: Loaded, shape: Shape) -> Iterator[str]:
+    most, static = loaded.attribute("MAX_DYNAMIC_SHARED_SIZE_BYTES"), loaded.attribute("SHARED_SIZE_BYTES")
+    if shape.shared_mem > most:
+        what = f"{shape.shared_mem} bytes of dynamic shared memory besides {static} static ones"
+        yield _beyond(what, most, "this kernel", "FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES")
+
+
+def _registers(loaded: Loaded, shape: Shape) -> Iterator[str]:
+    each, most = loaded.attribute("NUM_REGS"), loaded.device_attribute("MAX_REGISTERS_PER_BLOCK")
+    if each * shape.threads > most:
+        what = f"{shape.threads} threads with {each} registers each"
+        yield f"{what}: a block has {most} (CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK)"
+
+
+def _cluster(loaded: Loaded, shape: Shape) -> Iterator[str]:
+    if shape.cluster is None:
+        return
+    if any(blocks % cluster for blocks, cluster in zip(shape.grid, shape.cluster, strict=True)):
+        yield f"a grid of {shape.grid} blocks is not made of whole clusters of {shape.cluster}"
+    if not loaded.device_attribute("CLUSTER_LAUNCH"):
+        yield "this device has no clusters (CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH)"
+        return
+    from hatch_cuda_kernels.runtime.launch.configs import Configs
+
+    size = shape.cluster[0] * shape.cluster[1] * shape.cluster[2]
+    config = Configs(shape._replace(cluster=None))[None]  # the driver refuses to answer for one that is too large
+    call = cuda().cuOccupancyMaxPotentialClusterSize(loaded.function, config)
+    most = check("cuOccupancyMaxPotentialClusterSize", call)
+    if size > int(most):
+        yield f"a cluster of {size} blocks: this kernel takes at most {most} (cuOccupancyMaxPotentialClusterSize)"
+
+
+def _cooperative(loaded: Loaded, shape: Shape) -> Iterator[str]:
+    if not shape.cooperative:
+        return
+    from hatch_cuda_kernels.runtime.launch.facts import occupancy_of
+
+    each, count = occupancy_of(loaded, shape).blocks, loaded.device_attribute("MULTIPROCESSOR_COUNT")
+    blocks = shape.grid[0] * shape.grid[1] * shape.grid[2]
+    if blocks > each * count:
+        source = f"{each} on each of {count} multiprocessors: cuOccupancyMaxActiveBlocksPerMultiprocessor"
+        yield f"a cooperative grid of {blocks} blocks: at most {each * count} run at a time ({source})"
+
+
+def _stream(stream: int) -> Iterator[str]:
+    """Compare a stream's context with the current one; 0, 1 and 2 stand for default streams of any context."""
+    if stream <= 2:
+        return
+    driver = cuda()
+    status, context = driver.cuStreamGetCtx(driver.CUstream(stream))[:2]
+    current = check("cuCtxGetCurrent", driver.cuCtxGetCurrent())
+    if int(status) != 0:
+        yield f"the stream {stream:#x} is none, or was destroyed (cuStreamGetCtx: {status.name})"
+    elif int(context) != int(current):
+        yield f"the stream {stream:#x} is of another context than the one the kernel is launched in (cuStreamGetCtx)"
+
+
+def _beyond(what: str, most: int, whose: str, source: str) -> str:
+    return f"{what}: {whose} takes at most {most} (CU_{source})"

@@ -1,0 +1,148 @@
+"""From a Python object to the value of a number or a struct parameter, which struct then packs and range-checks."""
+
+from __future__ import annotations
+
+import ctypes
+from numbers import Integral
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    #: Turns an argument into a value for struct, for a launch on a device; streams of arrays are added to the list.
+    Reader = Callable[[Any, int, list[int]], Any]
+
+__all__ = ["NUMBERS", "float_reader", "integer_reader", "remember_type", "struct_reader"]
+
+#: Types remembered by one table; a program that keeps making types starts over.
+_MOST_TYPES: Final = 256
+
+
+def remember_type(table: dict[type, Any], kind: type, value: Any) -> None:
+    """Keep what was found out about a type, in a table that does not grow for ever."""
+    if len(table) >= _MOST_TYPES:
+        table.clear()
+    table[kind] = value
+
+
+class _Numbers(dict[type, "Callable[[Any], Any]"]):
+    """How to read a number of a type; each new type is examined once."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], Any]:
+        reader = _reader_of(kind)
+        remember_type(self, kind, reader)
+        return reader
+
+
+def _reader_of(kind: type) -> Callable[[Any], Any]:
+    if issubclass(kind, ctypes._SimpleCData):  # noqa: SLF001 - the base of c_int and all others
+        return attrgetter("value")
+    numpy = {base.__name__ for base in kind.__mro__ if base.__module__ == "numpy"}
+    if issubclass(kind, Integral) or not numpy.isdisjoint(("integer", "bool", "bool_")):
+        return int
+    return float if "floating" in numpy else _other  # numpy's own item() takes thrice as long
+
+
+def _other(value: Any) -> Any:
+    """Return a number of Python, of an array of numpy without dimensions, or of what converts to a float.
+
+    Any other array is no number: it would be copied from its device, and the launch would wait for it. What is left,
+    struct refuses.
+    """
+    if isinstance(value, float):
+        return value
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        return value.item()
+    if any(hasattr(value, name) for name in ("data_ptr", "__cuda_array_interface__", "__array__", "__dlpack__")):
+        raise TypeError("an array was passed for a number")
+    return float(value) if hasattr(type(value), "__float__") else value  # float() would parse text
+
+
+#: How each type that was met is read.
+NUMBERS: Final = _Numbers()
+
+
+def float_reader() -> Reader:
+    """Return what reads a number of Python, numpy or ctypes as a float. It raises TypeError for anything else."""
+
+    def read(arg: Any, _: int, __: list[int]) -> float:
+        value = NUMBERS[arg.__class__](arg)
+        if not isinstance(value, int | float):
+            raise TypeError("not a number")
+        return value
+
+    return read
+
+
+def integer_reader(bits: int, *, signed: bool) -> Reader:
+    """Return what reads an integer of Python, numpy or ctypes that fits into ``bits``.
+
+    A negative one is read as its bits unless the parameter is known to be ``signed``: PTX does not say. It raises
+    TypeError or ValueError for anything else.
+    """
+    least, beyond = -(1 << (bits - 1)), 1 << bits
+
+    def read(arg: Any, _: int, __: list[int]) -> int:
+        value = NUMBERS[arg.__class__](arg)
+        if not isinstance(value, int):
+            raise TypeError("not an integer")
+        if value < least:
+            raise ValueError(f"{value} is below the smallest {bits}-bit integer")
+        if value >= beyond:
+            raise ValueError(f"it does not fit into {bits} bits")
+        return value if signed or value >= 0 else value + beyond
+
+    return read
+
+
+def struct_reader(size: int) -> Reader:
+    """Return what reads a struct that is passed by value, as its bytes.
+
+    It takes bytes, numpy records and scalars, ctypes structures, dataclasses and named tuples whose fields are of
+    ctypes or numpy types, and anything with the buffer protocol. It raises TypeError, or ValueError for another size.
+    """
+
+    def read(arg: Any, _: int, __: list[int]) -> bytes:
+        if isinstance(arg, float | int):
+            raise TypeError("not a struct")
+        members = _members(arg)
+        if members is not None:
+            data = _laid_out(members)[0]
+        else:
+            data = arg.tobytes() if hasattr(arg, "tobytes") else bytes(memoryview(arg))
+        if len(data) != size:
+            raise ValueError(f"{len(data)} bytes instead of {size}")
+        return data
+
+    return read
+
+
+def _members(arg: Any) -> list[Any] | None:
+    """Return the values of an object's fields, None for what is no dataclass or tuple."""
+    fields = getattr(arg, "__dataclass_fields__", None)
+    if fields is not None:
+        return [getattr(arg, name) for name in fields]
+    return [*arg] if isinstance(arg, tuple) else None
+
+
+def _laid_out(values: list[Any]) -> tuple[bytes, int]:
+    """Return the bytes of a struct with these members, tail padding included, and its alignment."""
+    data, widest = b"", 1
+    for value in values:
+        member, alignment = _member(value)
+        data += bytes(-len(data) % alignment) + member
+        widest = max(widest, alignment)
+    return data + bytes(-len(data) % widest), widest
+
+
+def _member(value: Any) -> tuple[bytes, int]:
+    if isinstance(value, ctypes.Structure | ctypes.Array | ctypes._SimpleCData):  # noqa: SLF001 - as above
+        return bytes(value), ctypes.alignment(value)
+    if hasattr(value, "dtype") and getattr(value, "shape", None) == ():
+        return value.tobytes(), value.dtype.alignment
+    members = _members(value)
+    if members is not None:
+        return _laid_out(members)
+    name = type(value).__name__
+    raise TypeError(f"a member is {name}, whose size in C is unknown; use a type of ctypes or numpy, such as c_int")

@@ -1,0 +1,212 @@
+"""Ways to call a kernel: bound, with launch attributes, empty grids; what the driver says of it; variables."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import pickle
+import struct
+import weakref
+
+import numpy as np
+import pytest
+from device_arrays import InterfaceArray, array_on
+
+from hatch_cuda_kernels import open_store
+from hatch_cuda_kernels.errors import ArgumentError, InputError, KernelNotFoundError, LaunchError, StaleKernelError
+
+
+@pytest.fixture
+def store(example_store, driver, fresh_cache):
+    """Return the example project's store, for an imitated driver with two devices."""
+    driver.devices = 2
+    return open_store(example_store)
+
+
+@pytest.fixture
+def kernel(store):
+    """Return saxpy."""
+    return store.get_kernel("saxpy")
+
+
+def test_a_bound_launch_packs_once(kernel, driver):
+    """Each call launches the same arguments, in the stated stream."""
+    go = kernel.bind(2, 64, (2.0, 0x10, 0x20, 4), stream=5)
+    assert driver.launches == []
+    go()
+    go()
+    assert driver.launches == [(5, b"saxpy", kernel.signature.pack((2.0, 0x10, 0x20, 4)))] * 2
+
+
+def test_a_bound_launch_checks_its_arguments_when_it_is_bound(kernel):
+    """What ``launch`` refuses, ``bind`` refuses."""
+    with pytest.raises(ArgumentError, match="argument 3 of saxpy must be a"):
+        kernel.bind(2, 64, (2.0, None, None, "4"))
+    with pytest.raises(LaunchError, match="block must be"):
+        kernel.bind(2, 0, (2.0, None, None, 4))
+
+
+def test_a_bound_launch_keeps_its_arrays(kernel, driver):
+    """An array that nobody else holds lives as long as the function."""
+    array = InterfaceArray(0x1000, stream=6)
+    alive = weakref.ref(array)
+    go = kernel.bind(1, 32, (2.0, array, None, 4))
+    del array
+    go()
+    assert driver.launches[0][0] == 6
+    assert alive() is not None
+    gc.disable()
+    del go
+    assert alive() is None  # at once: device memory is scarce, and the collector does not see it
+    gc.enable()
+
+
+def test_a_bound_launch_belongs_to_its_context(kernel, driver):
+    """It launches there from any other context, and once that is gone, not at all."""
+    go = kernel.bind(1, 32, (2.0, array_on(driver, 1), None, 4))
+    go()
+    assert (driver.launched_in, driver.context) == ([17], 7)
+    driver.reset(1)
+    with pytest.raises(StaleKernelError, match="saxpy was bound in a context that is gone"):
+        go()
+    assert len(driver.launches) == 1
+
+
+def test_launch_attributes_reach_the_driver(kernel, driver):
+    """Each option is one attribute; without options there are none."""
+    kernel.launch(4, 32, (2.0, None, None, 4), cluster=(2, 1, 1), cooperative=True, pdl=True, priority=-1, carveout=50)
+    values = {number: data for number, data in driver.configs[-1].attributes.items() if any(data)}
+    assert values == {
+        4: struct.pack("3I", 2, 1, 1).ljust(64, b"\0"),
+        2: struct.pack("i", 1).ljust(64, b"\0"),
+        6: struct.pack("i", 1).ljust(64, b"\0"),
+        8: struct.pack("i", -1).ljust(64, b"\0"),
+        14: struct.pack("i", 50).ljust(64, b"\0"),
+    }
+    kernel[4, 32](2.0, None, None, 4)
+    assert driver.configs[-1].attributes == {}
+
+
+def test_large_clusters_are_opted_in_to(kernel, driver):
+    """More than eight blocks are not portable, which the driver wants to be told."""
+    kernel.launch(16, 32, (2.0, None, None, 4), cluster=16)
+    assert driver.kernel_attributes["NON_PORTABLE_CLUSTER_SIZE_ALLOWED", kernel.handle, 0] == 1
+
+
+def test_a_grid_without_blocks_does_nothing(kernel, driver):
+    """But for checking the arguments: an empty batch is no special case for the caller."""
+    kernel[0, 32](2.0, None, None, 0)
+    kernel.launch((4, 0), 32, (2.0, None, None, 0))
+    kernel.bind(0, 32, (2.0, None, None, 0))()
+    assert driver.launches == []
+    with pytest.raises(ArgumentError, match="saxpy takes 4 arguments"):
+        kernel[0, 32](2.0)
+
+
+@pytest.mark.parametrize("stream", [(), (0, 5)])
+def test_a_shape_is_launched_alike_however_often_it_came(kernel, driver, stream):
+    """The first time, the second, and when it is remembered, here among others, and with sizes in a list."""
+    shapes = [(4, 256), ((2, 3), (8, 4, 2)), ([2, 3], [8])] * 4
+    for shape in shapes:
+        kernel[(*shape, *stream)](2.0, 0x10, 0x20, 4)
+        config = driver.configs[-1]
+        found = tuple(config.grid), tuple(config.block), config.sharedMemBytes, config.numAttrs, driver.launches[-1][0]
+        expected = [((*size, 1, 1) if isinstance(size, tuple | list) else (size, 1, 1))[:3] for size in shape]
+        assert found == (*expected, 0, 0, 5 if stream else 0)
+    assert len({launch[2] for launch in driver.launches}) == 1
+
+
+def test_an_unknown_option_is_an_error(kernel):
+    """A misspelt one is not ignored."""
+    with pytest.raises(TypeError, match="shared_memory"):
+        kernel.launch(1, 32, (2.0, None, None, 4), shared_memory=4)
+
+
+def test_attributes_occupancy_and_block(kernel):
+    """What the driver says of the kernel, by name."""
+    assert (kernel.attributes.registers, kernel.attributes.max_threads) == (32, 1024)
+    assert kernel.occupancy(256) == (8, 1.0)
+    assert kernel.suggest_block() == 1024
+    assert kernel.suggest_block(limit=128) == 128
+
+
+def test_variables_are_copied_from_and_to_the_host(store, driver):
+    """A host array of the variable's size, on a stream; the host waits, for it may change the array then."""
+    variable = store.get_global("d_filter")
+    variable.copy_from(np.arange(9, dtype=np.float32), stream=5)
+    variable.copy_to(np.zeros(9, np.float32))
+    names = [call[0] for call in driver.calls]
+    assert names == ["cuMemcpyHtoDAsync", "cuStreamSynchronize", "cuMemcpyDtoHAsync", "cuStreamSynchronize"]
+    assert driver.calls[0][1] == variable.address
+    assert driver.calls[0][3:] == (36, 5)
+
+
+def test_variables_are_copied_on_the_device_of_the_array(store, driver):
+    """An array of the other device sets the variable there."""
+    array = array_on(driver, 1)
+    array.__cuda_array_interface__["shape"] = (9,)
+    variable = store.get_global("d_filter")
+    here = variable.address
+    variable.copy_from(array)
+    [(name, target, origin, size, _)] = driver.calls
+    assert (name, origin, size) == ("cuMemcpyDtoDAsync", array.address, 36)
+    assert target != here
+
+
+BAD_ARRAYS = [
+    (np.zeros(4, np.float32), "d_filter has 36 bytes, the array that was passed has 16"),
+    (np.zeros(18, np.float32)[::2], "the array must be contiguous"),
+    (bytes(36), "the array must be contiguous, and writable"),
+]
+
+
+@pytest.mark.parametrize(("array", "message"), BAD_ARRAYS)
+def test_arrays_that_do_not_fit_a_variable_are_refused(store, driver, array, message):
+    """By size, by strides, and for reading into by being read-only."""
+    with pytest.raises(ArgumentError, match=message):
+        store.get_global("d_filter").copy_to(array)
+    assert driver.calls == []
+
+
+def test_a_variable_that_is_not_there_is_named(kernel):
+    """As a kernel is."""
+    with pytest.raises(KernelNotFoundError, match="no variable 'nowhere'"):
+        kernel.get_global("nowhere")
+
+
+def test_a_store_pickles(store, kernel):
+    """What a process of its own gets is a store of the same package and policy, with nothing loaded."""
+    store.policy = "prebuilt"
+    copy = pickle.loads(pickle.dumps(store))
+    assert (copy.path, copy.policy) == (store.path, "prebuilt")
+    assert not copy.is_loaded("saxpy")
+    assert copy.get_kernel("saxpy").name == "saxpy"
+
+
+def test_template_arguments_keep_their_types(make_project, tmp_path, driver, fresh_cache):
+    """1, 1.0 and True are three instances, and True is C++'s true."""
+    from hatch_cuda_kernels.build import build_store
+    from hatch_cuda_kernels.manifest import load_manifest
+
+    source = "template <class T, bool B> __global__ void tk(T* x) { *x = B; }"
+    manifest = (
+        "{schema: 1, arches: [sm_90], modules: {m: {source: tk.cu,"
+        ' instances: ["tk<{T}, {B}>"], matrix: {T: [float], B: ["true"]}}}}'
+    )
+    build_store(load_manifest(make_project(manifest, **{"tk.cu": source}) / "kernels.yaml"), tmp_path / "out")
+    store = open_store(tmp_path / "out")
+    assert store.instantiate("tk", T="float", B=True).name == "tk<float, true>"
+    assert store.instantiate("tk", T="float", B=np.bool_(True)).name == "tk<float, true>"
+    assert store.instantiate("tk", T="float", B=1).name == "tk<float, 1>"
+    assert store.instantiate("tk", T="float", B=True).name == "tk<float, true>"
+    with pytest.raises(InputError, match="tk takes the arguments of"):
+        store.instantiate("tk", T="float")
+
+
+def test_ctypes_pointers_are_addresses(kernel, driver):
+    """A device address in a pointer of ctypes; what ctypes has in host memory is refused."""
+    pointer = ctypes.cast(0x40, ctypes.POINTER(ctypes.c_float))
+    kernel[1, 32](ctypes.c_float(2), ctypes.c_void_p(0x30), pointer, ctypes.c_longlong(4))
+    assert driver.launches[0][2] == kernel.signature.pack((2.0, 0x30, 0x40, 4))
+    with pytest.raises(ArgumentError, match="it is in host memory; pass an address on the device"):
+        kernel[1, 32](2.0, (ctypes.c_float * 4)(), None, 4)
