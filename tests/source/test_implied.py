@@ -19,7 +19,7 @@ def closure(tmp_path, text, **options):
     (tmp_path / "k.cu").write_text(text)
     modules = {"k": {"source": "k.cu", "options": options}}
     manifest = parse_manifest(json.dumps({"schema": 1, "arches": ["sm_80"], "modules": modules}), root=tmp_path)
-    return manifest.modules[0].recipe.read(tmp_path), manifest
+    return manifest.modules[0].recipe.read(tmp_path).units[0], manifest
 
 
 @pytest.mark.parametrize(
