@@ -99,7 +99,9 @@ def compare(folder: Path, path: Path) -> Outcome:
         return Outcome(name, "no kernels")
     try:
         options = NvrtcOptions(include=tuple(include), host_code=HostCode.DROP)
-        closure = Recipe(module="m", source=path.relative_to(folder).as_posix(), options=options).read(folder)
+        closure = (
+            Recipe(module="m", sources=(path.relative_to(folder).as_posix(),), options=options).read(folder).units[0]
+        )
     except InputError as error:
         return Outcome(name, "refused", str(error).splitlines()[0])
     result = nvrtc(closure, tuple(expression(kernel) for kernel in wanted if "<" in kernel))

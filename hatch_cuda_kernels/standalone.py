@@ -38,7 +38,7 @@ _MODULE: Final = "source"
 _GIVEN: Final = ".given"
 
 
-class _Compiled(NamedTuple):
+class _CompiledFields(NamedTuple):
     image: bytes
     kind: Kind
     arch: SmArch
@@ -49,7 +49,7 @@ class _Compiled(NamedTuple):
     """Whether it came from the disk cache."""
 
 
-class CompiledSource(_Compiled):
+class CompiledSource(_CompiledFields):
     """A compiled source: its image and the kernels in it."""
 
     def __reduce__(self) -> tuple[object, ...]:

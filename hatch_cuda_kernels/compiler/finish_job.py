@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Finisher, Kind, Symbol
-    from hatch_cuda_kernels.source.library import Library
+    from hatch_cuda_kernels.source.library import DeviceLibrary
 
     Job: TypeAlias = "CompileJob | FinishJob"
 
@@ -57,7 +57,7 @@ class FinishJob:
     arch: SmArch
     """Real; its virtual form is the ``ptx`` that nvJitLink writes from LTO-IR."""
     kinds: tuple[Kind, ...]
-    libraries: tuple[Library, ...] = ()
+    libraries: tuple[DeviceLibrary, ...] = ()
     """What is linked besides."""
     inputs: tuple[FinishInput, ...] = ()
 

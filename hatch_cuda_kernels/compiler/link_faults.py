@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.finish_job import FinishJob
     from hatch_cuda_kernels.compiler.nvjitlink import LinkInput
-    from hatch_cuda_kernels.source.library import Library
+    from hatch_cuda_kernels.source.library import DeviceLibrary
 
 __all__ = ["check_inputs", "explain_refusal", "undefined_faults"]
 
@@ -53,7 +53,7 @@ def check_inputs(job: FinishJob, units: Sequence[LinkInput]) -> None:
         raise CompileError(job.module, str(job.arch), _MESSAGE, faults=faults)
 
 
-def _unfit(library: Library, arch: SmArch) -> str:
+def _unfit(library: DeviceLibrary, arch: SmArch) -> str:
     """Return why a CUBIN cannot be linked for an architecture; empty if it can."""
     try:
         found = read_cubin(library.data)

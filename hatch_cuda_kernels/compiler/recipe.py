@@ -15,7 +15,7 @@ from hatch_cuda_kernels.host_code.closures import without_host_code
 from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.source.closure import Closure, read_closure
 from hatch_cuda_kernels.source.implied import with_implied_headers
-from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, Library, library_kind
+from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, DeviceLibrary, library_kind
 from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
 from hatch_cuda_kernels.source.owners import Owners
 from hatch_cuda_kernels.source.project import Project
@@ -99,7 +99,7 @@ class Recipe:
             for source, headers in zip(self.sources, outer or [installed] * len(self.sources), strict=True)
         )
         files = (name for name in self.libraries if name != DEVICE_RUNTIME)
-        return SourceSet(tuple(units), tuple(Library(name, project.files.read(name)) for name in files))
+        return SourceSet(tuple(units), tuple(DeviceLibrary(name, project.files.read(name)) for name in files))
 
     def _read_unit(
         self,
@@ -188,7 +188,7 @@ class Recipe:
         fronts = self.part_jobs(units, arch, self.linked_from)
         return FinishJob(fronts=fronts, arch=arch, kinds=kinds, libraries=self.load_libraries(sources))
 
-    def load_libraries(self, sources: SourceSet) -> tuple[Library, ...]:
+    def load_libraries(self, sources: SourceSet) -> tuple[DeviceLibrary, ...]:
         """Return the libraries in order. Raises ToolchainError where the device runtime is one, and is not here."""
         found = {library.name: library for library in sources.libraries}
         if DEVICE_RUNTIME in self.libraries:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+import re
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.host_code.nodes import BRACES, Node, flat, nodes_of, split
 from hatch_cuda_kernels.host_code.words import (
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.tokens import Token
 
 __all__ = ["Declaration", "read_declaration"]
+
+#: With its symbol, or with what it converts to behind a space.
+_OPERATOR: Final = re.compile(r"operator(?!\w)")
 
 
 class Declaration(NamedTuple):
@@ -117,6 +121,8 @@ class _NodeReader:
         while end < len(self.nodes) and (self.nodes[end].text != "()" or self._is_call_operator(at, end)):
             end += 1
         name = "".join(node.text for node in self.nodes[at:end])
+        if end > at + 1 and name.isidentifier():  # a conversion
+            name = name.replace("operator", "operator ", 1)
         self.before.append(Node(name, self.nodes[at].start, self.nodes[at].end))
         return self._function(end) if end < len(self.nodes) else Declaration("other", is_sure=False)
 
@@ -145,7 +151,7 @@ class _NodeReader:
             return Declaration("other", is_sure=False)
         trailing, ending, last = self._trailing(at + 1)
         types = self._types(rest)
-        is_plain = name[0] != "~" and not name.startswith("operator") and not scope
+        is_plain = name[0] != "~" and not _OPERATOR.match(name) and not scope
         unknown = any(node.text in self.macros for node in rest)
         return Declaration(
             "call" if is_plain and not types and not unknown else "function",
@@ -222,4 +228,4 @@ def _is_value(part: Sequence[Node]) -> bool:
 
 def _has_no_type(scope: str, name: str) -> bool:
     """Return whether a function is a constructor, destructor or conversion, so that a word before it is no type."""
-    return name == scope or name[0] == "~" or (name.startswith("operator") and name[len("operator") :].isidentifier())
+    return name == scope or name[0] == "~" or name.startswith("operator ")

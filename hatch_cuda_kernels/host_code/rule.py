@@ -116,7 +116,9 @@ def _function(item: OutlineItem, facts: Facts) -> Action:
     if declared.ending in {"default", "delete"}:
         return "mark" if is_virtual else "keep"
     if declared.words & _CONSTANT:
-        return "mark"
+        return (
+            "mark" if declared.ending or not declared.parameters else "keep"
+        )  # or a constant: constexpr int n(a * b);
     merged = _is_merged(item, facts)
     if merged is not False:
         return "keep" if merged is None else "mark"

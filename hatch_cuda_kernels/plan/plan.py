@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.finish_job import FinishJob, Job
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.manifest import Manifest, Module
-    from hatch_cuda_kernels.source.library import Library
+    from hatch_cuda_kernels.source.library import DeviceLibrary
     from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["PlannedModule", "job_images", "make_plan", "read_sources"]
@@ -57,7 +57,7 @@ class PlannedModule:
         return tuple(ImageId(self.module.name, arch, image_kind(arch, lto=lto)) for arch in self.module.arches)
 
     @property
-    def libraries(self) -> tuple[Library, ...]:
+    def libraries(self) -> tuple[DeviceLibrary, ...]:
         """What is linked to the units."""
         return self.finishing[0].libraries if self.finishing else ()
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.host_code.items import Outline
     from hatch_cuda_kernels.options import NvrtcOptions
-    from hatch_cuda_kernels.port.model import Launch
+    from hatch_cuda_kernels.port.model import SeenLaunch
 
 __all__ = ["draft_modules", "find_templates", "flow", "manifest_text", "stated_options"]
 
@@ -53,7 +53,7 @@ def module_name(source: str) -> str:
 
 
 def draft_modules(
-    sources: Sequence[tuple[str, Sequence[Template], Sequence[Launch]]], refused: Mapping[str, str] = _NOTHING
+    sources: Sequence[tuple[str, Sequence[Template], Sequence[SeenLaunch]]], refused: Mapping[str, str] = _NOTHING
 ) -> list[DraftedModule]:
     """Return the modules for sources, given their template kernels and the launches that they lead to.
 
@@ -105,7 +105,7 @@ def flow(value: object) -> str:
 
 
 def _instances(
-    templates: Sequence[Template], launches: Sequence[Launch], refused: Mapping[str, str]
+    templates: Sequence[Template], launches: Sequence[SeenLaunch], refused: Mapping[str, str]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return a module's instances and matrix, with what it takes to spell them, and what launches do not say."""
     matrix: dict[str, tuple[str, ...]] = {}
@@ -147,7 +147,7 @@ def _left(patterns: Iterable[str], matrix: Mapping[str, Sequence[str]], refused:
             yield from (name for name in names if name not in refused and name not in covered)
 
 
-def _expressions(template: Template, launch: Launch, matrix: dict[str, tuple[str, ...]]) -> list[str]:
+def _expressions(template: Template, launch: SeenLaunch, matrix: dict[str, tuple[str, ...]]) -> list[str]:
     """Return the instances, or the pattern of instances, of a launch; none where its template arguments are unknown."""
     if launch.template is None or any(not values for _, values in launch.axes):
         return [f"{template.name}<{', '.join(each)}>" for each in launch.meanings]
@@ -170,6 +170,6 @@ def _shown(template: Template) -> str:
     return f"{template.name}<{', '.join(template.parameters)}>"
 
 
-def _spelled(launch: Launch) -> str:
+def _spelled(launch: SeenLaunch) -> str:
     arguments = "" if launch.template is None else f"<{', '.join(launch.template)}>"
     return f"{launch.kernel}{arguments}({', '.join(launch.arguments)})"

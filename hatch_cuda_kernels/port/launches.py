@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.tokens import UnclearTextError, tokens_of
 from hatch_cuda_kernels.port.dispatch import dispatched_types
-from hatch_cuda_kernels.port.model import Launch
+from hatch_cuda_kernels.port.model import SeenLaunch
 from hatch_cuda_kernels.port.spelled import deduce, type_of
 from hatch_cuda_kernels.port.template_head import template_parameters
 
@@ -27,7 +27,7 @@ _OPENING: Final = {"(": ")", "[": "]", "{": "}"}
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 
 
-def find_launches(path: str, outline: Outline) -> list[Launch]:
+def find_launches(path: str, outline: Outline) -> list[SeenLaunch]:
     """Return the launches of a text in order; those that cannot be read are left out."""
     text = outline.source.text
     try:
@@ -49,7 +49,7 @@ def find_launches(path: str, outline: Outline) -> list[Launch]:
     return found
 
 
-def _launch(path: str, text: str, tokens: Sequence[Token], at: int) -> Launch | None:
+def _launch(path: str, text: str, tokens: Sequence[Token], at: int) -> SeenLaunch | None:
     """Return the launch whose ``<<<`` begins at a token."""
     last = at - 1
     template: tuple[str, ...] | None = None
@@ -68,7 +68,7 @@ def _launch(path: str, text: str, tokens: Sequence[Token], at: int) -> Launch | 
     end = _closing(tokens, close + 3)
     kernel = "".join(token.text for token in tokens[begin : last + 1])
     configuration = _parts(text, tokens, at + 3, close)
-    return Launch(path, 0, kernel, template, configuration, _parts(text, tokens, close + 4, end))
+    return SeenLaunch(path, 0, kernel, template, configuration, _parts(text, tokens, close + 4, end))
 
 
 def _opening(tokens: Sequence[Token], last: int) -> int | None:
@@ -107,7 +107,7 @@ def _parts(text: str, tokens: Sequence[Token], begin: int, end: int) -> tuple[st
 
 
 def _axes(
-    launch: Launch, text: str, tokens: Sequence[Token], at: int, around: OutlineItem | None
+    launch: SeenLaunch, text: str, tokens: Sequence[Token], at: int, around: OutlineItem | None
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the names among the template arguments that stand for several types."""
     words = dict.fromkeys(word for part in launch.template or () for word in _WORD.findall(part))
@@ -120,7 +120,7 @@ def _axes(
     return tuple(found.items())
 
 
-def resolved(launch: Launch, template: Template, bindings: Bindings, text: str) -> Launch:
+def resolved(launch: SeenLaunch, template: Template, bindings: Bindings, text: str) -> SeenLaunch:
     """Return the launch of a template with what its template arguments stand for, by the uses of what is around it."""
     spelled = launch.template if launch.template is not None else _deduced(launch, template, text)
     if spelled is None or len(spelled) < template.required:
@@ -128,7 +128,7 @@ def resolved(launch: Launch, template: Template, bindings: Bindings, text: str) 
     return launch._replace(meanings=tuple(bindings.meanings(launch.path, launch.place, spelled)))
 
 
-def _deduced(launch: Launch, template: Template, text: str) -> tuple[str, ...] | None:
+def _deduced(launch: SeenLaunch, template: Template, text: str) -> tuple[str, ...] | None:
     """Return the template arguments that a launch's arguments imply; None where they are not known."""
     bound: dict[str, str] = {}
     for pattern, argument in zip(template.types, launch.arguments, strict=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["DraftedModule", "Guard", "Launch", "Ported", "Template"]
+__all__ = ["DraftedModule", "Guard", "Ported", "SeenLaunch", "Template"]
 
 
 class Guard(NamedTuple):
@@ -22,7 +22,7 @@ class Guard(NamedTuple):
         return f"{self.path}:{self.line}: {self.kind} {self.name}: {self.reason}"
 
 
-class Launch(NamedTuple):
+class SeenLaunch(NamedTuple):
     """One ``kernel<...><<<...>>>(...)`` as it is spelled."""
 
     path: str
@@ -73,7 +73,7 @@ class Ported(NamedTuple):
     after: dict[str, str]
     guards: tuple[Guard, ...]
     templates: tuple[Template, ...]
-    launches: tuple[Launch, ...]
+    launches: tuple[SeenLaunch, ...]
     modules: tuple[DraftedModule, ...]
     manifest: str
     """A draft, with these modules."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.host_code.items import Outline
-    from hatch_cuda_kernels.port.model import Launch, Template
+    from hatch_cuda_kernels.port.model import SeenLaunch, Template
     from hatch_cuda_kernels.port.sources import Sources
 
 __all__ = ["port"]
@@ -76,7 +76,7 @@ def _templates(path: str, outline: Outline, bindings: Bindings) -> list[Template
     return [one._replace(uses=tuple(bindings.uses(one.name.rpartition("::")[2], one.parameters))) for one in found]
 
 
-def _launches(sources: Sources, bindings: Bindings, templates: Sequence[Template]) -> list[Launch]:
+def _launches(sources: Sources, bindings: Bindings, templates: Sequence[Template]) -> list[SeenLaunch]:
     """Return the launches of all files, with what their template arguments stand for."""
     kernels = {template.name.rpartition("::")[2]: template for template in templates}
     made = []

@@ -115,8 +115,9 @@ _TOOLKIT: Final = {
     "curand_kernel.h": "curand curandState curandStatePhilox4_32_10_t curand_init curand_normal curand_uniform",
     "hatch_cuda_kernels/library_types.h": (
         "cublasComputeType_t cublasDiagType_t cublasFillMode_t cublasGemmAlgo_t cublasHandle_t "
-        "cublasLtHandle_t cublasLtMatmulAlgo_t cublasLtMatmulDesc_t cublasLtMatmulPreference_t "
-        "cublasLtMatrixLayout_t cublasLtOrder_t cublasMath_t cublasOperation_t cublasPointerMode_t "
+        "cublasLtEpilogue_t cublasLtHandle_t cublasLtMatmulAlgo_t cublasLtMatmulDesc_t "
+        "cublasLtMatmulPreference_t cublasLtMatmulTile_t cublasLtMatrixLayout_t cublasLtOrder_t "
+        "cublasLtPointerMode_t cublasLtReductionScheme_t cublasMath_t cublasOperation_t cublasPointerMode_t "
         "cublasSideMode_t cublasStatus_t cublasXtHandle_t cudnnConvolutionDescriptor_t cudnnDataType_t "
         "cudnnFilterDescriptor_t cudnnHandle_t cudnnPoolingDescriptor_t cudnnStatus_t cudnnTensorDescriptor_t "
         "cufftComplex cufftDoubleComplex cufftDoubleReal cufftHandle cufftReal cufftResult cufftType "

@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
 
-__all__ = ["DEVICE_RUNTIME", "LIBRARY_KINDS", "Library", "LibraryKind", "library_kind"]
+__all__ = ["DEVICE_RUNTIME", "LIBRARY_KINDS", "DeviceLibrary", "LibraryKind", "library_kind"]
 
 LibraryKind = Literal["archive", "cubin", "fatbin", "ltoir", "object file", "ptx"]
 
@@ -24,7 +24,7 @@ LIBRARY_KINDS: Final[dict[str, LibraryKind]] = {
 }
 
 
-class Library(NamedTuple):
+class DeviceLibrary(NamedTuple):
     """One library."""
 
     name: str

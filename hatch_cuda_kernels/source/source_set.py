@@ -11,7 +11,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from hatch_cuda_kernels.source.closure import Closure
     from hatch_cuda_kernels.source.dropped import Dropped
-    from hatch_cuda_kernels.source.library import Library
+    from hatch_cuda_kernels.source.library import DeviceLibrary
 
 __all__ = ["SourceSet"]
 
@@ -22,7 +22,7 @@ class SourceSet:
 
     units: tuple[Closure, ...]
     """In the order of the manifest; most modules have one."""
-    libraries: tuple[Library, ...] = ()
+    libraries: tuple[DeviceLibrary, ...] = ()
     """Those that are files of the project."""
 
     @cached_property

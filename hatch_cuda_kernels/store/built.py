@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.recipe import Recipe, Unit
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Symbol
-    from hatch_cuda_kernels.source.library import Library
+    from hatch_cuda_kernels.source.library import DeviceLibrary
     from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["BuiltModule"]
@@ -32,7 +32,7 @@ class BuiltModule:
     recipe: Recipe
     sources: SourceSet
     units: tuple[Unit, ...]
-    libraries: tuple[Library, ...]
+    libraries: tuple[DeviceLibrary, ...]
     """What is linked to the units."""
     toolchain: Toolchain
     """What of the toolchain has a part in the images."""

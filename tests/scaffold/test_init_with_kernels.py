@@ -63,7 +63,7 @@ def test_the_manifest_lists_what_compiles(project, capsys):
     done = json.loads(capsys.readouterr().out)
     assert done["created"] == ["kernels.yaml"]
     modules = {module.name: module for module in load_manifest(project / "kernels.yaml").modules}
-    assert {name: module.source for name, module in modules.items()} == {
+    assert {name: module.sources[0] for name, module in modules.items()} == {
         "plain": "csrc/plain.cu",
         "mixed": "csrc/mixed.cu",
         "plain_2": "csrc/other/plain.cu",

@@ -83,6 +83,7 @@ ONLY_REBUILD = {
     r"/index.json: options(\.define\S*)? (to|drop|swap)": "an image does not say with which macros it was compiled",
     r"/index.json: options.use_fast_math drop": "nor with which other options",
     r"(linked|several)/index.json: toolchain.nv": "what nvJitLink finished names one tool, and the index has two",
+    r"scale/index.json: toolchain.(nvrtc|ptxas)": "nor does what ptxas assembled name both",
     r"several/index.json: (libraries|toolchain.cudadevrt)": "an image does not tell what was linked",
     r"/index.json: toolchain.headers to": "no image names the versions of the toolkit's headers",
     r"/index.json: toolchain.ptxas drop": "NVRTC's own assembler leaves the same note in a CUBIN",

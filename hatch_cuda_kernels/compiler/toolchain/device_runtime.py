@@ -12,7 +12,7 @@ from hatch_cuda_kernels.compiler.toolchain.libraries import identity
 from hatch_cuda_kernels.compiler.toolchain.packages import exactly, pinned, pip_install
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major, find_library, library_version
 from hatch_cuda_kernels.errors import ToolchainError
-from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, Library
+from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, DeviceLibrary
 from hatch_cuda_kernels.versions import release_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _TOOLKITS: Final = ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX")
 _FOLDERS: Final = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
 
 
-def load_device_runtime() -> Library:
+def load_device_runtime() -> DeviceLibrary:
     """Return the device runtime. Raises ToolchainError, naming the package to install, where there is none."""
     path, version = find_library(DEVICE_RUNTIME), library_version(DEVICE_RUNTIME)
     if path is not None:
@@ -41,9 +41,9 @@ def load_device_runtime() -> Library:
 
 
 @cache
-def _read(path: str, _state: str, version: str) -> Library:
+def _read(path: str, _state: str, version: str) -> DeviceLibrary:
     try:
-        found = Library(DEVICE_RUNTIME, Path(path).read_bytes())
+        found = DeviceLibrary(DEVICE_RUNTIME, Path(path).read_bytes())
     except OSError as error:
         message = f"{path} cannot be read: {error.strerror}"
         raise ToolchainError(message, "install CUDA's runtime again, or make the file readable") from error

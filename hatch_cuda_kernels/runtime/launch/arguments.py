@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.runtime.launch.values import Reader
 
-__all__ = ["Parameter", "Signature", "Slot"]
+__all__ = ["PtxParameter", "Signature", "Slot"]
 
 #: struct code, size and description, by PTX type.
 _SCALARS: Final[dict[str, tuple[str, int, str]]] = {
@@ -65,7 +65,7 @@ class Slot:
         self.extra = ctypes.addressof(self._extra) if size else 0
 
 
-class Parameter(NamedTuple):
+class PtxParameter(NamedTuple):
     """One parameter, as far as PTX tells: a pointer may look like an integer, and signs do not show."""
 
     kind: str
@@ -76,7 +76,7 @@ class Parameter(NamedTuple):
     words: str
 
     @classmethod
-    def parse(cls, kind: str) -> Parameter | None:
+    def parse(cls, kind: str) -> PtxParameter | None:
         """Read what an index records, None for a type that this version does not know."""
         match = _STRUCT.fullmatch(kind)
         if match:
@@ -139,7 +139,7 @@ class Signature:
     def __init__(self, kernel: str, params: Sequence[str]) -> None:
         self.kernel = kernel
         self.params = tuple(params)
-        known = {kind: Parameter.parse(kind) for kind in self.params}
+        known = {kind: PtxParameter.parse(kind) for kind in self.params}
         unknown = [kind for kind, parameter in known.items() if parameter is None]
         if unknown:
             message = f"{kernel} is recorded with parameters of unknown types: {', '.join(unknown)}"
@@ -190,7 +190,7 @@ class Signature:
         return value
 
 
-def _layout(parameters: Sequence[Parameter]) -> str:
+def _layout(parameters: Sequence[PtxParameter]) -> str:
     """Return the struct format: each parameter at the next multiple of its alignment, without tail padding."""
     layout, offset = "<", 0
     for parameter in parameters:

@@ -45,7 +45,7 @@ from hatch_cuda_kernels.runtime.launch.tensors import FAST
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from hatch_cuda_kernels.runtime.launch.arguments import Parameter
+    from hatch_cuda_kernels.runtime.launch.arguments import PtxParameter
 
     #: What a function is bound to: by context id, ordinal, function and configurations; a stated stream; two ways out.
     Bind = Callable[[dict[int, Any], int | None, Callable[..., None], Callable[..., None]], Callable[..., None]]
@@ -141,7 +141,7 @@ def _make(signature: Signature, kind: Kind) -> Bind:
     return bind
 
 
-def _source(parameters: Sequence[Parameter], kind: Kind) -> str:
+def _source(parameters: Sequence[PtxParameter], kind: Kind) -> str:
     """Fill in the template. Only the positions and types of the parameters get into the text."""
     names = [f"a{index}" for index in range(len(parameters))]
     tensors = [name for name, parameter in zip(names, parameters, strict=True) if parameter.may_be_pointer]
@@ -160,7 +160,7 @@ def _listed(items: Iterable[str]) -> str:
     return "".join(f"{item}, " for item in items)
 
 
-def _value(index: int, parameter: Parameter) -> str:
+def _value(index: int, parameter: PtxParameter) -> str:
     """Return the expression for a parameter's value: the usual arguments in place, others by a call."""
     name, other = f"a{index}", f"p{index}(a{index}, ordinal, slot.streams)"
     integer = f"{name} if {name}.__class__ is int and {name} >= 0 else {other}"

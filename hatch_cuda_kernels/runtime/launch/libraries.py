@@ -16,7 +16,7 @@ from hatch_cuda_kernels.errors import DriverError, ImageRefusedError
 if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Image
 
-__all__ = ["LIBRARIES", "Library"]
+__all__ = ["LIBRARIES", "LoadedLibrary"]
 
 _NOT_IN_IMAGE: Final = 500
 #: INVALID_IMAGE, NO_BINARY_FOR_GPU, NOT_FOUND: another image of the same kind may work.
@@ -27,7 +27,7 @@ _NEXT_RUNG: Final = frozenset({218, 221, 222, 223})
 _MOST_REFUSED: Final = 1024
 
 
-class Library:
+class LoadedLibrary:
     """An image that the driver holds, for all contexts, as long as a kernel of it is held here."""
 
     __slots__ = ("__weakref__", "handle")
@@ -45,7 +45,7 @@ class Libraries:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._libraries: WeakValueDictionary[tuple[str, str], Library] = WeakValueDictionary()
+        self._libraries: WeakValueDictionary[tuple[str, str], LoadedLibrary] = WeakValueDictionary()
         self._unused: list[Any] = []
         self._refused: dict[tuple[tuple[int, int], str], str] = {}
 
@@ -53,7 +53,9 @@ class Libraries:
         """Return why the driver refused an image (by digest) on such a device earlier, or None."""
         return self._refused.get((capability, sha256))
 
-    def load(self, image: Image, lowered: str, capability: tuple[int, int], scope: str) -> tuple[Library, Any, Any]:
+    def load(
+        self, image: Image, lowered: str, capability: tuple[int, int], scope: str
+    ) -> tuple[LoadedLibrary, Any, Any]:
         """Return an image's library, its kernel with that lowered name, and the kernel's function in this context.
 
         ``scope`` says whose image it is: equal images of two modules are two libraries, each with its own variables.
@@ -69,12 +71,12 @@ class Libraries:
             except DriverError as error:
                 raise self._refuse(error, image, lowered, capability) from error
 
-    def _library(self, image: Image, scope: str) -> Library:
+    def _library(self, image: Image, scope: str) -> LoadedLibrary:
         library = self._libraries.get((scope, image.sha256))
         if library is None:
             self._unload_unused()
             call = cuda().cuLibraryLoadData(image.data, [], [], 0, [], [], 0)
-            library = Library(check("cuLibraryLoadData", call))
+            library = LoadedLibrary(check("cuLibraryLoadData", call))
             self._libraries[scope, image.sha256] = library
             finalize(library, self._unused.append, library.handle).atexit = False
         return library

@@ -11,7 +11,7 @@ from hatch_cuda_kernels.runtime.launch.libraries import LIBRARIES
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Image, Symbol
-    from hatch_cuda_kernels.runtime.launch.libraries import Library
+    from hatch_cuda_kernels.runtime.launch.libraries import LoadedLibrary
     from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
 __all__ = ["Loaded", "load_image"]
@@ -29,7 +29,7 @@ class Loaded(NamedTuple):
 
     image: Image
     symbol: Symbol
-    library: Library
+    library: LoadedLibrary
     handle: Any
     """CUkernel."""
     function: Any
