@@ -31,7 +31,7 @@ _SIGNATURE = signature(_compile)
 def _by_source() -> dict[tuple[str, frozenset[str]], str]:
     """Return the modules by text and options."""
     found = {}
-    for index in READER.modules():
+    for index in (module for module in READER.modules() if not module.libraries):  # CuPy links such a CUBIN itself
         text = (READER.source_root(index.module) / index.sources[0]).read_text(encoding="utf-8")
         found[text, _options(NvrtcOptions.from_canonical(index.options).flags())] = index.module
     return found
