@@ -370,7 +370,8 @@ def test_api_reference_has_every_member(name):
     real = getattr(hatch_cuda_kernels, name)
     (shown,) = (node for node in stubs() if node.name == name)
     members = {member.name: member for member in shown.body if not isinstance(member, ast.AnnAssign)}
-    everything = {member for base in real.__mro__[:-1] for member in vars(base)}
+    defined = {name: member for base in real.__mro__[:-1] for name, member in vars(base).items()}
+    everything = {name for name, member in defined.items() if not inspect.ismemberdescriptor(member)}  # slots
     public_members = {member for member in everything if not member.startswith("_") or member == "__getitem__"}
     assert set(members) == public_members - INTERNAL
     for member, stub in members.items():

@@ -30,6 +30,8 @@ class Kernel(Loads):
     those of the current context.
     """
 
+    __slots__ = ("_known", "_launches", "hits")
+
     def __init__(self, name: str, load: Callable[[], Loaded]) -> None:
         super().__init__(name, load)
         self.hits = 0
@@ -43,8 +45,9 @@ class Kernel(Loads):
         Raises LaunchError for bad dimensions, TypeError for anything that is not a stream.
         """
         try:
-            return self._known[launch]
-        except (KeyError, TypeError):  # TypeError: a list among the sizes, or a stream that cannot be hashed
+            if len(launch) != 4:  # to look a stream object up would take longer than to read its handle
+                return self._known[launch]
+        except (KeyError, TypeError):  # TypeError: a list among the sizes, or no tuple
             pass  # so that no error of what follows has this one as its context
         return self._launches.of_brackets(launch)
 

@@ -23,6 +23,11 @@ __all__ = ["Loads"]
 class Loads:
     """A kernel by the contexts that it is loaded for. Thread-safe."""
 
+    # Not for memory: a hot look-up counts itself in the kernel, and a dictionary of attributes makes that slow.
+    __slots__ = (
+        "__weakref__", "_load", "_loaded", "_lock", "_signature", "functions", "latest", "name", "was_launched",
+    )  # fmt: skip
+
     def __init__(self, name: str, load: Callable[[], Loaded]) -> None:
         self.name = name
         self.latest: Loaded | None = None
@@ -57,7 +62,7 @@ class Loads:
     @property
     def signature(self) -> Signature:
         """The parameters, which are the same everywhere."""
-        if self._signature is None:  # a cached_property would make every access to the kernel's attributes slower
+        if self._signature is None:
             self._signature = Signature(self.name, self.params)
         return self._signature
 
