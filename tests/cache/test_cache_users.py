@@ -187,16 +187,16 @@ def matching(path, *patterns):
 
 
 def open_and_close(path, until):
-    """Let everybody write to the folders of a cache now and then, as a user may who does not know better."""
+    """Let everybody write to the folders of a cache now and then, as a user may who does not know better.
+
+    Links that others put there are not followed: what they lead to is not the cache.
+    """
     rounds = 0
     while time.time() < until:
         for mode in (0o777, 0o700):
-            for folder in (path, path / "v1", *matching(path, "v1/*", "v1/??/*")):
-                try:
-                    if folder.is_dir() and not folder.is_symlink():
-                        folder.chmod(mode)
-                except OSError:  # just renamed
-                    continue
+            with contextlib.suppress(OSError):  # just renamed
+                for *_, folder in os.fwalk(path):
+                    os.fchmod(folder, mode)
             time.sleep(0.002)
         rounds += 1
     return rounds
