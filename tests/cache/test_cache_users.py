@@ -186,17 +186,24 @@ def matching(path, *patterns):
     return found
 
 
-def open_and_close(path, until):
-    """Let everybody write to the folders of a cache now and then, as a user may who does not know better.
+def open_to(mode, name, folder=None):
+    """Change the mode of a folder and of those below it; what takes their place meanwhile, links and pipes, stays."""
+    with contextlib.suppress(OSError):  # just renamed
+        found = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+        try:
+            os.fchmod(found, mode)
+            for below in os.listdir(found):
+                open_to(mode, below, found)
+        finally:
+            os.close(found)
 
-    Links that others put there are not followed: what they lead to is not the cache.
-    """
+
+def open_and_close(path, until):
+    """Let everybody write to the folders of a cache now and then, as a user may who does not know better."""
     rounds = 0
     while time.time() < until:
         for mode in (0o777, 0o700):
-            with contextlib.suppress(OSError):  # just renamed
-                for *_, folder in os.fwalk(path):
-                    os.fchmod(folder, mode)
+            open_to(mode, path)
             time.sleep(0.002)
         rounds += 1
     return rounds
