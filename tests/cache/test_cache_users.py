@@ -192,7 +192,7 @@ def open_to(mode, name, folder=None):
         found = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
         try:
             os.fchmod(found, mode)
-            for below in os.listdir(found):
+            for below in os.listdir(found):  # noqa: PTH208 - by its descriptor
                 open_to(mode, below, found)
         finally:
             os.close(found)
