@@ -48,6 +48,7 @@ def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
     when a promised symbol is not in the image; ToolchainError when NVRTC, nvJitLink or ptxas is missing.
     """
     options = job.fronts[0].options if isinstance(job, FinishJob) else job.options
+    # Of some of these flags, compilers keep something for the rest of a process (see ``taint``).
     return _apart(_compile_here, job, job) if options.extra else _compile_here(job)
 
 

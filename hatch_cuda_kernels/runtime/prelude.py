@@ -20,7 +20,7 @@ __all__ = ["prepare"]
 _NEEDED: Final = (
     "cuda.bindings.driver",
     "hatch_cuda_kernels.runtime.loading",
-    "hatch_cuda_kernels.runtime.launch.launch",
+    "hatch_cuda_kernels.runtime.launch.generated",
 )
 #: Modules of the disk cache's rungs, which most processes do not need; here their import takes no extra time.
 _POSSIBLE: Final = (

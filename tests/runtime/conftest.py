@@ -11,7 +11,7 @@ from fake_driver import FakeDriver
 from hatch_cuda_kernels import contexts, early
 from hatch_cuda_kernels import driver as our_driver
 from hatch_cuda_kernels.runtime.launch import arrays
-from hatch_cuda_kernels.runtime.launch.launch import forget_signatures
+from hatch_cuda_kernels.runtime.launch.generated import forget_signatures
 from hatch_cuda_kernels.runtime.launch.libraries import LIBRARIES
 
 

@@ -8,20 +8,20 @@ from hatch_cuda_kernels.contexts import on_context, on_device
 from hatch_cuda_kernels.driver import cuda
 from hatch_cuda_kernels.errors import StaleKernelError
 from hatch_cuda_kernels.runtime.launch.arrays import current_streams
-from hatch_cuda_kernels.runtime.launch.in_full import Launch
+from hatch_cuda_kernels.runtime.launch.launch import Launch
 from hatch_cuda_kernels.runtime.launch.streams import join
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hatch_cuda_kernels.runtime.launch.in_full import Ready
-    from hatch_cuda_kernels.runtime.launch.loads import Loads
+    from hatch_cuda_kernels.runtime.launch.launch import Ready
+    from hatch_cuda_kernels.runtime.launch.per_context import PerContext
     from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
 __all__ = ["bind_launch"]
 
 
-def bind_launch(kernel: Loads, shape: Shape, stated: int | None, args: Sequence[Any]) -> Callable[[], None]:
+def bind_launch(kernel: PerContext, shape: Shape, stated: int | None, args: Sequence[Any]) -> Callable[[], None]:
     """Return the function that launches with these arguments; see ``Kernel.bind``."""
     launch = Launch(kernel, shape, stated)
     with on_device(kernel.signature.device(args)):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.runtime.launch.launches import Launches
-from hatch_cuda_kernels.runtime.launch.loads import Loads
+from hatch_cuda_kernels.runtime.launch.per_context import PerContext
 from hatch_cuda_kernels.runtime.launch.shapes import Dim, Shape
 from hatch_cuda_kernels.runtime.launch.streams import stream_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from typing_extensions import Unpack
+    from typing import Unpack
 
     from hatch_cuda_kernels.image import Image
     from hatch_cuda_kernels.runtime.launch.facts import KernelAttributes, Occupancy
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Dim", "Kernel"]
 
 
-class Kernel(Loads):
+class Kernel(PerContext):
     """One kernel, whatever the context. ``kernel[grid, block](*args)`` launches it where its arrays are.
 
     It is loaded for a context when it is first used there; ``image``, ``handle``, ``context_id`` and ``ordinal`` are

@@ -1,172 +1,125 @@
-"""The launch function of a kernel, generated for its signature: every tenth of a microsecond counts.
+"""One way to launch a kernel, done with care: in any context, on any device, with any arguments, every error explained.
 
-For ``(f32, ptr, u64)`` it reads as below. What is not usual goes to ``otherwise``, which does everything with care:
-other contexts and devices, arguments that convert in a slower way, and errors that explain (see ``in_full``).
-
-    def bind(here, stated, otherwise, refuse):
-        def launch(a0=missing, a1=missing, a2=missing, *more):
-            if more:
-                return otherwise((a0, a1, a2, *more))
-            try:
-                ordinal, function, configs = here[context_id(current)[1]]
-                slot = pop()  # or a new one
-                pack(
-                    slot.buffer, 0,
-                    a0 if a0.__class__ is float or a0.__class__ is int else p0(a0, ordinal, slot.streams),
-                    (data_ptr(a1) or if_empty(a1))
-                    if (a1.__class__ is tensor or a1.__class__ is parameter) and get_device(a1) == ordinal
-                    else p1(a1, ordinal, slot.streams),
-                    ...
-                )
-            except Exception:
-                slot = None
-            if slot is None:
-                return otherwise((a0, a1, a2))
-            stream = torch_stream(ordinal) if a1.__class__ is tensor or a2.__class__ is tensor or ... else stated
-            if slot.streams:
-                stream = join(slot.streams, stream)
-            status = cu_launch(configs[stream], function, 0, slot.extra)[0]
-            push(slot)
-            if status is not success:
-                refuse(status, stream)
-        return launch
+The generated launch function (see ``generated``) does the usual part of this in a tenth of the time.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.driver import cuda
-from hatch_cuda_kernels.runtime.launch.arguments import Signature, Slot
-from hatch_cuda_kernels.runtime.launch.configs import SIZES, FreshSlot
+from hatch_cuda_kernels.contexts import add_by_context, on_device
+from hatch_cuda_kernels.driver import cuda, failure
+from hatch_cuda_kernels.runtime.launch.arguments import Slot
+from hatch_cuda_kernels.runtime.launch.configs import Configs
+from hatch_cuda_kernels.runtime.launch.generated import MISSING, bind_for
 from hatch_cuda_kernels.runtime.launch.streams import join
-from hatch_cuda_kernels.runtime.launch.tensors import FAST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from hatch_cuda_kernels.runtime.launch.arguments import PtxParameter
+    from hatch_cuda_kernels.runtime.launch.loaded import Loaded
+    from hatch_cuda_kernels.runtime.launch.per_context import PerContext
+    from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
-    #: What a function is bound to: by context id, ordinal, function and configurations; a stated stream; two ways out.
-    Bind = Callable[[dict[int, Any], int | None, Callable[..., None], Callable[..., None]], Callable[..., None]]
-
-Kind = Literal["current", "stated", "fresh"]
-
-__all__ = ["MISSING", "bind_for"]
-
-#: Stands for an argument that was not given.
-MISSING: Final = object()
-_TEMPLATE: Final = """
-def make(context_id, current, pop, push, new_slot, size, pack, {readers}join, cu_launch, success, missing, pack_config):
-    def bind(here, stated, otherwise, refuse):
-        def launch({own}{parameters}*more):
-            if more:
-                return otherwise({own}({names}*more,))
-            try:
-                ordinal, function{configs} = here[context_id(current)[1]]
-                try:
-                    slot = pop()
-                except IndexError:
-                    slot = new_slot(size)
-                pack(slot.buffer, 0, {values})
-            except Exception:
-                slot = None
-            if slot is None:
-                return otherwise({own}({names}))
-            stream = {stream}
-            if slot.streams:
-                stream = join(slot.streams, stream)
-            {prepare}
-            status = cu_launch({config}, function, 0, slot.extra)[0]
-            push(slot)
-            if status is not success:
-                refuse({own}status, stream)
-        return launch
-    return bind
-"""
-#: What differs between the kinds of launch functions, besides the stream.
-_SHAPED: Final = {"own": "", "configs": ", configs", "prepare": "", "config": "configs[stream]"}
-_FRESH: Final = {
-    "own": "sizes, ",
-    "configs": "",
-    "prepare": "x, y, z, u, v, w, n = sizes; pack_config(slot.memory, 0, x, y, z, u, v, w, n, stream or 0)",
-    "config": "slot.config",
-}
-#: Signatures whose functions are remembered; few programs have more.
-_MOST_SIGNATURES: Final = 512
-_BINDS: Final[dict[tuple[tuple[str, ...], Kind], Bind]] = {}
+__all__ = ["Launch", "Ready"]
 
 
-def bind_for(signature: Signature, kind: Kind) -> Bind:
-    """Return what makes launch functions for a signature; all kernels share it.
+class Ready:
+    """Arguments packed for one context, the streams of their arrays, and the arrays themselves, which stay alive."""
 
-    They go to the arrays' ``current`` stream, or to a ``stated`` one. Those for ``fresh`` shapes go to the current one,
-    too, and take the sizes of a launch as their first argument instead of being bound to a shape.
-    A buffer belongs to one launch at a time, because the bindings release the GIL during the driver's call.
-    """
-    key = signature.params, kind
-    known = _BINDS.get(key)
-    if known is None:
-        if len(_BINDS) >= _MOST_SIGNATURES:
-            _BINDS.clear()
-        known = _BINDS[key] = _make(signature, kind)
-    return known
+    __slots__ = ("args", "configs", "loaded", "slot", "streams")
+
+    def __init__(self, loaded: Loaded, configs: Configs, slot: Slot, streams: list[int], args: Sequence[Any]) -> None:
+        self.loaded = loaded
+        self.configs = configs
+        self.slot = slot
+        self.streams = streams
+        self.args = args
 
 
-def forget_signatures() -> None:
-    """Forget all functions, which are made for one driver module."""
-    _BINDS.clear()
+class Launch:
+    """A shape of launches of one kernel, and the stream if one is stated."""
 
+    __slots__ = ("_here", "_kernel", "_shape", "_stated")
 
-def _make(signature: Signature, kind: Kind) -> Bind:
-    driver = cuda()
-    free: list[Slot] = []
-    scope: dict[str, Any] = {}
-    exec(_source(signature.parameters, kind), FAST, scope)  # noqa: S102 - made of positions only, see _source
-    bind: Bind = scope["make"](
-        driver.cuCtxGetId,
-        driver.CUcontext(0),  # NULL: the current context (CUDA Driver API, cuCtxGetId)
-        free.pop,
-        free.append,
-        FreshSlot if kind == "fresh" else Slot,
-        signature.layout.size,
-        signature.layout.pack_into,
-        *signature.readers,
-        join,
-        driver.cuLaunchKernelEx,
-        driver.CUresult.CUDA_SUCCESS,
-        MISSING,
-        SIZES.pack_into,
-    )
-    return bind
+    def __init__(self, kernel: PerContext, shape: Shape, stated: int | None) -> None:
+        self._kernel = kernel
+        self._shape = shape
+        self._stated = stated
+        self._here: dict[int, tuple[int, Any, Configs]] = {}
 
+    def function(self) -> Callable[..., None]:
+        """Return the function that launches with the arguments it is given.
 
-def _source(parameters: Sequence[PtxParameter], kind: Kind) -> str:
-    """Fill in the template. Only the positions and types of the parameters get into the text."""
-    names = [f"a{index}" for index in range(len(parameters))]
-    tensors = [name for name, parameter in zip(names, parameters, strict=True) if parameter.may_be_pointer]
-    any_tensor = " or ".join(f"{name}.__class__ is {kind}" for kind in ("tensor", "parameter") for name in tensors)
-    return _TEMPLATE.format(
-        readers=_listed(f"p{index}" for index in range(len(parameters))),
-        parameters=_listed(f"{name}=missing" for name in names),
-        values=_listed(map(_value, range(len(parameters)), parameters)),
-        names=_listed(names),
-        stream=f"torch_stream(ordinal) if {any_tensor} else stated" if tensors and kind != "stated" else "stated",
-        **(_FRESH if kind == "fresh" else _SHAPED),
-    )
+        The first launch of a kernel is one in full: it finds tensors that are conjugated or negated only when they are
+        read, which would take a tenth of every launch's time. Raises LaunchError if the shape is more than the kernel
+        can be allowed.
+        """
+        kernel = self._kernel
+        if self._shape.is_empty:
+            return lambda *args: self._nothing(args)
+        if kernel.was_launched and kernel.latest:
+            self._enter(kernel.latest)
+        return self._bind(self.elsewhere)
 
+    def elsewhere(self, args: Sequence[Any]) -> None:
+        """Launch on the device of the arrays. Raises ArgumentError, LaunchError or DriverError."""
+        given = [arg for arg in args if arg is not MISSING]
+        with on_device(self._kernel.signature.device(given)):
+            if not self._kernel.was_launched:
+                self.in_full(given)
+                self._kernel.was_launched = True
+                return
+            self._enter(self._kernel.loaded())
+            self._bind(self.in_full)(*given)  # what was not usual may have been the context alone
 
-def _listed(items: Iterable[str]) -> str:
-    return "".join(f"{item}, " for item in items)
+    def in_full(self, args: Sequence[Any]) -> None:
+        """Launch in the current context. Raises ArgumentError, LaunchError or DriverError."""
+        ready = self.ready([arg for arg in args if arg is not MISSING])
+        self.enqueue(ready, ready.streams)
 
+    def ready(self, args: Sequence[Any]) -> Ready:
+        """Return the arguments, checked and packed for the current context, in which the kernel gets loaded."""
+        loaded = self._kernel.loaded()
+        _, _, configs = self._enter(loaded)
+        signature, streams = self._kernel.signature, list[int]()
+        slot = Slot(signature.layout.size)
+        signature.layout.pack_into(slot.buffer, 0, *signature.convert(args, loaded.ordinal, streams))
+        return Ready(loaded, configs, slot, streams, args)
 
-def _value(index: int, parameter: PtxParameter) -> str:
-    """Return the expression for a parameter's value: the usual arguments in place, others by a call."""
-    name, other = f"a{index}", f"p{index}(a{index}, ordinal, slot.streams)"
-    integer = f"{name} if {name}.__class__ is int and {name} >= 0 else {other}"
-    if parameter.may_be_pointer:
-        here = f"({name}.__class__ is tensor or {name}.__class__ is parameter) and get_device({name}) == ordinal"
-        return f"(data_ptr({name}) or if_empty({name})) if {here} else {integer}"
-    if parameter.is_float:
-        return f"{name} if {name}.__class__ is float or {name}.__class__ is int else {other}"
-    return other if parameter.is_struct else integer
+    def enqueue(self, ready: Ready, streams: list[int]) -> None:
+        """Launch what is ready in the current context, after the work that the streams of its arrays hold."""
+        stream = join(streams, self._stated)
+        call = cuda().cuLaunchKernelEx(ready.configs[stream], ready.loaded.function, 0, ready.slot.extra)
+        if int(call[0]) != 0:
+            self.refuse(call[0], stream)
+
+    def refuse(self, status: Any, stream: int | None) -> None:  # CUresult
+        """Raise the DriverError for a launch that the driver refused in the current context, with what explains it."""
+        from hatch_cuda_kernels.runtime.launch.refusals import facts  # only for the message
+
+        found = facts(self._kernel.loaded(), self._shape, stream or 0)
+        raise failure(f"launching {self._kernel.name}", status, found)
+
+    def _enter(self, loaded: Loaded) -> tuple[int, Any, Configs]:
+        """Return what a launch needs in a context, made once. Raises LaunchError as ``Loaded.allow`` does."""
+        known = self._here.get(loaded.context_id)
+        if known is None:
+            loaded.allow(self._shape)
+            known = loaded.ordinal, loaded.function, Configs(self._shape)
+            if self._here:
+                add_by_context(self._here, loaded.context_id, known)
+            else:
+                self._here[loaded.context_id] = known
+        return known
+
+    def _bind(self, otherwise: Callable[[Sequence[Any]], None]) -> Callable[..., None]:
+        """Return the generated function, which leaves what is not usual to ``otherwise``."""
+        bind = bind_for(self._kernel.signature, "current" if self._stated is None else "stated")
+        return bind(self._here, self._stated, otherwise, self.refuse)
+
+    def _nothing(self, args: Sequence[Any]) -> None:
+        """Check the arguments for a grid without blocks."""
+        signature = self._kernel.signature
+        with on_device(signature.device(args)):
+            signature.convert(args, self._kernel.loaded().ordinal, [])

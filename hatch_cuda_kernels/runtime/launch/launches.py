@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.errors import LaunchError
-from hatch_cuda_kernels.runtime.launch.in_full import Launch
-from hatch_cuda_kernels.runtime.launch.launch import bind_for
+from hatch_cuda_kernels.runtime.launch.generated import bind_for
+from hatch_cuda_kernels.runtime.launch.launch import Launch
 from hatch_cuda_kernels.runtime.launch.shapes import Dim, Shape, flat_sizes
 from hatch_cuda_kernels.runtime.launch.streams import stream_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Unpack
 
-    from typing_extensions import Unpack
-
-    from hatch_cuda_kernels.runtime.launch.loads import Loads
+    from hatch_cuda_kernels.runtime.launch.per_context import PerContext
     from hatch_cuda_kernels.runtime.launch.shapes import LaunchAttributes
 
 __all__ = ["Launches"]
@@ -28,7 +28,7 @@ _MOST_LAUNCHES: Final = 256
 class Launches:
     """What ``kernel[grid, block]`` and ``kernel.launch`` call."""
 
-    def __init__(self, kernel: Loads) -> None:
+    def __init__(self, kernel: PerContext) -> None:
         self.known: dict[Any, Callable[..., None]] = {}
         """Launch functions by contents of brackets, or by shape, stream and attributes."""
         self._kernel = kernel
@@ -89,8 +89,6 @@ class Launches:
         function = Launch(self._kernel, Shape.make(self._kernel.name, *sizes, **attributes), stream).function()
         if len(self.known) >= _MOST_LAUNCHES:
             self.known.clear()
-        try:
+        with suppress(TypeError):  # a list among the sizes
             self.known[key] = function
-        except TypeError:  # a list among the sizes
-            return function
         return function

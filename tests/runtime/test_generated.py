@@ -9,7 +9,7 @@ from fake_driver import Result
 
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
 from hatch_cuda_kernels.runtime.launch.configs import Configs
-from hatch_cuda_kernels.runtime.launch.launch import MISSING, bind_for
+from hatch_cuda_kernels.runtime.launch.generated import MISSING, bind_for
 from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
 

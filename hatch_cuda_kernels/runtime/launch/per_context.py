@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.runtime.launch.loaded import Loaded
 
-__all__ = ["Loads"]
+__all__ = ["PerContext"]
 
 
-class Loads:
+class PerContext:
     """A kernel by the contexts that it is loaded for. Thread-safe."""
 
     # Not for memory: a hot look-up counts itself in the kernel, and a dictionary of attributes makes that slow.

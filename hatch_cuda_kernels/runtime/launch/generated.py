@@ -1,0 +1,172 @@
+"""The launch function of a kernel, generated for its signature: every tenth of a microsecond counts.
+
+For ``(f32, ptr, u64)`` it reads as below. What is not usual goes to ``otherwise``, which does everything with care:
+other contexts and devices, arguments that convert in a slower way, and errors that explain (see ``in_full``).
+
+    def bind(here, stated, otherwise, refuse):
+        def launch(a0=missing, a1=missing, a2=missing, *more):
+            if more:
+                return otherwise((a0, a1, a2, *more))
+            try:
+                ordinal, function, configs = here[context_id(current)[1]]
+                slot = pop()  # or a new one
+                pack(
+                    slot.buffer, 0,
+                    a0 if a0.__class__ is float or a0.__class__ is int else p0(a0, ordinal, slot.streams),
+                    (data_ptr(a1) or if_empty(a1))
+                    if (a1.__class__ is tensor or a1.__class__ is parameter) and get_device(a1) == ordinal
+                    else p1(a1, ordinal, slot.streams),
+                    ...
+                )
+            except Exception:
+                slot = None
+            if slot is None:
+                return otherwise((a0, a1, a2))
+            stream = torch_stream(ordinal) if a1.__class__ is tensor or a2.__class__ is tensor or ... else stated
+            if slot.streams:
+                stream = join(slot.streams, stream)
+            status = cu_launch(configs[stream], function, 0, slot.extra)[0]
+            push(slot)
+            if status is not success:
+                refuse(status, stream)
+        return launch
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from hatch_cuda_kernels.driver import cuda
+from hatch_cuda_kernels.runtime.launch.arguments import Signature, Slot
+from hatch_cuda_kernels.runtime.launch.configs import SIZES, FreshSlot
+from hatch_cuda_kernels.runtime.launch.streams import join
+from hatch_cuda_kernels.runtime.launch.tensors import FAST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from hatch_cuda_kernels.runtime.launch.arguments import PtxParameter
+
+    #: What a function is bound to: by context id, ordinal, function and configurations; a stated stream; two ways out.
+    Bind = Callable[[dict[int, Any], int | None, Callable[..., None], Callable[..., None]], Callable[..., None]]
+
+Kind = Literal["current", "stated", "fresh"]
+
+__all__ = ["MISSING", "bind_for"]
+
+#: Stands for an argument that was not given.
+MISSING: Final = object()
+_TEMPLATE: Final = """
+def make(context_id, current, pop, push, new_slot, size, pack, {readers}join, cu_launch, success, missing, pack_config):
+    def bind(here, stated, otherwise, refuse):
+        def launch({own}{parameters}*more):
+            if more:
+                return otherwise({own}({names}*more,))
+            try:
+                ordinal, function{configs} = here[context_id(current)[1]]
+                try:
+                    slot = pop()
+                except IndexError:
+                    slot = new_slot(size)
+                pack(slot.buffer, 0, {values})
+            except Exception:
+                slot = None
+            if slot is None:
+                return otherwise({own}({names}))
+            stream = {stream}
+            if slot.streams:
+                stream = join(slot.streams, stream)
+            {prepare}
+            status = cu_launch({config}, function, 0, slot.extra)[0]
+            push(slot)
+            if status is not success:
+                refuse({own}status, stream)
+        return launch
+    return bind
+"""
+#: What differs between the kinds of launch functions, besides the stream.
+_SHAPED: Final = {"own": "", "configs": ", configs", "prepare": "", "config": "configs[stream]"}
+_FRESH: Final = {
+    "own": "sizes, ",
+    "configs": "",
+    "prepare": "x, y, z, u, v, w, n = sizes; pack_config(slot.memory, 0, x, y, z, u, v, w, n, stream or 0)",
+    "config": "slot.config",
+}
+#: Signatures whose functions are remembered; few programs have more.
+_MOST_SIGNATURES: Final = 512
+_BINDS: Final[dict[tuple[tuple[str, ...], Kind], Bind]] = {}
+
+
+def bind_for(signature: Signature, kind: Kind) -> Bind:
+    """Return what makes launch functions for a signature; all kernels share it.
+
+    They go to the arrays' ``current`` stream, or to a ``stated`` one. Those for ``fresh`` shapes go to the current one,
+    too, and take the sizes of a launch as their first argument instead of being bound to a shape.
+    A buffer belongs to one launch at a time, because the bindings release the GIL during the driver's call.
+    """
+    key = signature.params, kind
+    known = _BINDS.get(key)
+    if known is None:
+        if len(_BINDS) >= _MOST_SIGNATURES:
+            _BINDS.clear()
+        known = _BINDS[key] = _make(signature, kind)
+    return known
+
+
+def forget_signatures() -> None:
+    """Forget all functions, which are made for one driver module."""
+    _BINDS.clear()
+
+
+def _make(signature: Signature, kind: Kind) -> Bind:
+    driver = cuda()
+    free: list[Slot] = []
+    scope: dict[str, Any] = {}
+    exec(_source(signature.parameters, kind), FAST, scope)  # noqa: S102 - made of positions only, see _source
+    bind: Bind = scope["make"](
+        driver.cuCtxGetId,
+        driver.CUcontext(0),  # NULL: the current context (CUDA Driver API, cuCtxGetId)
+        free.pop,
+        free.append,
+        FreshSlot if kind == "fresh" else Slot,
+        signature.layout.size,
+        signature.layout.pack_into,
+        *signature.readers,
+        join,
+        driver.cuLaunchKernelEx,
+        driver.CUresult.CUDA_SUCCESS,
+        MISSING,
+        SIZES.pack_into,
+    )
+    return bind
+
+
+def _source(parameters: Sequence[PtxParameter], kind: Kind) -> str:
+    """Fill in the template. Only the positions and types of the parameters get into the text."""
+    names = [f"a{index}" for index in range(len(parameters))]
+    tensors = [name for name, parameter in zip(names, parameters, strict=True) if parameter.may_be_pointer]
+    any_tensor = " or ".join(f"{name}.__class__ is {kind}" for kind in ("tensor", "parameter") for name in tensors)
+    return _TEMPLATE.format(
+        readers=_listed(f"p{index}" for index in range(len(parameters))),
+        parameters=_listed(f"{name}=missing" for name in names),
+        values=_listed(map(_value, range(len(parameters)), parameters)),
+        names=_listed(names),
+        stream=f"torch_stream(ordinal) if {any_tensor} else stated" if tensors and kind != "stated" else "stated",
+        **(_FRESH if kind == "fresh" else _SHAPED),
+    )
+
+
+def _listed(items: Iterable[str]) -> str:
+    return "".join(f"{item}, " for item in items)
+
+
+def _value(index: int, parameter: PtxParameter) -> str:
+    """Return the expression for a parameter's value: the usual arguments in place, others by a call."""
+    name, other = f"a{index}", f"p{index}(a{index}, ordinal, slot.streams)"
+    integer = f"{name} if {name}.__class__ is int and {name} >= 0 else {other}"
+    if parameter.may_be_pointer:
+        here = f"({name}.__class__ is tensor or {name}.__class__ is parameter) and get_device({name}) == ordinal"
+        return f"(data_ptr({name}) or if_empty({name})) if {here} else {integer}"
+    if parameter.is_float:
+        return f"{name} if {name}.__class__ is float or {name}.__class__ is int else {other}"
+    return other if parameter.is_struct else integer
