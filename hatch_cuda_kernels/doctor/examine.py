@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels import __version__, environment
-from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
+from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
 from hatch_cuda_kernels.doctor.children import ask
 from hatch_cuda_kernels.doctor.finding import Finding
 from hatch_cuda_kernels.errors import HatchCudaKernelsError
@@ -66,7 +66,7 @@ def _tools() -> Finding:
     lacking = [name for name, version in versions.items() if version is None]
     if not lacking:
         return Finding({"versions": versions})
-    fix = pip_install(extra("build"))
+    fix = pip_install(own("build"))
     return Finding({"versions": versions}, Problem(f"not installed: {', '.join(lacking)}", fix), missing=True)
 
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
+from hatch_cuda_kernels.compiler.toolchain.packages import bindings, first_release, pip_install
 from hatch_cuda_kernels.doctor.finding import Finding
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.problem import Problem
@@ -92,7 +92,7 @@ def _bindings(_: str) -> Finding:
     try:
         from cuda.bindings import __version__, driver  # may be what is broken
     except ModuleNotFoundError as error:
-        problem = Problem(f"cuda-bindings is not installed ({error})", pip_install("cuda-bindings"))
+        problem = Problem(f"cuda-bindings is not installed ({error})", pip_install(bindings(first_release()[0])))
         return Finding({}, problem, missing=True)
     return Finding({"version": __version__, "folder": str(Path(driver.__file__).parent)})
 
@@ -109,6 +109,7 @@ def _nvrtc(_: str) -> Finding:
 
 def _headers(_: str) -> Finding:
     from hatch_cuda_kernels.compiler.toolchain.installed import header_folders
+    from hatch_cuda_kernels.compiler.toolchain.libraries import install_compiler
     from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
     from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 
@@ -118,7 +119,7 @@ def _headers(_: str) -> Finding:
     facts: dict[str, Any] = {"versions": found, "folders": folders}
     lacking = [name for name in PARTS if name not in found]
     if lacking:
-        problem = Problem(f"toolkit headers are not installed: {', '.join(lacking)}", pip_install(extra("jit")))
+        problem = Problem(f"toolkit headers are not installed: {', '.join(lacking)}", install_compiler())
         return Finding(facts, problem, missing=True)
     return Finding(facts)
 
