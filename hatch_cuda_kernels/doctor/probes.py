@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from hatch_cuda_kernels.compiler.toolchain.packages import bindings, first_release, pip_install
 from hatch_cuda_kernels.doctor.finding import Finding
-from hatch_cuda_kernels.errors import HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, ManifestError, ToolchainError
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.versions import parse_version, version_text
 
@@ -140,6 +140,25 @@ def _ptxas(_: str) -> Finding:
     return Finding({"version": found.version, "file": str(found.path)})
 
 
+def _manifest(path: str) -> Finding:
+    """Ask whether this environment builds a manifest: its release, its architectures."""
+    from hatch_cuda_kernels.manifest import load_manifest
+    from hatch_cuda_kernels.plan.release import check_release
+
+    try:
+        manifest = load_manifest(path)
+    except ManifestError as error:
+        first, *others = error.problems
+        more = f", and {len(others)} more: see hatch-cuda-kernels check" if others else ""
+        return Finding({"file": path}, Problem(f"{first}{more}"))
+    facts = {"file": path, "cuda": version_text(manifest.release), "modules": len(manifest.modules)}
+    try:
+        check_release(manifest)
+    except ToolchainError as error:
+        return Finding(facts, Problem(error.message, error.fix), missing=True)
+    return Finding(facts)
+
+
 def _images(argument: str) -> Finding:
     """Find which image each module of a package would get on devices of given capabilities and driver."""
     from hatch_cuda_kernels.runtime.opened import opened_store
@@ -182,4 +201,5 @@ _PROBES: Final = {
     "nvjitlink": _nvjitlink,
     "ptxas": _ptxas,
     "images": _images,
+    "manifest": _manifest,
 }

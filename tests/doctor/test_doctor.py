@@ -279,3 +279,18 @@ def test_missing_headers_limit_what_can_be_compiled():
 def test_every_task_can_be_asked_for():
     """The words of ``--for`` are the tasks that are judged."""
     assert tuple(TASKS) == _ASKED
+
+
+def test_a_build_is_judged_by_the_manifest_here(settled, make_project, monkeypatch, capsys):
+    """NVRTC of another release than the one stated builds nothing; the fix is what the manifest asks for."""
+    root = make_project('{schema: 1, cuda: "13.4", arches: [sm_90], modules: {a: {source: saxpy.cu}}}')
+    (root / "sub").mkdir()
+    monkeypatch.chdir(root / "sub")
+    status, data = examine(capsys, "--for", "build")
+    assert (status, data["manifest"]["cuda"], data["verdicts"]["build"]["works"]) == (1, "13.4", False)
+    assert "asks for CUDA 13.4" in data["verdicts"]["build"]["reason"]
+    assert "nvidia-cuda-nvrtc==13.4.*" in data["verdicts"]["build"]["fix"]
+    (root / "kernels.yaml").write_text("schema: 2")
+    assert examine(capsys, "--for", "build")[0] == 1
+    (root / "kernels.yaml").write_text("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
+    assert examine(capsys, "--for", "build")[0] == 0

@@ -98,3 +98,11 @@ def test_without_the_extra_the_command_says_what_to_install(wheels, tmp_path, mo
     assert "error: vl_convert is missing" in err
     assert f"hint: {pip_install(own('report'))}" in err
     assert main(["report", str(wheels[0]), "--json"]) == 0
+
+
+def test_regressions_without_an_older_wheel_are_an_error(wheels, tmp_path, monkeypatch, capsys):
+    """Such a gate in CI would never close."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(wheels[0]), "--fail-on-regression"]) == 2
+    assert "--against" in capsys.readouterr().err
+    assert not (tmp_path / "report.html").exists()

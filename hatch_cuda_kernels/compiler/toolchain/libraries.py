@@ -143,7 +143,7 @@ def ask_nvrtc() -> str:
 
         _, program = nvrtc.nvrtcCreateProgram(_PROBE, b"probe.cu", 0, [], [])
     except Exception as error:  # pathfinder and the bindings raise several types for a missing library
-        raise missing_nvrtc(type(error).__name__) from error
+        raise missing_nvrtc(_cause(error)) from error
     # Without the option NVRTC looks for the driver, which may be broken; before 12.9 there is no such option.
     with kept_handler():
         if nvrtc.nvrtcCompileProgram(program, 1, [b"-no-cache"])[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
@@ -172,7 +172,18 @@ def install_compiler() -> str:
 
 def missing_nvrtc(cause: object) -> ToolchainError:
     """Return the error for a process that needs NVRTC and has none."""
-    return ToolchainError(f"NVRTC is not installed ({cause})", install_compiler())
+    return ToolchainError(f"NVRTC is not installed{_told(cause)}", install_compiler())
+
+
+def _cause(error: Exception) -> str:
+    """Return what kept a library from being loaded, in its first line; empty if there just is none."""
+    lines = str(error).splitlines()
+    absent = isinstance(error, ImportError) or "NotFound" in type(error).__name__
+    return "" if absent or not lines else lines[0]
+
+
+def _told(cause: object) -> str:
+    return f" ({cause})" if cause else ""
 
 
 def check_age(version: str) -> None:
@@ -204,7 +215,7 @@ def load_nvjitlink() -> Any:  # a module
 
         nvjitlink.version()
     except Exception as error:  # pathfinder and the bindings raise several types for a missing library
-        raise ToolchainError(f"nvJitLink is not installed ({type(error).__name__})", install_compiler()) from error
+        raise ToolchainError(f"nvJitLink is not installed{_told(_cause(error))}", install_compiler()) from error
     return nvjitlink
 
 
