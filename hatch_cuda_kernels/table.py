@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.terminal import printable, width_of
@@ -11,7 +12,7 @@ from hatch_cuda_kernels.terminal import printable, width_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["counted", "text_table"]
+__all__ = ["counted", "fitted", "text_table"]
 
 _GAP: Final = "  "
 #: A column is not made narrower than this; then lines are longer than the terminal.
@@ -21,6 +22,18 @@ _NARROWEST: Final = 20
 def counted(number: int, noun: str) -> str:
     """Return ``1 image`` or ``2 images``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def fitted(text: str, indent: int) -> str:
+    """Return text whose lines fit the terminal, if there is one; what does not goes on below, indented."""
+    width = width_of(sys.stdout)
+    if width is None or width < indent + _NARROWEST:
+        return text
+    wrap = partial(textwrap.wrap, width=width, subsequent_indent=" " * indent, break_long_words=False)
+    return "\n".join(
+        "\n".join(wrap(line, drop_whitespace=True, break_on_hyphens=False)) if len(line) > width else line
+        for line in text.splitlines()
+    )
 
 
 def text_table(

@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from hatch_cuda_kernels.table import text_table
+from hatch_cuda_kernels.table import fitted, text_table
 from hatch_cuda_kernels.terminal import painted, printable
 from hatch_cuda_kernels.warn import warn_user
 
@@ -95,3 +95,15 @@ def test_a_dumb_terminal_gets_no_colours(monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
     assert painted("x", "red", io.StringIO()) == "x"
+
+
+def test_long_lines_go_on_below(monkeypatch):
+    """On a terminal they are broken between words; a pipe gets them as they are."""
+    text = "short\n    refused  prebuilt compute_80 ptx: written as PTX ISA 9.0"
+    assert fitted(text, 8) == text
+    monkeypatch.setattr("hatch_cuda_kernels.table.width_of", lambda _: 40)
+    assert fitted(text, 8).splitlines() == [
+        "short",
+        "    refused  prebuilt compute_80 ptx:",
+        "        written as PTX ISA 9.0",
+    ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.cli.arguments import add_package, arch_text, cuda_version
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.errors import DriverError, InputError
+from hatch_cuda_kernels.table import fitted
 
 if TYPE_CHECKING:
     import argparse
@@ -41,5 +42,5 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(explanation.to_json())
     else:
-        print(explanation)
+        print(fitted(str(explanation), 8))
     return 0 if explanation.chosen is not None else 1
