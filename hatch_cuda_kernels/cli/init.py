@@ -15,6 +15,9 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="set up the project here, or create one in an empty folder")
     parser.add_argument("--name", metavar="NAME", help="name of a new project (default: the folder's)")
+    parser.add_argument(
+        "--backend", choices=("hatchling",), help="have Hatch build the project, in place of what builds it now"
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -25,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     from hatch_cuda_kernels.scaffold.next_steps import next_commands
     from hatch_cuda_kernels.scaffold.project import scaffold
 
-    done = scaffold(Path.cwd(), args.name, find_package=find_package)
+    done = scaffold(Path.cwd(), args.name, find_package=find_package, hatch=args.backend is not None)
     commands = next_commands() if done.created or done.changed else []
     if args.json:
         print_json({**{name: list(value) for name, value in done._asdict().items()}, "next": commands})

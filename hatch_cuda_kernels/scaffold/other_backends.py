@@ -58,8 +58,10 @@ class _Backend(NamedTuple):
 
 
 _BEFOREHAND: Final = (
-    "builds of this back end run no code of yours; before each, run:",
+    "builds of this back end run no code of yours; before each, where NVRTC is installed, run:",
     "    hatch-cuda-kernels build --out FOLDER/_kernels",
+    "or move to Hatch, whose builds compile kernels by themselves:",
+    "    hatch-cuda-kernels init --backend hatchling",
 )
 #: By what the name of a back end begins with.
 _BACKENDS: Final[dict[str, _Backend]] = {

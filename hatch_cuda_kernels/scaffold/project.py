@@ -14,7 +14,7 @@ from hatch_cuda_kernels.manifest.find import MANIFEST_FILE, hook_table
 from hatch_cuda_kernels.scaffold.files import filled, ignore_store, read_text, write_missing
 from hatch_cuda_kernels.scaffold.kernel_files import kernel_files, manifest_of_sources, stated_release, watched_files
 from hatch_cuda_kernels.scaffold.other_backends import SETUP_FILES, join_other
-from hatch_cuda_kernels.scaffold.pyproject import HATCH, add_package, check_tables, read_toml
+from hatch_cuda_kernels.scaffold.pyproject import HATCH, add_package, check_tables, read_toml, with_hatch
 from hatch_cuda_kernels.scaffold.templates import CI_FILE, FIRST_KERNEL, NEW_PROJECT, README_OF_SOURCES, ci_text
 
 if TYPE_CHECKING:
@@ -24,13 +24,6 @@ if TYPE_CHECKING:
     FindPackage: TypeAlias = Callable[[Path, str | None], tuple[str, str]]
 
 __all__ = ["Scaffold", "scaffold"]
-
-_HATCHLING = f"""\
-[build-system]
-requires = ["hatchling>=1.27"]
-build-backend = "{HATCH}"
-
-"""
 
 
 class Scaffold(NamedTuple):
@@ -44,10 +37,11 @@ class Scaffold(NamedTuple):
     """What the project's build system takes besides."""
 
 
-def scaffold(root: Path, name: str | None = None, *, find_package: FindPackage) -> Scaffold:
+def scaffold(root: Path, name: str | None = None, *, find_package: FindPackage, hatch: bool = False) -> Scaffold:
     """Set a folder up and return what was done; a second run does nothing. No existing file is overwritten.
 
-    ``name`` is a new project's name (default: the folder's); ``find_package`` knows an existing project's package.
+    ``name`` is a new project's name (default: the folder's); ``find_package`` knows an existing project's package;
+    with ``hatch``, Hatch becomes its back end.
     Raises InputError for a project that cannot be built as it is, or whose package cannot be determined.
     """
     root = root.absolute()
@@ -61,8 +55,8 @@ def scaffold(root: Path, name: str | None = None, *, find_package: FindPackage) 
     if name is not None and stated is not None and name != stated:
         raise InputError(f"--name is for a new project, and this one is called {stated}; leave --name out")
     backend = data.get("build-system", {}).get("build-backend") or _unstated(root)
-    if backend in {HATCH, ""}:
-        return _join(root, text if backend else _HATCHLING + text, find_package, before=text)
+    if hatch or backend in {HATCH, ""}:
+        return _join(root, text if backend == HATCH else with_hatch(text), find_package, before=text)
     return Scaffold(*join_other(root, text, backend, find_package))
 
 

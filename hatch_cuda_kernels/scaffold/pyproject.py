@@ -19,12 +19,14 @@ from hatch_cuda_kernels.scaffold.templates import TABLE
 if TYPE_CHECKING:
     from collections.abc import Iterable, MutableSequence, Sequence
 
-__all__ = ["HATCH", "Edited", "add_package", "check_tables", "read_toml"]
+__all__ = ["HATCH", "Edited", "add_package", "check_tables", "read_toml", "with_hatch"]
 
 _PACKAGE: Final = "hatch-cuda-kernels"
 HATCH: Final = "hatchling.build"
 #: Python versions that this package does not run on.
 _TOO_OLD: Final = ("3.8", "3.9", "3.10")
+_HATCHLING: Final = "hatchling>=1.27"
+_BUILD_SYSTEM: Final = f'[build-system]\nrequires = ["{_HATCHLING}"]\nbuild-backend = "{HATCH}"\n'
 _DIRECT: Final = "tool.hatch.metadata"
 
 
@@ -158,6 +160,18 @@ def _watch(document: Any, cache_keys: Sequence[str]) -> str:
 def _append_table(text: str, comment: str, name: str, lines: str) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     return newline.join([text.rstrip(), "", *filter(None, (comment, f"[{name}]", lines)), ""])
+
+
+def with_hatch(text: str) -> str:
+    """Return pyproject.toml with Hatch as the back end, in place of another or of none."""
+    data = read_toml(text, "pyproject.toml")
+    if "build-system" not in data:
+        newline = "\r\n" if "\r\n" in text else "\n"
+        return newline.join([*_BUILD_SYSTEM.splitlines(), "", text])
+    document: Any = tomlkit.parse(text)
+    document["build-system"]["requires"] = [_HATCHLING]
+    document["build-system"]["build-backend"] = HATCH
+    return tomlkit.dumps(document)
 
 
 def check_tables(data: dict[str, Any]) -> None:

@@ -359,11 +359,23 @@ def test_other_back_ends(backend, expected, root, init):
     assert ("nvidia-cuda-nvrtc==13.0.*" in data["build-system"]["requires"]) is builds
     assert {"src/p/saxpy.py", "kernels.yaml", *files} <= set(done["created"])
     assert all(any(line in told for told in done["steps"]) for line in steps)
-    assert len(done["steps"]) < 9
+    assert len(done["steps"]) < 11
     before = tree(root)
     again = init()[1]
     assert (again["created"], again["changed"], again["steps"]) == ([], [], [])
     assert tree(root) == before
+
+
+def test_a_project_can_move_to_hatch(root, init):
+    """Asked to, init changes the back end, and then does all that Hatch takes."""
+    text = HATCH.replace("hatchling.build", "uv_build").replace('["hatchling"]', '["uv_build>=0.9"]')
+    status, done = init("--backend", "hatchling", **{"pyproject.toml": text, "src/p/__init__.py": ""})
+    data = tomllib.loads((root / "pyproject.toml").read_text())
+    assert (status, done["steps"]) == (0, [])
+    assert data["build-system"]["build-backend"] == "hatchling.build"
+    assert data["build-system"]["requires"] == ["hatchling>=1.27", "hatch-cuda-kernels[build]"]
+    assert "cuda-kernels" in data["tool"]["hatch"]["build"]["hooks"]
+    assert init("--backend", "hatchling")[1]["changed"] == []
 
 
 def test_a_setup_py_that_is_there_is_changed_by_its_author(root, init):
