@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import keyword
 import re
-from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.names import base_name, plain_name
-from hatch_cuda_kernels.source.declarations import Parameter, find_declarations
+from hatch_cuda_kernels.source.declarations import Declarations, Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,15 +41,13 @@ class SignatureReader:
     """The signatures of one module's kernels."""
 
     def __init__(self, built: BuiltModule) -> None:
-        self._sources = built.sources
+        self._declarations = Declarations(built.sources.texts.values())
 
     def read(self, symbol: Symbol) -> StubSignature:
         """Return a kernel's signature; parameters are ``arg0`` and so on if the source does not tell their names."""
         name = base_name(plain_name(symbol.name) or symbol.name)
-        found = self._declarations.get(name.rpartition("::")[2], [])
-        fitting = [declared for declared in found if len(declared) == len(symbol.params)]
-        merged = [_agreed(forms) for forms in zip(*fitting, strict=True)] if fitting else []
-        parameters = merged or [Parameter("", "")] * len(symbol.params)
+        merged = self._declarations.parameters(name, len(symbol.params))
+        parameters = merged or (Parameter("", ""),) * len(symbol.params)
         names = _python_names([parameter.name for parameter in parameters])
         types = map(_python_type, symbol.params, (parameter.type for parameter in parameters))
         spelled = [
@@ -58,20 +55,6 @@ class SignatureReader:
             for parameter, kind in zip(parameters, symbol.params, strict=True)
         ]
         return StubSignature(name, tuple(zip(names, types, strict=True)), f"{name}({', '.join(spelled)})")
-
-    @cached_property
-    def _declarations(self) -> dict[str, list[tuple[Parameter, ...]]]:
-        found: dict[str, list[tuple[Parameter, ...]]] = {}
-        for text in self._sources.texts.values():
-            for name, declared in find_declarations(text).items():
-                found.setdefault(name, []).extend(declared)
-        return found
-
-
-def _agreed(forms: Sequence[Parameter]) -> Parameter:
-    """Return what all declarations agree on for one parameter; those without a name do not count for the name."""
-    types, names = {form.type for form in forms}, {form.name for form in forms} - {""}
-    return Parameter(types.pop() if len(types) == 1 else "", names.pop() if len(names) == 1 else "")
 
 
 def _python_names(names: Sequence[str]) -> list[str]:
