@@ -64,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
             print(f"  linked from {', '.join([*module['sources'], *module['libraries']])}")
         for kernel, symbol in module["kernels"].items():
             print(f"  {kernel}({', '.join(symbol['params'])})  {symbol['lowered']}")
+            if "launch" in symbol:
+                print(f"    {kernel}({', '.join(symbol['launch']['names'])}) has {symbol['launch']['sizes']}")
     if args.extract is not None:
         print(f"\n{counted(len(written), 'image')} written to {args.extract}")
     return 0
