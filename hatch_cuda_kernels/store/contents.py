@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.store.index import KERNELS_FILE
+from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule, find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,17 +35,25 @@ def contents(reader: StoreReader) -> dict[str, Any]:
             message = f"it lists {line.name} in the module {line.module!r}, which is not there"
             raise StoreError(str(reader.folder / KERNELS_FILE), message)
         if not line.key.startswith("&"):
-            modules[line.module]["kernels"][line.name] = _kernel(line)
+            kernel = _signature(line) | _rule(reader.module(line.module), line.name)
+            modules[line.module]["kernels"][line.name] = kernel
     return {"modules": modules}
 
 
-def _kernel(line: KernelLine) -> dict[str, Any]:
+def _signature(line: KernelLine) -> dict[str, Any]:
+    """Return a kernel's lowered name and parameters; their types and names only where they are known."""
     data: dict[str, Any] = {"lowered": line.lowered, "params": list(line.params)}
     if line.types or not line.params:
         data["types"] = list(line.types)
     if line.names:
         data["names"] = list(line.names)
     return data
+
+
+def _rule(index: ModuleIndex, kernel: str) -> dict[str, Any]:
+    """Return how a kernel is launched without brackets; nothing if the manifest states no rule for it."""
+    rule = find_rule(map(LaunchRule.from_json, index.launch), kernel)
+    return {"launch": {"names": list(rule.names), "sizes": str(rule)}} if rule else {}
 
 
 def _linked(index: ModuleIndex) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a type checker learns about a kernel: its parameters' names, from the source, and Python types, from PTX."""
+"""What a type checker learns about a kernel: its parameters' names, from the source, and Python types."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.names import base_name, plain_name
 from hatch_cuda_kernels.source.declarations import Declarations, Parameter
+from hatch_cuda_kernels.store.launch_rules.rule import find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,8 @@ _INTEGER_WORDS: Final = frozenset(
     {"const", "volatile", "long", "int", "unsigned", "signed", "std", "cuda", "size_t", "ssize_t", "ptrdiff_t"}
     | {"int64_t", "uint64_t"}
 )
+#: By value, they are passed as numbers.
+_SMALL_FLOATS: Final = frozenset({"__half", "__nv_bfloat16", "__nv_fp8_e4m3", "__nv_fp8_e5m2"})
 #: Only some architectures' PTX tells pointers from integers, and a stub must not depend on architectures.
 _WORDS: Final = {"ptr": "u64"}
 
@@ -34,7 +37,11 @@ class StubSignature(NamedTuple):
     params: tuple[tuple[str, str], ...]
     """(name, Python type)."""
     declared: str
-    """The declaration as the source has it, or else with PTX's types."""
+    """The declaration as the source has it, or else with the compiler's types."""
+    rule: str = ""
+    """The sizes of a call without brackets; empty if the manifest states no rule."""
+    by_name: bool = False
+    """Whether such a call takes arguments by name: the source's names are Python's too."""
 
 
 class SignatureReader:
@@ -42,6 +49,7 @@ class SignatureReader:
 
     def __init__(self, built: BuiltModule) -> None:
         self._declarations = Declarations(built.sources.texts.values())
+        self._rules = built.launch
 
     def read(self, symbol: Symbol) -> StubSignature:
         """Return a kernel's signature; parameters are ``arg0`` and so on if the source does not tell their names."""
@@ -49,12 +57,20 @@ class SignatureReader:
         merged = self._declarations.parameters(name, len(symbol.params))
         parameters = merged or (Parameter("", ""),) * len(symbol.params)
         names = _python_names([parameter.name for parameter in parameters])
-        types = map(_python_type, symbol.params, (parameter.type for parameter in parameters))
+        known = symbol.types or [parameter.type for parameter in parameters]
+        types = map(_python_type, symbol.params, known)
         spelled = [
-            f"{parameter.type or _WORDS.get(kind, kind)} {parameter.name}".rstrip()
-            for parameter, kind in zip(parameters, symbol.params, strict=True)
+            f"{parameter.type or told or _WORDS.get(kind, kind)} {parameter.name}".rstrip()
+            for parameter, told, kind in zip(parameters, known, symbol.params, strict=True)
         ]
-        return StubSignature(name, tuple(zip(names, types, strict=True)), f"{name}({', '.join(spelled)})")
+        rule = find_rule(self._rules, symbol.name)
+        return StubSignature(
+            name,
+            params=tuple(zip(names, types, strict=True)),
+            declared=f"{name}({', '.join(spelled)})",
+            rule=str(rule or ""),
+            by_name=rule is not None and rule.names == tuple(names),
+        )
 
 
 def _python_names(names: Sequence[str]) -> list[str]:
@@ -67,6 +83,8 @@ def _python_names(names: Sequence[str]) -> list[str]:
 
 
 def _python_type(kind: str, declared: str) -> str:
+    if declared in _SMALL_FLOATS:
+        return "float"
     if "[" in kind:
         return "Struct"
     if kind.startswith("f"):
