@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, ManifestError, ToolchainError
+from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.table import counted, text_table
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     stubs = _stubs(manifest, plan, toolchain, fresh)
     notes = describe(plan)
     dropped = dropped_code(plan)
+    asked = {module.name for module in manifest.modules if module.options.host_code is HostCode.DROP}
     for warning in arch_warnings(plan):
         print(f"warning: {warning}", file=sys.stderr)
     if args.json:
@@ -72,7 +74,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"{counts}: {len(rows) - stale} fresh, {stale} to compile")
         print(*notes, sep="\n", end="\n" if notes else "")
         for module, found in dropped:
-            print(f"module {module!r}, host code: {found}")
+            if module in asked:
+                print(f"module {module!r}, host code: {found}")
         if stubs is not None:
             print(f"{stubs['path']} is {_STUBS[stubs['state']]}")
     if stubs is not None and stubs["state"] == "stale":

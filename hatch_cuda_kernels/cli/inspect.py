@@ -62,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"\n{name}: {made_by}; packed {module['packed']:,} bytes with sources and index")
         if "sources" in module:
             print(f"  linked from {', '.join([*module['sources'], *module['libraries']])}")
+        for note in module.get("notes", ()):
+            print(f"  {note}")
         for kernel, symbol in module["kernels"].items():
             print(f"  {kernel}({', '.join(symbol['params'])})  {symbol['lowered']}")
     if args.extract is not None:

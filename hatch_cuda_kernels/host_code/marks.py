@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.source.macros import MacroText
 
-__all__ = ["Facts", "Marked", "gather_facts", "is_float_constant", "member_of"]
+__all__ = ["Facts", "Marked", "gather_facts", "gather_macros", "is_float_constant", "member_of"]
 
 _MARKS: Final = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
 #: In ``__attribute__((device))`` and its kin.

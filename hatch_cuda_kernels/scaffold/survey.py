@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cache import open_cache
+from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.manifest import parse_manifest
@@ -77,8 +78,8 @@ def _stated(root: Path, source: str, files: Sequence[str]) -> tuple[str, dict[st
     drafted = port(root, [source], options)
     stated = drafted.modules[0].stated
     merged = stated_options(options) | stated.get("options", {})
-    if drafted.guards:
-        merged["host_code"] = str(HostCode.DROP)
+    if drafted.guards and not Recipe(module="module", sources=(source,), options=options).read(root).dropped:
+        merged["host_code"] = str(HostCode.DROP)  # only in branches, which by itself is no reason
     return drafted.modules[0].name, stated | ({"options": merged} if merged else {})
 
 

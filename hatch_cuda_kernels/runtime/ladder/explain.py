@@ -31,6 +31,8 @@ class Explanation:
     candidates: tuple[Candidate, ...]
     fixes: tuple[str, ...]
     """What would help, if nothing was chosen."""
+    notes: tuple[str, ...] = ()
+    """What else there is to know of the module."""
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object of ``explain --json``."""
@@ -41,7 +43,7 @@ class Explanation:
             "driver": None if self.driver is None else version_text(self.driver),
             "chosen": chosen and {"origin": chosen.origin, "arch": str(chosen.arch), "kind": chosen.kind},
             "candidates": [candidate.to_json() for candidate in self.candidates],
-        }
+        } | ({"notes": list(self.notes)} if self.notes else {})
 
     def __str__(self) -> str:
         driver = "any driver" if self.driver is None else f"a driver for CUDA {version_text(self.driver)}"
@@ -50,6 +52,7 @@ class Explanation:
         if self.chosen is None:
             lines.append(" no image")
             lines += [f"  to fix: {fix}" for fix in self.fixes]
+        lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
 
 
@@ -62,7 +65,9 @@ def explain(request: Request, take: Callable[[Image], object] | None) -> Explana
     considered = tuple(_candidates(request) if take is None else _settled(request, take))
     chosen = next((candidate for candidate in considered if candidate.accepted), None)
     fixes = suggest_fixes(request, considered) if chosen is None else ()
-    return Explanation(request.kernel.name, request.arch, request.driver, chosen, considered, fixes)
+    _, left_out = request.source.host_code()
+    notes = (left_out,) if left_out else ()
+    return Explanation(request.kernel.name, request.arch, request.driver, chosen, considered, fixes, notes)
 
 
 def _candidates(request: Request) -> Iterator[Candidate]:
