@@ -7,8 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
-from hatch_cuda_kernels.host_code.marks import gather_facts, gather_macros
-from hatch_cuda_kernels.host_code.refused import is_refused, may_be_refused
+from hatch_cuda_kernels.host_code.marks import gather_facts
+from hatch_cuda_kernels.host_code.refused import is_refused, read_suspects
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.directives import find_directives
 from hatch_cuda_kernels.source.macros import find_macro_texts, parse_define
@@ -35,10 +35,11 @@ def without_host_code(
     texts |= {name: text for name, text in closure.headers if name.startswith(VIRTUAL_ROOT)}
     start = (closure.program_name, *closure.pre_include)
     macros = cache(lambda: [*find_macros(texts.values(), define)])
-    if if_refused and not may_be_refused(texts, start, lambda: gather_macros(macros())):
+    suspects = read_suspects(texts, start, macros) if if_refused else {}
+    if if_refused and not suspects:
         return closure
-    facts, outlines = gather_facts(macros(), texts.values())
-    if if_refused and not is_refused(dict(zip(texts, outlines, strict=True)), start, facts):
+    facts, outlines = gather_facts(macros(), texts.values(), suspects)
+    if if_refused and not is_refused(suspects.values(), facts):  # where another text has the mark
         return closure
     dropped: list[Dropped] = []
     for name, outline in zip(texts, outlines, strict=True):

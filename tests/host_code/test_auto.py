@@ -76,6 +76,8 @@ TAKEN_OUT = {
     "only declared": "void run(int* p);\n",
     "a member": "struct S {\n  int n;\n  int size() const { return n; }\n};\n",
     "a constructor": "struct S {\n  int n;\n  S() : n(0) {}\n};\n",
+    "an operator": "struct S {\n  bool operator==(const S& o) const { return &o == this; }\n};\n",
+    "an attribute": "[[nodiscard]] int f() { return 1; }\n",
     "constexpr": "constexpr int two() { return 2; }\n",
     "only for the host": "__host__ void run() {}\n",
     "a library": "#include <torch/extension.h>\n",
