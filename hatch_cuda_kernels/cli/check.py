@@ -8,6 +8,7 @@ from hatch_cuda_kernels.cli.arguments import add_manifest, manifest_path
 from hatch_cuda_kernels.cli.messages import show_error, show_warning
 from hatch_cuda_kernels.cli.output import add_json, is_quiet, print_json
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.table import counted, text_table
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
     stubs = _stubs(manifest, plan, toolchain, fresh)
     notes = describe(plan)
     dropped = dropped_code(plan)
+    asked = {module.name for module in manifest.modules if module.options.host_code is HostCode.DROP}
     problems, warnings = _judged(manifest, plan, toolchain)
     for warning in () if is_quiet(args) else (*arch_warnings(plan), *missing, *warnings):
         show_warning(warning)
@@ -68,7 +70,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"{counts}: {len(rows) - stale} fresh, {stale} to compile")
         print(*notes, sep="\n", end="\n" if notes else "")
         for module, found in dropped:
-            print(f"module {module!r}, host code: {found}")
+            if module in asked:
+                print(f"module {module!r}, host code: {found}")
         if stubs is not None:
             print(f"{stubs['path']} is {_STUBS[stubs['state']]}")
     for problem in problems:

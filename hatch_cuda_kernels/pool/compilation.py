@@ -54,7 +54,9 @@ class Compilation(NamedTuple):
 
     entries: dict[ImageId, Entry]
     problems: list[Problem]
-    """Every failure of the run."""
+    """Every failure of the run, for a person to read."""
+    failures: list[FailedJob]
+    """The jobs that failed, as they did."""
 
 
 class _NoProgress:
@@ -96,7 +98,7 @@ def compile_missing(
     executor, progress = executor or choose_executor(), progress or _NoProgress()
     missing = [(planned, jobs) for planned in plan if (jobs := _missing_jobs(planned, fresh.keys()))]
     if not missing:
-        return Compilation({}, [])
+        return Compilation({}, [], [])
     jobs = [job for _, jobs in missing for job in jobs]
     modules = {planned.module.name: planned.module for planned, _ in missing}
     keys = {image: key for planned, _ in missing for image, key in _keys(planned, toolchain).items()}
@@ -120,7 +122,7 @@ def compile_missing(
         problems += map(Problem, error.problems)
     finally:
         progress.finish()
-    return Compilation(entries, [*find_problems(failures, modules), *problems])
+    return Compilation(entries, [*find_problems(failures, modules), *problems], failures)
 
 
 def _missing_jobs(planned: PlannedModule, fresh: AbstractSet[ImageId]) -> list[Job]:

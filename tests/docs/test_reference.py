@@ -38,6 +38,7 @@ TABLE_HEADINGS = {
     "module": "## A module",
     "options": "## Options",
     "variable": "## Variable",
+    "launch": "## Launch",
     "supports": "## Supports",
 }
 
@@ -69,6 +70,9 @@ NOUNS = {
 ALTERNATIVES = {
     "arches": "[architectures](#architectures)",
     "max_wheel_size": "bytes, or text such as `5 MB`",
+    "grid": "one to three [expressions](#expressions)",
+    "block": "one to three [expressions](#expressions)",
+    "cluster": "one to three integers",
 }
 
 
@@ -87,6 +91,8 @@ def worded(key, schema):
             words = ALTERNATIVES[key]
         case {"type": "integer", "minimum": lowest, "maximum": highest}:
             words = f"{lowest} to {highest}"
+        case {"type": ["integer", "string"]}:
+            words = "one [expression](#expressions)"
         case {"type": ["string", "number", "boolean", *_]}:  # what YAML makes of C++ text as it is written
             words = "C++ text"
     return words
@@ -160,9 +166,11 @@ def test_manifest_reference_has_the_defaults(tmp_path):
         "libraries": "`[]`",
         "chunk": "none",
         "front_end": f"`{module.front_end}`",
+        "launch": "`{}`",
     }
     assert defaults("## A module") == empty | inherited | own
     assert not any((module.kernels, module.instances, module.chunk, module.patterns, module.globals, module.headers))
+    assert not module.launch
 
 
 def defaults(heading):
@@ -372,7 +380,8 @@ def test_api_reference_has_every_member(name):
     members = {member.name: member for member in shown.body if not isinstance(member, ast.AnnAssign)}
     defined = {name: member for base in real.__mro__[:-1] for name, member in vars(base).items()}
     everything = {name for name, member in defined.items() if not inspect.ismemberdescriptor(member)}  # slots
-    public_members = {member for member in everything if not member.startswith("_") or member == "__getitem__"}
+    offered = {"__call__", "__getitem__"}
+    public_members = {member for member in everything if not member.startswith("_") or member in offered}
     assert set(members) == public_members - INTERNAL
     for member, stub in members.items():
         assert_same_signature(stub, inspect.getattr_static(real, member))

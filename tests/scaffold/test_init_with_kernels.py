@@ -70,9 +70,9 @@ def test_the_manifest_lists_what_compiles(project, capsys):
     }
     mixed = modules["mixed"]
     assert mixed.options.include == ("lib/inc",)
-    assert mixed.options.host_code == "drop"
+    assert mixed.options.host_code == "auto"
     assert [one.text for one in mixed.instances] == ["fill<float, 4>"]
-    assert modules["plain"].options.host_code == "keep"
+    assert "host_code" not in (project / "kernels.yaml").read_text()
     reasons = {note.partition(" is not in the manifest: ")[0]: note for note in done["notes"]}
     assert reasons.keys() == {"csrc/broken.cu", "csrc/open.cu"}
     assert 'identifier "half" is undefined' in reasons["csrc/broken.cu"]
