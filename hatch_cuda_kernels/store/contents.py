@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.store.index import KERNELS_FILE
+from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule, find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +35,15 @@ def contents(reader: StoreReader) -> dict[str, Any]:
             message = f"it lists {line.name} in the module {line.module!r}, which is not there"
             raise StoreError(str(reader.folder / KERNELS_FILE), message)
         if not line.key.startswith("&"):
-            modules[line.module]["kernels"][line.name] = {"lowered": line.lowered, "params": list(line.params)}
+            kernel = {"lowered": line.lowered, "params": list(line.params)}
+            modules[line.module]["kernels"][line.name] = kernel | _rule(reader.module(line.module), line.name)
     return {"modules": modules}
+
+
+def _rule(index: ModuleIndex, kernel: str) -> dict[str, Any]:
+    """Return how a kernel is launched without brackets; nothing if the manifest states no rule for it."""
+    rule = find_rule(map(LaunchRule.from_json, index.launch), kernel)
+    return {"launch": {"names": list(rule.names), "sizes": str(rule)}} if rule else {}
 
 
 def _linked(index: ModuleIndex) -> dict[str, Any]:

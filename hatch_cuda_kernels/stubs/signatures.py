@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.names import base_name, plain_name
 from hatch_cuda_kernels.source.declarations import Parameter, find_declarations
+from hatch_cuda_kernels.store.launch_rules.rule import find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +37,10 @@ class StubSignature(NamedTuple):
     """(name, Python type)."""
     declared: str
     """The declaration as the source has it, or else with PTX's types."""
+    rule: str = ""
+    """The sizes of a call without brackets; empty if the manifest states no rule."""
+    by_name: bool = False
+    """Whether such a call takes arguments by name: the source's names are Python's too."""
 
 
 class SignatureReader:
@@ -43,6 +48,7 @@ class SignatureReader:
 
     def __init__(self, built: BuiltModule) -> None:
         self._sources = built.sources
+        self._rules = built.launch
 
     def read(self, symbol: Symbol) -> StubSignature:
         """Return a kernel's signature; parameters are ``arg0`` and so on if the source does not tell their names."""
@@ -57,7 +63,14 @@ class SignatureReader:
             f"{parameter.type or _WORDS.get(kind, kind)} {parameter.name}".rstrip()
             for parameter, kind in zip(parameters, symbol.params, strict=True)
         ]
-        return StubSignature(name, tuple(zip(names, types, strict=True)), f"{name}({', '.join(spelled)})")
+        rule = find_rule(self._rules, symbol.name)
+        return StubSignature(
+            name,
+            params=tuple(zip(names, types, strict=True)),
+            declared=f"{name}({', '.join(spelled)})",
+            rule=str(rule or ""),
+            by_name=rule is not None and rule.names == tuple(names),
+        )
 
     @cached_property
     def _declarations(self) -> dict[str, list[tuple[Parameter, ...]]]:
