@@ -31,6 +31,14 @@ class OperatorParameter(Protocol):
         """What arrays may call the elements that it points to; empty if any will do."""
 
     @property
+    def size(self) -> int:
+        """Bytes that it takes among the kernel's arguments."""
+
+    @property
+    def align(self) -> int:
+        """What its place there is a multiple of."""
+
+    @property
     def is_pointer(self) -> bool:
         """Whether it is a pointer."""
 

@@ -40,6 +40,13 @@ class Parameter(NamedTuple):
     is_pointer: bool
     is_const: bool
 
+    @property
+    def size(self):
+        """Bytes that it takes."""
+        return 8 if self.is_pointer else ctypes.sizeof(NUMBERS[self.type][1])
+
+    align = size
+
 
 def parameter(declaration):
     """Return the parameter of ``const float* x``."""

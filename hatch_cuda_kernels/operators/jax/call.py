@@ -181,5 +181,8 @@ def _with_axis(kernel: str, shape: Shape, axis: Vmap, size: int) -> Shape:
 
 def _offsets(kernel: OperatorKernel) -> dict[str, int]:
     """Return where each parameter is in the parameter buffer."""
-    names = (parameter.name for parameter in kernel.parameters)
-    return dict(zip(names, kernel.signature.offsets, strict=True))
+    offsets, end = {}, 0
+    for parameter in kernel.parameters:
+        offsets[parameter.name] = end + -end % parameter.align
+        end = offsets[parameter.name] + parameter.size
+    return offsets

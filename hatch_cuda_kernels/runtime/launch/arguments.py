@@ -146,8 +146,7 @@ class Signature:
             raise LaunchError(f"{message}; reinstall its package, or upgrade hatch-cuda-kernels")
         self.parameters = tuple(parameter for kind in self.params if (parameter := known[kind]) is not None)
         self.readers = tuple(parameter.reader for parameter in self.parameters)
-        self.offsets = _offsets(self.parameters)
-        self.layout = struct.Struct(_layout(self.parameters, self.offsets))
+        self.layout = struct.Struct(_layout(self.parameters))
         self._pointers = [index for index, parameter in enumerate(self.parameters) if parameter.may_be_pointer]
 
     def pack(self, args: Sequence[Any]) -> bytes:
@@ -191,21 +190,13 @@ class Signature:
         return value
 
 
-def _offsets(parameters: Sequence[PtxParameter]) -> tuple[int, ...]:
-    """Return where each parameter is: at the next multiple of its alignment."""
-    offsets, end = [], 0
+def _layout(parameters: Sequence[PtxParameter]) -> str:
+    """Return the struct format: each parameter at the next multiple of its alignment, without tail padding."""
+    layout, offset = "<", 0
     for parameter in parameters:
-        offsets.append(end + -end % parameter.alignment)
-        end = offsets[-1] + parameter.size
-    return tuple(offsets)
-
-
-def _layout(parameters: Sequence[PtxParameter], offsets: Sequence[int]) -> str:
-    """Return the struct format, without tail padding."""
-    layout, end = "<", 0
-    for parameter, offset in zip(parameters, offsets, strict=True):
-        layout += f"{offset - end}x" * (offset > end) + parameter.code
-        end = offset + parameter.size
+        padding = -offset % parameter.alignment
+        layout += f"{padding}x" * bool(padding) + parameter.code
+        offset += padding + parameter.size
     return layout
 
 

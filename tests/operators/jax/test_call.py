@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 from cpu_kernels import array_at
@@ -102,10 +104,18 @@ def test_an_array_that_is_kept_is_copied(jax, saxpy):
     assert results == [0, 2, 0]
 
 
+@contextmanager
+def x64(jax):
+    """Let JAX have 64-bit numbers; the functions for that differ between its versions."""
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", False)
+
+
 def test_numbers_are_exact(jax, make):
     """Each number arrives as it was given, those that XLA's own attributes cannot hold too."""
     declarations = "double* y, unsigned long long u, long long s, float f, double d"
-    with jax.enable_x64(True):
+    with x64(jax):
         call, target = make(declarations, lambda *_: None, out={"y": jax.ShapeDtypeStruct((1,), "float64")})
         call(2**64 - 1, -(2**63), 0.1, 0.1)
     assert target.launched[0][1][1:] == [2**64 - 1, -(2**63), np.float32(0.1).item(), 0.1]
