@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -166,6 +167,10 @@ def in_cpp(platform, work):
     )
 
 
+#: Threads that XLA has called a handler on.
+THREADS = set()
+
+
 def by_callback(platform, work):
     import jax
     from jax.experimental.buffer_callback import buffer_callback
@@ -176,6 +181,7 @@ def by_callback(platform, work):
         scale = open_store(work / "store").get_kernel("scale")
 
         def run(context, y, x):
+            THREADS.add(threading.get_ident())
             to, of = y.__cuda_array_interface__["data"][0], x.__cuda_array_interface__["data"][0]
             scale[-(-N // 256), 256, 0, context.stream](to, of, N, FACTOR)
 
@@ -183,6 +189,7 @@ def by_callback(platform, work):
         import numpy as np
 
         def run(_, y, x):
+            THREADS.add(threading.get_ident())
             np.multiply(np.asarray(x), FACTOR, out=np.asarray(y))
 
     return lambda x: buffer_callback(
@@ -211,7 +218,9 @@ def hot(platform, work, contenders, rounds):
                 result = function(x)
             result.block_until_ready()
             times[key].append((time.perf_counter() - start) / BATCH * 1e6)
-    return {"machine": machine(), "times": {name: summary(times, name) for name in contenders}}
+    own = threading.get_ident()
+    called = {"on_own_thread": own in THREADS, "on_others": len(THREADS - {own})}
+    return {"machine": machine() | called, "times": {name: summary(times, name) for name in contenders}}
 
 
 def repeated(call, count, x):
