@@ -8,7 +8,7 @@ import sys
 import pytest
 from small_jobs import job_of
 
-from hatch_cuda_kernels.child_process import call_apart
+from hatch_cuda_kernels.child_process import call_apart, is_child
 from hatch_cuda_kernels.compiler import taint
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.errors import CompileError
@@ -68,6 +68,12 @@ VARIABLES = {
     "CAN_FINALIZE_DEBUG": "1",
     **dict.fromkeys(("EDG_BASE", "EDG_MODULES_PATH", "PWD"), "/nowhere"),
 }
+
+
+@pytest.fixture(autouse=True)
+def looked_after(monkeypatch):
+    """Let every compile be looked after, as it is outside the tests."""
+    monkeypatch.setattr(taint, "is_child", is_child)
 
 
 @pytest.fixture
