@@ -70,12 +70,6 @@ VARIABLES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def looked_after(monkeypatch):
-    """Let every compile be looked after, as it is outside the tests."""
-    monkeypatch.setattr(taint, "is_child", is_child)
-
-
 @pytest.fixture
 def make_job(write, tmp_path):
     """Return a function that writes a source and makes the job of its CUBIN."""
@@ -97,8 +91,9 @@ def outcome_of(job):
 
 
 @pytest.mark.parametrize(("flag", "source"), [("--restrict", "alias"), ("-Ofc=mid", "calls")])
-def test_a_flag_of_one_module_has_no_effect_on_the_next(make_job, flag, source):
+def test_a_flag_of_one_module_has_no_effect_on_the_next(make_job, flag, source, monkeypatch):
     """Each of these flags changes the image it is given for, and no other; NVRTC by itself would remember it."""
+    monkeypatch.setattr(taint, "is_child", is_child)  # look after every compile, as it is done outside the tests
     job, flagged = make_job(SOURCES[source]), make_job(SOURCES[source], extra=(flag,))
     before = compile_job(job).images
     assert compile_job(flagged).images != before

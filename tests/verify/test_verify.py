@@ -29,12 +29,6 @@ def wheel(example_wheel):
     return example_wheel
 
 
-@pytest.fixture
-def whole_wheel(whole_example_wheel):
-    """Return the example's wheel with the module that uses CUB, which takes a while."""
-    return whole_example_wheel
-
-
 def verify(capsys, package, *options):
     """Run the command and return its status, each check's state by name, and the findings by check."""
     status = main(["verify", str(package), *map(str, options), "--json"])
@@ -45,15 +39,15 @@ def verify(capsys, package, *options):
     return status, {check["check"]: check["state"] for check in data["checks"]}, findings
 
 
-def test_the_example_passes_as_wheel_folder_and_package(whole_wheel, capsys, tmp_path, monkeypatch):
+def test_the_example_passes_as_wheel_folder_and_package(wheel, capsys, tmp_path, monkeypatch, slow):
     """Every check runs on a wheel and on an installed package; a folder has no RECORD to check."""
-    status, states, _ = verify(capsys, whole_wheel)
+    status, states, _ = verify(capsys, wheel)
     assert (status, {name for name, state in states.items() if state == "skipped"}) == (
         0,
         {"spills", "size", "rebuild"},
     )
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-    subprocess.run([*pip, "--target", tmp_path / "site", whole_wheel], check=True)
+    subprocess.run([*pip, "--target", tmp_path / "site", wheel], check=True)
     monkeypatch.syspath_prepend(tmp_path / "site")
     monkeypatch.chdir(tmp_path)
     assert verify(capsys, "example_project")[:2] == (0, states | {"wheel": "skipped"})
@@ -94,11 +88,11 @@ def test_a_record_that_does_not_fit_is_found(wheel, capsys, tmp_path):
     ]
 
 
-def test_rebuild_gives_the_same_bytes_or_says_which_differ(whole_wheel, capsys, tmp_path):
+def test_rebuild_gives_the_same_bytes_or_says_which_differ(wheel, capsys, tmp_path):
     """The shipped sources give the shipped images; with an edited source, each image of its module differs."""
-    status, states, _ = verify(capsys, whole_wheel, "--rebuild", "--skip", "assembly")
+    status, states, _ = verify(capsys, wheel, "--rebuild", "--skip", "assembly")
     assert (status, states["rebuild"]) == (0, "ok")
-    parts = Wheel(whole_wheel)
+    parts = Wheel(wheel)
     parts.keep_only("saxpy", "softmax")
     edit_the_source(parts)
     status, _, findings = verify(capsys, parts.write(tmp_path), "--rebuild", "--skip", "assembly")
@@ -179,16 +173,16 @@ def test_text_has_a_line_a_check_and_a_verdict(wheel, capsys, tmp_path):
     assert capsys.readouterr().out.splitlines()[-1] == f"{wheel}: ok"
 
 
-def test_the_how_to_shows_what_is_printed(whole_wheel, capsys, tmp_path):
+def test_the_how_to_shows_what_is_printed(whole_example_wheel, capsys, tmp_path):
     """The output in the how-to is that of the example's wheel with a spill limit, numbers aside."""
-    parts = Wheel(whole_wheel)
+    parts = Wheel(whole_example_wheel)
     promise(parts, max_spill_bytes=dict.fromkeys(("filter", "radix_sort", "reduce", "saxpy", "softmax"), 0))
     page = REPOSITORY / "docs" / "howto" / "verify-before-release.md"
     shown, gaps = (block.text for block in blocks_of(page) if block.language == "text")
     assert main(["verify", str(parts.write(tmp_path)), "--max-size", "100000000"]) == 0
     assert masked(capsys.readouterr().out)[:-1] == masked(shown)[:-1]
     promised = ["--supports-devices", "7.5", "9.0", "--driver", "13.0"]
-    assert main(["verify", str(whole_wheel), *promised, "--skip", "assembly"]) == 1
+    assert main(["verify", str(whole_example_wheel), *promised, "--skip", "assembly"]) == 1
     assert_printed(gaps, capsys.readouterr().out)
 
 
