@@ -45,7 +45,7 @@ _EXTRAS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    args = _parser().parse_args(argv)
+    args = _parser(sys.argv[1:] if argv is None else argv).parse_args(argv)
     try:
         return int(args.run(args))
     except InputError as error:
@@ -67,12 +67,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Return the parser of the command that the arguments begin with; of all commands, if that is none."""
     parser = argparse.ArgumentParser(
         prog="hatch-cuda-kernels", description="Build, inspect and explain stores of CUDA kernels."
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(metavar="command", required=True)
-    for name, module in _COMMANDS.items():
-        import_module(f"{__name__}.{module}").register(commands, name)
+    for name in {*argv[:1]} & _COMMANDS.keys() or _COMMANDS:
+        import_module(f"{__name__}.{_COMMANDS[name]}").register(commands, name)
     return parser
