@@ -39,6 +39,7 @@ MODULES = {
     globals: [factor, offset]
     headers: ["tables/*.inc"]
     options: {pre_include: [first.h], use_fast_math: true}
+    launch: {reset: {grid: "ceil_div(n, 4)", block: [32, 2], cluster: [2, 1], pdl: true, priority: -1}}
 """,
     "linked": "  linked: {source: linked.cu, front_end: lto}\n",
     "several": """
@@ -103,6 +104,7 @@ ONLY_REBUILD = {
 ONLY_DIGESTS = {
     r"promises.json: ": "what is promised is the author's choice",
     r"/index.json: patterns": "instances can be listed without a pattern, and its axes in any order",
+    r"/index.json: launch": "how a kernel is launched is the author's choice",
     r"/index.json: globals": "their order is the manifest's",
     r"/index.json: options.include": "a folder of headers that gives none changes nothing",
     r"scale/details.json: names": "the order of names is the manifest's, and a plain kernel need not be named",
