@@ -40,16 +40,30 @@ def pytest_configure():
 def isolation(tmp_path_factory):
     """Give the whole run a cache folder of its own and an environment without the package's variables.
 
-    Builds compile in the process that asks for them, however long that takes on a busy machine: a worker process costs
-    as much as ten small compiles, and tests that are about workers ask for them.
+    Builds compile in threads of this process: a worker process costs as much as ten small compiles. Tests about workers
+    ask for ``worker_processes``.
     """
+    from hatch_cuda_kernels.daemon_threads import DaemonThreads
+    from hatch_cuda_kernels.pool.executors import default_workers
+
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("HATCH_CUDA_KERNELS_")]:
             patch.delenv(name)
         patch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(shared_folder(tmp_path_factory) / "cache"))
-        patch.setattr("hatch_cuda_kernels.pool.executors._WORTH_A_PROCESS", 60.0)
+        patch.setattr(
+            "hatch_cuda_kernels.pool.compile_all.local_executor",
+            lambda costs, workers=None: DaemonThreads(min(workers or default_workers(), len(costs)) or 1),
+        )
         patch.setenv("MYPY_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "mypy"))
         yield
+
+
+@pytest.fixture
+def worker_processes(monkeypatch):
+    """Let the builds of this test compile in worker processes, as they do outside the tests."""
+    from hatch_cuda_kernels.pool.executors import local_executor
+
+    monkeypatch.setattr("hatch_cuda_kernels.pool.compile_all.local_executor", local_executor)
 
 
 @pytest.fixture(scope="session", autouse=True)
