@@ -119,7 +119,7 @@ def _ported(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
     with tempfile.TemporaryDirectory() as scratch:
         for folder in job["include"]:
             (Path(scratch) / folder).mkdir(parents=True, exist_ok=True)
-        for path in recipe.read(root).files:
+        for path in recipe.read(root, clocks=True).files:
             target = Path(scratch) / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(ported.after[path].encode() if path in ported.after else (root / path).read_bytes())

@@ -12,7 +12,7 @@ from hatch_cuda_kernels.host_code.rule import action_of
 from hatch_cuda_kernels.source.dropped import Dropped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.host_code.marks import Facts
@@ -22,6 +22,11 @@ __all__ = ["MARKS", "TextChange", "apply", "find_changes"]
 
 #: What is put before what stays, by what is done.
 MARKS: Final = {"declare": "__host__ __device__ ", "mark": "__host__ __device__ ", "constant": "constexpr "}
+_KINDS: Final[Mapping[str, Literal["variable", "include", "using"]]] = {
+    "variable": "variable",
+    "include": "include",
+    "using": "using",
+}
 _VISIBLE: Final = re.compile(r"\S")
 #: Directives that are for what is around them.
 _LOCAL: Final = frozenset({"include", "include_next", "import", "pragma"})
@@ -32,7 +37,7 @@ class TextChange(NamedTuple):
 
     action: Action
     kind: str
-    """``function``, ``variable``, ``include`` or ``call``; a port also guards a ``type`` or a ``using``."""
+    """``function``, ``variable``, ``include``, ``using`` or ``call``; a port also guards a ``type``."""
     name: str
     start: int
     end: int
@@ -71,10 +76,11 @@ def _settled(alike: list[TextChange]) -> Iterator[TextChange]:
 def _change(item: OutlineItem, action: Action, outline: Outline) -> TextChange:
     place, declared = outline.source.place, item.declaration
     name = f"{declared.scope or item.class_name or ''}::{declared.name}".removeprefix("::")
+    kind: str = declared.kind
+    if kind == "other":
+        kind, name = "using", " ".join(outline.source.text[item.start : item.end - 1].split()).removeprefix("using ")
     last = place(declared.last - 1) + 1 if declared.ending == "{}" else 0
-    return TextChange(
-        action, declared.kind, name, place(item.start), place(item.end - 1) + 1, place(declared.first), last
-    )
+    return TextChange(action, kind, name, place(item.start), place(item.end - 1) + 1, place(declared.first), last)
 
 
 def apply(path: str, outline: Outline, changes: list[TextChange]) -> tuple[str, tuple[Dropped, ...]]:
@@ -100,11 +106,11 @@ def apply(path: str, outline: Outline, changes: list[TextChange]) -> tuple[str, 
     return "".join((*pieces, text[done:])), tuple(dropped)
 
 
-def _kind(change: TextChange) -> Literal["function", "variable", "include", "body", "mark", "constant"]:
+def _kind(change: TextChange) -> Literal["function", "variable", "include", "using", "body", "mark", "constant"]:
     if change.action == "constant":
         return "constant"
     if change.action == "drop":
-        return "variable" if change.kind == "variable" else "include" if change.kind == "include" else "function"
+        return _KINDS.get(change.kind, "function")
     return "body" if change.action == "declare" and change.last else "mark"
 
 

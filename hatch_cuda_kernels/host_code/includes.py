@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.tokens import DirectiveLine
 
-__all__ = ["host_header"]
+__all__ = ["host_header", "is_library_header"]
 
 _SPELLED: Final = re.compile(r'"([^"\n]+)"|<([^<>\n]+)>')
 #: Folders of host libraries; what is in them is for the host, or of no use without what is.
@@ -44,4 +44,9 @@ def host_header(line: DirectiveLine) -> str | None:
         return None
     name = spelled[1] or spelled[2]
     folder, slash, _ = name.partition("/")
-    return name if (slash and folder in _FOLDERS) or _HEADERS.fullmatch(name) else None
+    return name if (slash and folder in _FOLDERS) or is_library_header(name) else None
+
+
+def is_library_header(name: str) -> bool:
+    """Return whether a header is one of a library that is called from the host, whoever brings it."""
+    return _HEADERS.fullmatch(name) is not None

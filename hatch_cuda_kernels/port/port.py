@@ -5,19 +5,23 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.host_code.closures import find_macros
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.port.bindings import Bindings
 from hatch_cuda_kernels.port.check_instances import refused_instances
 from hatch_cuda_kernels.port.draft import draft_modules, find_templates, manifest_text
+from hatch_cuda_kernels.port.expansion import Macros
 from hatch_cuda_kernels.port.guard import guarded
+from hatch_cuda_kernels.port.hidden import with_hidden
 from hatch_cuda_kernels.port.launches import find_launches, resolved
 from hatch_cuda_kernels.port.model import Ported
+from hatch_cuda_kernels.port.qualified import names_of_namespaces, qualified
 from hatch_cuda_kernels.port.refine import errors_of, refine
 from hatch_cuda_kernels.port.sources import read_project_files
 from hatch_cuda_kernels.port.torch_types import NOTE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
@@ -46,12 +50,14 @@ def port(
     notes = [*found.notes, *([NOTE.format(f"CUDA's types stand for Torch's {', '.join(used)}")] if used else [])]
     after = _after(found, types)
     remaining = errors_of(found, after, arch) if arch is not None else []
-    bindings = Bindings(found.outlines)
-    templates = {path: _templates(path, outline, bindings) for path, outline in found.outlines.items()}
-    all_launches = _launches(found, bindings, list(chain.from_iterable(templates.values())))
+    macros = Macros(find_macros(found.texts.values(), options.define))
+    bindings = Bindings(found.outlines, macros)
+    names = names_of_namespaces(found.outlines.values())
+    templates = {path: _templates(path, outline, bindings, names) for path, outline in found.outlines.items()}
+    all_launches = _launches(found, bindings, macros, list(chain.from_iterable(templates.values())), names)
     modules = []
     for recipe in found.recipes:
-        own = [path for path in recipe.read(root).files if path in found.outlines]
+        own = [path for path in recipe.read(root, clocks=True).files if path in found.outlines]
         modules.append((recipe.module, list(chain.from_iterable(templates[path] for path in own)), all_launches))
     drafted = draft_modules(modules)
     if arch is not None and not remaining:
@@ -70,20 +76,35 @@ def port(
     )
 
 
-def _templates(path: str, outline: Outline, bindings: Bindings) -> list[Template]:
+def _templates(path: str, outline: Outline, bindings: Bindings, names: Mapping[str, frozenset[str]]) -> list[Template]:
     """Return the kernels of a file that are templates, with the arguments that they are named with anywhere."""
-    found = find_templates(path, outline)
-    return [one._replace(uses=tuple(bindings.uses(one.name.rpartition("::")[2], one.parameters))) for one in found]
+    found = []
+    for one in find_templates(path, outline):
+        uses = bindings.uses(one.name.rpartition("::")[2], one.parameters)
+        found.append(one._replace(uses=tuple(dict.fromkeys(qualified(each, one.name, names) for each in uses))))
+    return found
 
 
-def _launches(sources: Sources, bindings: Bindings, templates: Sequence[Template]) -> list[SeenLaunch]:
+def _launches(
+    sources: Sources,
+    bindings: Bindings,
+    macros: Macros,
+    templates: Sequence[Template],
+    names: Mapping[str, frozenset[str]],
+) -> list[SeenLaunch]:
     """Return the launches of all files, with what their template arguments stand for."""
     kernels = {template.name.rpartition("::")[2]: template for template in templates}
     made = []
     for path, outline in sources.outlines.items():
-        for launch in find_launches(path, outline):
+        for launch in with_hidden(path, outline, find_launches(path, outline), macros, kernels.keys()):
             template = kernels.get(launch.kernel.rpartition("::")[2])
-            made.append(launch if template is None else resolved(launch, template, bindings, outline.source.text))
+            if template is None:
+                made.append(launch)
+                continue
+            found = resolved(launch, template, bindings, outline.source.text)
+            meanings = dict.fromkeys(qualified(each, template.name, names) for each in found.meanings)
+            spelled = found.template and qualified(found.template, template.name, names)
+            made.append(found._replace(meanings=tuple(meanings), template=spelled))
     return made
 
 

@@ -63,6 +63,8 @@ class Closure:
     """Names in memory, of project files or standard headers, that the toolkit's headers ask for."""
     dropped: tuple[Dropped, ...] = ()
     """What of the project's texts was left out as host code, by place."""
+    clocks: tuple[str, ...] = ()
+    """``__DATE__`` and its kin, with places and what to do; no such source is compiled."""
 
 
 def read_closure(  # noqa: PLR0913 - what modules state, and what they share
@@ -81,9 +83,8 @@ def read_closure(  # noqa: PLR0913 - what modules state, and what they share
 
     With ``text``, the source is that text and ``source`` only the name it goes by. ``include`` are folders; ``headers``
     are paths of what computed includes need, and globs of what they may; ``define`` are the options' macros, which may
-    name headers too. A
-    ``project`` of that root, shared by many calls, lists each folder and reads each file once. ``outer`` are
-    the headers outside the project. Raises InputError, one line for each problem.
+    name headers too. A ``project`` of that root, shared by many calls, lists each folder and reads each file once.
+    ``outer`` are the headers outside the project. Raises InputError, one line for each problem.
     """
     reader = _Reader(project or Project(root), {} if text is None else {source: text.encode()}, define)
     start = reader.source(source)
@@ -112,6 +113,7 @@ def read_closure(  # noqa: PLR0913 - what modules state, and what they share
         standard=tuple(sorted(plain.standard)),
         named=tuple(sorted(plain.named)),
         asked=tuple(sorted(plain.asked)),
+        clocks=tuple(reader.named("clocks")),
     )
 
 

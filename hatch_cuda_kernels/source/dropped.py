@@ -19,7 +19,7 @@ class Dropped(NamedTuple):
     path: str
     """Relative to the project and posix."""
     line: int
-    kind: Literal["function", "variable", "include", "body", "mark", "constant"]
+    kind: Literal["function", "variable", "include", "using", "body", "mark", "constant"]
     """``body``: of a function that stays declared. ``mark``, ``constant``: what stays, with a word more."""
     name: str
 

@@ -32,6 +32,8 @@ class Rewritten(NamedTuple):
     probes: tuple[str, ...]
     """``path:line`` of each probe whose header a macro names."""
     problems: tuple[str, ...]
+    clocks: tuple[str, ...]
+    """What would make each build another, with its place."""
 
 
 class _Target(NamedTuple):
@@ -80,7 +82,9 @@ class Rewriter:
         spelling = directive.spelling
         if not spelling:
             at = source.at(directive.start)
-            kind = "problems" if directive.problem else "probes" if directive.is_probe else "computed"
+            kind = "probes" if directive.is_probe else "computed"
+            if directive.problem:
+                kind = "clocks" if directive.is_clock else "problems"
             notes[kind].append(f"{at}: {directive.problem}" if directive.problem else at)
             return None
         name = spelling[1:-1]
