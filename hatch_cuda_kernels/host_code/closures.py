@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.marks import gather_facts
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.clocks import find_clocks
 from hatch_cuda_kernels.source.directives import find_directives
 from hatch_cuda_kernels.source.macros import find_macro_texts, parse_define
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from hatch_cuda_kernels.source.closure import Closure
     from hatch_cuda_kernels.source.dropped import Dropped
@@ -40,17 +41,8 @@ def without_host_code(closure: Closure, define: Sequence[tuple[str, str | None]]
         headers=tuple((name, texts.get(name, text)) for name, text in closure.headers),
         outside=tuple(_still_named(closure.outside, dropped, texts.values())),
         dropped=tuple(sorted(dropped)),
-        clocks=tuple(_clocks_left(texts)) if closure.clocks else (),
+        clocks=tuple(find_clocks(texts)) if closure.clocks else (),
     )
-
-
-def _clocks_left(texts: Mapping[str, str]) -> Iterator[str]:
-    """Yield what of texts, by name, would make each build another."""
-    for name, text in texts.items():
-        for found in find_directives(text):
-            if found.is_clock:
-                line = text.count("\n", 0, found.start) + 1
-                yield f"{name.removeprefix(VIRTUAL_ROOT)}:{line}: {found.problem}"
 
 
 def find_macros(texts: Iterable[str], define: Sequence[tuple[str, str | None]] = ()) -> Iterator[MacroText]:

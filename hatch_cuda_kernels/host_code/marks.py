@@ -64,6 +64,8 @@ class Facts:
     """For each macro, whether it stands for whole declarations, or opens or closes braces."""
     marked: dict[tuple[str, str], Marked] = field(default_factory=dict)
     """The marked functions by class (empty for none) and name; kernels are among them only by name."""
+    marked_in: set[tuple[str, str]] = field(default_factory=set)
+    """The marked functions of namespaces, with these."""
     classes: set[str] = field(default_factory=set)
     functions: dict[str, list[FoundFunction]] = field(default_factory=lambda: defaultdict(list))
     """The functions of namespaces, by name."""
@@ -167,6 +169,7 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
     if item.class_name is None and not declared.scope:
         facts.functions[declared.name].append(FoundFunction(item, text))
     if facts.is_marked(head):
+        facts.marked_in.add((item.namespace, declared.name))
         marked = facts.marked.setdefault(member_of(item, facts), Marked(set(), set()))
         if "__global__" not in head:
             (marked.defined if declared.ending == "{}" else marked.declared).add(declared.parameters)

@@ -124,7 +124,7 @@ def _function(item: OutlineItem, facts: Facts) -> Action:
     if declared.words & _CONSTANT:  # or a constant: constexpr int n(a * b);
         return "mark" if declared.ending or not declared.parameters else "keep"
     merged = _is_merged(item, facts)
-    if merged is None or (declared.form in _EXPLICIT and declared.name in facts.marked_names):
+    if merged is None or (declared.form in _EXPLICIT and _may_be_of_marked(item, facts)):
         return "keep"
     is_asked_for = not declared.ending and declared.name in facts.unevaluated  # template <class T> T declval();
     if merged or is_asked_for:
@@ -135,11 +135,20 @@ def _function(item: OutlineItem, facts: Facts) -> Action:
     return "declare" if special or is_virtual else "drop"
 
 
+def _may_be_of_marked(item: OutlineItem, facts: Facts) -> bool:
+    """Return whether a marked function of the same name may be the same, or the template: by the namespaces."""
+    if item.class_name is not None or item.declaration.scope:
+        return item.declaration.name in facts.marked_names
+    parts = item.namespace.split("::")
+    around = {"", *("::".join(parts[: count + 1]) for count in range(len(parts)))}
+    return any((namespace, item.declaration.name) in facts.marked_in for namespace in around)
+
+
 def _is_merged(item: OutlineItem, facts: Facts) -> bool | None:
     """Return whether another declaration of the function has a mark, which then holds for all; None if unclear."""
     declared = item.declaration
     marked = facts.marked.get(member_of(item, facts))
-    if marked is None:
+    if marked is None or not _may_be_of_marked(item, facts):
         return False
     found = marked.declared if declared.ending == "{}" else marked.declared | marked.defined
     if declared.parameters in found:

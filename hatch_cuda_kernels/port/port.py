@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.host_code.closures import find_macros
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.port.bindings import Bindings
-from hatch_cuda_kernels.port.check_instances import refused_instances
+from hatch_cuda_kernels.port.check_instances import accepted_guesses, refused_instances
 from hatch_cuda_kernels.port.draft import draft_modules, find_templates, manifest_text
 from hatch_cuda_kernels.port.expansion import Macros
 from hatch_cuda_kernels.port.guard import guarded
+from hatch_cuda_kernels.port.guesses import enumerators_of, guesses_for
 from hatch_cuda_kernels.port.hidden import with_hidden
 from hatch_cuda_kernels.port.launches import find_launches, resolved
 from hatch_cuda_kernels.port.model import Ported
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.host_code.items import Outline
-    from hatch_cuda_kernels.port.model import SeenLaunch, Template
+    from hatch_cuda_kernels.port.model import DraftedModule, SeenLaunch, Template
     from hatch_cuda_kernels.port.sources import Sources
 
 __all__ = ["port"]
 
 _DEFAULTS: Final = NvrtcOptions()
+#: Kernels of a module whose arguments are guessed.
+_MOST_GUESSED: Final = 6
 
 
 def port(
@@ -60,9 +63,14 @@ def port(
         own = [path for path in recipe.read(root, clocks=True).files if path in found.outlines]
         modules.append((recipe.module, list(chain.from_iterable(templates[path] for path in own)), all_launches))
     drafted = draft_modules(modules)
+    guesses = _guesses(drafted, modules, enumerators_of(found.outlines))
     if arch is not None and not remaining:
         shown = {path: after.get(path, text) for path, text in found.texts.items()}
-        drafted = draft_modules(modules, refused_instances(root, shown, manifest_text(drafted, options), arch))
+        refused = refused_instances(root, shown, manifest_text(drafted, options), arch)
+        drafted = draft_modules(modules, refused)
+        guesses = _guesses(drafted, modules, enumerators_of(found.outlines))
+        guessed = accepted_guesses(root, shown, manifest_text(drafted, options), arch, guesses)
+        drafted = draft_modules(modules, refused, guessed)
     return Ported(
         before={path: found.texts[path] for path in after},
         after=after,
@@ -70,6 +78,7 @@ def port(
         templates=tuple(chain.from_iterable(templates.values())),
         launches=tuple(all_launches),
         modules=tuple(drafted),
+        guesses=guesses,
         manifest=manifest_text(drafted, options),
         notes=tuple(dict.fromkeys(notes)),
         remaining=tuple(dict.fromkeys(f"{one.file}:{one.line}: {one.message}" for one in remaining)),
@@ -106,6 +115,24 @@ def _launches(
             spelled = found.template and qualified(found.template, template.name, names)
             made.append(found._replace(meanings=tuple(meanings), template=spelled))
     return made
+
+
+def _guesses(
+    drafted: Sequence[DraftedModule],
+    modules: Sequence[tuple[str, Sequence[Template], Sequence[SeenLaunch]]],
+    enumerators: Mapping[str, tuple[str, ...]],
+) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Return what to try of the kernels of each module's source that have no instance; by the modules' names."""
+    found = {}
+    for module, (source, templates, launches) in zip(drafted, modules, strict=True):
+        names = tuple(module.stated.get("instances", ()))
+        tries = []
+        for template in templates:
+            if template.path == source and not any(name.startswith(f"{template.name}<") for name in names):
+                own = [one for one in launches if one.kernel.rpartition("::")[2] == template.name.rpartition("::")[2]]
+                tries.append(guesses_for(template, own, enumerators))
+        found[module.name] = tuple(one for one in tries if one)[:_MOST_GUESSED]
+    return found
 
 
 def _after(sources: Sources, types: str) -> dict[str, str]:

@@ -32,8 +32,6 @@ class Rewritten(NamedTuple):
     probes: tuple[str, ...]
     """``path:line`` of each probe whose header a macro names."""
     problems: tuple[str, ...]
-    clocks: tuple[str, ...]
-    """What would make each build another, with its place."""
 
 
 class _Target(NamedTuple):
@@ -81,10 +79,10 @@ class Rewriter:
         """Note what a directive names and return the path it must name, None to leave its spelling as it is."""
         spelling = directive.spelling
         if not spelling:
+            if directive.is_clock:  # all texts together tell whether it matters
+                return None
             at = source.at(directive.start)
-            kind = "probes" if directive.is_probe else "computed"
-            if directive.problem:
-                kind = "clocks" if directive.is_clock else "problems"
+            kind = "problems" if directive.problem else "probes" if directive.is_probe else "computed"
             notes[kind].append(f"{at}: {directive.problem}" if directive.problem else at)
             return None
         name = spelling[1:-1]
