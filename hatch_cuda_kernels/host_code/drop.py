@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.host_code.branches import CONDITIONS
 from hatch_cuda_kernels.host_code.includes import host_header
+from hatch_cuda_kernels.host_code.made import made_by
 from hatch_cuda_kernels.host_code.rule import action_of
 from hatch_cuda_kernels.source.dropped import Dropped
 
@@ -45,6 +46,8 @@ class TextChange(NamedTuple):
     """Where a mark may be put."""
     last: int = 0
     """Where a function's body begins, with what initialises members."""
+    text: str = ""
+    """What takes the place of a macro's use."""
 
 
 def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
@@ -54,6 +57,11 @@ def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
     conditions = [line.start for line in outline.directives if line.word in CONDITIONS]
     for item in outline.items:
         action = action_of(item, text, facts)
+        made = made_by(item, text, facts, lambda one: _without(one, facts)) if action == "keep" else None
+        if made is not None:
+            change = _change(item, "expand", outline)
+            found.setdefault(item.start, []).append(change._replace(text=made, last=change.end))
+            continue
         if action == "declare" and bisect(conditions, item.start) < bisect(conditions, item.declaration.last):
             action = "keep"  # its head is another in each branch
         found.setdefault(item.start, []).append(_change(item, action, outline))
@@ -63,6 +71,10 @@ def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
         if header is not None:
             changes.append(TextChange("drop", "include", header, place(line.start), place(line.end - 1) + 1))
     return sorted(changes, key=lambda change: change.start)
+
+
+def _without(outline: Outline, facts: Facts) -> str:
+    return apply("", outline, find_changes(outline, facts))[0]
 
 
 def _settled(alike: list[TextChange]) -> Iterator[TextChange]:
@@ -106,9 +118,11 @@ def apply(path: str, outline: Outline, changes: list[TextChange]) -> tuple[str, 
     return "".join((*pieces, text[done:])), tuple(dropped)
 
 
-def _kind(change: TextChange) -> Literal["function", "variable", "include", "using", "body", "mark", "constant"]:
-    if change.action == "constant":
-        return "constant"
+def _kind(
+    change: TextChange,
+) -> Literal["function", "variable", "include", "using", "body", "mark", "constant", "macro"]:
+    if change.action in {"constant", "expand"}:
+        return "constant" if change.action == "constant" else "macro"
     if change.action == "drop":
         return _KINDS.get(change.kind, "function")
     return "body" if change.action == "declare" and change.last else "mark"
@@ -118,6 +132,8 @@ def _changed(text: str, change: TextChange, kept: list[tuple[int, int]]) -> str:
     """Return what stands in a changed place's stead."""
     if change.action == "drop":
         return _blank(text, change.start, change.end, kept)
+    if change.action == "expand":
+        return change.text + "\n" * text.count("\n", change.start, change.end)
     end = change.last if change.action == "declare" and change.last else change.end
     head = f"{text[change.start : change.first]}{MARKS[change.action]}{text[change.first : end]}"
     return head if end == change.end else f"{head};{_blank(text, end, change.end, kept)}"

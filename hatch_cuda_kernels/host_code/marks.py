@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.host_code.outline import read_outline
+from hatch_cuda_kernels.source.expansion import Macros
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _REAL: Final = re.compile(r"\btypedef\s+(?:float|double)\s+(\w+)\s*;|\busing\s+(\w+)\s*=\s*(?:float|double)\s*;")
 _PRAGMA: Final = re.compile(r"\b(?:_Pragma|__pragma)\s*\((?:[^()]|\([^()]*\))*\)")
 _NAMESPACE_ALIAS: Final = re.compile(r"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?(\w+)")
+_DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
 _OPERAND: Final = re.compile(r"\b(?:decltype|sizeof|noexcept)\s*\(")
 _CALLED: Final = re.compile(r"([A-Za-z_]\w*)\s*[(<]")
 _LONGEST_OPERAND: Final = 1_000
@@ -58,6 +60,8 @@ class Facts:
 
     texts: Mapping[str, tuple[str, ...]]
     """What each macro stands for, without literals."""
+    macros: Macros
+    """The macros themselves."""
     marks: frozenset[str]
     """The marks, and the macros that hide one."""
     whole: Mapping[str, bool]
@@ -71,6 +75,8 @@ class Facts:
     """The functions of namespaces, by name."""
     namespaces: set[str] = field(default_factory=set)
     """The parts of their names that the texts declare."""
+    defaults: set[str] = field(default_factory=set)
+    """The functions that default arguments of constructors call."""
     aliases: dict[str, str] = field(default_factory=dict)
     """What ``namespace short = long::name;`` gives another name, with the first part of its own."""
     unevaluated: set[str] = field(default_factory=set)
@@ -107,6 +113,7 @@ class Facts:
 
 def gather_macros(macros: Iterable[MacroText]) -> Facts:
     """Return what macros say."""
+    macros = tuple(macros)
     texts: dict[str, tuple[str, ...]] = defaultdict(tuple)
     users: dict[str, set[str]] = defaultdict(set)
     for macro in macros:
@@ -119,7 +126,9 @@ def gather_macros(macros: Iterable[MacroText]) -> Facts:
         name for name, found in texts.items() if any(set(text) & set("{};") for text in found) or _is_pragma(found)
     }
     whole = _reached(direct, users)
-    return Facts(dict(texts), marks - (_KNOWN_UNMARKED - texts.keys()), {name: name in whole for name in texts})
+    return Facts(
+        dict(texts), Macros(macros), marks - (_KNOWN_UNMARKED - texts.keys()), {name: name in whole for name in texts}
+    )
 
 
 def _is_pragma(texts: Iterable[str]) -> bool:
@@ -166,6 +175,8 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
     if declared.kind not in {"function", "call"}:
         return
     head = text[item.start : declared.last or item.end]
+    if item.class_name is not None and declared.name == item.class_name:
+        facts.defaults.update(_DEFAULT.findall(head))
     if item.class_name is None and not declared.scope:
         facts.functions[declared.name].append(FoundFunction(item, text))
     if facts.is_marked(head):

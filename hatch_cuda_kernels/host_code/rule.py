@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Action", "action_of"]
 
-Action: TypeAlias = Literal["keep", "drop", "declare", "mark", "constant"]
+Action: TypeAlias = Literal["keep", "drop", "declare", "mark", "constant", "expand"]
 """``declare``: keep the head, with a mark, and drop the body. ``mark``: keep all, with a mark.
 
 ``constant``: make it ``constexpr``. nvcc folds a floating-point constant that is made of another; to NVRTC, it is a
-device variable whose value must be known.
+device variable whose value must be known. ``expand``: put what a macro stands for in its place, without host code.
 """
 
 _VIRTUAL: Final = frozenset({"virtual", "override", "final"})
@@ -131,7 +131,7 @@ def _function(item: OutlineItem, facts: Facts) -> Action:
         return "mark"
     if item.class_name is None or "friend" in declared.words:
         return "drop"
-    special = declared.name in {item.class_name, f"~{item.class_name}", "operator="}
+    special = declared.name in {item.class_name, f"~{item.class_name}", "operator=", *facts.defaults}
     return "declare" if special or is_virtual else "drop"
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
-    from hatch_cuda_kernels.port.expansion import Macros
+    from hatch_cuda_kernels.source.expansion import Macros
 
 __all__ = ["Bindings"]
 

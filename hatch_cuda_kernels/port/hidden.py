@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from hatch_cuda_kernels.host_code.items import Outline
-    from hatch_cuda_kernels.port.expansion import Macros, MacroUse
+    from hatch_cuda_kernels.source.expansion import Macros, MacroUse
 
 __all__ = ["made_by_macros", "with_hidden", "without_directives"]
 

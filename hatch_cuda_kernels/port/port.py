@@ -10,7 +10,6 @@ from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.port.bindings import Bindings
 from hatch_cuda_kernels.port.check_instances import accepted_guesses, refused_instances
 from hatch_cuda_kernels.port.draft import draft_modules, find_templates, manifest_text
-from hatch_cuda_kernels.port.expansion import Macros
 from hatch_cuda_kernels.port.guard import guarded
 from hatch_cuda_kernels.port.guesses import enumerators_of, guesses_for
 from hatch_cuda_kernels.port.hidden import with_hidden
@@ -20,6 +19,7 @@ from hatch_cuda_kernels.port.qualified import names_of_namespaces, qualified
 from hatch_cuda_kernels.port.refine import errors_of, refine
 from hatch_cuda_kernels.port.sources import read_project_files
 from hatch_cuda_kernels.port.torch_types import NOTE
+from hatch_cuda_kernels.source.expansion import Macros
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -30,6 +30,7 @@ _REASONS: Final = {
     "include": "a header of the host's",
     "body": "what it declares belongs to its class; the body has no device mark",
     "mark": "NVRTC refuses it without marks",
+    "macro": "what it stands for has host code",
     "using": "NVRTC sees nothing that it names",
     "constant": "NVRTC folds no constant that is made of it, or it of another, unless they are constexpr",
 }
@@ -58,7 +59,7 @@ class Sources:
         kind = "function" if change.kind == "call" and change.action == "drop" else str(change.kind)
         if change.action != "drop":
             kind = "body" if change.action == "declare" and change.last else "mark"
-            kind = "constant" if change.action == "constant" else kind
+            kind = {"constant": "constant", "expand": "macro"}.get(change.action, kind)
         self.guards.append(Guard(path, line, kind, change.name, reason or _REASONS.get(kind, _NO_MARK)))
         self.changes[path] = sorted([*self.changes[path], change], key=lambda one: one.start)
         return True

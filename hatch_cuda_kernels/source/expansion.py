@@ -34,8 +34,20 @@ class Macros:
 
     def __init__(self, macros: Iterable[MacroText]) -> None:
         self._macros: Final[dict[str, MacroText]] = {}
+        self._unclear: Final[set[str]] = set()
         for macro in macros:
-            self._macros.setdefault(macro.name, macro)
+            if self._macros.setdefault(macro.name, macro)[2:] != macro[2:]:
+                self._unclear.add(macro.name)
+
+    def expand_clear(self, text: str) -> str | None:
+        """Return a text with what its macros stand for; None where one of them stands for this or for that."""
+        reached: set[str] = set()
+        waiting = [text]
+        while waiting:
+            fresh = {*_WORD.findall(waiting.pop())} & self._macros.keys() - reached
+            reached |= fresh
+            waiting += (self._macros[name].text for name in fresh)
+        return None if reached & self._unclear else self.expand(text)
 
     def naming(self, wanted: Collection[str]) -> frozenset[str]:
         """Return the wanted words with the macros that stand for one of them or a launch, directly or not."""
