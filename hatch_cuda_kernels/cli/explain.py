@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.arguments import cuda_version
+from hatch_cuda_kernels.cli.arguments import add_package, arch_text, cuda_version
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.errors import DriverError, InputError
+from hatch_cuda_kernels.table import fitted
 
 if TYPE_CHECKING:
     import argparse
@@ -16,8 +17,10 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="show which image a kernel gets, and why not another one")
     parser.add_argument("kernel", metavar="KERNEL")
-    parser.add_argument("--package", required=True, metavar="PACKAGE", help="store folder, wheel or import name")
-    parser.add_argument("--arch", metavar="sm_NN", help="a hypothetical device (default: the device here)")
+    add_package(parser, name="--package")
+    parser.add_argument(
+        "--arch", type=arch_text, metavar="sm_NN", help="a hypothetical device (default: the device here)"
+    )
     parser.add_argument("--driver", type=cuda_version, metavar="X.Y", help="CUDA version of a hypothetical driver")
     parser.add_argument("--policy", default="compatible", metavar="P", help="compatible (default), exact or prebuilt")
     parser.add_argument("--module", metavar="NAME", help="the module, if several have the kernel")
@@ -35,9 +38,9 @@ def run(args: argparse.Namespace) -> int:
                 args.kernel, arch=args.arch, driver=args.driver, policy=args.policy, module=args.module
             )
         except DriverError as error:
-            raise InputError(f"{error}\nname a device to explain for: --arch sm_90") from error
+            raise InputError(f"{error}\n  to fix: name a device to explain for, such as --arch sm_90") from error
     if args.json:
         print_json(explanation.to_json())
     else:
-        print(explanation)
+        print(fitted(str(explanation), 8))
     return 0 if explanation.chosen is not None else 1

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from hatch_cuda_kernels.cli.arguments import add_package
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
+from hatch_cuda_kernels.signature import parameters_of
 from hatch_cuda_kernels.source.library import DEVICE_RUNTIME
 from hatch_cuda_kernels.table import counted, text_table
 
@@ -19,7 +21,7 @@ _TOOLS: Final = {str(part): tool for part, tool in FINISHER_NAMES.items()} | {DE
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="list modules, kernels and images")
-    parser.add_argument("package", metavar="WHEEL|DIR|PACKAGE")
+    add_package(parser)
     parser.add_argument("--extract", type=Path, metavar="DIR", help="write every image into a folder, for cuobjdump")
     add_json(parser)
     parser.set_defaults(run=run)
@@ -62,8 +64,13 @@ def run(args: argparse.Namespace) -> int:
         print(f"\n{name}: {made_by}; packed {module['packed']:,} bytes with sources and index")
         if "sources" in module:
             print(f"  linked from {', '.join([*module['sources'], *module['libraries']])}")
+        for note in module.get("notes", ()):
+            print(f"  {note}")
         for kernel, symbol in module["kernels"].items():
-            print(f"  {kernel}({', '.join(symbol['params'])})  {symbol['lowered']}")
+            taken = parameters_of(symbol["params"], symbol.get("types", ()), symbol.get("names", ()))
+            print(f"  {kernel}({', '.join(map(str, taken))})  {symbol['lowered']}")
+            if "launch" in symbol:
+                print(f"    {kernel}({', '.join(symbol['launch']['names'])}) has {symbol['launch']['sizes']}")
     if args.extract is not None:
         print(f"\n{counted(len(written), 'image')} written to {args.extract}")
     return 0

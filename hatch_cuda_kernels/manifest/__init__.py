@@ -14,6 +14,7 @@ from hatch_cuda_kernels.manifest.arches import Scope, make_scope
 from hatch_cuda_kernels.manifest.instances import expand_instances, too_many
 from hatch_cuda_kernels.manifest.keys import FRONT_ENDS, MANIFEST, PACKINGS
 from hatch_cuda_kernels.manifest.kinds import Item, attempt, table
+from hatch_cuda_kernels.manifest.launch import check_placeholders, launch_rules
 from hatch_cuda_kernels.manifest.model import Manifest, Module, Named, Pattern
 from hatch_cuda_kernels.manifest.project import project_version
 from hatch_cuda_kernels.manifest.spot import Reading, Spot
@@ -88,6 +89,8 @@ def _read(
     written = {name: _written(module.value) for name, module in usable.items()}
     excess = too_many((found.instances, found.matrix) for found in written.values())
     instances = {name: expand_instances(*found, counted_only=excess) for name, found in written.items()}
+    for module in usable.values():
+        check_placeholders(module.value)
     values.setdefault("arches", (Item("all-major", Spot(tree, "arches", tree.mark, reading)),))
     scope = _scope(values, [module.value for module in usable.values()], native)
     if reading.problems:
@@ -148,6 +151,7 @@ def _module(name: str, module: Item, top: dict[str, Any], instances: _Instances,
         max_spill_bytes=values.get("max_spill_bytes", top.get("max_spill_bytes")),
         packing=values.get("packing", top.get("packing", PACKINGS[0])),
         patterns=instances[1],
+        launch=launch_rules(values),
         where=module.spot.where,
     )
 
@@ -157,4 +161,6 @@ def _named(items: Sequence[Item]) -> tuple[Named, ...]:
 
 
 def _supports(values: dict[str, Any]) -> Supports:
-    return Supports(devices=values["devices"], driver=values.get("driver"))
+    devices: Sequence[Item] = values["devices"]
+    where = {device.value: device.spot.where for device in devices}
+    return Supports(devices=tuple(where), driver=values.get("driver"), where=where)

@@ -26,6 +26,7 @@ from hatch_cuda_kernels.manifest.kinds import (
     table,
     text,
 )
+from hatch_cuda_kernels.manifest.launch import LAUNCH, RULES
 from hatch_cuda_kernels.manifest.macros import DEFINE, DEFINE_FROM, VARIABLE, with_macros
 from hatch_cuda_kernels.manifest.module_names import ENTRY_NAME, name_modules
 from hatch_cuda_kernels.manifest.paths import FOLDER, HEADER, HEADERS_GLOB, LIBRARY, ONE_SOURCE, SOURCE, STUBS
@@ -144,11 +145,12 @@ MODULE: Final[Table] = {
     ),
     "max_spill_bytes": Key(_SPILL_BYTES, "Spill limit of this module, in place of the manifest's."),
     "packing": Key(choice(PACKINGS), "How this module's images are stored, in place of the manifest's."),
+    "launch": Key(RULES, "How kernels are launched, so that a call needs no brackets: by kernel, template or pattern."),
 }
 
 SUPPORTS: Final[Table] = {
     "devices": Key(
-        list_of(text("a compute capability such as '9.0'", _device, pattern=_CAPABILITY), least=1),
+        items_of(text("a compute capability such as '9.0'", _device, pattern=_CAPABILITY), least=1),
         "Compute capabilities every kernel must run on.",
         'list compute capabilities, such as ["9.0"]',
     ),
@@ -199,5 +201,6 @@ TABLES: Final[dict[str, Table]] = {
     "module": MODULE,
     "options": OPTIONS,
     "variable": VARIABLE,
+    "launch": LAUNCH,
     "supports": SUPPORTS,
 }

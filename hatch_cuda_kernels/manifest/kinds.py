@@ -120,7 +120,7 @@ def integer(lowest: int, highest: int) -> Kind:
 
     def read(spot: Spot) -> int:
         node = spot.node
-        if isinstance(node, Scalar) and node.tag == "int" and re.fullmatch(r"0|[1-9][0-9]{0,8}", node.text):
+        if isinstance(node, Scalar) and node.tag == "int" and re.fullmatch(r"0|-?[1-9][0-9]{0,8}", node.text):
             value = int(node.text)
             if lowest <= value <= highest:
                 return value

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.options import NvrtcOptions
+    from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
     from hatch_cuda_kernels.store.promises.model import Supports
 
-__all__ = ["Manifest", "Module", "Named", "Pattern"]
+__all__ = ["Manifest", "Module", "Named", "Pattern", "StatedRule"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,17 @@ class Pattern:
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of a store's index."""
         return {"pattern": self.text, "matrix": {name: list(values) for name, values in self.matrix}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedRule:
+    """How a kernel is launched, and where that was written."""
+
+    rule: LaunchRule
+    """Without the names of parameters, which the sources tell."""
+    where: str
+    places: dict[str, str]
+    """The places of its expressions, by key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +85,8 @@ class Module:
     packing: str
     """``auto``, ``none`` or ``solid``."""
     patterns: tuple[Pattern, ...]
+    launch: tuple[StatedRule, ...]
+    """How kernels are launched without brackets."""
     where: str
     """The module's place, as problems name it."""
 

@@ -10,6 +10,8 @@ from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.plan.front_end import lay_out_jobs
 from hatch_cuda_kernels.plan.kinds import image_kind
+from hatch_cuda_kernels.plan.launch_rules import name_rules
+from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.source.project import Project
 from hatch_cuda_kernels.store.built import BuiltModule
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.manifest import Manifest, Module
     from hatch_cuda_kernels.source.library import DeviceLibrary
     from hatch_cuda_kernels.source.source_set import SourceSet
+    from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 
 __all__ = ["PlannedModule", "job_images", "make_plan", "read_sources"]
 
@@ -39,6 +42,8 @@ class PlannedModule:
     """What NVRTC compiles; at least one."""
     finishing: tuple[FinishJob, ...] = ()
     """What is finished from one of these, all from the same, or linked from those of one architecture."""
+    launch: tuple[LaunchRule, ...] = ()
+    """How kernels are launched without brackets."""
 
     @property
     def shares_front_end(self) -> bool:
@@ -78,18 +83,23 @@ class PlannedModule:
             front_end=self.module.front_end,
             packing=self.module.packing,
             patterns=tuple(pattern.to_json() for pattern in self.module.patterns),
+            launch=self.launch,
             where=self.module.where,
         )
 
 
 def make_plan(manifest: Manifest) -> tuple[PlannedModule, ...]:
-    """Read the sources and return the plan, ordered by module. Raises ManifestError naming every unreadable source."""
+    """Read the sources and return the plan, ordered by module.
+
+    Raises ManifestError naming every unreadable source, or everything that does not fit the sources.
+    """
     sources = read_sources(manifest)
     plan: list[PlannedModule] = []
-    problems = []
+    rules, found = name_rules(manifest.modules, sources)
+    problems = [str(problem) for problem in sorted(found, key=Problem.place)]
     for module in manifest.modules:
         try:
-            plan += _planned(module, sources[module.name])
+            plan += _planned(module, sources[module.name], rules[module.name])
         except InputError as error:
             problems.append(f"{module.where}: {error}")
     if problems:
@@ -97,12 +107,12 @@ def make_plan(manifest: Manifest) -> tuple[PlannedModule, ...]:
     return tuple(plan)
 
 
-def _planned(module: Module, sources: SourceSet) -> Iterator[PlannedModule]:
+def _planned(module: Module, sources: SourceSet, launch: tuple[LaunchRule, ...]) -> Iterator[PlannedModule]:
     if module.chunk and (module.globals or module.recipe.is_linked):
         raise InputError(_CHUNK_GLOBALS if module.globals else _CHUNK_LINKED)
     for chunk in module.chunks():
         jobs, finishing = lay_out_jobs(chunk.recipe, sources, chunk.arches, chunk.front_end)
-        yield PlannedModule(module=chunk, sources=sources, jobs=jobs, finishing=finishing)
+        yield PlannedModule(module=chunk, sources=sources, jobs=jobs, finishing=finishing, launch=launch)
 
 
 def job_images(job: Job) -> list[ImageId]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.closures import find_macros
 from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.pool.apart import one_worker
 from hatch_cuda_kernels.port.bindings import Bindings
 from hatch_cuda_kernels.port.check_instances import accepted_guesses, refused_instances
 from hatch_cuda_kernels.port.draft import draft_modules, find_templates, manifest_text
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.host_code.items import Outline
     from hatch_cuda_kernels.port.model import DraftedModule, SeenLaunch, Template
     from hatch_cuda_kernels.port.sources import Sources
@@ -37,6 +39,7 @@ _DEFAULTS: Final = NvrtcOptions()
 _MOST_GUESSED: Final = 6
 
 
+@one_worker()
 def port(
     root: Path, sources: Sequence[str], options: NvrtcOptions = _DEFAULTS, *, arch: SmArch | None = None
 ) -> Ported:
@@ -81,8 +84,12 @@ def port(
         guesses=guesses,
         manifest=manifest_text(drafted, options),
         notes=tuple(dict.fromkeys(notes)),
-        remaining=tuple(dict.fromkeys(f"{one.file}:{one.line}: {one.message}" for one in remaining)),
+        remaining=tuple(dict.fromkeys(map(_told, remaining))),
     )
+
+
+def _told(error: Diagnostic) -> str:
+    return ": ".join(filter(None, (f"{error.file}:{error.line}" if error.line else error.file, error.message)))
 
 
 def _templates(path: str, outline: Outline, bindings: Bindings, names: Mapping[str, frozenset[str]]) -> list[Template]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from hatch_cuda_kernels.contexts import add_by_context
 from hatch_cuda_kernels.driver import cuda, current_context_id
 from hatch_cuda_kernels.runtime.ladder.climb import obtain
-from hatch_cuda_kernels.runtime.ladder.request import find_variable
+from hatch_cuda_kernels.runtime.ladder.request import find_kernel, find_variable
 from hatch_cuda_kernels.runtime.launch.kernel import Kernel
 from hatch_cuda_kernels.runtime.launch.loaded import load_image
 from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.ladder.request import Request
     from hatch_cuda_kernels.runtime.launch.loaded import Loaded
     from hatch_cuda_kernels.runtime.stats import KernelStats
+    from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
     from hatch_cuda_kernels.store.reader import StoreReader
 
     #: Name, module and policy.
@@ -59,8 +60,9 @@ def find_global(
 class LoadedKernels:
     """The kernels of one store that are in use. Thread-safe."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, reader: Callable[[], StoreReader]) -> None:
         self._policy = policy
+        self._reader = reader
         self._kernels: dict[Key, Kernel] = {}
         self._by_name: dict[int, dict[str, Kernel]] = {}
         """Kernels requested by name alone: by id of a context that they are loaded for, then by name."""
@@ -72,7 +74,7 @@ class LoadedKernels:
 
     def get(self, key: Key, load_now: Callable[[], Loaded]) -> Kernel:
         """Return a kernel, loaded for the current context by ``load_now`` the first time. Raises what that raises."""
-        kernel = self._kernels.setdefault(key, Kernel(key[0], load_now))
+        kernel = self._kernels.setdefault(key, Kernel(key[0], load_now, partial(self._launch_rule, key)))
         context_id = current_context_id()
         if kernel.is_loaded_for(context_id):
             kernel.hits += 1
@@ -88,6 +90,15 @@ class LoadedKernels:
                 add_by_context(self._by_name, loaded.context_id, {})
             self._by_name[loaded.context_id][name] = kernel
         return kernel
+
+    def _launch_rule(self, key: Key) -> LaunchRule | None:
+        """Return the rule by which a kernel is launched without brackets, None if the manifest states none."""
+        from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule, find_rule  # few kernels are called so
+
+        name, module, _ = key
+        reader = self._reader()
+        kernel, _ = find_kernel(reader, name, module)
+        return find_rule(map(LaunchRule.from_json, reader.module(kernel.module).launch), name)
 
     def forget(self, kernel: Kernel) -> None:
         """Keep a kernel no longer; whoever has it can go on using it."""

@@ -225,7 +225,7 @@ class Store:
     def _loaded(self) -> LoadedKernels:
         from hatch_cuda_kernels.runtime.loading import LoadedKernels
 
-        loaded: LoadedKernels = self.__dict__.setdefault("_loaded", LoadedKernels(self.policy))
+        loaded: LoadedKernels = self.__dict__.setdefault("_loaded", LoadedKernels(self.policy, lambda: self._reader))
         return loaded  # one for all threads
 
     @cached_property

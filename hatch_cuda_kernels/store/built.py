@@ -11,6 +11,7 @@ from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.details import ModuleDetails
 from hatch_cuda_kernels.store.image_record import ImageRecord
 from hatch_cuda_kernels.store.index import ModuleIndex, UnitRecord
+from hatch_cuda_kernels.store.launch_rules.rule import find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.source.library import DeviceLibrary
     from hatch_cuda_kernels.source.source_set import SourceSet
+    from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 
 __all__ = ["BuiltModule"]
 
@@ -39,6 +41,8 @@ class BuiltModule:
     front_end: str
     packing: str
     patterns: tuple[dict[str, Any], ...]
+    launch: tuple[LaunchRule, ...]
+    """How kernels are launched without brackets."""
     where: str
     """Start of a message about the module."""
     entries: tuple[Entry, ...]
@@ -72,12 +76,10 @@ class BuiltModule:
     def kernels(self) -> tuple[Symbol, ...]:
         """Every name of a kernel in any image, each once, in the order of the first image that has it.
 
-        Only some architectures' PTX tells pointers from integers, so a parameter is a pointer when one says so.
+        Only some architectures' PTX tells pointers from integers, so a parameter is a pointer when one says so. Types
+        that depend on the architecture are not told.
         """
-        return tuple(
-            forms[0][0]._replace(params=tuple(map(_merge, *(symbol.params for symbol, _ in forms))))
-            for forms in self._forms.values()
-        )
+        return tuple(_merged([symbol for symbol, _ in forms]) for forms in self._forms.values())
 
     @property
     def globals(self) -> tuple[Symbol, ...]:
@@ -116,6 +118,7 @@ class BuiltModule:
             options=self.recipe.options.canonical(),
             globals=self.recipe.globals,
             patterns=self.patterns,
+            launch=tuple(rule.to_json() for rule in self.launch),
             toolchain=self.toolchain.to_json(),
             images=images,
             front_end=self.front_end,
@@ -125,11 +128,12 @@ class BuiltModule:
         )
 
     def problems(self) -> list[Problem]:
-        """Return what makes the module useless: no kernel at all, or a name that means different kernels."""
+        """Return what makes the module useless: no kernel at all, or one that is not what its name or rule says."""
         if not self._forms:
             fix = "list a template's instances under 'instances:', and what must be there under 'kernels:'"
             return [Problem("no kernel is in the image", fix, self.where)]
-        return [conflict for name in self._forms if (conflict := self._conflict(name))]
+        conflicts = (self._conflict(name) or self._misfit(name) for name in self._forms)
+        return [conflict for conflict in conflicts if conflict]
 
     @cached_property
     def _forms(self) -> dict[str, list[tuple[Symbol, Entry]]]:
@@ -158,10 +162,25 @@ class BuiltModule:
         fix = "give them different names, or put them into modules with 'arches:' of their own"
         return Problem(f"kernel {name!r} is not the same on all architectures: {listed}", fix, self.where)
 
+    def _misfit(self, name: str) -> Problem | None:
+        """Return the problem of a launch rule that knows other parameters than the kernel has."""
+        rule, symbol = find_rule(self.launch, name), self._forms[name][0][0]
+        if rule is None or len(rule.names) == len(symbol.params):
+            return None
+        message = f"the launch rule of {rule.kernel!r} counts {len(rule.names)} parameters in the source"
+        fix = "declare them without macros and packs, or leave out the rule"
+        return Problem(f"{message}, but {name!r} has {len(symbol.params)}", fix, self.where)
+
 
 def _respell(symbols: Sequence[Symbol], spelled: dict[str, str]) -> Iterator[Symbol]:
     for symbol in symbols:
         yield symbol._replace(name=spelled.get(normalize_name(symbol.name), symbol.name))
+
+
+def _merged(forms: Sequence[Symbol]) -> Symbol:
+    params = tuple(map(_merge, *(symbol.params for symbol in forms)))
+    agree = len({symbol.types for symbol in forms}) == 1
+    return forms[0]._replace(params=params, types=forms[0].types if agree else ())
 
 
 def _merge(*types: str) -> str:

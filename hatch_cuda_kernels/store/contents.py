@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.store.index import KERNELS_FILE
+from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule, find_rule
+from hatch_cuda_kernels.store.source import ModuleSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.store.index import ModuleIndex
-    from hatch_cuda_kernels.store.reader import StoreReader
+    from hatch_cuda_kernels.store.reader import KernelLine, StoreReader
 
 __all__ = ["contents", "extract_images"]
 
@@ -26,6 +28,7 @@ def contents(reader: StoreReader) -> dict[str, Any]:
             "toolchain": index.toolchain,
             "source_sha256": index.source_sha256,
             **_linked(index),
+            **_host_code(reader, index),
         }
         for index in reader.modules()
     }
@@ -34,13 +37,37 @@ def contents(reader: StoreReader) -> dict[str, Any]:
             message = f"it lists {line.name} in the module {line.module!r}, which is not there"
             raise StoreError(str(reader.folder / KERNELS_FILE), message)
         if not line.key.startswith("&"):
-            modules[line.module]["kernels"][line.name] = {"lowered": line.lowered, "params": list(line.params)}
+            kernel = _signature(line) | _rule(reader.module(line.module), line.name)
+            modules[line.module]["kernels"][line.name] = kernel
     return {"modules": modules}
+
+
+def _signature(line: KernelLine) -> dict[str, Any]:
+    """Return a kernel's lowered name and parameters; their types and names only where they are known."""
+    data: dict[str, Any] = {"lowered": line.lowered, "params": list(line.params)}
+    if line.types or not line.params:
+        data["types"] = list(line.types)
+    if line.names:
+        data["names"] = list(line.names)
+    return data
+
+
+def _rule(index: ModuleIndex, kernel: str) -> dict[str, Any]:
+    """Return how a kernel is launched without brackets; nothing if the manifest states no rule for it."""
+    rule = find_rule(map(LaunchRule.from_json, index.launch), kernel)
+    return {"launch": {"names": list(rule.names), "sizes": str(rule)}} if rule else {}
 
 
 def _linked(index: ModuleIndex) -> dict[str, Any]:
     """Return what the images are linked from; nothing where that is one source."""
     return {"sources": list(index.sources), "libraries": dict(index.libraries)} if index.is_linked else {}
+
+
+def _host_code(reader: StoreReader, index: ModuleIndex) -> dict[str, Any]:
+    """Return what is left out of the sources as host code, and the sentence about it; nothing where nothing is."""
+    dropped, left_out = ModuleSource(reader, index.module).host_code()
+    data: dict[str, Any] = {"dropped": [found._asdict() for found in dropped]} if dropped else {}
+    return data | ({"notes": [left_out]} if left_out else {})
 
 
 def _images(reader: StoreReader, index: ModuleIndex) -> Iterator[dict[str, Any]]:

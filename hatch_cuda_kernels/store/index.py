@@ -96,6 +96,8 @@ class ModuleIndex(NamedTuple):
     """Declared instance patterns and their matrix, for ``store.instantiate``."""
     toolchain: dict[str, str]
     images: tuple[ImageRecord, ...]
+    launch: tuple[dict[str, Any], ...] = ()
+    """The manifest's rules by which kernels are launched without brackets; see LaunchRule."""
     front_end: str = "per-arch"
     """How the images shared NVRTC's front end: ``lto`` or ``ptx`` where one architecture's run served others."""
     names: tuple[str, ...] = ()
@@ -155,6 +157,8 @@ class ModuleIndex(NamedTuple):
             "toolchain": self.toolchain,
             "images": [image.to_json() for image in self.images],
         }
+        if self.launch:
+            data["launch"] = list(self.launch)
         if self.front_end != "per-arch":
             data["front_end"] = self.front_end
         if self.standard:
@@ -187,6 +191,7 @@ class ModuleIndex(NamedTuple):
             patterns=tuple(data["patterns"]),
             toolchain=data["toolchain"],
             images=tuple(ImageRecord.from_json(image) for image in data["images"]),
+            launch=tuple(data.get("launch", ())),
             front_end=data.get("front_end", "per-arch"),
             standard=data.get("standard", ""),
             libraries=tuple((found["name"], found["sha256"]) for found in data.get("libraries", ())),

@@ -23,6 +23,14 @@ _IMAGE: Final = {
     "renames?": bool,
     "stored?": {"file": inner_path, "at": _SIZE, "size": _SIZE, "skip": _SIZE},
 }
+_RULE: Final = {
+    "kernel": str,
+    "grid": [str],
+    "block": [str],
+    "shared_mem": str,
+    "attributes": {"cluster?": [int], "cooperative?": bool, "pdl?": bool, "priority?": int, "carveout?": int},
+    "names": [str],
+}
 INDEX: Final = {
     "module": str,
     "source": inner_path,
@@ -35,6 +43,7 @@ INDEX: Final = {
     "patterns": [{"pattern": str, "matrix": {str: [str]}}],
     "toolchain": {str: str},
     "images": [_IMAGE],
+    "launch?": [_RULE],
     "front_end?": str,
     "units?": [{"source": inner_path, "source_sha256": str, "asked": [str]}],
     "libraries?": [{"name": inner_path, "sha256": str}],

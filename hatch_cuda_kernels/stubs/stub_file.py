@@ -134,11 +134,20 @@ def _launch_names(signatures: Iterable[StubSignature]) -> dict[StubSignature, st
 def _launch_class(name: str, signature: StubSignature) -> str:
     arguments = "".join(f", {param}: {kind}" for param, kind in signature.params)
     types = ", ".join(kind for _, kind in signature.params) or "()"
+    typed = f"TypedKernel[{name}, tuple[{types}]]"
+    kernel = f"{name}Kernel: TypeAlias = {typed}\n"
+    if signature.rule:
+        last = "" if signature.by_name or not arguments else ", /"
+        kernel = (
+            f"class {name}Kernel({typed}):\n"
+            f'    """A call has {signature.rule}."""\n\n'
+            f"    def __call__(self{arguments}{last}) -> None: ...\n"
+        )
     return (
         f"class {name}(Protocol):\n"
         f'    """{signature.declared}"""\n\n'
         f"    def __call__(self{arguments}, /) -> None: ...\n\n"
-        f"{name}Kernel: TypeAlias = TypedKernel[{name}, tuple[{types}]]\n"
+        f"{kernel}"
     )
 
 

@@ -16,6 +16,7 @@ from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.source.library import DEVICE_RUNTIME
 from hatch_cuda_kernels.store.details import ModuleDetails
 from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE
+from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
 from hatch_cuda_kernels.store.texts import ListedModule, json_text, kernels_text
 from hatch_cuda_kernels.verify.model import Outcome
@@ -179,11 +180,23 @@ def _odd_lists(index: ModuleIndex) -> Iterator[str]:
             yield f"the index lists one of its {what} twice"
     if any(pattern.keys() != {"pattern", "matrix"} for pattern in index.patterns):
         yield "the index has a pattern with unknown fields"
+    if not all(map(_is_rule, index.launch)):
+        yield "the index has a launch rule that no build writes"
     tools: dict[str, Any] = {
         name: index.toolchain.get(name, "") for name in Toolchain._fields if name != "include_dirs"
     }
     if Toolchain(**tools).to_json() != index.toolchain:
         yield "the index has a toolchain that no build writes"
+
+
+def _is_rule(data: dict[str, Any]) -> bool:
+    """Return whether a launch rule can be read: what it says is the author's choice."""
+    rule = LaunchRule.from_json(data)
+    try:
+        rule.python_texts(rule.names, dict.fromkeys(placeholders(rule.kernel), "1"))
+    except ValueError:
+        return False
+    return rule.to_json() == data
 
 
 def _odd_image(index: ModuleIndex, image: ImageRecord) -> Iterator[str]:

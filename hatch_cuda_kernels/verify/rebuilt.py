@@ -14,6 +14,7 @@ from hatch_cuda_kernels.names import build_order
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.built import BuiltModule
 from hatch_cuda_kernels.store.index import INDEX_SCHEMA, SOURCE_FOLDER
+from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 from hatch_cuda_kernels.store.pack import PACK_FILE
 from hatch_cuda_kernels.store.source import read_shipped, recipe_of
 from hatch_cuda_kernels.store.texts import DIGESTS_FILE
@@ -96,6 +97,7 @@ def _built(subject: Subject, module: Rebuilt) -> BuiltModule:
         front_end=index.front_end,
         packing="solid" if packed else "none",
         patterns=index.patterns,
+        launch=tuple(map(LaunchRule.from_json, index.launch)),
         where=index.module,
     )
 

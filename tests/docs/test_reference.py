@@ -38,6 +38,7 @@ TABLE_HEADINGS = {
     "module": "## A module",
     "options": "## Options",
     "variable": "## Variable",
+    "launch": "## Launch",
     "supports": "## Supports",
 }
 
@@ -69,6 +70,9 @@ NOUNS = {
 ALTERNATIVES = {
     "arches": "[architectures](#architectures)",
     "max_wheel_size": "bytes, or text such as `5 MB`",
+    "grid": "one to three [expressions](#expressions)",
+    "block": "one to three [expressions](#expressions)",
+    "cluster": "one to three integers",
 }
 
 
@@ -87,6 +91,8 @@ def worded(key, schema):
             words = ALTERNATIVES[key]
         case {"type": "integer", "minimum": lowest, "maximum": highest}:
             words = f"{lowest} to {highest}"
+        case {"type": ["integer", "string"]}:
+            words = "one [expression](#expressions)"
         case {"type": ["string", "number", "boolean", *_]}:  # what YAML makes of C++ text as it is written
             words = "C++ text"
     return words
@@ -160,9 +166,11 @@ def test_manifest_reference_has_the_defaults(tmp_path):
         "libraries": "`[]`",
         "chunk": "none",
         "front_end": f"`{module.front_end}`",
+        "launch": "`{}`",
     }
     assert defaults("## A module") == empty | inherited | own
     assert not any((module.kernels, module.instances, module.chunk, module.patterns, module.globals, module.headers))
+    assert not module.launch
 
 
 def defaults(heading):
@@ -211,15 +219,15 @@ def test_environment_reference_names_only_variables_that_doctor_shows():
 
 def commands():
     """Return the command line's commands with the flags they take, those of their actions included."""
-    (action,) = (action for action in cli._parser()._actions if isinstance(action.choices, dict))
+    (action,) = (action for action in cli.make_parser()._actions if isinstance(action.choices, dict))
     return {name: flags(parser) for name, parser in action.choices.items()}
 
 
 def flags(parser):
-    """Return the long flags of a parser and of those below it, but the one for help."""
+    """Return the long flags of a parser and of those below it, but those of every command."""
     found = {option for action in parser._actions for option in action.option_strings if option.startswith("--")}
     below = [sub for action in parser._actions if isinstance(action.choices, dict) for sub in action.choices.values()]
-    return found.union(*map(flags, below)) - {"--help"}
+    return found.union(*map(flags, below)) - {"--help", "--quiet", "--verbose"}
 
 
 def test_cli_reference_names_every_command_and_flag():
@@ -372,7 +380,8 @@ def test_api_reference_has_every_member(name):
     members = {member.name: member for member in shown.body if not isinstance(member, ast.AnnAssign)}
     defined = {name: member for base in real.__mro__[:-1] for name, member in vars(base).items()}
     everything = {name for name, member in defined.items() if not inspect.ismemberdescriptor(member)}  # slots
-    public_members = {member for member in everything if not member.startswith("_") or member == "__getitem__"}
+    offered = {"__call__", "__getitem__"}
+    public_members = {member for member in everything if not member.startswith("_") or member in offered}
     assert set(members) == public_members - INTERNAL
     for member, stub in members.items():
         assert_same_signature(stub, inspect.getattr_static(real, member))

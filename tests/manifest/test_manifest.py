@@ -19,7 +19,9 @@ from hatch_cuda_kernels.manifest import (
     load_manifest,
     parse_manifest,
 )
+from hatch_cuda_kernels.manifest.model import StatedRule
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
+from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 
 FULL = """\
 schema: 1
@@ -44,6 +46,7 @@ modules:
     front_end: ptx
     max_spill_bytes: 0
     packing: solid
+    launch: {reset: {grid: "ceil_div(n,4)", block: 256}}
 packing: none
 max_wheel_size: 5 MB
 stubs: package/kernels.pyi
@@ -92,6 +95,16 @@ def test_full_example(root):
         front_end="ptx",
         max_spill_bytes=0,
         packing="solid",
+        launch=(
+            StatedRule(
+                rule=LaunchRule(kernel="reset", grid=("ceil_div(n, 4)",), block=("256",)),
+                where="kernels.yaml:23:14: modules.reduce.launch.reset",
+                places={
+                    "grid": "kernels.yaml:23:28: modules.reduce.launch.reset.grid",
+                    "block": "kernels.yaml:23:52: modules.reduce.launch.reset.block",
+                },
+            ),
+        ),
         patterns=(
             Pattern(text="block_sum<{T}, {BLOCK}>", matrix=(("T", ("float", "double")), ("BLOCK", ("128", "256")))),
         ),
@@ -112,6 +125,7 @@ def test_full_example(root):
         front_end="per-arch",
         max_spill_bytes=64,
         packing="none",
+        launch=(),
         patterns=(),
         where="kernels.yaml:10:3: modules.saxpy",
     )

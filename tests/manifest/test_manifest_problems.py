@@ -119,7 +119,7 @@ IN_MODULE = {
     "lineinfo: true": [
         (
             "2:41: modules.a.lineinfo: unknown key; known here: source, sources, libraries, kernels, instances, matrix,"
-            " chunk, globals, headers, arches, options, front_end, max_spill_bytes, packing"
+            " chunk, globals, headers, arches, options, front_end, max_spill_bytes, packing, launch"
         )
     ],
     "kernels: no": ["2:50: modules.a.kernels: expected a list, found the boolean no"],

@@ -19,6 +19,7 @@ HOLES = {
     "options": "schema: 1\nmodules: {a: {source: a.cu}}\noptions: {%s}\n",
     "module": "schema: 1\nmodules: {a: {source: a.cu, %s}}\n",
     "variable": "schema: 1\nmodules: {a: {source: a.cu}}\noptions: {define_from: {A: {env: PATH, %s}}}\n",
+    "launch": "schema: 1\nmodules: {a: {source: a.cu, launch: {k: {grid: 1, block: 1, %s}}}}\n",
     "supports": "schema: 1\nmodules: {a: {source: a.cu}}\nsupports: {devices: ['9.0'], %s}\n",
 }
 
@@ -37,6 +38,7 @@ GOOD = [
     "max_wheel_size: 1.5 MiB",
 ]
 GOOD_MODULES = [
+    "launch: {k: {grid: 'ceil_div(n, 4)', block: [1, n], shared_mem: 4 * n, cluster: 2, priority: -1, carveout: 0}}",
     "options: {define_from: {P: {env: PATH}}}",
     "kernels: []",
     "packing: none",
@@ -81,6 +83,14 @@ BAD = [
     "max_wheel_size: '5000000'",
 ]
 BAD_MODULES = [
+    "launch: [k]",
+    "launch: {k: 1}",
+    "launch: {k: {grid: 1}}",
+    "launch: {k: {grid: 1.5, block: 1}}",
+    "launch: {k: {grid: [1, 2, 3, 4], block: 1}}",
+    "launch: {k: {grid: -1, block: 1}}",
+    "launch: {k: {grid: 1, block: 1, cluster: [0]}}",
+    "launch: {k: {grid: 1, block: 1, pdl: 1}}",
     "source: 1",
     "kernels: f",
     "kernels: [1]",
@@ -208,7 +218,7 @@ def test_defaults_are_the_options_own():
         "lto": False,
         "default_device": False,
         "standard_headers": True,
-        "host_code": "keep",
+        "host_code": "auto",
     }
 
 

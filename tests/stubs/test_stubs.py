@@ -24,12 +24,13 @@ schema: 1
 arches: [{arches}]
 stubs: mylib/kernels.pyi
 modules:
-  saxpy: {{source: saxpy.cu}}
+  saxpy: {{source: saxpy.cu, launch: {{saxpy: {{grid: "ceil_div(n, 256)", block: 256}}}}}}
   shapes:
     source: shapes.cu
     instances: ["ns::fill<{{T}}, {{N}}>", "pick<{{ONE}}>"]
     matrix: {{T: [float, int], N: [8, 16], ONE: [long long, "float*"]}}
     globals: [d_bias]
+    launch: {{pairs: {{grid: 1, block: count}}}}
   other: {{source: other.cu}}
 """
 SHAPES = """
@@ -77,7 +78,7 @@ def calls(stub):
     return dict(found)
 
 
-def test_names_come_from_the_source_and_types_from_ptx(build):
+def test_names_come_from_the_source_and_types_from_the_compiler(build):
     """Parameters are called as they are declared, by position where that is hidden, and have Python's types."""
     assert calls(build()) == {
         "Declared": "scale: float, values: DeviceArray",
@@ -87,9 +88,19 @@ def test_names_come_from_the_source_and_types_from_ptx(build):
         "Nothing": "",
         "Pairs": "pair: Struct, lambda_: DeviceArray, flag: int, arg3: int, count: int",
         "Pick": "from_: DeviceArray, self_: DeviceArray",
+        "Pick2": "from_: int, self_: DeviceArray",
         "Saxpy": "y: DeviceArray, x: DeviceArray, n: int, a: float",
         "Twice": "y: DeviceArray",
     }
+
+
+def test_a_call_without_brackets_is_shown(build):
+    """A kernel with a rule can be called, by the names of the source where they are Python's too."""
+    text = build().read_text()
+    assert '"""A call has grid ceil_div(n, 256), block 256."""' in text
+    assert "    def __call__(self, y: DeviceArray, x: DeviceArray, n: int, a: float) -> None: ...\n" in text
+    assert "flag: int, arg3: int, count: int, /) -> None: ...\n" in text
+    assert "TwiceKernel: TypeAlias" in text
 
 
 def test_the_declaration_is_shown(build):
@@ -176,6 +187,8 @@ def launch(kernel: "SaxpyKernel", x: "DeviceArray") -> None:
 
 async def main() -> None:
     launch(store.get_kernel("saxpy"), Array())
+    store.get_kernel("saxpy")(None, Array(), a=2.0, n=10)
+    store.get_kernel("pairs")(Pair(1, 2), 0x1000, 1, 2, 3)
     launch(await store.aget_kernel("saxpy", policy="exact"), None)
     store.get_kernel("ns::fill<float, 8>")[1, 8](Tensor(), 1.0)
     store.instantiate("ns::fill", T="double", N=4)[1, 8](Array(), 1.0)
@@ -199,6 +212,10 @@ BAD = {
     'store.get_kernel("saxpy")[4, 256]("x", a, 10, 2.0)': "arg-type",
     'store.get_kernel("saxpy")[4, 256](a, [1.0], 10, 2.0)': "arg-type",
     'store.get_kernel("saxpy")[4, 256](y=a, x=a, n=10, a=2.0)': "call-arg",
+    'store.get_kernel("saxpy")(a, a, 10)': "call-arg",
+    'store.get_kernel("saxpy")(a, a, n=10, b=1.0)': "call-arg",
+    'store.get_kernel("saxpy")(a, a, "n", 1.0)': "arg-type",
+    'store.get_kernel("pairs")(Pair(1, 2), a, 1, 2, count=3)': "call-arg",
     'store.get_kernel("saxpy")[4]': "index",
     'store.get_kernel("saxpy").launch(4, 256, (a, a, 10))': "arg-type",
     'store.get_kernel("pairs")[1, 1](1.0, a, 1, 2, 3)': "arg-type",
@@ -214,7 +231,7 @@ def test_mypy_takes_a_right_program_and_refuses_wrong_ones(build, mypy):
     root = stub.parent.parent
     (root / "program.py").write_text(GOOD)
     assert mypy(root, ".") == ({}, "Success: no issues found in 3 source files\n")
-    head = "from program import Array\nfrom mylib.kernels import store\na = Array()\n"
+    head = "from program import Array, Pair\nfrom mylib.kernels import store\na = Array()\n"
     (root / "wrong.py").write_text(head + "".join(f"{line}\n" for line in BAD))
     assert mypy(root, ".")[0] == {("wrong.py", number): code for number, code in enumerate(BAD.values(), 4)}
 
@@ -243,7 +260,7 @@ def test_check_tells_whether_the_stub_is_stale(build, capsys, fresh_cache):
     assert check(capsys, root) == (1, "stale")
     assert main(["check", str(root / "kernels.yaml")]) == 1
     assert "mylib/kernels.pyi is out of date: build, then commit it" in capsys.readouterr().out
-    (root / "saxpy.cu").write_text('extern "C" __global__ void saxpy(float* z) { *z = 1; }\n')
+    (root / "saxpy.cu").write_text('extern "C" __global__ void saxpy(float* z, int n) { *z = n; }\n')
     assert check(capsys, root) == (0, "unknown")
 
 

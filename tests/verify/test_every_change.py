@@ -36,6 +36,7 @@ modules:
     globals: [factor, offset]
     headers: ["tables/*.inc"]
     options: {pre_include: [first.h], use_fast_math: true}
+    launch: {reset: {grid: "ceil_div(n, 4)", block: [32, 2], cluster: [2, 1], pdl: true, priority: -1}}
   linked: {source: linked.cu, front_end: lto}
   several: {sources: [several.cu, other.cu], libraries: [more.cubin, cudadevrt], arches: [sm_90], globals: [offset]}
   packed: {source: packed.cu, packing: solid, instances: ["add<{T}>"], matrix: {T: [float, int]}, chunk: 1}
@@ -92,6 +93,7 @@ ONLY_REBUILD = {
 ONLY_DIGESTS = {
     r"promises.json: ": "what is promised is the author's choice",
     r"/index.json: patterns": "instances can be listed without a pattern, and its axes in any order",
+    r"/index.json: launch": "how a kernel is launched is the author's choice",
     r"/index.json: globals": "their order is the manifest's",
     r"/index.json: options.include": "a folder of headers that gives none changes nothing",
     r"scale/details.json: names": "the order of names is the manifest's, and a plain kernel need not be named",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
 
-__all__ = ["Request", "find_variable", "make_request"]
+__all__ = ["Request", "find_kernel", "find_variable", "make_request"]
 
 
 class Request(NamedTuple):
@@ -74,7 +74,7 @@ class Request(NamedTuple):
     def read(self, record: ImageRecord) -> Image:
         """Return a prebuilt image. Raises StoreError."""
         kernel = self.kernel
-        own = Symbol(kernel.name, self.reader.lowered(kernel, record.sha256), kernel.params)
+        own = Symbol(kernel.name, self.reader.lowered(kernel, record.sha256), *_taken(kernel))
         return Image(
             module=self.kernel.module,
             origin="prebuilt",
@@ -93,7 +93,12 @@ class Request(NamedTuple):
         """
         wanted = self.kernel
         found = next((symbol for symbol in image.kernels if normalize_name(symbol.name) == wanted.key), wanted)
-        return Symbol(wanted.name, found.lowered, found.params)
+        return Symbol(wanted.name, found.lowered, *_taken(found))
+
+
+def _taken(kernel: KernelLine | Symbol) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return what is known of a kernel's parameters."""
+    return kernel.params, kernel.types, kernel.names
 
 
 def make_request(
@@ -112,7 +117,7 @@ def make_request(
     Raises KernelNotFoundError, StoreError if the store cannot be read, InputError for an unknown policy or an ``arch``
     that is not a device's, or DriverError without a device.
     """
-    kernel, listed = _find_kernel(reader, name, module)
+    kernel, listed = find_kernel(reader, name, module)
     if arch is None:
         _, capability, of_device = current_device()
         driver = driver or of_device
@@ -150,7 +155,7 @@ def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[K
     raise KernelNotFoundError(name, reader.label, hint=hint, what="variable")
 
 
-def _find_kernel(reader: StoreReader, name: str, module: str | None) -> tuple[KernelLine, bool]:
+def find_kernel(reader: StoreReader, name: str, module: str | None) -> tuple[KernelLine, bool]:
     """Return a kernel's line and whether the manifest lists it.
 
     An unlisted instance belongs to the module that lists others of its template. Raises KernelNotFoundError, or

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.loaded import Loaded
     from hatch_cuda_kernels.runtime.launch.shapes import LaunchOptions
     from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
+    from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 
 __all__ = ["Dim", "Kernel"]
 
@@ -29,10 +30,14 @@ class Kernel(PerContext):
     those of the current context.
     """
 
-    __slots__ = ("_known", "_launches", "hits")
+    __slots__ = ("_find_rule", "_known", "_launches", "_ruled", "hits")
 
-    def __init__(self, name: str, load: Callable[[], Loaded]) -> None:
+    def __init__(
+        self, name: str, load: Callable[[], Loaded], rule: Callable[[], LaunchRule | None] = lambda: None
+    ) -> None:
         super().__init__(name, load)
+        self._find_rule = rule
+        self._ruled: Callable[..., None] | None = None
         self.hits = 0
         """How often the store has returned this object again."""
         self._launches = Launches(self)
@@ -49,6 +54,20 @@ class Kernel(PerContext):
         except (KeyError, TypeError):  # TypeError: a list among the sizes, or no tuple
             pass  # so that no error of what follows has this one as its context
         return self._launches.of_brackets(launch)
+
+    def __call__(self, *args: Any, **named: Any) -> None:
+        """Launch with grid and block as the manifest's ``launch:`` computes them from the arguments.
+
+        Arguments can be passed by the names that the source gives the parameters. Raises LaunchError where the manifest
+        states no rule or it gives no sizes, and what ``launch`` raises.
+        """
+        (self._ruled or self._rule_function())(*args, **named)
+
+    def _rule_function(self) -> Callable[..., None]:
+        from hatch_cuda_kernels.runtime.launch.ruled import rule_function  # not every kernel has a rule
+
+        self._ruled = rule_function(self.name, self._launches, self._find_rule())
+        return self._ruled
 
     def __repr__(self) -> str:
         return f"<Kernel {self.name}{f' from {self.latest.image!r}' if self.latest else ''}>"

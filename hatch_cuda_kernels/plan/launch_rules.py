@@ -1,0 +1,92 @@
+"""The rules of ``launch:`` with the names of the kernels' parameters, which the sources tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hatch_cuda_kernels.manifest.spot import suggest
+from hatch_cuda_kernels.names import base_name
+from hatch_cuda_kernels.patterns import placeholders
+from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.source.declarations import find_declarations
+from hatch_cuda_kernels.store.launch_rules.expressions import ExpressionError, python_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from hatch_cuda_kernels.manifest.model import Module, StatedRule
+    from hatch_cuda_kernels.source.source_set import SourceSet
+    from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
+
+__all__ = ["name_rules"]
+
+_HIDDEN = "declare it without macros, for its parameters are known by their names in the source"
+
+
+def name_rules(
+    modules: Sequence[Module], sources: Mapping[str, SourceSet]
+) -> tuple[dict[str, tuple[LaunchRule, ...]], list[Problem]]:
+    """Return each module's rules with the names of parameters, and everything that is wrong with them.
+
+    A rule of an entry with a ``*`` is for those of its modules that declare the kernel.
+    """
+    found: dict[str, tuple[LaunchRule, ...]] = {}
+    problems: list[Problem] = []
+    declared = {module.name: _declared(sources[module.name]) for module in modules if module.launch}
+    for module in modules:
+        own = declared.get(module.name, {})
+        siblings = [declared[other.name] for other in modules if other.entry == module.entry and other.launch]
+        rules = []
+        for stated in module.launch:
+            names = parameter_names(own, stated.rule.kernel)
+            if names is not None:
+                problems += _problems(stated, names)
+                rules.append(stated.rule._replace(names=names))
+            elif all(parameter_names(other, stated.rule.kernel) is None for other in siblings):
+                problems.append(_unknown(stated, own))
+        found[module.name] = tuple(rules)
+    return found, list(dict.fromkeys(problems))
+
+
+def _declared(sources: SourceSet) -> dict[str, list[tuple[str, ...]]]:
+    """Return the names of parameters of each declaration of a kernel, by its name without namespaces."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for text in sources.texts.values():
+        for name, forms in find_declarations(text).items():
+            found.setdefault(name, []).extend(tuple(parameter.name for parameter in form) for form in forms)
+    return found
+
+
+def parameter_names(declared: Mapping[str, Sequence[tuple[str, ...]]], kernel: str) -> tuple[str, ...] | None:
+    """Return a kernel's parameters as its declarations agree on them; None if there is none, or it is overloaded."""
+    forms = declared.get(base_name(kernel).rpartition("::")[2], ())
+    if len({len(form) for form in forms}) != 1:
+        return None
+    named = [set(names) - {""} for names in zip(*forms, strict=True)]
+    return tuple(names.pop() if len(names) == 1 else "" for names in named)
+
+
+def _problems(stated: StatedRule, names: tuple[str, ...]) -> Iterator[Problem]:
+    """Yield what is wrong with a rule's expressions for a kernel with these parameters."""
+    known = {name: name for name in names if name}
+    values = dict.fromkeys(placeholders(stated.rule.kernel), "1")
+    texts: dict[str, Any] = {
+        "grid": stated.rule.grid,
+        "block": stated.rule.block,
+        "shared_mem": [stated.rule.shared_mem],
+    }
+    for key, sizes in texts.items():
+        for size in sizes:
+            try:
+                python_text(size, known, values)
+            except ExpressionError as error:
+                for problem in error.problems:
+                    yield Problem(problem, where=stated.places.get(key, stated.where))
+
+
+def _unknown(stated: StatedRule, declared: Mapping[str, Sequence[tuple[str, ...]]]) -> Problem:
+    name = base_name(stated.rule.kernel).rpartition("::")[2]
+    if name in declared:
+        return Problem(f"{name!r} is declared with different numbers of parameters", "rename one of them", stated.where)
+    message = f"no kernel {name!r} is declared in the sources{suggest(name, declared)}"
+    return Problem(message, _HIDDEN, stated.where)

@@ -1,0 +1,125 @@
+"""Calls without brackets: grid and block are computed from the arguments, by the manifest's rule for the kernel.
+
+The function for ``saxpy(y, x, n, a)`` with the grid ``ceil_div(n, 256)`` and the block 256 reads as below. Only
+positions and checked expressions get into its text.
+
+    def launch(a0=missing, a1=missing, a2=missing, a3=missing, *more, **named):
+        if more or named or a3 is missing:
+            return otherwise((a0, a1, a2, a3, *more), named)
+        try:
+            sizes = (-(-a2 // 256)), 256
+            function = known.get(sizes)
+        except Exception as error:
+            raise refusal(error) from error
+        (function or find(sizes))(a0, a1, a2, a3)
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
+
+from hatch_cuda_kernels.errors import ArgumentError, LaunchError
+from hatch_cuda_kernels.runtime.launch.generated import MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hatch_cuda_kernels.runtime.launch.launches import Launches
+    from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
+
+__all__ = ["rule_function"]
+
+_TEMPLATE: Final = """
+def make(known, find, otherwise, refusal, missing, size, shape):
+    def launch({parameters}*more, **named):
+        if more or named{incomplete}:
+            return otherwise(({names}*more,), named)
+        try:
+            sizes = {sizes}
+            function = known.get(sizes)
+        except Exception as error:
+            raise refusal(error) from error
+        (function or find(sizes))({names})
+    return launch
+"""
+
+
+def rule_function(kernel: str, launches: Launches, rule: LaunchRule | None) -> Callable[..., None]:
+    """Return the function that launches a kernel by its rule. Raises LaunchError without one that a build writes."""
+    if rule is None:
+        call = f"{kernel}[grid, block](...)"
+        raise LaunchError(f"{kernel} has no grid: its manifest states no rule for it under launch:; call {call}")
+    names = [f"a{index}" for index in range(len(rule.names))]
+    try:
+        *sizes, shared = rule.python_texts(names, rule.values(kernel) or {})
+    except ValueError as error:
+        raise LaunchError(f"{kernel} has an unusable launch rule ({error}); reinstall its package") from error
+    sizes += [shared] if rule.attributes or shared != "0" else []
+    scope: dict[str, Any] = {}
+    exec(_source(names, sizes), scope)  # noqa: S102 - of positions and checked expressions only
+    find = partial(_with_attributes, launches, rule.attributes) if rule.attributes else launches.of_brackets
+
+    def otherwise(args: Sequence[Any], named: Mapping[str, Any]) -> None:
+        function(*_arranged(kernel, rule.names, args, named))
+
+    known = {} if rule.attributes else launches.known
+    function: Callable[..., None] = scope["make"](
+        known, find, otherwise, partial(_refusal, kernel, rule), MISSING, _size, _shape
+    )
+    return function
+
+
+def _source(names: Sequence[str], sizes: Sequence[str]) -> str:
+    listed = "".join(f"{name}, " for name in names)
+    return _TEMPLATE.format(
+        parameters=listed.replace(",", "=missing,"),
+        names=listed,
+        incomplete=f" or {names[-1]} is missing" if names else "",
+        sizes=", ".join(sizes),
+    )
+
+
+def _refusal(kernel: str, rule: LaunchRule, error: Exception) -> LaunchError:
+    reason = "it divides by zero" if isinstance(error, ZeroDivisionError) else f"{type(error).__name__}: {error}"
+    return LaunchError(f"{kernel}: its launch ({rule}) cannot be computed from these arguments: {reason}")
+
+
+def _with_attributes(launches: Launches, attributes: dict[str, Any], sizes: tuple[Any, ...]) -> Callable[..., None]:
+    cluster = {"cluster": tuple(attributes["cluster"])} if "cluster" in attributes else {}
+    return launches.of_options(*sizes, **attributes | cluster)
+
+
+def _arranged(kernel: str, names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+    """Return arguments by position, those by name in their places. Raises ArgumentError for one too many or too few."""
+    given = [arg for arg in args if arg is not MISSING]
+    wanted = ", ".join(name or f"argument {index}" for index, name in enumerate(names)) or "nothing"
+    if len(given) > len(names):
+        raise ArgumentError(f"{kernel} takes {len(names)} arguments ({wanted}), got {len(given) + len(named)}")
+    values = dict(zip(range(len(names)), given, strict=False))
+    for name, value in named.items():
+        if name not in names:
+            raise ArgumentError(f"{kernel} has no parameter {name!r}; it takes {wanted}")
+        if names.index(name) in values:
+            raise ArgumentError(f"{kernel} got {name!r} by position and by name")
+        values[names.index(name)] = value
+    lacking = [name or f"argument {index}" for index, name in enumerate(names) if index not in values]
+    if lacking:
+        raise ArgumentError(f"{kernel} takes {wanted}; {', '.join(lacking)} is missing")
+    return [values[index] for index in range(len(names))]
+
+
+def _shape(array: Any) -> Any:  # a tuple of integers, of any library
+    """Return an array's shape. Raises TypeError for what has none."""
+    shape = getattr(array, "shape", None)
+    if shape is None:
+        shape = getattr(array, "__cuda_array_interface__", {}).get("shape")
+    if shape is None:
+        raise TypeError(f"{type(array).__name__} has no shape")
+    return shape
+
+
+def _size(array: Any) -> int:
+    """Return the number of an array's elements."""
+    return prod(_shape(array))

@@ -1,0 +1,1 @@
+"""How the manifest says that kernels are launched, so that a call needs no brackets."""
