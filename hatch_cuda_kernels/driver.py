@@ -22,6 +22,7 @@ __all__ = [
     "device_count",
     "driver_version",
     "failure",
+    "launch_by_address",
     "memory_device",
     "native_archs",
     "primary_context",
@@ -106,6 +107,15 @@ def memory_device(address: int) -> int | None:
         if _library().cuPointerGetAttribute(ctypes.byref(value), attribute, ctypes.c_uint64(address)) != 0:
             return None
     return None if managed.value else ordinal.value
+
+
+@cache
+def launch_by_address() -> Any:  # a function of ctypes
+    """Return cuLaunchKernelEx as a function of four addresses, which it takes as integers. It releases the GIL."""
+    cuda()
+    launch = _library()["cuLaunchKernelEx"]
+    launch.argtypes, launch.restype = [ctypes.c_void_p] * 4, ctypes.c_int
+    return launch
 
 
 @cache
