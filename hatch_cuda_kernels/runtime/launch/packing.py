@@ -72,6 +72,8 @@ class Packing(NamedTuple):
     may_be_pointer: bool
     element: Element = ANYTHING
     """What a pointer points to."""
+    is_signed: bool | None = None
+    """Whether an integer may be negative; None where that is not known."""
     special: str = ""
     """The type of numbers that struct cannot pack, or its codes for the lanes of a vector."""
 
@@ -84,11 +86,6 @@ class Packing(NamedTuple):
     def is_struct(self) -> bool:
         """Whether it is passed as bytes."""
         return self.code.endswith("s")
-
-    @property
-    def is_signed(self) -> bool | None:
-        """Whether negative integers fit; None where that is not known."""
-        return self.code.islower() if self.special == "integer" else None
 
     @property
     def reader(self) -> Reader:
@@ -132,7 +129,7 @@ def packing_of(kind: str, type_: str) -> Packing | None:
     signed = parameter.is_signed if type_ else kind.startswith("s") or None
     if signed is not None and code not in "efd":
         code = code.lower() if signed else code.upper()
-        return Packing(code, size, size, words, False, special="integer")
+        return Packing(code, size, size, words, False, is_signed=signed)
     return Packing(code, size, size, words, not type_ and kind in {"u64", "b64"})
 
 
