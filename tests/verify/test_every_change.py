@@ -13,6 +13,7 @@ from slow_parameters import slow_but
 from store_mutations import mutations
 
 from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.compiler import nvrtc
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.store.reader import StoreReader
@@ -155,6 +156,9 @@ def every(built):
 def found(stores, monkeypatch):
     """Return a function that makes one change and returns whether ``verify`` reports it."""
     monkeypatch.setattr(subject, "read_cubin", cache(read_cubin))  # most changes leave the images as they are
+    monkeypatch.setattr(
+        nvrtc, "compile", cache(nvrtc.compile)
+    )  # and the jobs: each is done once, in threads of this one
 
     def report(change, *, sealed, rebuild=False):
         name, mutation = change
