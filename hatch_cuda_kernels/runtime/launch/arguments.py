@@ -13,8 +13,9 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.errors import ArgumentError, LaunchError
-from hatch_cuda_kernels.runtime.launch.arrays import family, read_address
-from hatch_cuda_kernels.runtime.launch.values import float_reader, integer_reader, struct_reader
+from hatch_cuda_kernels.runtime.launch.arrays import by_value_reader, family, read_address
+from hatch_cuda_kernels.runtime.launch.maps import MAP_BYTES
+from hatch_cuda_kernels.runtime.launch.values import float_reader, integer_reader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,6 +99,11 @@ class PtxParameter(NamedTuple):
         return self.kind in {"ptr", "u64", "b64"}
 
     @property
+    def may_be_array(self) -> bool:
+        """Whether an array can be behind its argument: a pointer, or a tensor map."""
+        return self.may_be_pointer or (self.is_struct and self.size == MAP_BYTES)
+
+    @property
     def is_float(self) -> bool:
         """Whether it is a floating-point number."""
         return self.code in "efd"
@@ -111,7 +117,7 @@ class PtxParameter(NamedTuple):
     def reader(self) -> Reader:
         """What turns an argument for this parameter into a value for struct, or raises."""
         if self.is_struct:
-            return struct_reader(self.size)
+            return by_value_reader(self.size)
         if self.is_float:
             return float_reader()
         if self.is_pointer:
@@ -147,7 +153,7 @@ class Signature:
         self.parameters = tuple(parameter for kind in self.params if (parameter := known[kind]) is not None)
         self.readers = tuple(parameter.reader for parameter in self.parameters)
         self.layout = struct.Struct(_layout(self.parameters))
-        self._pointers = [index for index, parameter in enumerate(self.parameters) if parameter.may_be_pointer]
+        self._arrays = [index for index, parameter in enumerate(self.parameters) if parameter.may_be_array]
 
     def pack(self, args: Sequence[Any]) -> bytes:
         """Return the parameter buffer's bytes for device 0. Raises ArgumentError as ``convert`` does."""
@@ -166,7 +172,7 @@ class Signature:
 
     def device(self, args: Sequence[Any]) -> int | None:
         """Return the device of the arrays among the arguments, None without any. Raises ArgumentError for several."""
-        given = [index for index in self._pointers if index < len(args)]
+        given = [index for index in self._arrays if index < len(args)]
         devices = {family(args[index]).device(args[index]) for index in given} - {None}
         if len(devices) > 1:
             places = ((index, family(args[index]).device(args[index])) for index in given)
