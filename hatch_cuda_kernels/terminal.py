@@ -1,8 +1,17 @@
-"""Text from elsewhere (names, logs, paths) as a terminal may show it: nothing in it can move the cursor or hide."""
+"""What a terminal gets: text from elsewhere made harmless, colours where they are wanted, lines that fit."""
 
 from __future__ import annotations
 
-__all__ = ["printable"]
+import os
+import shutil
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+__all__ = ["is_terminal", "painted", "printable", "width_of"]
+
+_CODES: Final = {"bold": "1", "red": "1;31", "yellow": "1;33", "cyan": "1;36", "dim": "2"}
 
 
 def printable(text: str, *, lines: bool = False) -> str:
@@ -17,3 +26,19 @@ def printable(text: str, *, lines: bool = False) -> str:
         character if character.isprintable() or character in kept else character.encode("unicode_escape").decode()
         for character in text
     )
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Return whether people read the stream as it is written: a terminal, or what shows the same (``FORCE_COLOR``)."""
+    return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
+
+
+def painted(text: str, colour: str, stream: TextIO) -> str:
+    """Return text in a colour if the stream shows colours, and ``NO_COLOR`` is not set."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not is_terminal(stream)
+    return text if plain else f"\x1b[{_CODES[colour]}m{text}\x1b[0m"
+
+
+def width_of(stream: TextIO) -> int | None:
+    """Return how many characters a line of a terminal has; None for a file or a pipe, whose lines have no end."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None

@@ -8,57 +8,52 @@ from __future__ import annotations
 import argparse
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels import __version__
+from hatch_cuda_kernels.cli.messages import show_error, show_hint
+from hatch_cuda_kernels.cli.output import print_json, quieted
+from hatch_cuda_kernels.cli.parser import CommandParser
 from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
-from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError
-from hatch_cuda_kernels.terminal import printable
+from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, ManifestError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["main"]
+__all__ = ["main", "make_parser"]
 
-#: Commands and their modules, in the order of the help.
-_COMMANDS = {
-    "init": "init",
-    "port": "port",
-    "check": "check",
-    "build": "build",
-    "inspect": "inspect",
-    "explain": "explain",
-    "verify": "verify",
-    "report": "report",
-    "cache": "cache",
-    "promote": "promote",
-    "doctor": "doctor",
-    "schema": "schema",
+#: Commands, each in the module of its name, by what they are for, in the order of the help.
+_GROUPS = {
+    "begin": ("init", "port"),
+    "build": ("check", "build"),
+    "look into a wheel": ("inspect", "explain", "verify", "report"),
+    "what was compiled at run time": ("cache", "promote"),
+    "this machine": ("doctor", "schema", "completion"),
 }
 
 #: Packages that a command may lack, and the extra that installs them.
 _EXTRAS = {
-    **dict.fromkeys(("hatchling", "packaging", "rich", "tomlkit", "yaml"), "build"),
+    **dict.fromkeys(("hatchling", "packaging", "rich", "shtab", "tomlkit", "yaml"), "build"),
     **dict.fromkeys(("jinja2", "markupsafe", "vl_convert"), "report"),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    args = _parser().parse_args(argv)
+    args = make_parser().parse_args(argv)
     try:
-        return int(args.run(args))
-    except InputError as error:
-        print(printable(str(error), lines=True), file=sys.stderr)
-        return 2
+        with quieted(args):
+            return int(args.run(args))
     except HatchCudaKernelsError as error:
-        print(printable(str(error), lines=True), file=sys.stderr)
-        return 1
+        _fail(args, error)
+        return 2 if isinstance(error, InputError) else 1
     except ModuleNotFoundError as error:
         name = _EXTRAS.get((error.name or "").partition(".")[0])
         if name is None:
             raise
-        print(f"{error.name} is missing: {pip_install(extra(name))}", file=sys.stderr)
+        show_error(f"{error.name} is missing")
+        show_hint(pip_install(extra(name)))
         return 1
     except BrokenPipeError:
         sys.stderr.close()  # the reader is gone; Python would report it again at exit
@@ -67,12 +62,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="hatch-cuda-kernels", description="Build, inspect and explain stores of CUDA kernels."
-    )
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = CommandParser(prog="hatch-cuda-kernels", usage="%(prog)s [options] command ...")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(metavar="command", required=True)
-    for name, module in _COMMANDS.items():
-        import_module(f"{__name__}.{module}").register(commands, name)
+    commands = parser.add_subparsers(prog=parser.prog, metavar="command", required=True, help=argparse.SUPPRESS)
+    for name in (name for names in _GROUPS.values() for name in names):
+        import_module(f"{__name__}.{name}").register(commands, name)
+    texts = {listed.dest: listed.help or "" for listed in commands._choices_actions}  # noqa: SLF001 - argparse has no way in
+    parser.list_commands({heading: {name: texts[name] for name in names} for heading, names in _GROUPS.items()})
     return parser
+
+
+def _fail(args: argparse.Namespace, error: HatchCudaKernelsError) -> None:
+    """Say what is wrong, to people and, if they asked, to programs."""
+    verbose = getattr(args, "verbose", False)
+    if verbose:
+        import traceback  # most errors are the user's
+
+        traceback.print_exception(error)
+    manifest = getattr(args, "manifest", None)
+    show_error(str(error), root=None if manifest is None else Path(manifest).parent, verbose=verbose)
+    if getattr(args, "json", False):
+        problems = error.problems if isinstance(error, ManifestError | BuildError) else (str(error),)
+        print_json({**getattr(args, "failed", {}), "problems": list(problems)})

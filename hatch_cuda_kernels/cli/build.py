@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.cli.arguments import add_manifest, manifest_path
+from hatch_cuda_kernels.cli.messages import show_warning
+from hatch_cuda_kernels.cli.output import add_json, is_quiet, print_json
 from hatch_cuda_kernels.environment import EXECUTOR
 from hatch_cuda_kernels.store.index import STORE_FOLDER
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="compile into a folder")
-    parser.add_argument("manifest", nargs="?", default="kernels.yaml", metavar="MANIFEST")
+    add_manifest(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help=f"store folder (default: {STORE_FOLDER} here)")
     parser.add_argument(
         "--jobs",
@@ -44,12 +45,13 @@ def run(args: argparse.Namespace) -> int:
     from hatch_cuda_kernels.pool.executors import choose_executor
     from hatch_cuda_kernels.pool.progress import open_progress
 
-    manifest = load_manifest(args.manifest)
+    manifest = load_manifest(manifest_path(args))
     out = (args.out or Path(STORE_FOLDER)).absolute()
     executor = choose_executor(flag=args.executor)
-    report = build_store(manifest, out, executor=executor, workers=args.jobs, progress=open_progress())
-    for warning in report.warnings:
-        print(warning, file=sys.stderr)
+    progress = None if is_quiet(args) else open_progress()
+    report = build_store(manifest, out, executor=executor, workers=args.jobs, progress=progress)
+    for warning in () if is_quiet(args) else report.warnings:
+        show_warning(warning)
     if args.json:
         print_json({"out": str(out), "seconds": round(report.seconds, 3), "images": _images(report)})
     else:

@@ -11,9 +11,6 @@ from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.table import counted, text_table
 from hatch_cuda_kernels.terminal import printable
 
-#: More bytes than any disk has; int() refuses thousands of digits.
-_MOST_DIGITS = 18
-
 if TYPE_CHECKING:
     import argparse
 
@@ -33,7 +30,10 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
         sub = actions.add_parser(action, help=text)
         if action == "prune":
             sub.add_argument(
-                "--max-bytes", type=byte_count, metavar="N", help="bytes to keep at most (default: the cap)"
+                "--max-bytes",
+                type=byte_count,
+                metavar="SIZE",
+                help="how much to keep at most, such as 500MB (default: the cap)",
             )
         if action in {"export", "import"}:
             sub.add_argument("bundle", type=Path, metavar="BUNDLE")

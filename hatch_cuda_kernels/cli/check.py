@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cli.output import add_json, print_json
-from hatch_cuda_kernels.errors import HatchCudaKernelsError, ManifestError, ToolchainError
+from hatch_cuda_kernels.cli.arguments import add_manifest, manifest_path
+from hatch_cuda_kernels.cli.messages import show_error, show_warning
+from hatch_cuda_kernels.cli.output import add_json, is_quiet, print_json
+from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.table import counted, text_table
 
 if TYPE_CHECKING:
@@ -29,26 +30,20 @@ _STUBS: Final = {
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="validate kernels.yaml and list the plan")
-    parser.add_argument("manifest", nargs="?", default="kernels.yaml", metavar="MANIFEST")
+    add_manifest(parser)
     add_json(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, failed={"jobs": []})
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the plan: every image, and whether the disk cache holds it. Status 1 if NVRTC or the stub is wrong."""
+    """Print the plan: every image, and whether the disk cache holds it. Status 1 if a build would not succeed."""
     from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
     from hatch_cuda_kernels.plan.notes import arch_warnings, describe, dropped_code
     from hatch_cuda_kernels.plan.plan import make_plan
 
-    try:
-        manifest = load_manifest(args.manifest)
-        plan = make_plan(manifest)
-    except ManifestError as error:
-        if not args.json:
-            raise
-        print_json({"jobs": [], "problems": list(error.problems)})
-        return 2
-    toolchain = _toolchain()
+    manifest = load_manifest(manifest_path(args))
+    plan = make_plan(manifest)
+    toolchain, missing = _toolchain()
     fresh = _fresh(plan, toolchain)
     rows = [
         {"module": image.module, "arch": str(image.arch), "kind": image.kind, "fresh": image in fresh}
@@ -58,10 +53,11 @@ def run(args: argparse.Namespace) -> int:
     stubs = _stubs(manifest, plan, toolchain, fresh)
     notes = describe(plan)
     dropped = dropped_code(plan)
-    for warning in arch_warnings(plan):
-        print(f"warning: {warning}", file=sys.stderr)
+    problems, warnings = _judged(manifest, toolchain)
+    for warning in () if is_quiet(args) else (*arch_warnings(plan), *missing, *warnings):
+        show_warning(warning)
     if args.json:
-        data = {"jobs": rows, "problems": []} | ({"notes": notes} if notes else {})
+        data = {"jobs": rows, "problems": problems} | ({"notes": notes} if notes else {})
         data |= {"dropped": [{"module": module, **found._asdict()} for module, found in dropped]} if dropped else {}
         print_json(data | ({} if stubs is None else {"stubs": stubs}))
     else:
@@ -75,20 +71,19 @@ def run(args: argparse.Namespace) -> int:
             print(f"module {module!r}, host code: {found}")
         if stubs is not None:
             print(f"{stubs['path']} is {_STUBS[stubs['state']]}")
-    if stubs is not None and stubs["state"] == "stale":
-        return 1
-    return 0 if toolchain is None or _can_build(manifest) else 1
+    for problem in problems:
+        show_error(problem, root=manifest.root)
+    return 1 if problems or (stubs is not None and stubs["state"] == "stale") else 0
 
 
-def _toolchain() -> Toolchain | None:
-    """Return the toolchain found here; None, with a warning, if NVRTC is not installed."""
+def _toolchain() -> tuple[Toolchain | None, list[str]]:
+    """Return the toolchain found here; None, and a warning, if NVRTC is not installed."""
     from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain  # loads NVRTC
 
     try:
-        return load_toolchain()
+        return load_toolchain(), []
     except ToolchainError as error:
-        print(f"warning: {error}", file=sys.stderr)
-        return None
+        return None, [str(error)]
 
 
 def _fresh(plan: tuple[PlannedModule, ...], toolchain: Toolchain | None) -> dict[ImageId, Entry]:
@@ -114,15 +109,15 @@ def _stubs(
     return {"path": manifest.stubs, "state": state}
 
 
-def _can_build(manifest: Manifest) -> bool:
-    """Return whether the NVRTC found is of the stated release and knows the architectures; print it if not."""
+def _judged(manifest: Manifest, toolchain: Toolchain | None) -> tuple[list[str], list[str]]:
+    """Return what keeps a build from succeeding, as far as that can be told without compiling, and warnings."""
     from hatch_cuda_kernels.plan.release import check_release
 
+    if toolchain is None:
+        return [], []
     try:
-        warnings = check_release(manifest)
+        return [], check_release(manifest)
+    except BuildError as error:
+        return list(error.problems), []
     except HatchCudaKernelsError as error:
-        print(error, file=sys.stderr)
-        return False
-    for warning in warnings:
-        print(f"warning: {warning}", file=sys.stderr)
-    return True
+        return [str(error)], []

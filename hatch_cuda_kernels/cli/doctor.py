@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from hatch_cuda_kernels.cli.arguments import add_package
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.table import text_table
@@ -24,9 +25,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     parser.add_argument(
         "--for", action="append", choices=_ASKED, default=[], dest="asked", help="a task that has to work; repeatable"
     )
-    parser.add_argument(
-        "--package", metavar="PACKAGE", help="show which image each of its modules gets on the devices here"
-    )
+    add_package(parser, name="--package", help="show which image each of its modules gets on the devices here: ")
     add_json(parser)
     parser.set_defaults(run=run)
 

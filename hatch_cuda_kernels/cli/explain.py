@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.arguments import cuda_version
+from hatch_cuda_kernels.cli.arguments import add_package, arch_text, cuda_version
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.errors import DriverError, InputError
 
@@ -16,8 +16,10 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="show which image a kernel gets, and why not another one")
     parser.add_argument("kernel", metavar="KERNEL")
-    parser.add_argument("--package", required=True, metavar="PACKAGE", help="store folder, wheel or import name")
-    parser.add_argument("--arch", metavar="sm_NN", help="a hypothetical device (default: the device here)")
+    add_package(parser, name="--package")
+    parser.add_argument(
+        "--arch", type=arch_text, metavar="sm_NN", help="a hypothetical device (default: the device here)"
+    )
     parser.add_argument("--driver", type=cuda_version, metavar="X.Y", help="CUDA version of a hypothetical driver")
     parser.add_argument("--policy", default="compatible", metavar="P", help="compatible (default), exact or prebuilt")
     parser.add_argument("--module", metavar="NAME", help="the module, if several have the kernel")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from hatch_cuda_kernels.cli.arguments import add_package
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
 from hatch_cuda_kernels.source.library import DEVICE_RUNTIME
@@ -19,7 +20,7 @@ _TOOLS: Final = {str(part): tool for part, tool in FINISHER_NAMES.items()} | {DE
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="list modules, kernels and images")
-    parser.add_argument("package", metavar="WHEEL|DIR|PACKAGE")
+    add_package(parser)
     parser.add_argument("--extract", type=Path, metavar="DIR", help="write every image into a folder, for cuobjdump")
     add_json(parser)
     parser.set_defaults(run=run)

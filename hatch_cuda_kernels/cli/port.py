@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hatch_cuda_kernels.cli.arguments import arch_text
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.cli.patches import unified_diff
 from hatch_cuda_kernels.errors import InputError
@@ -30,7 +31,11 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     parser.add_argument("--apply", action="store_true", help="change the files, besides showing the patch")
     parser.add_argument("--manifest", type=Path, metavar="FILE", help="write the drafted manifest there")
     parser.add_argument(
-        "--arch", default="sm_90", metavar="ARCH", help="what NVRTC compiles for (default: %(default)s)"
+        "--arch",
+        type=arch_text,
+        default="sm_90",
+        metavar="sm_NN",
+        help="what NVRTC compiles for (default: %(default)s)",
     )
     parser.add_argument("--no-compile", action="store_true", help="do not ask NVRTC what else it refuses")
     add_json(parser)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hatch_cuda_kernels.cli.arguments import add_manifest, add_package, manifest_path
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.cli.patches import unified_diff
+from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.table import counted
 from hatch_cuda_kernels.terminal import printable
@@ -24,8 +27,8 @@ if TYPE_CHECKING:
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="turn what was compiled at run time into a patch for kernels.yaml")
-    parser.add_argument("manifest", nargs="?", metavar="MANIFEST", help="default: kernels.yaml")
-    parser.add_argument("--package", required=True, metavar="PACKAGE", help="store folder, wheel or import name")
+    add_manifest(parser)
+    add_package(parser, name="--package")
     parser.add_argument("--apply", action="store_true", help="write the manifest, besides showing the patch")
     parser.add_argument("--bundle", type=Path, metavar="FILE", help="write the recorded images into a cache bundle")
     add_json(parser)
@@ -47,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
         export_bundle(cache, args.bundle, keys={miss.key for miss in misses})
     if promotion is not None and args.apply:
-        _manifest(args).write_bytes(promotion.after.encode())
+        manifest_path(args).write_bytes(promotion.after.encode())
     if args.json:
         print_json(_data(args, misses, promotion))
     else:
@@ -55,14 +58,13 @@ def run(args: argparse.Namespace) -> int:
     return 1 if promotion is not None and promotion.refused else 0
 
 
-def _manifest(args: argparse.Namespace) -> Path:
-    return Path(args.manifest or "kernels.yaml")
-
-
 def _promotion(args: argparse.Namespace, misses: Sequence[Miss]) -> Promotion | None:
     """Return the changes to the manifest; None if only a bundle was requested and there is no manifest here."""
-    if args.bundle is not None and not args.apply and args.manifest is None and not _manifest(args).is_file():
-        return None
+    if args.bundle is not None and not args.apply and args.manifest is None:
+        with suppress(InputError):
+            manifest_path(args)
+        if args.manifest is None:
+            return None
     from hatch_cuda_kernels.promote.patch import Wanted, promote  # needs yaml
 
     wanted = [
@@ -73,13 +75,13 @@ def _promotion(args: argparse.Namespace, misses: Sequence[Miss]) -> Promotion | 
         )
         for miss in misses
     ]
-    return promote(_manifest(args), wanted)
+    return promote(manifest_path(args), wanted)
 
 
 def _diff(args: argparse.Namespace, promotion: Promotion | None) -> str:
     if promotion is None:
         return ""
-    name = _manifest(args).as_posix().lstrip("/")
+    name = manifest_path(args).as_posix().lstrip("/")
     return unified_diff(name, promotion.before, promotion.after)
 
 
@@ -95,10 +97,10 @@ def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion
         for problem in promotion.refused:
             print(f"not promoted: {printable(problem)}", file=sys.stderr)
         if misses and not promotion.changes and not promotion.refused:
-            print(f"{_manifest(args)} lists all of it already; build the package again", file=sys.stderr)
+            print(f"{manifest_path(args)} lists all of it already; build the package again", file=sys.stderr)
         print(_diff(args, promotion), end="")
         if args.apply and promotion.changes:
-            print(f"written to {_manifest(args)}", file=sys.stderr)
+            print(f"written to {manifest_path(args)}", file=sys.stderr)
     if args.bundle is not None:
         print(f"wrote {counted(len(misses), 'image')} to {args.bundle}", file=sys.stderr)
 

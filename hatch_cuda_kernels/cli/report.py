@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hatch_cuda_kernels.cli.arguments import add_package
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.table import counted
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="write what a wheel holds and costs as an HTML page")
-    parser.add_argument("package", metavar="WHEEL|DIR|PACKAGE")
+    add_package(parser)
     parser.add_argument("--against", metavar="OLD", help="an older wheel, folder or package: show what changed")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the page (default: report.html)")
     parser.add_argument("--timings", type=Path, metavar="FILE", help="what build --json printed: its compile times")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.arch import ComputeCapability
-from hatch_cuda_kernels.cli.arguments import byte_count, cuda_version
+from hatch_cuda_kernels.cli.arguments import add_package, byte_count, cuda_version, device
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.table import counted
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.problem import Problem
@@ -21,14 +20,17 @@ if TYPE_CHECKING:
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="check a wheel before its release, without a GPU")
-    parser.add_argument("package", metavar="WHEEL|DIR|PACKAGE")
+    add_package(parser)
     parser.add_argument(
-        "--supports-devices", nargs="+", type=_device, metavar="X.Y", help="compute capabilities to prove"
+        "--supports-devices", nargs="+", type=device, metavar="X.Y", help="compute capabilities to prove"
     )
     parser.add_argument("--driver", type=cuda_version, metavar="X.Y", help="oldest CUDA driver to prove them for")
-    parser.add_argument("--max-spill-bytes", type=byte_count, metavar="N", help="maximum bytes a kernel may spill")
+    parser.add_argument("--max-spill-bytes", type=byte_count, metavar="SIZE", help="maximum bytes a kernel may spill")
     parser.add_argument(
-        "--max-size", type=byte_count, metavar="N", help="maximum bytes of the wheel, or of the store without a wheel"
+        "--max-size",
+        type=byte_count,
+        metavar="SIZE",
+        help="maximum of the wheel, such as 5MB, or of the store without one",
     )
     parser.add_argument("--rebuild", action="store_true", help="build the store again and compare every file")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave both stores of --rebuild in a new folder")
@@ -82,10 +84,3 @@ def _lines(verification: Verification, package: str) -> Iterator[str]:
 
 def _count(problems: Sequence[Problem]) -> str:
     return counted(len(problems), "problem")
-
-
-def _device(text: str) -> ComputeCapability:
-    try:
-        return ComputeCapability.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error

@@ -21,6 +21,8 @@ __all__ = ["name_faults", "source_faults"]
 #: NVRTC's own files: the name expressions, and the headers that are built in.
 _OWN: Final = ("__nv_name_map", "<")
 _WIDEST: Final = 160
+#: NVRTC's own advice, of options to pass to it; the manifest's come with the fix.
+_ADVICE: Final = ". Consider using -"
 
 
 def source_faults(log: str, *, computed: Sequence[str], release: tuple[int, int]) -> tuple[str, ...]:
@@ -38,7 +40,8 @@ def source_faults(log: str, *, computed: Sequence[str], release: tuple[int, int]
 
 def _described(first: Diagnostic, computed: Sequence[str], release: tuple[int, int]) -> str:
     place = ":".join(map(str, filter(None, (first.file, first.line if first.file else 0, first.column))))
-    text = [f"{place}: error: {first.message}" if place else first.message]
+    message = first.message.partition(_ADVICE)[0]
+    text = [f"{place}: error: {message}" if place else message]
     text += [f"  | {line[:_WIDEST]}" for line in first.excerpt]
     fix = advice(first, computed=computed, release=release)
     return "\n".join([*text, f"  to fix: {fix}"] if fix else text)

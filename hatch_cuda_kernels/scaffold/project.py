@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from hatch_cuda_kernels.compiler.toolchain.packages import build_extra
 from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.manifest.find import hook_table
 from hatch_cuda_kernels.port.project_tree import kernel_sources, list_files
-from hatch_cuda_kernels.scaffold.pyproject import OTHER_SYSTEMS, add_hook, hook_table, read_toml
+from hatch_cuda_kernels.scaffold.pyproject import OTHER_SYSTEMS, add_hook, read_toml
 from hatch_cuda_kernels.scaffold.survey import survey
 from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD, NEW_PROJECT, README_OF_SOURCES
 

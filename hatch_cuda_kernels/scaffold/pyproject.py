@@ -12,12 +12,13 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from tomlkit.exceptions import TOMLKitError
 
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.manifest.find import hook_table
 from hatch_cuda_kernels.scaffold.templates import TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, MutableSequence
 
-__all__ = ["OTHER_SYSTEMS", "Edited", "add_hook", "hook_table", "read_toml"]
+__all__ = ["OTHER_SYSTEMS", "Edited", "add_hook", "read_toml"]
 
 _PACKAGE: Final = "hatch-cuda-kernels"
 _BACKEND: Final = "hatchling.build"
@@ -42,16 +43,6 @@ def read_toml(text: str, name: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{name}: not valid TOML: {error}") from error
-
-
-def hook_table(data: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the hook's table, of wheels or of all targets, below ``build``; None if there is none."""
-    build = data.get("build", {})
-    for place in (build.get("targets", {}).get("wheel", {}), build):
-        table = place.get("hooks", {}).get("cuda-kernels")
-        if table is not None:
-            return dict(table)
-    return None
 
 
 def add_hook(text: str, *, extra: str, table: bool) -> Edited:

@@ -25,7 +25,7 @@ def find_store(package: str | Path) -> Path:
         if (folder / KERNELS_FILE).is_file():
             return folder
     if not candidates:
-        raise StoreError(str(package), "no import package of that name; pass a Path for a folder")
+        raise StoreError(str(package), "no wheel or folder here, and no import package installed, has this name")
     where = ", ".join(str(folder) for folder in candidates)
     source = any((folder.parent / "__init__.py").is_file() for folder in candidates)
     hint = "; a source tree has none until it is installed: pip install -e ." if source else ""

@@ -43,8 +43,14 @@ def opened(package: str) -> Iterator[StoreReader]:
 def _find(package: str) -> Path:
     """Return the store of a folder, or else of an import package. Raises StoreError if there is none."""
     named = Path(package)
-    is_folder = any((folder / KERNELS_FILE).is_file() for folder in (named, named / STORE_FOLDER))
-    return find_store(named if is_folder else package)
+    if any((folder / KERNELS_FILE).is_file() for folder in (named, named / STORE_FOLDER)):
+        return find_store(named)
+    try:
+        return find_store(package)
+    except StoreError:
+        if named.is_dir():
+            return find_store(named)
+        raise
 
 
 def _unpack(wheel: Path, folder: Path) -> Path:

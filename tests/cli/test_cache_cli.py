@@ -128,16 +128,24 @@ def test_prune_removes_the_least_recently_used(path, answer):
     assert answer("info")["entries"] == 0
 
 
-@pytest.mark.parametrize("number", ["-1", "1G", "", "1.5", "9" * 5000])
+@pytest.mark.parametrize("number", ["-1", "1G", "", "1.5", "9" * 5000, "-1MB", "1 000"])
 def test_prune_refuses_what_is_no_number(path, number, capsys):
     """A negative number would have emptied the cache."""
     with pytest.raises(SystemExit) as caught:
         main(["cache", "prune", f"--max-bytes={number}"])
     assert caught.value.code == 2
     message = capsys.readouterr().err
-    assert "is not a number of bytes" in message
+    assert "is not a size; write bytes, or a unit as in 5MB or 5MiB" in message
     assert len(message) < 500
     assert reopen(path).info().entries == 3
+
+
+def test_prune_takes_a_size_as_the_manifest_does(path, answer):
+    """With a unit, decimal or binary, with or without a space."""
+    for size in ("1MB", "1 MiB", "0.5 GB"):
+        assert len(answer("ls")["entries"]) == 3
+        assert answer("prune", "--max-bytes", size)["bytes"] > 0
+    assert answer("prune", "--max-bytes", "0.001KB")["bytes"] == 0
 
 
 def test_export_and_import(path, answer, run, tmp_path, monkeypatch):

@@ -219,15 +219,15 @@ def test_environment_reference_names_only_variables_that_doctor_shows():
 
 def commands():
     """Return the command line's commands with the flags they take, those of their actions included."""
-    (action,) = (action for action in cli._parser()._actions if isinstance(action.choices, dict))
+    (action,) = (action for action in cli.make_parser()._actions if isinstance(action.choices, dict))
     return {name: flags(parser) for name, parser in action.choices.items()}
 
 
 def flags(parser):
-    """Return the long flags of a parser and of those below it, but the one for help."""
+    """Return the long flags of a parser and of those below it, but those of every command."""
     found = {option for action in parser._actions for option in action.option_strings if option.startswith("--")}
     below = [sub for action in parser._actions if isinstance(action.choices, dict) for sub in action.choices.values()]
-    return found.union(*map(flags, below)) - {"--help"}
+    return found.union(*map(flags, below)) - {"--help", "--quiet", "--verbose"}
 
 
 def test_cli_reference_names_every_command_and_flag():

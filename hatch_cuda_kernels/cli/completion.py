@@ -1,0 +1,41 @@
+"""``completion``: scripts that complete commands and options in a shell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import argparse
+
+#: What stands for a file in a usage.
+_FILES: Final = ("BUNDLE", "DIR", "FILE", "MANIFEST", "OLD", "PACKAGE")
+
+
+def register(commands: Any, name: str) -> None:  # argparse names no type for it
+    """Add the command."""
+    parser = commands.add_parser(name, help="print the script that completes commands in a shell")
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the script."""
+    import shtab  # one command needs it
+
+    from hatch_cuda_kernels.cli import make_parser
+
+    parser = make_parser()
+    _complete_files(parser, shtab.FILE)
+    print(shtab.complete(parser, shell=args.shell))
+    return 0
+
+
+def _complete_files(parser: argparse.ArgumentParser, file: Any) -> None:
+    """Have files completed where a file is meant, and commands in the first place."""
+    for action in parser._actions:  # noqa: SLF001 - shtab itself reads a parser so
+        if action.metavar is not None and str(action.metavar).startswith(_FILES):
+            action.complete = file  # type: ignore[attr-defined]  # where shtab looks for it
+        if isinstance(action.choices, dict):
+            action.help = None  # what help does not list, shtab does not complete
+            for sub in action.choices.values():
+                _complete_files(sub, file)

@@ -1,0 +1,107 @@
+"""Errors and warnings as people read them on standard error: a word in front, the place, the line, what to do.
+
+A pipe gets the same without colours and without lines of the manifest: one line for each problem of a manifest, the
+place first, as editors and grep expect it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.terminal import is_terminal, painted, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["show_error", "show_hint", "show_warning"]
+
+_LOCATED: Final = re.compile(r"(?P<file>[^\s:][^:]*):(?P<line>\d+):(?P<column>\d+): (?:error: )?(?P<message>.*)")
+#: A line of a source below an error in it, as compile errors have it.
+_EXCERPT: Final = "  | "
+_FIX: Final = "  to fix: "
+_OPTIONS: Final = "options: "
+#: What is underlined from the column on: a name, an architecture, a path, a quoted text.
+_WORD: Final = re.compile(r"\"[^\"]*\"|'[^']*'|[^\s,:\[\]{}]+")
+
+
+def show_error(text: str, *, root: Path | None = None, verbose: bool = False) -> None:
+    """Print an error. ``root`` is the folder that its places are relative to; ``verbose`` shows compilers' options."""
+    lines = printable(text, lines=True).splitlines()
+    kept = [line for line in lines if verbose or not line.startswith(_OPTIONS)]
+    for line in _rendered(kept, root or Path()):
+        print(line, file=sys.stderr)
+
+
+def show_warning(text: object) -> None:
+    """Print a warning."""
+    first, *more = printable(str(text), lines=True).splitlines() or [""]
+    print(f"{painted('warning:', 'yellow', sys.stderr)} {first}", file=sys.stderr)
+    for line in more:
+        print(_with_hint(line), file=sys.stderr)
+
+
+def show_hint(text: str) -> None:
+    """Print what to do about the error above."""
+    print(f"{painted('hint:', 'cyan', sys.stderr)} {text}", file=sys.stderr)
+
+
+def _rendered(lines: list[str], root: Path) -> Iterator[str]:
+    terminal = is_terminal(sys.stderr)
+    place: re.Match[str] | None = None
+    excerpt = 0
+    for number, line in enumerate(lines):
+        found = _LOCATED.fullmatch(line)
+        if found is not None:
+            place, excerpt = found, 0
+            yield _located(found, root) if terminal else line
+            if terminal and not _goes_on(lines[number + 1 :], found):
+                yield from _frame(found, root)
+        elif line.startswith(_EXCERPT) and place is not None and terminal:
+            gutter = "" if excerpt else place["line"]
+            excerpt += 1
+            yield _framed(gutter, len(place["line"]), line.removeprefix(_EXCERPT), marks=excerpt > 1)
+        elif number == 0:
+            yield f"{painted('error:', 'red', sys.stderr)} {line}"
+        else:
+            yield _with_hint(line)
+
+
+def _located(found: re.Match[str], root: Path) -> str:
+    path = root / found["file"]
+    shown = os.path.relpath(path) if path.is_file() else found["file"]
+    place = painted(f"{shown}:{found['line']}:{found['column']}:", "bold", sys.stderr)
+    return f"{place} {painted('error:', 'red', sys.stderr)} {found['message']}"
+
+
+def _goes_on(below: list[str], found: re.Match[str]) -> bool:
+    """Return whether the lines below say more of a problem: its excerpt, or errors in another file."""
+    after = _LOCATED.fullmatch(below[0]) if below else None
+    return bool(below) and (below[0].startswith(_EXCERPT) or (after is not None and after["file"] != found["file"]))
+
+
+def _frame(found: re.Match[str], root: Path) -> Iterator[str]:
+    """Yield the line of a file that a problem is at, and the mark below it."""
+    number, column = int(found["line"]), int(found["column"])
+    try:
+        text = printable((root / found["file"]).read_text(encoding="utf-8").splitlines()[number - 1])
+    except (OSError, UnicodeDecodeError, IndexError):
+        return
+    word = _WORD.match(text, column - 1)
+    marks = " " * (column - 1) + "^" * (len(word[0]) if word else 1)
+    yield _framed(found["line"], len(found["line"]), text, marks=False)
+    yield _framed("", len(found["line"]), marks, marks=True)
+
+
+def _framed(gutter: str, width: int, text: str, *, marks: bool) -> str:
+    left = painted(f"  {gutter:>{width}} |", "dim", sys.stderr)
+    return f"{left} {painted(text, 'red', sys.stderr) if marks else text}"
+
+
+def _with_hint(line: str) -> str:
+    if not line.startswith(_FIX):
+        return line
+    return f"{painted('hint:', 'cyan', sys.stderr)} {line.removeprefix(_FIX)}"

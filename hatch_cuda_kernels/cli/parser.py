@@ -1,0 +1,111 @@
+"""The parser of a command: help with a description and examples, guesses at what was mistyped, errors as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import sys
+import textwrap
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from hatch_cuda_kernels.cli.help import PAGES, describe
+from hatch_cuda_kernels.cli.messages import show_error, show_hint
+from hatch_cuda_kernels.cli.output import print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["CommandParser"]
+
+_WIDTH: Final = 78
+_CHOICE: Final = re.compile(
+    r"(?:argument (?P<argument>[^:]+): )?invalid choice: '(?P<given>.*)' \(choose from (?P<known>.*)\)"
+)
+_PLACE_OF_COMMANDS: Final = ("command", "action")
+
+
+class CommandParser(argparse.ArgumentParser):
+    """An argument parser whose texts are in ``help``, by the words of the command."""
+
+    def __init__(self, **options: Any) -> None:
+        options |= {"formatter_class": _formatter, "allow_abbrev": False}
+        super().__init__(**options)
+        self.words = self.prog.partition(" ")[2]
+        text, examples = describe(self.words)
+        self.description = textwrap.fill(text, _WIDTH)
+        self.epilog = "\n".join(["examples:", *(f"  {example}" for example in examples), "", _page(self.words)])
+        self.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help="print errors only")
+        self.add_argument(
+            "-v",
+            "--verbose",
+            action="store_true",
+            default=argparse.SUPPRESS,
+            help="show compilers' options, and where errors were raised",
+        )
+
+    def list_commands(self, groups: Mapping[str, Mapping[str, str]]) -> None:
+        """Put commands, each with what it does, into the help, below the headings of their groups."""
+        widest = max(len(name) for commands in groups.values() for name in commands)
+        lines = []
+        for heading, commands in groups.items():
+            listed = (f"  {name:{widest}}  {text}" for name, text in commands.items())
+            lines += ["", f"{heading}:", *listed]
+        self.description = "\n".join([self.description or "", *lines])
+
+    def parse_known_args(  # type: ignore[override]  # typeshed has overloads that say no more
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> Any:
+        """Parse, and refuse in this command's name what it does not know."""
+        self._given = list(sys.argv[1:] if args is None else args)
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self._refuse(unknown[0])
+        return found, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and what was meant, in place of a page of usage, and exit with 2."""
+        choice = _CHOICE.fullmatch(message)
+        if choice is None:
+            self._end(message, f"see {self.prog} --help")
+        known = re.findall(r"[\w.-]+", choice["known"])
+        if choice["argument"] in _PLACE_OF_COMMANDS:
+            command = f"{self.words} {choice['given']}".strip()
+            self._end(f"there is no command {command!r}", _guess(choice["given"], known) or f"see {self.prog} --help")
+        message = f"argument {choice['argument']}: {choice['given']!r} is not one of {', '.join(known)}"
+        self._end(message, _guess(choice["given"], known) or f"see {self.prog} --help")
+
+    def _refuse(self, word: str) -> NoReturn:
+        option = word.partition("=")[0]
+        if not option.startswith("-"):
+            self._end(f"unexpected argument {word!r}", f"see {self.prog} --help")
+        own = [name for name in self._option_string_actions if name.startswith("--")]
+        self._end(f"there is no option {option!r}", _guess(option, own) or f"see {self.prog} --help")
+
+    def _end(self, message: str, hint: str) -> NoReturn:
+        show_error(message)
+        show_hint(hint)
+        if "--json" in getattr(self, "_given", ()):
+            print_json({"problems": [message]})
+        self.exit(2)
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """Return rich's formatter, or argparse's own where the build extra is not installed."""
+    try:
+        from rich_argparse import RawDescriptionRichHelpFormatter as Rich  # most runs print no help
+    except ModuleNotFoundError:
+        return argparse.RawDescriptionHelpFormatter(prog)
+    Rich.group_name_formatter = str  # as argparse writes it
+    Rich.text_markup = Rich.help_markup = False  # what is in brackets is no colour
+    return Rich(prog)
+
+
+def _page(words: str) -> str:
+    command = words.partition(" ")[0]
+    return f"documentation: {PAGES}{'#' if command else ''}{command}\n"
+
+
+def _guess(word: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else ""

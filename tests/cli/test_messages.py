@@ -1,0 +1,153 @@
+"""What the command line says of an error: where it is, what to do, in colours on a terminal; as JSON when asked."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from hatch_cuda_kernels.cli import main
+
+ONE = "{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}"
+WRONG = """\
+schema: 1
+arches: [sm_80, sm_9]
+modules:
+  a: {source: saxpy.cu}
+"""
+
+
+@pytest.fixture
+def told(capsys, monkeypatch):
+    """Return a function that runs a command and returns its status, standard output and standard error."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "PYTHON_COLORS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*argv, **environment):
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            try:
+                status = main([str(arg) for arg in argv])
+            except SystemExit as end:
+                status = end.code
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+def test_a_pipe_gets_one_line_a_problem(told, make_project):
+    """Editors and greps read the place first; no colours, no frames."""
+    root = make_project(WRONG)
+    _, _, err = told("check", root / "kernels.yaml")
+    assert err == "kernels.yaml:2:17: arches[1]: unknown architecture 'sm_9' (did you mean 'sm_90'?)\n"
+
+
+def test_a_terminal_shows_the_line_of_the_manifest(told, make_project, monkeypatch):
+    """The place, relative to the working folder, is in front of the error, and the mistake is underlined."""
+    root = make_project(WRONG)
+    monkeypatch.chdir(root.parent)
+    _, _, err = told("check", root / "kernels.yaml", FORCE_COLOR="1", NO_COLOR="1")
+    assert err.splitlines() == [
+        "project/kernels.yaml:2:17: error: arches[1]: unknown architecture 'sm_9' (did you mean 'sm_90'?)",
+        "  2 | arches: [sm_80, sm_9]",
+        "    |                 ^^^^",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("environment", "coloured"),
+    [
+        ({}, False),
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ({"FORCE_COLOR": "", "NO_COLOR": ""}, False),
+    ],
+)
+@pytest.mark.parametrize("argv", [("inspect", "nothing.whl"), ("check", "nothing.yaml"), ("--help",), ("build", "-h")])
+def test_colours_are_for_terminals(told, argv, environment, coloured):
+    """A pipe gets none unless it asks for them; NO_COLOR has the last word."""
+    _, out, err = told(*argv, **environment)
+    assert ("\x1b[" in out + err) is coloured
+
+
+def test_a_compile_error_is_framed_at_its_line(told, make_project, tmp_path):
+    """The source's own place, line and mark, the fix as a hint, and none of the compiler's options."""
+    root = make_project(ONE, **{"saxpy.cu": "\n\nvoid host() {}\n"})
+    told("build", root / "kernels.yaml", "--out", tmp_path / "out")
+    status, _, err = told("build", root / "kernels.yaml", "--out", tmp_path / "out", FORCE_COLOR="1", NO_COLOR="1")
+    lines = [line for line in err.splitlines() if line]
+    assert status == 1
+    place = next(number for number, line in enumerate(lines) if "saxpy.cu:3:6: error: A function without" in line)
+    assert lines[place + 1 : place + 3] == ["  3 | void host() {}", "    |      ^"]
+    assert any(line.startswith("hint: mark it __device__") for line in lines)
+    assert "--std=" not in err
+    assert "Consider using" not in err
+    assert "--std=c++17" in told("build", root / "kernels.yaml", "--out", tmp_path / "out", "-v")[2]
+
+
+def test_an_error_without_a_place_says_that_it_is_one(told, make_project):
+    """The word in front, and what to do on a line of its own."""
+    assert told("inspect", "nothing.whl")[2].startswith("error: nothing.whl: ")
+    root = make_project('{schema: 1, cuda: "13.4", arches: [sm_90], modules: {a: {source: saxpy.cu}}}')
+    _, _, err = told("build", root / "kernels.yaml")
+    assert re.search(r"^error: kernels.yaml asks for CUDA 13.4", err, re.MULTILINE)
+    assert re.search(r"^hint: .*install", err, re.MULTILINE)
+
+
+FAILURES = {
+    "bad input": (("inspect", "nothing.whl"), 2, "nothing.whl: "),
+    "no": (("explain", "k", "--package", "STORE", "--arch", "sm_90"), 1, "no kernel 'k'"),
+    "usage": (("explain", "k"), 2, "the following arguments are required: --package"),
+    "wrong value": (("build", "--jobs", "0"), 2, "argument --jobs: '0' is not a number of 1 or more"),
+    "no manifest": (("check", "none.yaml"), 2, "none.yaml:1:1: manifest: cannot read"),
+    "no command": (("biuld",), 2, "there is no command 'biuld'"),
+}
+
+
+@pytest.mark.parametrize(("argv", "expected", "problem"), FAILURES.values(), ids=FAILURES.keys())
+def test_failures_are_json_too(told, argv, expected, problem, example_store):
+    """With ``--json``, standard output is an object with the problems; people read them on standard error."""
+    status, out, err = told(*(str(example_store) if arg == "STORE" else arg for arg in argv), "--json")
+    (found,) = json.loads(out)["problems"]
+    assert status == expected
+    assert problem in found
+    assert problem in err
+
+
+def test_all_problems_of_a_build_are_in_its_json(told, make_project, tmp_path):
+    """Two modules that do not compile are two problems."""
+    manifest = "{schema: 1, arches: [sm_90], modules: {a: {source: a.cu}, b: {source: b.cu}}}"
+    root = make_project(manifest, **{"a.cu": "wrong", "b.cu": "wrong"})
+    status, out, _ = told("build", root / "kernels.yaml", "--out", tmp_path / "out", "--json")
+    assert (status, len(json.loads(out)["problems"])) == (1, 2)
+
+
+def test_check_lists_what_keeps_a_build_from_starting(told, make_project):
+    """The wrong release is among the problems, beside the plan."""
+    root = make_project('{schema: 1, cuda: "13.4", arches: [sm_90], modules: {a: {source: saxpy.cu}}}')
+    status, out, _ = told("check", root / "kernels.yaml", "--json")
+    data = json.loads(out)
+    assert status == 1
+    assert len(data["jobs"]) == 1
+    assert "asks for CUDA 13.4" in data["problems"][0]
+
+
+@pytest.mark.parametrize("flag", ["-q", "--quiet"])
+@pytest.mark.parametrize("before", [True, False])
+def test_quiet_says_nothing_but_errors(told, make_project, tmp_path, flag, before):
+    """The status tells; what fails is still said."""
+    root = make_project(ONE)
+    build = ("build", root / "kernels.yaml", "--out", tmp_path / "out")
+    assert told(*((flag, *build) if before else (*build, flag))) == (0, "", "")
+    status, out, err = told("inspect", "nothing.whl", flag)
+    assert (status, out) == (2, "")
+    assert err.startswith("error: ")
+
+
+def test_verbose_says_where_an_error_was_raised(told):
+    """Whoever reports a bug can show more than a sentence."""
+    assert "Traceback" not in told("inspect", "nothing.whl")[2]
+    assert "Traceback" in told("inspect", "nothing.whl", "--verbose")[2]
