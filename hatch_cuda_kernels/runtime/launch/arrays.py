@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from functools import cache, partial
+from functools import cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -102,14 +102,14 @@ def _integer_address(value: Any, _: int, __: list[int]) -> int:
     return number
 
 
-def current_streams(args: Sequence[Any], ordinal: int) -> list[Callable[[], int]]:
+def current_streams(args: Sequence[Any]) -> list[Callable[[int], int]]:
     """Return what tells the current stream on a device of each framework that owns an argument, torch first."""
-    found: list[Callable[[], int]] = []
+    found: list[Callable[[int], int]] = []
     args = [arg.array if isinstance(arg, TensorMap) else arg for arg in args]
     if any(map(tensors.learn, args)):
-        found.append(partial(tensors.FAST["torch_stream"], ordinal))
+        found.append(tensors.FAST["torch_stream"])
     if any(map(_is_cupy, args)):
-        found.append(partial(_cupy_stream, ordinal))
+        found.append(_cupy_stream)
     return found
 
 
