@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, TypeVar
 
+    from hatch_cuda_kernels.signature import Parameter
     from hatch_cuda_kernels.store.details import ModuleDetails
     from hatch_cuda_kernels.store.image_record import ImageRecord, Stored
 
@@ -42,15 +43,29 @@ class KernelLine(NamedTuple):
     lowered: str
     params: tuple[str, ...]
     name: str
+    types: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What the kernel takes, as far as it is known."""
+        from hatch_cuda_kernels.signature import parameters_of  # not for look-ups
+
+        return parameters_of(self.params, self.types, self.names)
 
     @classmethod
     def parse(cls, line: bytes) -> KernelLine:
         """Read one line. Raises ValueError if it is damaged."""
-        key, module, lowered, params, name = line.decode().split("\t")
+        fields = line.decode().split("\t")
+        key, module, lowered, params, name, types, names = (*fields, "", "")[: max(len(fields), 7)]
         if not file_name(module):
             message = f"{module!r} is not a module"
             raise ValueError(message)
-        return cls(key, module, lowered, tuple(params.split(",")) if params else (), name)
+        return cls(key, module, lowered, _parts(params, ","), name, _parts(types, ";"), _parts(names, ","))
+
+
+def _parts(text: str, mark: str) -> tuple[str, ...]:
+    return tuple(text.split(mark)) if text else ()
 
 
 class StoreReader:

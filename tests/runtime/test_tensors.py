@@ -54,6 +54,28 @@ def test_an_empty_tensor_is_a_null_pointer(kernel, driver):
     assert launched(kernel, driver, torch.empty(0)) == ({0}, {STREAM})
 
 
+DTYPES = [torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.complex64, torch.bool]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_tensor_of_another_dtype_is_refused(kernel, driver, dtype):
+    """The first launch refuses it, and so do later ones and ``bind``."""
+    right, wrong = torch.ones(4), torch.ones(4, dtype=dtype)
+    message = rf"^argument 2 \(y\) of saxpy is float\*, got {dtype}$"
+    for _ in range(3):
+        with pytest.raises(ArgumentError, match=message):
+            kernel[1, 32](2.0, right, wrong, 4)
+        with pytest.raises(ArgumentError, match=message):
+            kernel.bind(1, 32, (2.0, right, wrong, 4))
+        kernel[1, 32](2.0, right, right, 4)
+    assert len(driver.launches) == 3
+
+
+def test_a_dtype_that_cxx_has_no_type_for_is_taken(kernel, driver):
+    """Nothing is known of what it should be."""
+    assert launched(kernel, driver, torch.ones(4).to(torch.float8_e5m2fnuz))[1] == {STREAM}
+
+
 def fake():
     """Return a tensor as torch traces with."""
     with torch._subclasses.FakeTensorMode():
@@ -89,7 +111,7 @@ UNUSABLE = {
 def test_a_tensor_without_usable_memory_says_what_to_do(kernel, driver, kind):
     """It never reaches the driver, and least of all as a null pointer."""
     make, message = UNUSABLE[kind]
-    with pytest.raises(ArgumentError, match=rf"argument 1 of saxpy must be a .*got torch.*: .*({message})"):
+    with pytest.raises(ArgumentError, match=rf"argument 1 \(x\) of saxpy is const float\*, got torch.*: .*({message})"):
         kernel[1, 32](2.0, make(), torch.ones(4), 4)
     assert driver.launches == []
 
@@ -160,7 +182,7 @@ def test_tensors_beside_another_library(kernel, driver, first):
 
 def test_a_tensor_for_a_number_is_refused(kernel, driver):
     """Reading it would wait for the device."""
-    with pytest.raises(ArgumentError, match=r"argument 0 of saxpy must be a float \(f32\), got torch.Tensor: an array"):
+    with pytest.raises(ArgumentError, match=r"argument 0 \(a\) of saxpy is float, got torch.Tensor: an array"):
         kernel[1, 32](torch.ones(()), torch.ones(4), torch.ones(4), 4)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Candidate, Image
     from hatch_cuda_kernels.runtime.ladder.request import Request
+    from hatch_cuda_kernels.signature import Parameter
 
 __all__ = ["Explanation", "explain"]
 
@@ -31,6 +32,8 @@ class Explanation:
     candidates: tuple[Candidate, ...]
     fixes: tuple[str, ...]
     """What would help, if nothing was chosen."""
+    parameters: tuple[Parameter, ...] = ()
+    """What the kernel takes, where the store tells it."""
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object of ``explain --json``."""
@@ -46,6 +49,7 @@ class Explanation:
     def __str__(self) -> str:
         driver = "any driver" if self.driver is None else f"a driver for CUDA {version_text(self.driver)}"
         lines = [f"{self.kernel} on {self.arch} with {driver}:"]
+        lines += [f"  takes ({', '.join(map(str, self.parameters))})"] if self.parameters else []
         lines += [f" {'->' if candidate is self.chosen else '  '} {candidate}" for candidate in self.candidates]
         if self.chosen is None:
             lines.append(" no image")
@@ -62,7 +66,9 @@ def explain(request: Request, take: Callable[[Image], object] | None) -> Explana
     considered = tuple(_candidates(request) if take is None else _settled(request, take))
     chosen = next((candidate for candidate in considered if candidate.accepted), None)
     fixes = suggest_fixes(request, considered) if chosen is None else ()
-    return Explanation(request.kernel.name, request.arch, request.driver, chosen, considered, fixes)
+    kernel = request.kernel
+    taken = kernel.parameters if kernel.types else ()
+    return Explanation(kernel.name, request.arch, request.driver, chosen, considered, fixes, taken)
 
 
 def _candidates(request: Request) -> Iterator[Candidate]:

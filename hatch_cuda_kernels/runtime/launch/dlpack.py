@@ -6,18 +6,19 @@ import ctypes
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from hatch_cuda_kernels.runtime.launch.elements import type_name, word_of_dlpack
 from hatch_cuda_kernels.runtime.launch.unusable import UnusableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from hatch_cuda_kernels.runtime.launch.elements import Element
 
 __all__ = ["address", "device", "layout"]
 
 _CUDA: Final = 2
 #: Device types whose memory a kernel can reach: CUDA, pinned host, managed (DLDeviceType).
 _REACHABLE: Final = frozenset({_CUDA, 3, 13})
-#: DLDataTypeCode.
-_CODES: Final = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
 
 
 def device(array: Any) -> int | None:
@@ -26,23 +27,22 @@ def device(array: Any) -> int | None:
     return int(ordinal) if int(kind) == _CUDA else None
 
 
-def address(array: Any) -> int:
-    """Read the address from a capsule. Raises UnusableError for memory that kernels cannot reach."""
+def address(array: Any, element: Element) -> int:
+    """Read the address from a capsule. Raises UnusableError for memory that kernels cannot reach, MismatchError."""
     kind, _ = array.__dlpack_device__()
     if int(kind) not in _REACHABLE:
         raise UnusableError(f"the array is on DLPack device type {int(kind)}, which kernels cannot reach")
     with _tensor(array) as tensor:
+        element.check(word_of_dlpack(tensor.code, tensor.bits), f"{type_name(array)} of ")
         return int(tensor.data or 0) + int(tensor.byte_offset)
 
 
-def layout(array: Any) -> tuple[tuple[int, ...], tuple[int, ...] | None, str, int]:
-    """Return shape, strides in elements (None for contiguous ones), element type and its bytes."""
+def layout(array: Any) -> tuple[tuple[int, ...], tuple[int, ...] | None, str | None, int]:
+    """Return shape, strides in elements (None for contiguous ones), what an element is called, and its bytes."""
     with _tensor(array) as tensor:
-        bits, code = tensor.dtype >> 8 & 0xFF, tensor.dtype & 0xFF
         shape = tuple(tensor.shape[: tensor.ndim])
         strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else None
-        name = _CODES.get(code, "other")
-        return shape, strides, name if name == "bool" else f"{name}{bits}", bits // 8
+        return shape, strides, word_of_dlpack(tensor.code, tensor.bits), tensor.bits // 8
 
 
 @contextmanager
@@ -63,7 +63,9 @@ class _DLTensor(ctypes.Structure):
         ("device_type", ctypes.c_int32),
         ("device_id", ctypes.c_int32),
         ("ndim", ctypes.c_int32),
-        ("dtype", ctypes.c_uint32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
         ("shape", ctypes.POINTER(ctypes.c_int64)),
         ("strides", ctypes.POINTER(ctypes.c_int64)),
         ("byte_offset", ctypes.c_uint64),

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from hatch_cuda_kernels.runtime.launch import dlpack, tensors
+from hatch_cuda_kernels.runtime.launch.elements import word_of_typestr
 from hatch_cuda_kernels.runtime.launch.unusable import UnusableError
 
 __all__ = ["View", "view_of"]
-
-#: The kinds of ``__cuda_array_interface__`` type strings.
-_KINDS: Final = {"f": "float", "i": "int", "u": "uint", "c": "complex", "b": "bool"}
 
 
 class View(NamedTuple):
@@ -37,21 +35,16 @@ def view_of(array: Any) -> View:
         return _of_interface(interface)
     if hasattr(array, "__dlpack__"):
         shape, strides, dtype, size = dlpack.layout(array)
-        return View(shape, _bytes(shape, strides, size), dtype, size)
+        return View(shape, _bytes(shape, strides, size), dtype or "unknown", size)
     raise UnusableError("neither a tensor, nor an array with __cuda_array_interface__ or DLPack")
 
 
 def _of_interface(interface: dict[str, Any]) -> View:
     shape, typestr = tuple(map(int, interface["shape"])), interface["typestr"]
     size = int(typestr[2:])
-    kind = _KINDS.get(typestr[1])
-    strides = interface.get("strides")
-    return View(
-        shape,
-        _bytes(shape, None, size) if strides is None else tuple(map(int, strides)),
-        "bool" if kind == "bool" else f"{kind or typestr[1]}{8 * size}",
-        size,
-    )
+    stated = interface.get("strides")
+    strides = _bytes(shape, None, size) if stated is None else tuple(map(int, stated))
+    return View(shape, strides, word_of_typestr(typestr) or typestr, size)
 
 
 def _bytes(shape: tuple[int, ...], strides: tuple[int, ...] | None, size: int) -> tuple[int, ...]:
