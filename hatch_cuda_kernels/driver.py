@@ -23,6 +23,7 @@ __all__ = [
     "driver_library",
     "driver_version",
     "failure",
+    "launch_by_address",
     "memory_device",
     "native_archs",
     "primary_context",
@@ -56,7 +57,7 @@ def cuda() -> Any:  # a module
     try:
         (status,) = driver.cuInit(0)
     except Exception as error:  # the bindings and pathfinder raise several types for a missing library
-        raise DriverError("loading the CUDA driver", -1, f"{type(error).__name__}: no CUDA driver here") from error
+        raise DriverError("loading the CUDA driver", -1, "no CUDA driver here") from error
     if int(status) != 0:
         raise DriverError("cuInit", int(status), status.name)
     _started_in[:] = [os.getpid()]
@@ -107,6 +108,15 @@ def memory_device(address: int) -> int | None:
         if driver_library().cuPointerGetAttribute(ctypes.byref(value), attribute, ctypes.c_uint64(address)) != 0:
             return None
     return None if managed.value else ordinal.value
+
+
+@cache
+def launch_by_address() -> Any:  # a function of ctypes
+    """Return cuLaunchKernelEx as a function of four addresses, which it takes as integers. It releases the GIL."""
+    cuda()
+    launch = driver_library()["cuLaunchKernelEx"]
+    launch.argtypes, launch.restype = [ctypes.c_void_p] * 4, ctypes.c_int
+    return launch
 
 
 @cache

@@ -64,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"\n{name}: {made_by}; packed {module['packed']:,} bytes with sources and index")
         if "sources" in module:
             print(f"  linked from {', '.join([*module['sources'], *module['libraries']])}")
+        for note in module.get("notes", ()):
+            print(f"  {note}")
         for kernel, symbol in module["kernels"].items():
             taken = parameters_of(symbol["params"], symbol.get("types", ()), symbol.get("names", ()))
             print(f"  {kernel}({', '.join(map(str, taken))})  {symbol['lowered']}")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.pool.apart import compile_apart, one_worker
 from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.recipe import Recipe, Unit
 
-__all__ = ["refused_instances"]
+__all__ = ["accepted_guesses", "refused_instances"]
 
 #: Of one module; what is left is taken as it is.
 _MOST_COMPILES: Final = 40
 
 
+@one_worker()
 def refused_instances(root: Path, texts: Mapping[str, str], manifest: str, arch: SmArch) -> dict[str, str]:
     """Return the instances of a manifest that NVRTC refuses, with its reasons; ``texts`` stand in for files by path.
 
@@ -36,6 +38,31 @@ def refused_instances(root: Path, texts: Mapping[str, str], manifest: str, arch:
             trial = _Trial(recipe, unit, arch)
             if not trial.refusal(()):
                 found |= trial.refused(recipe.names)
+    return found
+
+
+def accepted_guesses(
+    root: Path,
+    texts: Mapping[str, str],
+    manifest: str,
+    arch: SmArch,
+    guesses: Mapping[str, Sequence[Sequence[str]]],
+) -> list[str]:
+    """Return, of the instances to try of each kernel, by module, the first that NVRTC takes.
+
+    Raises ToolchainError where NVRTC is missing.
+    """
+    project = Project(root, texts)
+    found: list[str] = []
+    for module in parse_manifest(manifest, root=root).modules:
+        left = [list(each) for each in guesses.get(module.name, ())]
+        if not left:
+            continue
+        recipe = replace(module.recipe, names=())
+        (unit,) = recipe.units(recipe.read(root, project=project))
+        trial = _Trial(recipe, unit, arch)
+        if not trial.refusal(()):
+            found += trial.first_taken(left)
     return found
 
 
@@ -54,7 +81,7 @@ class _Trial:
         unit = self._unit._replace(names=tuple(names))
         job = self._recipe.compile_job(unit, self._arch, ("ptx",), assembled=False)
         try:
-            compile_job(job)
+            compile_apart(job)
         except CompileError as error:
             reason = (error.faults or (error.message,))[0].partition("\n")[0]
             return dict.fromkeys(error.bad_names or names or ("",), reason)
@@ -69,4 +96,16 @@ class _Trial:
                 return found | self.refused(names[:middle]) | self.refused(names[middle:])
             found |= bad
             names = [name for name in names if name not in bad]
+        return found
+
+    def first_taken(self, choices: list[list[str]]) -> list[str]:
+        """Return of each list the first name that NVRTC takes, as far as that was tried."""
+        found: list[str] = []
+        while choices and self._left > 0:
+            names = [each.pop(0) for each in choices]
+            refused = self.refused(names)
+            if self._left <= 0:
+                break  # not all of them were tried
+            found += (name for name in names if name not in refused)
+            choices = [each for each, name in zip(choices, names, strict=True) if name in refused and each]
         return found

@@ -34,6 +34,8 @@ class Explanation:
     """What would help, if nothing was chosen."""
     parameters: tuple[Parameter, ...] = ()
     """What the kernel takes, where the store tells it."""
+    notes: tuple[str, ...] = ()
+    """What else there is to know of the module."""
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object of ``explain --json``."""
@@ -44,7 +46,7 @@ class Explanation:
             "driver": None if self.driver is None else version_text(self.driver),
             "chosen": chosen and {"origin": chosen.origin, "arch": str(chosen.arch), "kind": chosen.kind},
             "candidates": [candidate.to_json() for candidate in self.candidates],
-        }
+        } | ({"notes": list(self.notes)} if self.notes else {})
 
     def __str__(self) -> str:
         driver = "any driver" if self.driver is None else f"a driver for CUDA {version_text(self.driver)}"
@@ -54,6 +56,7 @@ class Explanation:
         if self.chosen is None:
             lines.append(" no image")
             lines += [f"  to fix: {fix}" for fix in self.fixes]
+        lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
 
 
@@ -68,7 +71,9 @@ def explain(request: Request, take: Callable[[Image], object] | None) -> Explana
     fixes = suggest_fixes(request, considered) if chosen is None else ()
     kernel = request.kernel
     taken = kernel.parameters if kernel.types else ()
-    return Explanation(kernel.name, request.arch, request.driver, chosen, considered, fixes, taken)
+    _, left_out = request.source.host_code()
+    notes = (left_out,) if left_out else ()
+    return Explanation(kernel.name, request.arch, request.driver, chosen, considered, fixes, taken, notes)
 
 
 def _candidates(request: Request) -> Iterator[Candidate]:
