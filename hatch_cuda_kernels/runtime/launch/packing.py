@@ -11,15 +11,15 @@ from functools import lru_cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.runtime.launch.arrays import address_reader, read_address
+from hatch_cuda_kernels.runtime.launch.arrays import address_reader, by_value_reader, read_address
 from hatch_cuda_kernels.runtime.launch.elements import ANYTHING, Element
+from hatch_cuda_kernels.runtime.launch.maps import MAP_BYTES
 from hatch_cuda_kernels.runtime.launch.small_floats import PACKERS
 from hatch_cuda_kernels.runtime.launch.values import (
     bool_reader,
     float_reader,
     integer_reader,
     small_float_reader,
-    struct_reader,
     vector_reader,
 )
 from hatch_cuda_kernels.signature import Parameter, lanes_of
@@ -78,6 +78,11 @@ class Packing(NamedTuple):
     """The type of numbers that struct cannot pack, or its codes for the lanes of a vector."""
 
     @property
+    def may_be_array(self) -> bool:
+        """Whether an array can be behind its argument: a pointer, or a tensor map."""
+        return self.may_be_pointer or (self.is_struct and self.size == MAP_BYTES)
+
+    @property
     def is_float(self) -> bool:
         """Whether it is a floating-point number."""
         return self.code in "efd"
@@ -104,7 +109,7 @@ class Packing(NamedTuple):
         pack = PACKERS.get(self.special)
         if pack is not None:
             return small_float_reader(self.size, pack)
-        return vector_reader(struct.Struct(f"<{self.special}")) if self.special else struct_reader(self.size)
+        return vector_reader(struct.Struct(f"<{self.special}")) if self.special else by_value_reader(self.size)
 
 
 @lru_cache(_MOST_PACKINGS)
