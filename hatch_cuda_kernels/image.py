@@ -24,14 +24,16 @@ Finisher = Literal["nvrtc", "ptxas", "nvjitlink"]
 
 
 class Symbol(NamedTuple):
-    """A kernel or a device variable: its name expression, its lowered name, and for a kernel its parameter types.
-
-    Types are PTX's own words (``u64``, ``f32``), ``ptr`` for a known pointer, ``b8[16]:8`` for 16 bytes aligned to 8.
-    """
+    """A kernel or a device variable: its name expression, its lowered name, and for a kernel its parameters."""
 
     name: str
     lowered: str
     params: tuple[str, ...] = ()
+    """PTX's own words (``u64``, ``f32``), ``ptr`` for a known pointer, ``b8[16]:8`` for 16 bytes aligned to 8."""
+    types: tuple[str, ...] = ()
+    """The C++ types, in order, such as ``const float*``; none where they are not known."""
+    names: tuple[str, ...] = ()
+    """What the source calls the parameters, each empty where that is not clear; none where it tells no name."""
 
 
 class ImageId(NamedTuple):

@@ -95,6 +95,9 @@ class Entry(NamedTuple):
         }
         if self.wanted:
             data["wanted"] = self.wanted
+        told = [symbol for symbol in self.kernels if symbol.types or symbol.names]
+        if told:
+            data["signatures"] = {symbol.lowered: [list(symbol.types), list(symbol.names)] for symbol in told}
         return json.dumps({**data, "check": description_digest(data)}, indent=1, sort_keys=True) + "\n"
 
     @classmethod
@@ -108,7 +111,10 @@ class Entry(NamedTuple):
             kind=data["kind"],
             arch=SmArch.parse(data["arch"]),
             image=image,
-            kernels=tuple(Symbol(name, lowered, tuple(params)) for name, lowered, params in data["kernels"]),
+            kernels=tuple(
+                Symbol(name, lowered, tuple(params), *map(tuple, data.get("signatures", {}).get(lowered, ())))
+                for name, lowered, params in data["kernels"]
+            ),
             globals=tuple(Symbol(name, lowered) for name, lowered in data["globals"]),
             resources=data["resources"],
             ptx_isa=(data["ptx_isa"][0], data["ptx_isa"][1]),
@@ -146,8 +152,9 @@ def parse_description(text: bytes, key: str) -> dict[str, Any] | None:
     if data.get("kind") not in _KINDS or data.get("file") != f"image.{data['kind']}":
         raise BadEntryError(f"kind and file in entry.json are not one of {', '.join(_KINDS)}")
     bad = [name for name, is_right in _FIELDS.items() if not is_right(data.get(name))]
-    if bad or not isinstance(data.get("wanted", ""), str):
-        raise BadEntryError(f"{(bad or ['wanted'])[0]} in entry.json is missing, or of another type")
+    bad += [name for name, is_right in _OPTIONAL.items() if name in data and not is_right(data[name])]
+    if bad:
+        raise BadEntryError(f"{bad[0]} in entry.json is missing, or of another type")
     return data
 
 
@@ -194,6 +201,14 @@ def _is_isa(value: Any) -> bool:
     return _is_list(value, lambda part: _is_count(part, _MOST_ISA)) and len(value) == 2
 
 
+def _is_signature(value: Any) -> bool:
+    return _is_list(value, lambda part: _is_list(part, _is_text)) and len(value) == 2
+
+
+_OPTIONAL: Final[dict[str, Callable[[Any], bool]]] = {
+    "wanted": _is_text,
+    "signatures": lambda value: _is_table(value, _is_signature),
+}
 _FIELDS: Final[dict[str, Callable[[Any], bool]]] = {
     "module": _is_text,
     "arch": _is_arch,

@@ -19,12 +19,13 @@ from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.ptx import Ptx, drop_unused, read_ptx
 from hatch_cuda_kernels.compiler.ptxas import assemble
 from hatch_cuda_kernels.compiler.rooted import call_at_root
+from hatch_cuda_kernels.compiler.symbols import NO_QUESTIONS, Questions, found_kernels
 from hatch_cuda_kernels.compiler.taint import is_tainted
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.image import Symbol
-from hatch_cuda_kernels.names import VIRTUAL_ROOT, found_names
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
@@ -105,11 +106,22 @@ def _make_untainted(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
 
 def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
     job, flags = task
-    with _program(job) as program:
+    questions = Questions.of(job)
+    try:
+        return _answer(job, flags, questions)
+    except CompileError as error:
+        if not questions.are_blamed(error.log):
+            raise
+        return _answer(job, flags, NO_QUESTIONS)  # a build does not fail for what is only asked
+
+
+def _answer(job: CompileJob, flags: tuple[str, ...], questions: Questions) -> _Made:
+    with _program(job, questions) as program:
         log = _compile(job, program, flags)
-        lowered = {name: _lowered_name(program, name) for name in job.expressions}
+        lowered = {name: _lowered_name(program, name) for name in (*job.expressions, *questions.expressions)}
         images, ptx, log = _images(job, program, lowered, log)
-    return _Made(images, _kernels(job, ptx, lowered), lowered, ptx.isa, log)
+    _check_names(job, ptx, lowered)
+    return _Made(images, found_kernels(job, ptx, lowered, questions.answers(lowered)), lowered, ptx.isa, log)
 
 
 def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
@@ -128,14 +140,13 @@ def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
 
 
 @contextmanager
-def _program(job: CompileJob) -> Iterator[Any]:
+def _program(job: CompileJob, questions: Questions) -> Iterator[Any]:
+    source = f"{job.program.source}{questions.text}".encode()
     texts = [text.encode() for _, text in job.program.headers]
     names = [name.encode() for name, _ in job.program.headers]
-    program = _check(
-        nvrtc.nvrtcCreateProgram(job.program.source.encode(), job.program.name.encode(), len(names), texts, names), job
-    )
+    program = _check(nvrtc.nvrtcCreateProgram(source, job.program.name.encode(), len(names), texts, names), job)
     try:
-        for expression in job.expressions:
+        for expression in (*job.expressions, *questions.expressions):
             _check(nvrtc.nvrtcAddNameExpression(program, expression.encode()), job)
         yield program
     finally:
@@ -194,25 +205,14 @@ def _ptxas() -> Path:
     return require_ptxas(load_toolchain().nvrtc).path
 
 
-def _kernels(job: CompileJob, ptx: Ptx, lowered: dict[str, str]) -> tuple[Symbol, ...]:
-    """Return the named kernels as written, then every other entry point under its own name.
-
-    Raises CompileError when a named kernel is not an entry point: a status of success does not prove it.
-    """
+def _check_names(job: CompileJob, ptx: Ptx, lowered: dict[str, str]) -> None:
+    """Raise CompileError when a named kernel is not an entry point: a status of success does not prove it."""
     absent = tuple(name for name in job.names if lowered[name] not in ptx.entries)
     if not job.is_unit:  # whose variables another one may define
         absent += tuple(f"&{name}" for name in job.globals if lowered[f"&{name}"] not in ptx.variables)
     if absent:
         message = f"not in the image: {', '.join(absent)}"
         raise CompileError(job.module, str(job.arch), message, bad_names=absent)
-    named = [Symbol(name, lowered[name], ptx.entries[lowered[name]]) for name in job.names]
-    taken = {symbol.lowered for symbol in named}
-    return (*named, *_found_kernels({name: params for name, params in ptx.entries.items() if name not in taken}))
-
-
-def _found_kernels(entries: dict[str, tuple[str, ...]]) -> Iterator[Symbol]:
-    for lowered, name in found_names(entries).items():
-        yield Symbol(name, lowered, entries[lowered])
 
 
 def _lowered_name(program: Any, expression: str) -> str:  # an opaque handle

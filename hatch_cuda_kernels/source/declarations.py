@@ -7,14 +7,18 @@ twice, or belong to another overload; callers use what all fitting declarations 
 from __future__ import annotations
 
 import re
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.source.lexer import blank_literals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["Parameter", "find_declarations"]
+__all__ = ["Declarations", "Parameter", "declaration_at", "declarations_of", "find_declarations"]
+
+#: Programs whose declarations are remembered.
+_MOST: Final = 256
 
 
 class Parameter(NamedTuple):
@@ -49,13 +53,45 @@ def find_declarations(text: str) -> dict[str, list[tuple[Parameter, ...]]]:
     tokens = _TOKEN.findall(code)
     found: dict[str, list[tuple[Parameter, ...]]] = {}
     for at, token in enumerate(tokens):
-        declared = _declaration(tokens, at + 1) if token == _KERNEL else None
+        declared = declaration_at(tokens, at + 1) if token == _KERNEL else None
         if declared is not None:
             found.setdefault(declared[0], []).append(declared[1])
     return found
 
 
-def _declaration(tokens: Sequence[str], at: int) -> tuple[str, tuple[Parameter, ...]] | None:
+class Declarations:
+    """The kernels that the texts of one program declare."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = tuple(text for text in texts if _KERNEL in text)
+
+    def parameters(self, name: str, count: int) -> tuple[Parameter, ...]:
+        """Return what all declarations of a kernel with so many parameters agree on; nothing where there is none."""
+        found = self._found.get(name.rpartition("::")[2], [])
+        return tuple(map(_agreed, zip(*(declared for declared in found if len(declared) == count), strict=True)))
+
+    @cached_property
+    def _found(self) -> dict[str, list[tuple[Parameter, ...]]]:
+        found: dict[str, list[tuple[Parameter, ...]]] = {}
+        for text in self._texts:
+            for name, declared in find_declarations(text).items():
+                found.setdefault(name, []).extend(declared)
+        return found
+
+
+@lru_cache(_MOST)
+def declarations_of(texts: tuple[str, ...]) -> Declarations:
+    """Return what the texts of one program declare; a module has the same for every architecture."""
+    return Declarations(texts)
+
+
+def _agreed(forms: Sequence[Parameter]) -> Parameter:
+    """Return what all declarations agree on for one parameter; those without a name do not count for the name."""
+    types, names = {form.type for form in forms}, {form.name for form in forms} - {""}
+    return Parameter(types.pop() if len(types) == 1 else "", names.pop() if len(names) == 1 else "")
+
+
+def declaration_at(tokens: Sequence[str], at: int) -> tuple[str, tuple[Parameter, ...]] | None:
     """Return the name and parameters of the function declared from ``at`` on; None if none is recognised.
 
     It is the last name with parentheses before the body or the semicolon: any before it is an attribute or a macro.

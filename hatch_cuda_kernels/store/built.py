@@ -76,12 +76,10 @@ class BuiltModule:
     def kernels(self) -> tuple[Symbol, ...]:
         """Every name of a kernel in any image, each once, in the order of the first image that has it.
 
-        Only some architectures' PTX tells pointers from integers, so a parameter is a pointer when one says so.
+        Only some architectures' PTX tells pointers from integers, so a parameter is a pointer when one says so. Types
+        that depend on the architecture are not told.
         """
-        return tuple(
-            forms[0][0]._replace(params=tuple(map(_merge, *(symbol.params for symbol, _ in forms))))
-            for forms in self._forms.values()
-        )
+        return tuple(_merged([symbol for symbol, _ in forms]) for forms in self._forms.values())
 
     @property
     def globals(self) -> tuple[Symbol, ...]:
@@ -177,6 +175,12 @@ class BuiltModule:
 def _respell(symbols: Sequence[Symbol], spelled: dict[str, str]) -> Iterator[Symbol]:
     for symbol in symbols:
         yield symbol._replace(name=spelled.get(normalize_name(symbol.name), symbol.name))
+
+
+def _merged(forms: Sequence[Symbol]) -> Symbol:
+    params = tuple(map(_merge, *(symbol.params for symbol in forms)))
+    agree = len({symbol.types for symbol in forms}) == 1
+    return forms[0]._replace(params=params, types=forms[0].types if agree else ())
 
 
 def _merge(*types: str) -> str:

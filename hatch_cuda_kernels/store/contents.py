@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.store.index import ModuleIndex
-    from hatch_cuda_kernels.store.reader import StoreReader
+    from hatch_cuda_kernels.store.reader import KernelLine, StoreReader
 
 __all__ = ["contents", "extract_images"]
 
@@ -35,9 +35,17 @@ def contents(reader: StoreReader) -> dict[str, Any]:
             message = f"it lists {line.name} in the module {line.module!r}, which is not there"
             raise StoreError(str(reader.folder / KERNELS_FILE), message)
         if not line.key.startswith("&"):
-            kernel = {"lowered": line.lowered, "params": list(line.params)}
-            modules[line.module]["kernels"][line.name] = kernel | _rule(reader.module(line.module), line.name)
+            modules[line.module]["kernels"][line.name] = _kernel(line) | _rule(reader.module(line.module), line.name)
     return {"modules": modules}
+
+
+def _kernel(line: KernelLine) -> dict[str, Any]:
+    data: dict[str, Any] = {"lowered": line.lowered, "params": list(line.params)}
+    if line.types or not line.params:
+        data["types"] = list(line.types)
+    if line.names:
+        data["names"] = list(line.names)
+    return data
 
 
 def _rule(index: ModuleIndex, kernel: str) -> dict[str, Any]:

@@ -42,15 +42,22 @@ class KernelLine(NamedTuple):
     lowered: str
     params: tuple[str, ...]
     name: str
+    types: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, line: bytes) -> KernelLine:
         """Read one line. Raises ValueError if it is damaged."""
-        key, module, lowered, params, name = line.decode().split("\t")
+        fields = line.decode().split("\t")
+        key, module, lowered, params, name, types, names = (*fields, "", "")[: max(len(fields), 7)]
         if not file_name(module):
             message = f"{module!r} is not a module"
             raise ValueError(message)
-        return cls(key, module, lowered, tuple(params.split(",")) if params else (), name)
+        return cls(key, module, lowered, _parts(params, ","), name, _parts(types, ";"), _parts(names, ","))
+
+
+def _parts(text: str, mark: str) -> tuple[str, ...]:
+    return tuple(text.split(mark)) if text else ()
 
 
 class StoreReader:

@@ -38,15 +38,25 @@ def kernels_text(modules: Iterable[ListedModule]) -> str:
 
 
 def _lines(listed: ListedModule) -> Iterator[tuple[str, ...]]:
-    """Yield key, module, lowered name, parameter types and name of each kernel, variable and template."""
+    """Yield key, module, lowered name, PTX's parameter types and name of each kernel, variable and template.
+
+    Those of kernels are followed by the C++ types of the parameters and their names.
+    """
     module = listed.module
     for symbol in listed.kernels:
         key = normalize_name(symbol.name)
-        yield key, module, symbol.lowered, ",".join(symbol.params), symbol.name
+        fields = key, module, symbol.lowered, ",".join(symbol.params), symbol.name
+        yield (*fields, *_signature(symbol))
         if "<" in key and module == listed_module(module):
             yield f"<{base_name(key)}", module, "", "", base_name(key)
     for symbol in listed.globals:
         yield f"&{normalize_name(symbol.name)}", module, symbol.lowered, ",".join(symbol.params), symbol.name
+
+
+def _signature(symbol: Symbol) -> tuple[str, ...]:
+    """Return the fields with the types and names of a kernel's parameters, as far as these are known."""
+    names = (",".join(symbol.names),) if symbol.names else ()
+    return (";".join(symbol.types), *names) if symbol.types or names else ()
 
 
 def json_text(data: dict[str, Any]) -> str:

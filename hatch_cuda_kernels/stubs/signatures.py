@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import keyword
 import re
-from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.names import base_name, plain_name
-from hatch_cuda_kernels.source.declarations import Parameter, find_declarations
+from hatch_cuda_kernels.source.declarations import Declarations, Parameter
 from hatch_cuda_kernels.store.launch_rules.rule import find_rule
 
 if TYPE_CHECKING:
@@ -47,16 +46,14 @@ class SignatureReader:
     """The signatures of one module's kernels."""
 
     def __init__(self, built: BuiltModule) -> None:
-        self._sources = built.sources
+        self._declarations = Declarations(built.sources.texts.values())
         self._rules = built.launch
 
     def read(self, symbol: Symbol) -> StubSignature:
         """Return a kernel's signature; parameters are ``arg0`` and so on if the source does not tell their names."""
         name = base_name(plain_name(symbol.name) or symbol.name)
-        found = self._declarations.get(name.rpartition("::")[2], [])
-        fitting = [declared for declared in found if len(declared) == len(symbol.params)]
-        merged = [_agreed(forms) for forms in zip(*fitting, strict=True)] if fitting else []
-        parameters = merged or [Parameter("", "")] * len(symbol.params)
+        merged = self._declarations.parameters(name, len(symbol.params))
+        parameters = merged or (Parameter("", ""),) * len(symbol.params)
         names = _python_names([parameter.name for parameter in parameters])
         types = map(_python_type, symbol.params, (parameter.type for parameter in parameters))
         spelled = [
@@ -71,20 +68,6 @@ class SignatureReader:
             rule=str(rule or ""),
             by_name=rule is not None and rule.names == tuple(names),
         )
-
-    @cached_property
-    def _declarations(self) -> dict[str, list[tuple[Parameter, ...]]]:
-        found: dict[str, list[tuple[Parameter, ...]]] = {}
-        for text in self._sources.texts.values():
-            for name, declared in find_declarations(text).items():
-                found.setdefault(name, []).extend(declared)
-        return found
-
-
-def _agreed(forms: Sequence[Parameter]) -> Parameter:
-    """Return what all declarations agree on for one parameter; those without a name do not count for the name."""
-    types, names = {form.type for form in forms}, {form.name for form in forms} - {""}
-    return Parameter(types.pop() if len(types) == 1 else "", names.pop() if len(names) == 1 else "")
 
 
 def _python_names(names: Sequence[str]) -> list[str]:

@@ -142,7 +142,7 @@ class Subject:
 
 
 def _symbol(line: KernelLine) -> Symbol:
-    return Symbol(line.name, line.lowered, line.params)
+    return Symbol(line.name, line.lowered, line.params, line.types, line.names)
 
 
 def common_problems(found: Iterable[tuple[str, str]]) -> Iterator[Problem]:

@@ -1,213 +1,255 @@
-"""Lowered names as C++ spells them, for messages. Rules: Itanium C++ ABI, "Mangling".
+"""Lowered names as C++ spells them, for messages, and the parameter types in them. Rules: Itanium C++ ABI, "Mangling".
 
 What device code has in its symbols: functions and variables, namespaces, classes, templates, and the types of their
-parameters. A name with anything else (expressions, lambdas) stays as it is.
+parameters. A name with anything else (most expressions) is not read.
 """
 
 from __future__ import annotations
 
-import re
-from typing import Final
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-__all__ = ["demangled"]
+from hatch_cuda_kernels.compiler.output import mangling
+from hatch_cuda_kernels.compiler.output.mangling import Cursor, SpelledType, UnknownError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def _table(text: str) -> dict[str, str]:
-    """Return what the first word of each part stands for."""
-    return dict(part.strip().split(" ", 1) for part in text.split(","))
+__all__ = ["argument_parameters", "demangled", "function_parameters"]
 
-
-_BUILTIN: Final = _table(
-    "v void, w wchar_t, b bool, c char, a signed char, h unsigned char, s short, t unsigned short, i int, "
-    "j unsigned int, l long, m unsigned long, x long long, y unsigned long long, n __int128, o unsigned __int128, "
-    "f float, d double, e long double, g __float128, z ..., Dn decltype(nullptr), Ds char16_t, Di char32_t, "
-    "Du char8_t, DF16_ _Float16"
-)
-_STD: Final = {"St": "std", "Sa": "std::allocator", "Sb": "std::basic_string", "Ss": "std::string"}
-_OPERATORS: Final = _table(
-    "pl +, mi -, ml *, dv /, rm %, an &, or |, eo ^, aS =, pL +=, mI -=, mL *=, dV /=, ls <<, rs >>, eq ==, ne !=, "
-    "lt <, gt >, le <=, ge >=, nt !, aa &&, oo ||, pp ++, mm --, cl (), ix []"
-)
-_SUFFIXES: Final = {"P": "*", "R": "&", "O": "&&", "K": " const", "V": " volatile"}
-_LENGTH: Final = re.compile(r"[1-9][0-9]*")
-_SEQUENCE: Final = re.compile(r"S([0-9A-Z]*)_")
-_PARAMETER: Final = re.compile(r"T([0-9]*)_")
-_LITERAL: Final = re.compile(r"L([a-z])(n?[0-9]+)E")
-_ARRAY: Final = re.compile(r"A([0-9]*)_")
-_SPELLED_LITERALS: Final = {"j": "u", "l": "l", "m": "ul", "x": "ll", "y": "ull"}
-_TRUTH: Final = {"0": "false", "1": "true"}
+T = TypeVar("T")
 
 
 def demangled(lowered: str) -> str:
     """Return a lowered name with its parameters as C++ spells it; as it is, where it is not mangled or too unusual."""
+    return _read(_Demangler.encoding, lowered, brief=False) or lowered
+
+
+def function_parameters(lowered: str) -> tuple[str, ...] | None:
+    """Return the types of a function's parameters; None where its lowered name does not tell all of them.
+
+    Inline namespaces with a library's version are left out.
+    """
+    return _read(_Demangler.parameters, lowered, brief=True)
+
+
+def argument_parameters(lowered: str) -> tuple[str, ...] | None:
+    """Return the types that the function takes whose pointer type is the first template argument of a lowered name."""
+    return _read(_Demangler.argument, lowered, brief=True)
+
+
+def _read(what: Callable[[_Demangler], T], lowered: str, *, brief: bool) -> T | None:
     if not lowered.startswith("_Z"):
-        return lowered
+        return None
     try:
-        return _Demangler(lowered).encoding()
-    except (IndexError, KeyError, RecursionError, ValueError, _UnknownError):
-        return lowered
+        return what(_Demangler(lowered, brief=brief))
+    except (IndexError, KeyError, RecursionError, ValueError, UnknownError):
+        return None
 
 
-class _UnknownError(Exception):
-    """The name has something that is not read here."""
+class _Name(NamedTuple):
+    """A name, and what is known of it."""
+
+    text: str
+    arguments: list[str] | None = None
+    """Template arguments, if it ends in them."""
+    qualifiers: str = ""
+    """Of a member function."""
 
 
-class _Demangler:
-    """One pass through a mangled name."""
+class _Demangler(Cursor):
+    """One pass through a mangled name. ``brief`` names leave out inline namespaces with a library's version."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = len("_Z")
-        self._seen: list[str] = []
+    def __init__(self, text: str, *, brief: bool) -> None:
+        super().__init__(text, len("_Z"))
+        self._seen: list[SpelledType] = []
         self._arguments: list[str] = []
+        self._brief = brief
 
     def encoding(self) -> str:
-        """Return the whole name."""
-        name, is_template, qualifiers = self._name()
-        if self._done():
-            return name
-        result = self._type() if is_template and not name.endswith("()") else ""  # not shown: a call does not need it
-        types = [self._type()] if not self._done() else [result]
-        while not self._done():
-            types.append(self._type())
-        listed = "" if types == ["void"] else ", ".join(types)
-        return f"{name}({listed}){qualifiers}"
+        """Return the whole name, without the result of a template: a call does not need it."""
+        name = self._name()
+        return name.text if self._ends() else f"{name.text}({', '.join(self._parameters(name))}){name.qualifiers}"
 
-    def _done(self) -> bool:
-        return self._at >= len(self._text) or self._text[self._at] == "."
+    def parameters(self) -> tuple[str, ...]:
+        """Return the types of a function's parameters."""
+        return tuple(self._parameters(self._name()))
 
-    def _take(self, text: str) -> bool:
-        if self._text.startswith(text, self._at):
-            self._at += len(text)
-            return True
-        return False
+    def argument(self) -> tuple[str, ...]:
+        """Return the types of the parameters of the first template argument, a pointer to a function."""
+        self._expect("N")
+        name = self._plain()
+        while not self._take("I"):
+            self._keep(SpelledType(name))
+            name = f"{name}::{self._plain()}"
+        self._keep(SpelledType(name))
+        self._expect("PF")
+        self._type()
+        return tuple(self._types())
 
-    def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        found = pattern.match(self._text, self._at)
-        if found is not None:
-            self._at = found.end()
+    def _parameters(self, name: _Name) -> list[str]:
+        self._arguments = name.arguments or []
+        if name.arguments is not None and not name.text.endswith("()"):
+            self._type()
+        return self._types()
+
+    def _types(self) -> list[str]:
+        """Return the types up to the end of a list."""
+        found = [str(self._type())]
+        while not self._ends():
+            found.append(str(self._type()))
+        return [] if found == ["void"] else found
+
+    def _keep(self, found: SpelledType) -> SpelledType:
+        """Note what later parts of the name may refer to by its number."""
+        self._seen.append(found)
         return found
 
-    def _keep(self, text: str) -> str:
-        """Note what later parts of the name may refer to by its number."""
-        self._seen.append(text)
-        return text
-
-    def _name(self) -> tuple[str, bool, str]:
-        """Return a name, whether it ends in template arguments, and what qualifies a member function."""
+    def _name(self) -> _Name:
         if self._take("N"):
             return self._nested()
-        name = f"std::{self._plain()}" if self._take("St") else self._referred() or self._plain()
-        if not self._text.startswith("I", self._at):
-            return name, False, ""
-        if name not in self._seen:
-            self._keep(name)
-        return name + self._template(), True, ""
+        if self._take("Z"):
+            return self._local()
+        known = self._referred()
+        text = f"std::{self._plain()}" if known == "std" else known or self._plain()
+        if not self._next("I"):
+            return _Name(text)
+        if known in {"", "std"}:
+            self._keep(SpelledType(text))
+        arguments = self._template()
+        return _Name(f"{text}<{', '.join(arguments)}>", arguments)
 
-    def _nested(self) -> tuple[str, bool, str]:
+    def _nested(self) -> _Name:
         qualifiers = ""
-        while self._text[self._at] in "KVRO" and self._text[self._at : self._at + 2] not in {"Re", "Rs"}:
-            qualifiers += _SUFFIXES[self._text[self._at]]
+        while (word := mangling.SUFFIXES.get(self._text[self._at])) is not None:
+            qualifiers += word
             self._at += 1
-        name, last, is_template = "", "", False
+        name, last, arguments = self._referred(), "", None
         while not self._take("E"):
-            if self._text.startswith("I", self._at):
-                name += self._template()
-                is_template = True
-            elif not name and (referred := self._referred()):
-                name = referred
-                continue  # it has its number already
+            arguments = self._template() if self._next("I") else None
+            if arguments is not None:
+                name += f"<{', '.join(arguments)}>"
             else:
                 last = self._structor(last) or self._plain()
-                name = f"{name}::{last}" if name else last
-                is_template = False
-            if not self._text.startswith("E", self._at):
-                self._keep(name)
-        return name, is_template, qualifiers
+                name = self._member(name, last)
+            if not self._next("E"):
+                self._keep(SpelledType(name))
+        return _Name(name, arguments, qualifiers)
+
+    def _member(self, owner: str, name: str) -> str:
+        if self._brief and owner and mangling.VERSION.fullmatch(name):
+            return owner
+        return f"{owner}::{name}" if owner else name
+
+    def _local(self) -> _Name:
+        """Return the name of what is declared in a function."""
+        function = self.encoding()
+        self._expect("E")
+        inner = self._name()
+        self._match(mangling.DISCRIMINATOR)
+        return _Name(f"{function}::{inner.text}", inner.arguments)
 
     def _structor(self, owner: str) -> str:
         """Return the name of a constructor or destructor; empty where there is none."""
-        if not re.match(r"[CD][0-3]", self._text[self._at : self._at + 2]):
-            return ""
-        self._at += 2
-        return f"~{owner}" if self._text[self._at - 2] == "D" else owner
+        found = self._match(mangling.STRUCTOR)
+        return "" if found is None else f"{'~' if found[0][0] == 'D' else ''}{owner}"
 
     def _plain(self) -> str:
-        """Return one identifier, or an operator."""
+        """Return one identifier, an operator, or what stands for a class without a name."""
         self._take("L")  # internal linkage
-        length = self._match(_LENGTH)
-        if length is not None:
-            start = self._at
-            self._at += int(length[0])
-            if self._at > len(self._text):
-                raise _UnknownError
-            name = self._text[start : self._at]
-            return "(anonymous namespace)" if name.startswith("_GLOBAL__N_") else name
-        operator = _OPERATORS[self._text[self._at : self._at + 2]]
-        self._at += 2
-        return f"operator{operator}"
+        if self._take("Ut"):
+            return f"{{unnamed type#{self._number()}}}"
+        if self._take("Ul"):
+            types = ", ".join(self._types())
+            self._expect("E")
+            return f"{{lambda({types})#{self._number()}}}"
+        found = self._match(mangling.LENGTH)
+        if found is None:
+            operator = mangling.OPERATORS[self._text[self._at : self._at + 2]]
+            self._at += 2
+            return f"operator{operator}"
+        end = self._at + int(found[0])
+        if end > len(self._text):
+            raise UnknownError
+        name, self._at = self._text[self._at : end], end
+        return "(anonymous namespace)" if name.startswith("_GLOBAL__N_") else name
+
+    def _number(self) -> int:
+        """Return which one of several that have no name, from 1."""
+        number = self._counted(mangling.NUMBERED)
+        return 1 if number is None else number + 1
 
     def _referred(self) -> str:
         """Return what an abbreviation stands for; empty where there is none."""
-        for mark, name in _STD.items():
+        for mark, name in mangling.STD.items():
             if self._take(mark):
                 return name
-        found = self._match(_SEQUENCE)
-        return "" if found is None else self._seen[int(found[1], 36) + 1 if found[1] else 0]
+        return "" if (known := self._known()) is None else str(known)
 
-    def _template(self) -> str:
-        self._take("I")
+    def _known(self) -> SpelledType | None:
+        number = self._counted(mangling.SEQUENCE, 36)
+        return None if number is None else self._seen[number]
+
+    def _template(self) -> list[str]:
+        self._expect("I")
         arguments: list[str] = []
         while not self._take("E"):
-            arguments += self._pack() if self._take("J") else [self._argument()]
-        self._arguments = arguments
-        return f"<{', '.join(arguments)}>"
-
-    def _pack(self) -> list[str]:
-        arguments = []
-        while not self._take("E"):
-            arguments.append(self._argument())
+            if self._take("J"):
+                while not self._take("E"):
+                    arguments.append(self._argument())
+            else:
+                arguments.append(self._argument())
         return arguments
 
     def _argument(self) -> str:
-        literal = self._match(_LITERAL)
-        if literal is None:
-            return self._type()
-        number = literal[2].replace("n", "-")
-        return _TRUTH[number] if literal[1] == "b" else f"{number}{_SPELLED_LITERALS.get(literal[1], '')}"
+        if self._take("XadL_Z"):
+            name = f"&{self.encoding()}"
+            self._expect("EE")
+            return name
+        if not self._take("L"):
+            return str(self._type())
+        kind = str(self._type())
+        found = self._match(mangling.LITERAL)
+        if found is None:
+            raise UnknownError
+        number = found[0].rstrip("E").replace("n", "-")
+        if kind == "bool":
+            return mangling.TRUTH[number]
+        suffix = mangling.LITERAL_SUFFIXES.get(kind)
+        return f"({kind}){number}" if suffix is None else f"{number}{suffix}"
 
-    def _type(self) -> str:
-        for mark, name in _BUILTIN.items():
+    def _type(self) -> SpelledType:
+        """Return the next type, noted unless it is a builtin one or was noted before."""
+        for mark, name in mangling.BUILTIN.items():
             if self._take(mark):
-                return name
-        suffix = _SUFFIXES.get(self._text[self._at])
-        if suffix is not None:
+                return SpelledType(name)
+        if self._next("S") and not self._next("St"):
+            at, known = self._at, self._known()
+            if known is not None and not self._next("I"):
+                return known
+            self._at = at
+        return self._keep(self._compound())
+
+    def _compound(self) -> SpelledType:
+        words = ""
+        while (word := mangling.QUALIFIERS.get(self._text[self._at])) is not None:
+            words = f"{word} {words}".rstrip()
             self._at += 1
-            return self._keep(_with_suffix(self._type(), suffix))
-        if (parameter := self._match(_PARAMETER)) is not None:
-            return self._keep(self._arguments[int(parameter[1]) + 1 if parameter[1] else 0])
-        if (array := self._match(_ARRAY)) is not None:
-            return self._keep(f"{self._type()} [{array[1]}]")
+        if words:
+            return self._type().qualified(words)
+        mark = mangling.REFERENCES.get(self._text[self._at])
+        if mark is not None:
+            self._at += 1
+            return self._type().reference(mark)
+        if (number := self._counted(mangling.PARAMETER)) is not None:
+            return SpelledType(self._arguments[number])
+        if (array := self._match(mangling.ARRAY)) is not None:
+            element = self._type()
+            return SpelledType(element.before, f"[{array[1]}]{element.after}", is_open=True)
         if self._take("F"):
-            return self._keep(self._function())
-        if self._text[self._at] not in "NS" and not self._text[self._at].isdigit():
-            raise _UnknownError
-        known = len(self._seen)
-        name, is_template, _ = self._name()
-        is_new = is_template or name not in self._seen[:known]
-        return self._keep(name) if is_new else name
-
-    def _function(self) -> str:
-        result, types = self._type(), []
-        while not self._take("E"):
-            types.append(self._type())
-        return f"{result} ({'' if types == ['void'] else ', '.join(types)})"
-
-
-def _with_suffix(spelled: str, suffix: str) -> str:
-    """Return a pointer or reference to a type, or the type qualified; that of an array or a function goes inside."""
-    for opening in (" (", " ["):
-        before, bracket, after = spelled.partition(opening)
-        if bracket and "<" not in before:
-            return f"{before} ({suffix.strip()}){opening if opening == ' [' else '('}{after}"
-    return spelled + suffix
+            result = self._type()
+            types = ", ".join(self._types())
+            self._expect("E")
+            return SpelledType(str(result), f"({types})", is_open=True)
+        if self._text[self._at] not in mangling.NAMES:
+            raise UnknownError
+        return SpelledType(self._name().text)

@@ -74,7 +74,7 @@ class Request(NamedTuple):
     def read(self, record: ImageRecord) -> Image:
         """Return a prebuilt image. Raises StoreError."""
         kernel = self.kernel
-        own = Symbol(kernel.name, self.reader.lowered(kernel, record.sha256), kernel.params)
+        own = Symbol(kernel.name, self.reader.lowered(kernel, record.sha256), *_taken(kernel))
         return Image(
             module=self.kernel.module,
             origin="prebuilt",
@@ -93,7 +93,12 @@ class Request(NamedTuple):
         """
         wanted = self.kernel
         found = next((symbol for symbol in image.kernels if normalize_name(symbol.name) == wanted.key), wanted)
-        return Symbol(wanted.name, found.lowered, found.params)
+        return Symbol(wanted.name, found.lowered, *_taken(found))
+
+
+def _taken(kernel: KernelLine | Symbol) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return what is known of a kernel's parameters."""
+    return kernel.params, kernel.types, kernel.names
 
 
 def make_request(

@@ -6,28 +6,28 @@ import pytest
 
 from hatch_cuda_kernels.compiler.output.demangle import demangled
 
-#: As c++filt prints them, but for the return types of templates.
+#: As c++filt prints them, but for the return types of templates, and with ``const`` where people write it.
 NAMES = {
     "table": "table",
     "_ZN2ns5tableE": "ns::table",
     "_Z1fv": "f()",
     "_ZN2ns6helperEf": "ns::helper(float)",
-    "_ZN2ns6helperIfEET_S1_RKNS_1PEPKPf": "ns::helper<float>(float, ns::P const&, float* const*)",
-    "_Z4gemmILi128ELb1EfEvPKT1_S2_PS0_": "gemm<128, true, float>(float const*, float const*, float*)",
+    "_ZN2ns6helperIfEET_S1_RKNS_1PEPKPf": "ns::helper<float>(float, const ns::P&, float* const*)",
+    "_Z4gemmILi128ELb1EfEvPKT1_S2_PS0_": "gemm<128, true, float>(const float*, const float*, float*)",
     "_Z1kIN2ns1PEEvT_S1_": "k<ns::P>(ns::P, ns::P)",
     "_Z4fillILj3ELin5EEvv": "fill<3u, -5>()",
     "_ZN12_GLOBAL__N_12akEPi": "(anonymous namespace)::ak(int*)",
     "_ZNK1A3getEi": "A::get(int) const",
     "_ZN1AC1Ei": "A::A(int)",
     "_ZN1AD1Ev": "A::~A()",
-    "_ZplRK1AS1_": "operator+(A const&, A const&)",
+    "_ZplRK1AS1_": "operator+(const A&, const A&)",
     "_Z1gPFviE": "g(void (*)(int))",
     "_Z1hPA4_f": "h(float (*) [4])",
-    "_Z1gPKcz": "g(char const*, ...)",
+    "_Z1gPKcz": "g(const char*, ...)",
     "_Z1sSt4pairIifE": "s(std::pair<int, float>)",
     "_Z1f6__halfPS_": "f(__half, __half*)",
     "_Z3fooN2ns1PES0_": "foo(ns::P, ns::P)",
-    "_ZN3cub17CUB_300001_SM_9003sumEPKiS2_": "cub::CUB_300001_SM_900::sum(int const*, int const*)",
+    "_ZN3cub17CUB_300001_SM_9003sumEPKiS2_": "cub::CUB_300001_SM_900::sum(const int*, const int*)",
     # What is not read, or is no mangled name at all.
     "_Z3barIJifEEvDpT_": "_Z3barIJifEEvDpT_",
     "_Z": "_Z",

@@ -1,0 +1,148 @@
+"""Parameters as C++ declares them: what launches check, and what calls of other frameworks are derived from.
+
+A type is text as the build's compiler knows it: expanded, with ``const`` in front, such as ``const float*``,
+``long long`` or ``ns::Params``. PTX's word for the parameter says what it takes in the buffer.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Parameter", "parameters_of", "sizes_agree"]
+
+#: Bytes of a type, and what arrays call it. To arrays, ``char`` and ``void`` are memory of any kind.
+_SCALARS: Final[dict[str, tuple[int, str]]] = {
+    "bool": (1, "bool"),
+    "char": (1, ""),
+    "signed char": (1, "int8"),
+    "unsigned char": (1, "uint8"),
+    "char8_t": (1, ""),
+    "short": (2, "int16"),
+    "unsigned short": (2, "uint16"),
+    "char16_t": (2, ""),
+    "int": (4, "int32"),
+    "unsigned int": (4, "uint32"),
+    "char32_t": (4, ""),
+    "long": (8, "int64"),
+    "unsigned long": (8, "uint64"),
+    "long long": (8, "int64"),
+    "unsigned long long": (8, "uint64"),
+    "float": (4, "float32"),
+    "double": (8, "float64"),
+    "__half": (2, "float16"),
+    "__nv_bfloat16": (2, "bfloat16"),
+    "__nv_fp8_e4m3": (1, "float8_e4m3fn"),
+    "__nv_fp8_e5m2": (1, "float8_e5m2"),
+    "__nv_fp8_e8m0": (1, "float8_e8m0fnu"),
+    "__half2": (4, "float16"),
+    "__nv_bfloat162": (4, "bfloat16"),
+}
+#: CUDA's vector types, such as ``float4``, by what their names begin with.
+_LANES: Final = {
+    "char": "int8", "uchar": "uint8", "short": "int16", "ushort": "uint16", "int": "int32", "uint": "uint32",
+    "long": "int64", "ulong": "uint64", "longlong": "int64", "ulonglong": "uint64",
+    "float": "float32", "double": "float64",
+}  # fmt: skip
+_VECTOR: Final = re.compile(r"([a-z]+)([1-4])(?:_(?:16|32)a)?")
+_COMPLEX: Final = re.compile(r"(?:cuda::std|thrust|std)::complex<(float|double)>")
+_COMPLEX_OF: Final = {"float32": "complex64", "float64": "complex128"}
+_STRUCT: Final = re.compile(r"b8\[([0-9]{1,5})\]:([1-9][0-9]{0,3})")
+_BITS: Final = re.compile(r"[a-z]+([0-9]+)")
+
+
+class Parameter(NamedTuple):
+    """One parameter of a kernel. Without a type, only ``kind`` is known of it."""
+
+    kind: str
+    """PTX's word, such as ``u64``; ``ptr`` for a pointer, ``b8[16]:8`` for 16 bytes aligned to 8."""
+    type: str = ""
+    """The C++ type; empty where a store does not tell it."""
+    name: str = ""
+    """As the source calls it; empty where that is not clear."""
+
+    @property
+    def size(self) -> int:
+        """Bytes in the parameter buffer; 0 for a kind that this version does not know."""
+        return _layout(self.kind)[0]
+
+    @property
+    def align(self) -> int:
+        """What its place in the buffer is a multiple of."""
+        return _layout(self.kind)[1]
+
+    @property
+    def is_pointer(self) -> bool:
+        """Whether it is a pointer or a reference, as far as is known."""
+        return self.kind == "ptr" or self.type.endswith(("*", "&", "* const")) or "(*" in self.type
+
+    @property
+    def pointee(self) -> str:
+        """The type that it points to, as text, ``const`` included; empty for what is no pointer to an object."""
+        text = self.type.removesuffix(" const")
+        return text[:-1] if text.endswith(("*", "&")) else ""
+
+    @property
+    def is_const(self) -> bool:
+        """Whether it points to what the kernel only reads."""
+        pointee = self.pointee
+        return pointee.endswith(" const") or (pointee.startswith("const ") and not pointee.endswith(("*", "&", ")")))
+
+    @property
+    def dtype(self) -> str | None:
+        """What arrays call the elements it points to, such as ``float32``; None where nothing fits."""
+        return next(iter(self.dtypes), None)
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """What arrays may call the elements, first what fits best: a ``float2`` is complex, or two of ``float32``."""
+        return _dtypes(self.pointee.removeprefix("const ")) if self.pointee else ()
+
+    def __str__(self) -> str:
+        return f"{self.type or self.kind} {self.name}".rstrip()
+
+
+def parameters_of(kinds: Sequence[str], types: Sequence[str], names: Sequence[str]) -> tuple[Parameter, ...]:
+    """Return a kernel's parameters; types and names are left out unless they are of all of them."""
+    unknown = [""] * len(kinds)
+    found = types if len(types) == len(kinds) else unknown
+    called = names if len(names) == len(kinds) else unknown
+    return tuple(map(Parameter, kinds, found, called))
+
+
+def sizes_agree(kinds: Sequence[str], types: Sequence[str]) -> bool:
+    """Return whether types can be those of the parameters that PTX describes so."""
+    return len(kinds) == len(types) and all(map(_agrees, kinds, types))
+
+
+def _agrees(kind: str, text: str) -> bool:
+    parameter, (size, _) = Parameter(kind, text), _SCALARS.get(text, (0, ""))
+    if parameter.is_pointer:
+        return kind in {"ptr", "u64", "b64"}
+    is_long = text in {"long", "unsigned long"}  # of 4 bytes on Windows
+    return kind != "ptr" and (not size or parameter.size == size or (is_long and parameter.size == size // 2))
+
+
+def _layout(kind: str) -> tuple[int, int]:
+    struct, scalar = _STRUCT.fullmatch(kind), _BITS.fullmatch(kind)
+    if struct is not None:
+        return int(struct[1]), int(struct[2])
+    size = 8 if kind == "ptr" else int(scalar[1]) // 8 if scalar is not None else 0
+    return size, size
+
+
+def _dtypes(element: str) -> tuple[str, ...]:
+    if element in _SCALARS:
+        return tuple(filter(None, [_SCALARS[element][1]]))
+    number = _COMPLEX.fullmatch(element)
+    if number is not None:
+        return (_COMPLEX_OF[_SCALARS[number[1]][1]],)
+    vector = _VECTOR.fullmatch(element)
+    lane = _LANES.get(vector[1]) if vector is not None else None
+    if vector is None or lane is None:
+        return ()
+    pair = _COMPLEX_OF.get(lane) if vector[2] == "2" else None
+    return (lane,) if pair is None else (pair, lane)
