@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from concurrent.futures import Future
     from pathlib import Path
-    from typing import Any
+    from typing import Any, Unpack
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Image
+    from hatch_cuda_kernels.operators.torch.operators import TorchOperators
+    from hatch_cuda_kernels.operators.torch.options import TorchOptions
     from hatch_cuda_kernels.runtime.ahead import WarmUp
     from hatch_cuda_kernels.runtime.instances import InstanceCache, InstanceInfo
     from hatch_cuda_kernels.runtime.ladder.explain import Explanation
@@ -126,6 +128,16 @@ class Store:
 
         known = self._variables.get(key := (name, module, policy))
         return known or self._variables.setdefault(key, find_global(self._reader, self.get_kernel, *key))
+
+    def torch_ops(self, namespace: str, **options: Unpack[TorchOptions]) -> TorchOperators:
+        """Register kernels as operators of torch: all that the manifest states a rule for under ``launch:``.
+
+        The options are in ``TorchOptions``. Raises InputError for what does not fit the kernels or a name that is
+        taken, StoreError for a missing or damaged store.
+        """
+        from hatch_cuda_kernels.operators.torch.of_store import operators_of_store  # imports torch
+
+        return operators_of_store(self._reader, self.get_kernel, namespace, options)
 
     def find_image(
         self,
