@@ -35,6 +35,11 @@ class Symbol(NamedTuple):
     names: tuple[str, ...] = ()
     """What the source calls the parameters, each empty where that is not clear; none where it tells no name."""
 
+    def is_called_otherwise(self, other: Symbol) -> bool:
+        """Return whether a kernel takes other parameters; of types, only what both know counts."""
+        differ = self.types != other.types and bool(self.types) and bool(other.types)
+        return self.params != other.params or differ
+
 
 class ImageId(NamedTuple):
     """What one image of a store or of a plan is called."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Parameter", "parameters_of", "sizes_agree"]
+__all__ = ["Parameter", "lanes_of", "parameters_of", "sizes_agree"]
 
 #: Bytes of a type, and what arrays call it. To arrays, ``char`` and ``void`` are memory of any kind.
 _SCALARS: Final[dict[str, tuple[int, str]]] = {
@@ -94,12 +94,25 @@ class Parameter(NamedTuple):
     @property
     def dtype(self) -> str | None:
         """What arrays call the elements it points to, such as ``float32``; None where nothing fits."""
-        return next(iter(self.dtypes), None)
+        return next(iter(_dtypes(self._element)), None)
 
     @property
     def dtypes(self) -> tuple[str, ...]:
-        """What arrays may call the elements, first what fits best: a ``float2`` is complex, or two of ``float32``."""
-        return _dtypes(self.pointee.removeprefix("const ")) if self.pointee else ()
+        """What arrays may call the elements: a ``float2`` is complex, or two of ``float32``. Anything if it is empty.
+
+        Arrays of bytes are memory of any kind, as they are to C++.
+        """
+        return () if self._element == "unsigned char" else _dtypes(self._element)
+
+    @property
+    def _element(self) -> str:
+        return self.pointee.removeprefix("const ")
+
+    @property
+    def is_signed(self) -> bool | None:
+        """Whether it is an integer that may be negative; None for what is no integer, or may be either."""
+        dtype = _SCALARS.get(self.type, (0, ""))[1]
+        return dtype.startswith("int") if "int" in dtype else None
 
     def __str__(self) -> str:
         return f"{self.type or self.kind} {self.name}".rstrip()
@@ -140,9 +153,15 @@ def _dtypes(element: str) -> tuple[str, ...]:
     number = _COMPLEX.fullmatch(element)
     if number is not None:
         return (_COMPLEX_OF[_SCALARS[number[1]][1]],)
-    vector = _VECTOR.fullmatch(element)
-    lane = _LANES.get(vector[1]) if vector is not None else None
-    if vector is None or lane is None:
-        return ()
-    pair = _COMPLEX_OF.get(lane) if vector[2] == "2" else None
-    return (lane,) if pair is None else (pair, lane)
+    lane, count = lanes_of(element)
+    pair = _COMPLEX_OF.get(lane) if count == 2 else None
+    return tuple(filter(None, (pair, lane)))
+
+
+def lanes_of(text: str) -> tuple[str, int]:
+    """Return what arrays call the numbers that a vector or complex type is made of, and how many they are."""
+    vector, number = _VECTOR.fullmatch(text), _COMPLEX.fullmatch(text)
+    if number is not None:
+        return _SCALARS[number[1]][1], 2
+    lane = "uint32" if text == "dim3" else _LANES.get(vector[1], "") if vector is not None else ""
+    return (lane, 3 if text == "dim3" else int(vector[2]) if vector is not None else 0) if lane else ("", 0)

@@ -23,12 +23,20 @@ class OperatorParameter(Protocol):
         """Its name."""
 
     @property
-    def text(self) -> str:
+    def type(self) -> str:
         """Its C++ type."""
 
     @property
-    def dtype(self) -> str | None:
-        """Name of the dtype that the elements of a pointer have; None if any will do."""
+    def dtypes(self) -> tuple[str, ...]:
+        """What arrays may call the elements that it points to; empty if any will do."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes among the kernel's arguments."""
+
+    @property
+    def align(self) -> int:
+        """What its place there is a multiple of."""
 
     @property
     def is_pointer(self) -> bool:
@@ -62,7 +70,7 @@ def divide(kernel: str, parameters: Sequence[OperatorParameter], outputs: Collec
         if name not in by_name:
             raise InputError(f"{kernel} has no parameter {name!r}; its parameters are {_listed(parameters)}")
         if not by_name[name].is_pointer or by_name[name].is_const:
-            raise InputError(f"{name} of {kernel} is {by_name[name].text}, which the kernel cannot write to")
+            raise InputError(f"{name} of {kernel} is {by_name[name].type}, which the kernel cannot write to")
     pointers = [parameter for parameter in parameters if parameter.is_pointer]
     arrays = tuple(parameter for parameter in pointers if parameter.name not in outputs)
     return Division(
@@ -74,4 +82,4 @@ def divide(kernel: str, parameters: Sequence[OperatorParameter], outputs: Collec
 
 
 def _listed(parameters: Sequence[OperatorParameter]) -> str:
-    return ", ".join(f"{parameter.text} {parameter.name}" for parameter in parameters) or "none"
+    return ", ".join(f"{parameter.type} {parameter.name}" for parameter in parameters) or "none"

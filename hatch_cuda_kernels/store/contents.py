@@ -35,11 +35,13 @@ def contents(reader: StoreReader) -> dict[str, Any]:
             message = f"it lists {line.name} in the module {line.module!r}, which is not there"
             raise StoreError(str(reader.folder / KERNELS_FILE), message)
         if not line.key.startswith("&"):
-            modules[line.module]["kernels"][line.name] = _kernel(line) | _rule(reader.module(line.module), line.name)
+            kernel = _signature(line) | _rule(reader.module(line.module), line.name)
+            modules[line.module]["kernels"][line.name] = kernel
     return {"modules": modules}
 
 
-def _kernel(line: KernelLine) -> dict[str, Any]:
+def _signature(line: KernelLine) -> dict[str, Any]:
+    """Return a kernel's lowered name and parameters; their types and names only where they are known."""
     data: dict[str, Any] = {"lowered": line.lowered, "params": list(line.params)}
     if line.types or not line.params:
         data["types"] = list(line.types)

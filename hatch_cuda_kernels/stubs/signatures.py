@@ -1,4 +1,4 @@
-"""What a type checker learns about a kernel: its parameters' names, from the source, and Python types, from PTX."""
+"""What a type checker learns about a kernel: its parameters' names, from the source, and Python types."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ _INTEGER_WORDS: Final = frozenset(
     {"const", "volatile", "long", "int", "unsigned", "signed", "std", "cuda", "size_t", "ssize_t", "ptrdiff_t"}
     | {"int64_t", "uint64_t"}
 )
+#: By value, they are passed as numbers.
+_SMALL_FLOATS: Final = frozenset({"__half", "__nv_bfloat16", "__nv_fp8_e4m3", "__nv_fp8_e5m2"})
 #: Only some architectures' PTX tells pointers from integers, and a stub must not depend on architectures.
 _WORDS: Final = {"ptr": "u64"}
 
@@ -32,7 +34,7 @@ class StubSignature(NamedTuple):
     params: tuple[tuple[str, str], ...]
     """(name, Python type)."""
     declared: str
-    """The declaration as the source has it, or else with PTX's types."""
+    """The declaration as the source has it, or else with the compiler's types."""
     rule: str = ""
     """The sizes of a call without brackets; empty if the manifest states no rule."""
     by_name: bool = False
@@ -52,10 +54,11 @@ class SignatureReader:
         merged = self._declarations.parameters(name, len(symbol.params))
         parameters = merged or (Parameter("", ""),) * len(symbol.params)
         names = python_names([parameter.name for parameter in parameters])
-        types = map(_python_type, symbol.params, (parameter.type for parameter in parameters))
+        known = symbol.types or [parameter.type for parameter in parameters]
+        types = map(_python_type, symbol.params, known)
         spelled = [
-            f"{parameter.type or _WORDS.get(kind, kind)} {parameter.name}".rstrip()
-            for parameter, kind in zip(parameters, symbol.params, strict=True)
+            f"{parameter.type or told or _WORDS.get(kind, kind)} {parameter.name}".rstrip()
+            for parameter, told, kind in zip(parameters, known, symbol.params, strict=True)
         ]
         rule = find_rule(self._rules, symbol.name)
         return StubSignature(
@@ -68,6 +71,8 @@ class SignatureReader:
 
 
 def _python_type(kind: str, declared: str) -> str:
+    if declared in _SMALL_FLOATS:
+        return "float"
     if "[" in kind:
         return "Struct"
     if kind.startswith("f"):

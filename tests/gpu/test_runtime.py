@@ -57,7 +57,7 @@ def test_structs_by_value(compiled, on_device):
     for argument in (record, record.tobytes()):
         kernel[1, 1](out, argument)
         assert out.numpy()[0] == 7.5
-    with pytest.raises(ArgumentError, match="must be a struct of 16 bytes"):
+    with pytest.raises(ArgumentError, match="got bytes: 5 bytes instead of 16"):
         kernel[1, 1](out, b"short")
 
 

@@ -81,7 +81,7 @@ REFUSED = [
     (("u64", "u32"), (1, 1.5), r"argument 1 of k must be a 32-bit integer \(u32\), got 1.5 \(float\): not an integer"),
     (("ptr",), (-1,), r"argument 0 of k must be a pointer or array \(ptr\), got -1 \(int\): not an address"),
     (("u32",), (2**32,), r"argument 0 of k must be a 32-bit integer \(u32\), got 4294967296 \(int\)"),
-    (("u32",), (-(2**31) - 1,), r"below the smallest 32-bit integer"),
+    (("u32",), (-(2**31) - 1,), r"not in the range of -2147483648 to 4294967295"),
     (
         ("u64",),
         ("text",),

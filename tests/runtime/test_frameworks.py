@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import types
 
+import numpy as np
 import pytest
 from device_arrays import InterfaceArray
 
@@ -112,7 +113,8 @@ def test_cupy_is_asked_for_the_stream_of_the_device(kernel, driver, monkeypatch)
     cupy = types.ModuleType("cupy")
     cupy.cuda = types.SimpleNamespace(get_current_stream=lambda device: types.SimpleNamespace(ptr=70 + device))
     monkeypatch.setitem(sys.modules, "cupy", cupy)
-    kind = type("ndarray", (), {"__module__": "cupy", "data": types.SimpleNamespace(ptr=0x30, device_id=0)})
+    members = {"data": types.SimpleNamespace(ptr=0x30, device_id=0), "dtype": np.dtype("f4")}
+    kind = type("ndarray", (), {"__module__": "cupy", **members})
     kernel[1, 32](2.0, kind(), kind(), 4)
     assert streams(driver) == ([70], [])
     kernel.bind(1, 32, (2.0, kind(), InterfaceArray(stream=6), 4))()

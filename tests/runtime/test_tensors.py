@@ -87,7 +87,7 @@ UNUSABLE = {
 def test_a_tensor_without_usable_memory_says_what_to_do(kernel, driver, kind):
     """It never reaches the driver, and least of all as a null pointer."""
     make, message = UNUSABLE[kind]
-    with pytest.raises(ArgumentError, match=rf"argument 1 of saxpy must be a .*got torch.*: .*({message})"):
+    with pytest.raises(ArgumentError, match=rf"argument 1 \(x\) of saxpy is const float\*, got torch.*: .*({message})"):
         kernel[1, 32](2.0, make(), torch.ones(4), 4)
     assert driver.launches == []
 
@@ -118,7 +118,7 @@ def test_a_torch_without_cuda_is_no_obstacle(example_store, driver, monkeypatch)
 
 def test_a_tensor_for_a_number_is_refused(kernel, driver):
     """Reading it would wait for the device."""
-    with pytest.raises(ArgumentError, match=r"argument 0 of saxpy must be a float \(f32\), got torch.Tensor: an array"):
+    with pytest.raises(ArgumentError, match=r"argument 0 \(a\) of saxpy is float, got torch.Tensor: an array"):
         kernel[1, 32](torch.ones(()), torch.ones(4), torch.ones(4), 4)
 
 

@@ -78,7 +78,7 @@ def calls(stub):
     return dict(found)
 
 
-def test_names_come_from_the_source_and_types_from_ptx(build):
+def test_names_come_from_the_source_and_types_from_the_compiler(build):
     """Parameters are called as they are declared, by position where that is hidden, and have Python's types."""
     assert calls(build()) == {
         "Declared": "scale: float, values: DeviceArray",
@@ -88,6 +88,7 @@ def test_names_come_from_the_source_and_types_from_ptx(build):
         "Nothing": "",
         "Pairs": "pair: Struct, lambda_: DeviceArray, flag: int, arg3: int, count: int",
         "Pick": "from_: DeviceArray, self_: DeviceArray",
+        "Pick2": "from_: int, self_: DeviceArray",
         "Saxpy": "y: DeviceArray, x: DeviceArray, n: int, a: float",
         "Twice": "y: DeviceArray",
     }

@@ -22,30 +22,43 @@ NUMBERS = {
     "long long": ("s64", ctypes.c_int64),
     "unsigned long long": ("u64", ctypes.c_uint64),
 }
-DTYPES = {"float*": "float32", "double*": "float64", "int*": "int32", "__nv_bfloat16*": "bfloat16", "void*": None}
+DTYPES = {
+    "float*": ("float32",),
+    "double*": ("float64",),
+    "int*": ("int32",),
+    "__nv_bfloat16*": ("bfloat16",),
+    "float2*": ("complex64", "float32"),
+}
 
 
 class Parameter(NamedTuple):
     """A parameter as an index describes it."""
 
     name: str
-    text: str
-    dtype: str | None
+    type: str
+    dtypes: tuple[str, ...]
     is_pointer: bool
     is_const: bool
+
+    @property
+    def size(self):
+        """Bytes that it takes."""
+        return 8 if self.is_pointer else ctypes.sizeof(NUMBERS[self.type][1])
+
+    align = size
 
 
 def parameter(declaration):
     """Return the parameter of ``const float* x``."""
     text, _, name = declaration.rpartition(" ")
     bare = text.removeprefix("const ")
-    return Parameter(name, text, DTYPES.get(bare), bare.endswith("*"), text.startswith("const "))
+    return Parameter(name, text, DTYPES.get(bare, ()), bare.endswith("*"), text.startswith("const "))
 
 
 def operator_kernel(name, declarations, grid=1, block=32, *, get_kernel=None, scope="scope", identity=(), **attributes):
     """Return a kernel of such parameters."""
     parameters = [parameter(declaration) for declaration in declarations.split(", ")]
-    params = ["ptr" if found.is_pointer else NUMBERS[found.text][0] for found in parameters]
+    params = ["ptr" if found.is_pointer else NUMBERS[found.type][0] for found in parameters]
     launch = stated_launch(name, grid, block, **attributes)
     return OperatorKernel(
         name, parameters, Signature(name, params), launch, get_kernel or (lambda: None), scope, identity or (name,)
@@ -61,7 +74,7 @@ class CpuTarget:
     platform = "cpu"
 
     def __init__(self, kernel, run):
-        self._types = [ctypes.c_void_p if found.is_pointer else NUMBERS[found.text][1] for found in kernel.parameters]
+        self._types = [ctypes.c_void_p if found.is_pointer else NUMBERS[found.type][1] for found in kernel.parameters]
         self._run = run
         self.status = 0
         self.entered = []

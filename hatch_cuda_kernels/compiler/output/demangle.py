@@ -157,11 +157,11 @@ class _Demangler(Cursor):
         """Return one identifier, an operator, or what stands for a class without a name."""
         self._take("L")  # internal linkage
         if self._take("Ut"):
-            return f"{{unnamed type#{self._number()}}}"
+            return f"{{unnamed type#{(self._counted(mangling.NUMBERED) or 0) + 1}}}"
         if self._take("Ul"):
             types = ", ".join(self._types())
             self._expect("E")
-            return f"{{lambda({types})#{self._number()}}}"
+            return f"{{lambda({types})#{(self._counted(mangling.NUMBERED) or 0) + 1}}}"
         found = self._match(mangling.LENGTH)
         if found is None:
             operator = mangling.OPERATORS[self._text[self._at : self._at + 2]]
@@ -172,11 +172,6 @@ class _Demangler(Cursor):
             raise UnknownError
         name, self._at = self._text[self._at : end], end
         return "(anonymous namespace)" if name.startswith("_GLOBAL__N_") else name
-
-    def _number(self) -> int:
-        """Return which one of several that have no name, from 1."""
-        number = self._counted(mangling.NUMBERED)
-        return 1 if number is None else number + 1
 
     def _referred(self) -> str:
         """Return what an abbreviation stands for; empty where there is none."""

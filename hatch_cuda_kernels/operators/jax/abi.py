@@ -152,9 +152,7 @@ class FrameApi(ctypes.Structure):
         ("api_version", ApiVersion),
         ("internal_api", ctypes.c_void_p),
         ("error_create", ctypes.c_void_p),
-        ("error_get_details", ctypes.c_void_p),
-        ("error_destroy", ctypes.c_void_p),
-        ("handler_register", ctypes.c_void_p),
+        ("not_used", ctypes.c_void_p * 3),
         ("stream_get", ctypes.c_void_p),
     )
 

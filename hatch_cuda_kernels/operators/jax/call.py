@@ -19,7 +19,7 @@ from hatch_cuda_kernels.operators.jax.target import CudaTarget
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hatch_cuda_kernels.operators.jax.handler import LaunchTarget
+    from hatch_cuda_kernels.operators.jax.handler import LaunchTarget, Passing
     from hatch_cuda_kernels.operators.kernel import OperatorKernel
     from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
@@ -57,8 +57,9 @@ class JaxCall:
         self._outputs = outputs
         self._vmap = vmap
         self._target = target
-        self._passing = outputs.passing(kernel, _offsets(kernel))
         taken = {parameter.name for parameter in (*outputs.division.arrays, *outputs.division.numbers)}
+        self.target_name = _register(kernel, outputs.passing(kernel, _offsets(kernel)), target)
+        """The name that XLA calls it by."""
         self.__name__ = kernel.name
         self.__signature__ = inspect.Signature(
             [
@@ -105,7 +106,7 @@ class JaxCall:
         what = f"argument {parameter.name}"
         if not (hasattr(value, "shape") and hasattr(value, "dtype")):
             raise ArgumentError(
-                f"{what} of {self._kernel.name} is {parameter.text}, got {value!r} ({type(value).__name__})"
+                f"{what} of {self._kernel.name} is {parameter.type}, got {value!r} ({type(value).__name__})"
             )
         array = jax.numpy.asarray(value)
         check_dtype(what, self._kernel.name, parameter, array)
@@ -116,7 +117,7 @@ class JaxCall:
         for parameter in self._outputs.division.numbers:
             if isinstance(given[parameter.name], jax.core.Tracer):
                 raise ArgumentError(
-                    f"argument {parameter.name} of {self._kernel.name} is {parameter.text}, passed by value, so it "
+                    f"argument {parameter.name} of {self._kernel.name} is {parameter.type}, passed by value, so it "
                     "must be known when the function is traced: take it from a shape, or name it in static_argnames"
                 )
         numbers = {parameter.name for parameter in self._outputs.division.numbers}
@@ -129,7 +130,7 @@ class JaxCall:
         """Return the function that calls the kernel with arrays that have the axes of a batch before their own."""
         shape = _with_axis(self._kernel.name, constants.shape, self._vmap, prod(batch))
         call = jax.ffi.ffi_call(
-            self._name(),
+            self.target_name,
             [jax.ShapeDtypeStruct((*batch, *aval.shape), aval.dtype) for aval in avals],
             vmap_method="sequential",
             input_output_aliases=dict(self._outputs.aliases),
@@ -155,13 +156,13 @@ class JaxCall:
         batched: Callable[..., list[jax.Array]] = mapped
         return batched
 
-    def _name(self) -> str:
-        """Return the name that XLA has the handler by; it is registered the first time."""
-        kernel, passing = self._kernel, self._passing
-        types = (parameter.text for parameter in kernel.parameters)
-        facts = "\0".join((_VERSION, *kernel.identity, *types, repr(passing)))
-        name = f"hatch_cuda_kernels.{base_name(kernel.name)}.{sha256(facts.encode()).hexdigest()[:16]}"
-        return register(name, kernel.scope, passing, self._target)
+
+def _register(kernel: OperatorKernel, passing: Passing, target: LaunchTarget) -> str:
+    """Register the kernel's handler with XLA, and return its name, which is the same in each process."""
+    types = (parameter.type for parameter in kernel.parameters)
+    facts = "\0".join((_VERSION, *kernel.identity, *types, repr(passing)))
+    name = f"hatch_cuda_kernels.{base_name(kernel.name)}.{sha256(facts.encode()).hexdigest()[:16]}"
+    return register(name, kernel.scope, passing, target)
 
 
 def _with_axis(kernel: str, shape: Shape, axis: Vmap, size: int) -> Shape:
@@ -180,5 +181,8 @@ def _with_axis(kernel: str, shape: Shape, axis: Vmap, size: int) -> Shape:
 
 def _offsets(kernel: OperatorKernel) -> dict[str, int]:
     """Return where each parameter is in the parameter buffer."""
-    names = (parameter.name for parameter in kernel.parameters)
-    return dict(zip(names, kernel.signature.offsets, strict=True))
+    offsets, end = {}, 0
+    for parameter in kernel.parameters:
+        offsets[parameter.name] = end + -end % parameter.align
+        end = offsets[parameter.name] + parameter.size
+    return offsets

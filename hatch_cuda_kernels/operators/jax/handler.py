@@ -39,7 +39,7 @@ from hatch_cuda_kernels.errors import LaunchError
 from hatch_cuda_kernels.operators.jax.abi import DATA, EXECUTE, MEMORY, SPAN, WORD, CallFrame, frame_words, words
 from hatch_cuda_kernels.operators.jax.constants import Constants
 from hatch_cuda_kernels.operators.jax.replies import answer_metadata, get_stream_of, make_error
-from hatch_cuda_kernels.operators.jax.slots import Slot, Slots
+from hatch_cuda_kernels.operators.jax.slots import CallSlot, CallSlots
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,7 +138,7 @@ class Handler:
         self._target = target
         self._known: dict[tuple[bytes, int | None], tuple[int, int, int, Any]] = {}
         """By text and stream: a configuration, a kernel, the constants' address, and what keeps all three alive."""
-        self._slots = Slots()
+        self._slots = CallSlots()
         self._pack = words(len(passing.sources)).pack_into
         self._scope = self._make_scope()
         exec(_source(passing), self._scope)  # noqa: S102 - made of positions only, see _source
@@ -183,7 +183,7 @@ class Handler:
         text = self._text(frame)
         get_stream, launch = self._target.get_stream(frame.api), self._target.launch
         self._scope.update(launch=launch, get_stream=get_stream)
-        slot = Slot(len(self._passing.sources))
+        slot = CallSlot(len(self._passing.sources))
         stream = get_stream_of(frame, slot, get_stream)
         shape = Constants.from_text(text).shape
         if shape.is_empty:

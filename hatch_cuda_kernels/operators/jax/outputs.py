@@ -39,7 +39,7 @@ class Outputs(NamedTuple):
         for parameter in division.written:
             if parameter.name not in in_place:
                 where = f"in out= if the call allocates it, in aliases={{{parameter.name!r}: {parameter.name!r}}}"
-                message = f"{kernel.name} writes to {parameter.text} {parameter.name}: name it {where} if it updates it"
+                message = f"{kernel.name} writes to {parameter.type} {parameter.name}: name it {where} if it updates it"
                 raise InputError(message)
         outputs = {*(parameter.name for parameter in division.outputs), *in_place}
         results = tuple(parameter for parameter in kernel.parameters if parameter.name in outputs)
@@ -84,9 +84,9 @@ class Outputs(NamedTuple):
 
 def check_dtype(what: str, kernel: str, parameter: OperatorParameter, array: Any) -> None:
     """Raise ArgumentError for an array whose elements are not what a pointer points to."""
-    if parameter.dtype is not None and str(array.dtype) != parameter.dtype:
+    if parameter.dtypes and str(array.dtype) not in parameter.dtypes:
         shape = ",".join(map(str, array.shape))
-        raise ArgumentError(f"{what} of {kernel} is {parameter.text}, got {array.dtype}[{shape}]")
+        raise ArgumentError(f"{what} of {kernel} is {parameter.type}, got {array.dtype}[{shape}]")
 
 
 def _positions(

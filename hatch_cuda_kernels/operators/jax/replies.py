@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hatch_cuda_kernels.operators.jax.abi import CallFrame
-    from hatch_cuda_kernels.operators.jax.slots import Slot
+    from hatch_cuda_kernels.operators.jax.slots import CallSlot
 
 __all__ = ["answer_metadata", "get_stream_of", "make_error", "stream_getter"]
 
@@ -59,7 +59,7 @@ def stream_getter(api: int) -> Callable[[int], Any]:
     return _Function(FrameApi.from_address(api).stream_get)
 
 
-def get_stream_of(frame: CallFrame, slot: Slot, get_stream: Callable[[int], Any]) -> int | None:
+def get_stream_of(frame: CallFrame, slot: CallSlot, get_stream: Callable[[int], Any]) -> int | None:
     """Return the stream of a call. Raises XlaFaultError."""
     slot.request.context = frame.context
     fault = get_stream(slot.request_address)

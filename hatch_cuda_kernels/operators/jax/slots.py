@@ -12,10 +12,10 @@ from typing import Final
 
 from hatch_cuda_kernels.operators.jax.abi import StreamGetArgs
 
-__all__ = ["Slot", "Slots"]
+__all__ = ["CallSlot", "CallSlots"]
 
 
-class Slot:
+class CallSlot:
     """Addresses of arguments, as cuLaunchKernel takes them, and the request for a stream; at fixed addresses."""
 
     __slots__ = ("address", "memory", "request", "request_address")
@@ -27,12 +27,12 @@ class Slot:
         self.request_address = ctypes.addressof(self.request)
 
 
-class Slots(threading.local):
+class CallSlots(threading.local):
     """The free slots of one handler in the current thread."""
 
     def __init__(self) -> None:  # once in each thread
         _KEPT.state  # noqa: B018 - makes it
-        self.free: list[Slot] = []
+        self.free: list[CallSlot] = []
 
 
 class _Kept(threading.local):

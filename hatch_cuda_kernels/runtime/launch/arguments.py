@@ -1,49 +1,27 @@
 """A kernel's parameters: how arguments are checked, converted and laid out in the parameter buffer.
 
 A launch packs by ``struct``, which range-checks numbers itself (see ``launch``); only what it rejects comes here again
-to be explained. Layout: CUDA C++ Programming Guide, "Driver API, kernel execution".
+to be explained.
 """
 
 from __future__ import annotations
 
 import ctypes
-import re
 import struct
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.errors import ArgumentError, LaunchError
-from hatch_cuda_kernels.runtime.launch.arrays import family, read_address
-from hatch_cuda_kernels.runtime.launch.values import float_reader, integer_reader, struct_reader
+from hatch_cuda_kernels.runtime.launch.arrays import family
+from hatch_cuda_kernels.runtime.launch.packing import packing_of
+from hatch_cuda_kernels.runtime.launch.unusable import MismatchError
+from hatch_cuda_kernels.signature import parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.runtime.launch.values import Reader
+    from hatch_cuda_kernels.runtime.launch.packing import Packing
 
-__all__ = ["PtxParameter", "Signature", "Slot"]
-
-#: struct code, size and description, by PTX type.
-_SCALARS: Final[dict[str, tuple[str, int, str]]] = {
-    "u8": ("B", 1, "8-bit integer or bool"),
-    "s8": ("b", 1, "8-bit integer"),
-    "b8": ("B", 1, "8-bit value"),
-    "u16": ("H", 2, "16-bit integer"),
-    "s16": ("h", 2, "16-bit integer"),
-    "b16": ("H", 2, "16-bit value"),
-    "f16": ("e", 2, "half"),
-    "u32": ("I", 4, "32-bit integer"),
-    "s32": ("i", 4, "32-bit integer"),
-    "b32": ("I", 4, "32-bit value"),
-    "u64": ("Q", 8, "64-bit integer, pointer or array"),
-    "s64": ("q", 8, "64-bit integer"),
-    "b64": ("Q", 8, "64-bit value, pointer or array"),
-    "ptr": ("Q", 8, "pointer or array"),
-    "f32": ("f", 4, "float"),
-    "f64": ("d", 8, "double"),
-}
-#: A kernel takes at most 32,764 bytes of parameters.
-_STRUCT: Final = re.compile(r"b8\[([0-9]{1,5})\]:([1-9][0-9]{0,3})")
+__all__ = ["Signature", "Slot"]
 
 
 class Slot:
@@ -65,90 +43,26 @@ class Slot:
         self.extra = ctypes.addressof(self._extra) if size else 0
 
 
-class PtxParameter(NamedTuple):
-    """One parameter, as far as PTX tells: a pointer may look like an integer, and signs do not show."""
-
-    kind: str
-    code: str
-    """struct's."""
-    size: int
-    alignment: int
-    words: str
-
-    @classmethod
-    def parse(cls, kind: str) -> PtxParameter | None:
-        """Read what an index records, None for a type that this version does not know."""
-        match = _STRUCT.fullmatch(kind)
-        if match:
-            return cls(kind, f"{match[1]}s", int(match[1]), int(match[2]), f"struct of {match[1]} bytes")
-        known = _SCALARS.get(kind)
-        return None if known is None else cls(kind, known[0], known[1], known[1], known[2])
-
-    def __str__(self) -> str:
-        return f"{self.words} ({self.kind})"
-
-    @property
-    def is_pointer(self) -> bool:
-        """Whether it is a pointer."""
-        return self.kind == "ptr"
-
-    @property
-    def may_be_pointer(self) -> bool:
-        """Whether it can be one."""
-        return self.kind in {"ptr", "u64", "b64"}
-
-    @property
-    def is_float(self) -> bool:
-        """Whether it is a floating-point number."""
-        return self.code in "efd"
-
-    @property
-    def is_struct(self) -> bool:
-        """Whether it is a struct that is passed by value."""
-        return self.code.endswith("s")
-
-    @property
-    def reader(self) -> Reader:
-        """What turns an argument for this parameter into a value for struct, or raises."""
-        if self.is_struct:
-            return struct_reader(self.size)
-        if self.is_float:
-            return float_reader()
-        if self.is_pointer:
-            return read_address
-        number = integer_reader(8 * self.size, signed=self.kind.startswith("s"))
-        return _word_reader(number) if self.may_be_pointer else number
-
-
-def _word_reader(number: Reader) -> Reader:
-    """Return what reads an integer or an address."""
-
-    def read(arg: Any, ordinal: int, streams: list[int]) -> int:
-        value: int = (number if isinstance(arg, Integral) else read_address)(arg, ordinal, streams)
-        return value
-
-    return read
-
-
 class Signature:
     """A kernel's parameters, in order.
 
     Raises LaunchError for a parameter type that this version does not know.
     """
 
-    def __init__(self, kernel: str, params: Sequence[str]) -> None:
+    def __init__(
+        self, kernel: str, params: Sequence[str], types: Sequence[str] = (), names: Sequence[str] = ()
+    ) -> None:
         self.kernel = kernel
-        self.params = tuple(params)
-        known = {kind: PtxParameter.parse(kind) for kind in self.params}
-        unknown = [kind for kind, parameter in known.items() if parameter is None]
+        self.parameters = parameters_of(params, types, names)
+        packings = [packing_of(parameter.kind, parameter.type) for parameter in self.parameters]
+        unknown = [kind for kind, packing in zip(params, packings, strict=True) if packing is None]
         if unknown:
-            message = f"{kernel} is recorded with parameters of unknown types: {', '.join(unknown)}"
+            message = f"{kernel} is recorded with parameters of unknown types: {', '.join(dict.fromkeys(unknown))}"
             raise LaunchError(f"{message}; reinstall its package, or upgrade hatch-cuda-kernels")
-        self.parameters = tuple(parameter for kind in self.params if (parameter := known[kind]) is not None)
-        self.readers = tuple(parameter.reader for parameter in self.parameters)
-        self.offsets = _offsets(self.parameters)
-        self.layout = struct.Struct(_layout(self.parameters, self.offsets))
-        self._pointers = [index for index, parameter in enumerate(self.parameters) if parameter.may_be_pointer]
+        self.packings = tuple(packing for packing in packings if packing is not None)
+        self.readers = tuple(packing.reader for packing in self.packings)
+        self.layout = struct.Struct(_layout(self.packings))
+        self._pointers = [index for index, packing in enumerate(self.packings) if packing.may_be_pointer]
 
     def pack(self, args: Sequence[Any]) -> bytes:
         """Return the parameter buffer's bytes for device 0. Raises ArgumentError as ``convert`` does."""
@@ -159,10 +73,9 @@ class Signature:
 
         Raises ArgumentError for a wrong number, kind or range of arguments.
         """
-        if len(args) != len(self.params):
-            raise ArgumentError(
-                f"{self.kernel} takes {len(self.params)} arguments ({', '.join(self.params)}), got {len(args)}"
-            )
+        if len(args) != len(self.parameters):
+            listed = ", ".join(map(str, self.parameters))
+            raise ArgumentError(f"{self.kernel} takes {len(self.parameters)} arguments ({listed}), got {len(args)}")
         return [self._convert(index, arg, ordinal, streams) for index, arg in enumerate(args)]
 
     def device(self, args: Sequence[Any]) -> int | None:
@@ -178,34 +91,33 @@ class Signature:
     def _convert(
         self, index: int, arg: Any, ordinal: int, streams: list[int]
     ) -> Any:  # any Python object may be passed
-        parameter = self.parameters[index]
+        packing = self.packings[index]
         try:
-            if parameter.may_be_pointer:
+            if packing.may_be_pointer:
                 family(arg).examine(arg)
             value = self.readers[index](arg, ordinal, streams)
-            struct.pack(f"<{parameter.code}", value)
+            struct.pack(f"<{packing.code}", value)
+        except MismatchError as error:
+            raise ArgumentError(f"{self._expected(index)}, got {error}") from error
         except (struct.error, AttributeError, TypeError, ValueError, OverflowError, RuntimeError, LookupError) as error:
-            raise ArgumentError(
-                f"argument {index} of {self.kernel} must be a {parameter}, got {_describe(arg)}: {error}"
-            ) from error
+            raise ArgumentError(f"{self._expected(index)}, got {_describe(arg)}: {error}") from error
         return value
 
-
-def _offsets(parameters: Sequence[PtxParameter]) -> tuple[int, ...]:
-    """Return where each parameter is: at the next multiple of its alignment."""
-    offsets, end = [], 0
-    for parameter in parameters:
-        offsets.append(end + -end % parameter.alignment)
-        end = offsets[-1] + parameter.size
-    return tuple(offsets)
+    def _expected(self, index: int) -> str:
+        """Return which argument this is, and what it should be."""
+        parameter, packing = self.parameters[index], self.packings[index]
+        name = f" ({parameter.name})" if parameter.name else ""
+        what = f"is {parameter.type}" if parameter.type else f"must be a {packing.words} ({parameter.kind})"
+        return f"argument {index}{name} of {self.kernel} {what}"
 
 
-def _layout(parameters: Sequence[PtxParameter], offsets: Sequence[int]) -> str:
-    """Return the struct format, without tail padding."""
-    layout, end = "<", 0
-    for parameter, offset in zip(parameters, offsets, strict=True):
-        layout += f"{offset - end}x" * (offset > end) + parameter.code
-        end = offset + parameter.size
+def _layout(packings: Sequence[Packing]) -> str:
+    """Return the struct format: each parameter at the next multiple of its alignment, without tail padding."""
+    layout, offset = "<", 0
+    for packing in packings:
+        padding = -offset % packing.alignment
+        layout += f"{padding}x" * bool(padding) + packing.code
+        offset += padding + packing.size
     return layout
 
 

@@ -10,11 +10,12 @@ import ctypes
 import sys
 from functools import cache, partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.driver import check, cuda, device_count, memory_device
 from hatch_cuda_kernels.errors import DriverError
 from hatch_cuda_kernels.runtime.launch import dlpack, tensors
+from hatch_cuda_kernels.runtime.launch.elements import ANYTHING, Element, word_of_numpy
 from hatch_cuda_kernels.runtime.launch.unusable import ElsewhereError, UnusableError
 from hatch_cuda_kernels.runtime.launch.values import NUMBERS, remember_type
 
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.runtime.launch.values import Reader
 
-__all__ = ["Family", "current_streams", "family", "read_address"]
+__all__ = ["Family", "address_reader", "current_streams", "family", "read_address"]
+
+#: Gives an array's address, as a Reader does, if a pointer to such an element takes it.
+Address: TypeAlias = "Callable[[Any, int, list[int], Element], Any]"
 
 
 def _as_it_is(_: Any) -> None:
@@ -33,22 +37,35 @@ def _as_it_is(_: Any) -> None:
 class Family(NamedTuple):
     """What is known of the arguments of a type that are passed for a pointer."""
 
-    address: Reader
-    """Gives the address. Raises UnusableError, or ElsewhereError for an array of another device."""
+    address: Address
+    """Gives the address. Raises UnusableError, or as such ElsewhereError or MismatchError."""
     device: Callable[[Any], int | None]
     """The device's ordinal; None for what is on no device in particular."""
     examine: Callable[[Any], None] = _as_it_is
     """Raises UnusableError for what has an address, but not that of its elements; launches in a hurry do not ask."""
 
 
-def read_address(arg: Any, ordinal: int, streams: list[int]) -> int:
+def read_address(arg: Any, ordinal: int, streams: list[int], element: Element = ANYTHING) -> int:
     """Return the address an argument stands for on a device: an array's data, an int itself, 0 for None.
 
     Takes torch and CuPy arrays, anything with ``__cuda_array_interface__`` or DLPack on that device, host arrays whose
-    memory is pinned, pointers of ctypes. Raises UnusableError, or ElsewhereError for an array of another device.
+    memory is pinned, pointers of ctypes. Raises UnusableError; as such ElsewhereError for an array of another device,
+    MismatchError for one that a pointer to ``element`` does not take.
     """
-    address: int = (_FAMILIES.get(arg.__class__) or family(arg))[0](arg, ordinal, streams)
+    address: int = (_FAMILIES.get(arg.__class__) or family(arg))[0](arg, ordinal, streams, element)
     return address
+
+
+def address_reader(element: Element) -> Reader:
+    """Return what reads the address of what a pointer to ``element`` takes."""
+    if element == ANYTHING:
+        return read_address
+
+    def read(arg: Any, ordinal: int, streams: list[int]) -> int:
+        address: int = (_FAMILIES.get(arg.__class__) or family(arg))[0](arg, ordinal, streams, element)
+        return address
+
+    return read
 
 
 def family(arg: Any) -> Family:
@@ -79,7 +96,7 @@ def _family_of(arg: Any) -> Family:
     return Family(_handle_address, _nowhere)
 
 
-def _integer_address(value: Any, _: int, __: list[int]) -> int:
+def _integer_address(value: Any, *_: Any) -> int:
     number = int(value)
     if number < 0:
         raise UnusableError("not an address")
@@ -100,10 +117,12 @@ def _is_cupy(arg: Any) -> bool:
     return type(arg).__module__.partition(".")[0] == "cupy"
 
 
-def _cupy_address(array: Any, ordinal: int, streams: list[int]) -> int:
+def _cupy_address(array: Any, ordinal: int, streams: list[int], element: Element) -> int:
     data = array.data
     if data.device_id != ordinal:
         raise ElsewhereError(int(data.device_id), ordinal)
+    if element.dtypes:
+        element.check(word_of_numpy(array.dtype), "a cupy.ndarray of ")
     streams.append(_cupy_stream(ordinal))
     return data.ptr  # type: ignore[no-any-return]
 
@@ -112,14 +131,16 @@ def _cupy_stream(ordinal: int) -> int:
     return sys.modules["cupy"].cuda.get_current_stream(ordinal).ptr  # type: ignore[no-any-return]
 
 
-def _interface_address(array: Any, ordinal: int, streams: list[int]) -> int:
+def _interface_address(array: Any, ordinal: int, streams: list[int], element: Element) -> int:
     """Read ``__cuda_array_interface__``; some types, such as JAX's, offer it for a part of their arrays only."""
     try:
         interface = array.__cuda_array_interface__
     except Exception:
         if not hasattr(array, "__dlpack__"):
             raise
-        return _dlpack_address(array, ordinal, streams)
+        return _dlpack_address(array, ordinal, streams, element)
+    if element is not ANYTHING:
+        element.check_interface(array, interface)
     address = int(interface["data"][0])
     device = _device_at(address)
     if device not in {None, ordinal}:
@@ -148,9 +169,11 @@ def _only_one() -> bool:
     return device_count() == 1
 
 
-def _host_address(array: Any, _: int, __: list[int]) -> int:
+def _host_address(array: Any, _: int, __: list[int], element: Element) -> int:
     """Return the device address of a host array's memory, which must be pinned."""
-    host = int(array.__array_interface__["data"][0])
+    interface = array.__array_interface__
+    element.check_interface(array, interface)
+    host = int(interface["data"][0])
     driver = cuda()
     attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_POINTER
     try:
@@ -159,22 +182,22 @@ def _host_address(array: Any, _: int, __: list[int]) -> int:
         raise UnusableError("the array is in ordinary host memory; copy it to the device or pin it") from error
 
 
-def _dlpack_address(array: Any, ordinal: int, _: list[int]) -> int:
+def _dlpack_address(array: Any, ordinal: int, _: list[int], element: Element) -> int:
     device = dlpack.device(array)
     if device not in {None, ordinal}:
         raise ElsewhereError(device, ordinal)
-    return dlpack.address(array)
+    return dlpack.address(array, element)
 
 
-def _ctypes_address(value: Any, ordinal: int, streams: list[int]) -> int:
+def _ctypes_address(value: Any, *_: Any) -> int:
     if isinstance(value, ctypes._Pointer):  # noqa: SLF001 - the base of all pointers
         return ctypes.cast(value, ctypes.c_void_p).value or 0
     if isinstance(value, ctypes.Array | ctypes.Structure):
         raise UnusableError("it is in host memory; pass an address on the device")
-    return _integer_address(NUMBERS[type(value)](value) or 0, ordinal, streams)
+    return _integer_address(NUMBERS[type(value)](value) or 0)
 
 
-def _handle_address(value: Any, _: int, __: list[int]) -> int:
+def _handle_address(value: Any, *_: Any) -> int:
     """Return an address that an object stands for: CUdeviceptr, or a buffer of cuda.core by its handle."""
     if isinstance(value, float | str | bytes):
         raise UnusableError("not an address")
@@ -190,7 +213,7 @@ _PROTOCOLS: Final = {
     "__cuda_array_interface__": Family(_interface_address, _interface_device),
     "__array_interface__": Family(_host_address, _nowhere),
     "__dlpack__": Family(_dlpack_address, dlpack.device),
-    "data_ptr": Family(lambda array, _, __: int(array.data_ptr()), _nowhere),
+    "data_ptr": Family(lambda array, *_: int(array.data_ptr()), _nowhere),
 }
 #: The family of each type that was met, besides None's.
 _FAMILIES: Final[dict[type, Family]] = {}

@@ -9,7 +9,7 @@ from hatch_cuda_kernels.contexts import on_device
 from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.errors import ArgumentError
 from hatch_cuda_kernels.runtime.launch import tensors
-from hatch_cuda_kernels.runtime.launch.arrays import family
+from hatch_cuda_kernels.runtime.launch.arrays import family, read_address
 from hatch_cuda_kernels.runtime.launch.streams import join, stream_address
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _host_span(array: Any, *, writable: bool) -> _Span:
 
 
 def _device_span(array: Any, ordinal: int, streams: list[int]) -> _Span:
-    address = family(array).address(array, ordinal, streams)
+    address = read_address(array, ordinal, streams)
     if tensors.learn(array):
         contiguous, size = array.is_contiguous(), array.numel() * array.element_size()
     else:

@@ -45,7 +45,7 @@ from hatch_cuda_kernels.runtime.launch.tensors import FAST
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from hatch_cuda_kernels.runtime.launch.arguments import PtxParameter
+    from hatch_cuda_kernels.runtime.launch.packing import Packing
 
     #: What a function is bound to: by context id, ordinal, function and configurations; a stated stream; two ways out.
     Bind = Callable[[dict[int, Any], int | None, Callable[..., None], Callable[..., None]], Callable[..., None]]
@@ -94,7 +94,7 @@ _FRESH: Final = {
 }
 #: Signatures whose functions are remembered; few programs have more.
 _MOST_SIGNATURES: Final = 512
-_BINDS: Final[dict[tuple[tuple[str, ...], Kind], Bind]] = {}
+_BINDS: Final[dict[tuple[tuple[Packing, ...], Kind], Bind]] = {}
 
 
 def bind_for(signature: Signature, kind: Kind) -> Bind:
@@ -104,7 +104,7 @@ def bind_for(signature: Signature, kind: Kind) -> Bind:
     too, and take the sizes of a launch as their first argument instead of being bound to a shape.
     A buffer belongs to one launch at a time, because the bindings release the GIL during the driver's call.
     """
-    key = signature.params, kind
+    key = signature.packings, kind
     known = _BINDS.get(key)
     if known is None:
         if len(_BINDS) >= _MOST_SIGNATURES:
@@ -122,7 +122,7 @@ def _make(signature: Signature, kind: Kind) -> Bind:
     driver = cuda()
     free: list[Slot] = []
     scope: dict[str, Any] = {}
-    exec(_source(signature.parameters, kind), FAST, scope)  # noqa: S102 - made of positions only, see _source
+    exec(_source(signature.packings, kind), FAST, scope)  # noqa: S102 - made of positions only, see _source
     bind: Bind = scope["make"](
         driver.cuCtxGetId,
         driver.CUcontext(0),  # NULL: the current context (CUDA Driver API, cuCtxGetId)
@@ -141,7 +141,7 @@ def _make(signature: Signature, kind: Kind) -> Bind:
     return bind
 
 
-def _source(parameters: Sequence[PtxParameter], kind: Kind) -> str:
+def _source(parameters: Sequence[Packing], kind: Kind) -> str:
     """Fill in the template. Only the positions and types of the parameters get into the text."""
     names = [f"a{index}" for index in range(len(parameters))]
     tensors = [name for name, parameter in zip(names, parameters, strict=True) if parameter.may_be_pointer]
@@ -160,13 +160,18 @@ def _listed(items: Iterable[str]) -> str:
     return "".join(f"{item}, " for item in items)
 
 
-def _value(index: int, parameter: PtxParameter) -> str:
+def _value(index: int, parameter: Packing) -> str:
     """Return the expression for a parameter's value: the usual arguments in place, others by a call."""
     name, other = f"a{index}", f"p{index}(a{index}, ordinal, slot.streams)"
-    integer = f"{name} if {name}.__class__ is int and {name} >= 0 else {other}"
+    within = "" if parameter.special == "integer" else f" and {name} >= 0"  # struct knows the range
+    integer = f"{name} if {name}.__class__ is int{within} else {other}"
     if parameter.may_be_pointer:
         here = f"({name}.__class__ is tensor or {name}.__class__ is parameter) and get_device({name}) == ordinal"
+        fits = " or ".join(f"{name}.dtype is torch_{word}" for word in parameter.element.dtypes)
+        here += f" and ({fits})" * bool(fits)
         return f"(data_ptr({name}) or if_empty({name})) if {here} else {integer}"
     if parameter.is_float:
         return f"{name} if {name}.__class__ is float or {name}.__class__ is int else {other}"
+    if parameter.code == "?":
+        return f"{name} if {name}.__class__ is bool else {other}"
     return other if parameter.is_struct else integer

@@ -63,7 +63,8 @@ class PerContext:
     def signature(self) -> Signature:
         """The parameters, which are the same everywhere."""
         if self._signature is None:
-            self._signature = Signature(self.name, self.params)
+            symbol = (self.latest or self.loaded()).symbol
+            self._signature = Signature(self.name, symbol.params, symbol.types, symbol.names)
         return self._signature
 
     @property
@@ -78,7 +79,7 @@ class PerContext:
                 return known[0]
             start = time.perf_counter()
             loaded = self._load()
-            if self.latest is not None and loaded.symbol.params != self.latest.symbol.params:
+            if self.latest is not None and loaded.symbol.is_called_otherwise(self.latest.symbol):
                 raise LaunchError(
                     f"the parameters of {self.name} have changed since it was loaded; open its store again"
                 )

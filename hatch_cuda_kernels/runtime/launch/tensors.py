@@ -8,10 +8,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from hatch_cuda_kernels.runtime.launch.elements import WORDS
 from hatch_cuda_kernels.runtime.launch.unusable import ElsewhereError, UnusableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from hatch_cuda_kernels.runtime.launch.elements import Element
 
 __all__ = ["FAST", "address", "device", "learn"]
 
@@ -55,15 +58,23 @@ def learn(arg: Any) -> bool:
     stream = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
     if stream is not None:
         read = {"data_ptr": tensor.data_ptr, "get_device": tensor.get_device, "torch_stream": stream}
-        FAST.update(read | {"parameter": torch.nn.Parameter, "tensor": tensor})
+        FAST.update(read | _dtypes(torch) | {"parameter": torch.nn.Parameter, "tensor": tensor})
     return True
 
 
-def address(tensor: Any, ordinal: int, streams: list[int]) -> int:
+def _dtypes(torch: Any) -> dict[str, Any]:
+    """Return torch's dtypes. One without unsigned integers has the signed ones of their size in their place."""
+    known = {word: getattr(torch, word, getattr(torch, word.removeprefix("u"), None)) for word in WORDS}
+    return {f"torch_{word}": dtype for word, dtype in known.items() if dtype is not None}
+
+
+def address(tensor: Any, ordinal: int, streams: list[int], element: Element) -> int:
     """Return a tensor's address on a device; its framework's current stream comes first among the streams.
 
-    Raises UnusableError for a tensor without memory there, ElsewhereError for one of another device.
+    Raises UnusableError for a tensor without memory there, ElsewhereError for one of another device, MismatchError.
     """
+    if not any(tensor.dtype is FAST.get(f"torch_{word}") for word in element.dtypes):
+        element.check(str(tensor.dtype).removeprefix("torch."), "torch.")
     here = tensor.get_device()
     if here == ordinal:
         streams.insert(0, FAST["torch_stream"](ordinal))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ElsewhereError", "UnusableError"]
+__all__ = ["ElsewhereError", "MismatchError", "UnusableError"]
 
 
 class UnusableError(TypeError):
@@ -14,3 +14,7 @@ class ElsewhereError(UnusableError):
 
     def __init__(self, device: int | None, ordinal: int) -> None:
         super().__init__(f"it is on device {device}, and the kernel is launched on device {ordinal}")
+
+
+class MismatchError(UnusableError):
+    """An array is not of the elements that the kernel's pointer points to, or may not be written to."""

@@ -8,12 +8,16 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    import struct
     from collections.abc import Callable
 
     #: Turns an argument into a value for struct, for a launch on a device; streams of arrays are added to the list.
     Reader = Callable[[Any, int, list[int]], Any]
 
-__all__ = ["NUMBERS", "float_reader", "integer_reader", "remember_type", "struct_reader"]
+__all__ = [
+    "NUMBERS", "bool_reader", "float_reader", "integer_reader", "remember_type", "small_float_reader", "struct_reader",
+    "vector_reader",
+]  # fmt: skip
 
 #: Types remembered by one table; a program that keeps making types starts over.
 _MOST_TYPES: Final = 256
@@ -75,23 +79,65 @@ def float_reader() -> Reader:
     return read
 
 
-def integer_reader(bits: int, *, signed: bool) -> Reader:
+def integer_reader(bits: int, *, signed: bool | None) -> Reader:
     """Return what reads an integer of Python, numpy or ctypes that fits into ``bits``.
 
-    A negative one is read as its bits unless the parameter is known to be ``signed``: PTX does not say. It raises
-    TypeError or ValueError for anything else.
+    Where it is not known whether the parameter is ``signed``, for PTX does not say, a negative one is read as its bits.
+    It raises TypeError or ValueError for anything else.
     """
-    least, beyond = -(1 << (bits - 1)), 1 << bits
+    least = 0 if signed is False else -(1 << (bits - 1))
+    beyond = 1 << (bits - 1 if signed else bits)
 
     def read(arg: Any, _: int, __: list[int]) -> int:
         value = NUMBERS[arg.__class__](arg)
         if not isinstance(value, int):
             raise TypeError("not an integer")
-        if value < least:
-            raise ValueError(f"{value} is below the smallest {bits}-bit integer")
-        if value >= beyond:
-            raise ValueError(f"it does not fit into {bits} bits")
-        return value if signed or value >= 0 else value + beyond
+        if not least <= value < beyond:
+            raise ValueError(f"not in the range of {least} to {beyond - 1}")
+        return value if value >= 0 or signed else value + beyond
+
+    return read
+
+
+def bool_reader() -> Reader:
+    """Return what reads a truth value: a bool of Python, numpy or ctypes, 0 or 1. It raises TypeError otherwise."""
+
+    def read(arg: Any, _: int, __: list[int]) -> bool:
+        value = NUMBERS[arg.__class__](arg)
+        if not isinstance(value, int) or value not in {0, 1}:
+            raise TypeError("neither true nor false")
+        return bool(value)
+
+    return read
+
+
+def small_float_reader(size: int, pack: Callable[[float], bytes]) -> Reader:
+    """Return what reads a number as a float of 8 or 16 bits, or a value of that very type as its bytes.
+
+    It raises TypeError or ValueError for anything else, OverflowError for a number that is too large.
+    """
+    number, other = float_reader(), struct_reader(size)
+
+    def read(arg: Any, ordinal: int, streams: list[int]) -> bytes:
+        try:
+            value: float = number(arg, ordinal, streams)
+        except TypeError:
+            return other(arg, ordinal, streams)  # type: ignore[no-any-return]  # bytes, as all structs
+        return pack(value)
+
+    return read
+
+
+def vector_reader(layout: struct.Struct) -> Reader:
+    """Return what reads a vector such as ``float4``: numbers in a tuple, one complex number, or what structs take."""
+    other = struct_reader(layout.size)
+
+    def read(arg: Any, ordinal: int, streams: list[int]) -> bytes:
+        if isinstance(arg, complex):
+            return layout.pack(arg.real, arg.imag)
+        if isinstance(arg, tuple) and all(isinstance(value, int | float) for value in arg):
+            return layout.pack(*arg)
+        return other(arg, ordinal, streams)  # type: ignore[no-any-return]  # bytes, as all structs
 
     return read
 
