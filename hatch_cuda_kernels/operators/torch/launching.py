@@ -1,12 +1,13 @@
 """What operators do: launch a kernel with checked tensors, or, while torch traces, check them only.
 
 The function for ``saxpy(y, x, n, a)`` reads as below: a call of an operator costs microseconds in torch, and this shall
-not add another one. Only positions get into its text.
+not add another one. Only positions get into its text. An operator of several kernels finds the one for ``a0.dtype,
+a1.dtype`` in place of None; the dtypes of a single kernel are checked by its launch.
 
     def run(a0, a1, a2, a3):
         if not (a0.is_contiguous() and a1.is_contiguous()):
             raise scattered((a0, a1, a2, a3))
-        kind = a0.dtype, a1.dtype,
+        kind = None
         (known.get(kind) or find(kind, (a0, a1, a2, a3)))(a0, a1, a2, a3)
         changed((a0,))
 """
@@ -37,7 +38,7 @@ def make(known, find, scattered, changed):
     def run({args}):
         if not ({contiguous}):
             raise scattered(({args}))
-        kind = {dtypes}
+        kind = {kind}
         (known.get(kind) or find(kind, ({args})))({args})
         {bump}
     return run
@@ -102,7 +103,8 @@ class Launch:
     def run(self) -> Callable[..., None]:
         """Launches. Raises ArgumentError for tensors that do not fit, and what ``Kernel`` raises."""
         scope: dict[str, Any] = {}
-        exec(_source(self.arguments, is_strided=self._is_strided), scope)  # noqa: S102 - made of positions only
+        source = _source(self.arguments, is_strided=self._is_strided, is_single=len(self._choices) == 1)
+        exec(source, scope)  # noqa: S102 - made of positions only
         changed = torch.autograd.graph.increment_version
         run: Callable[..., None] = scope["make"](self._known, self._find, self._scattered, changed)
         return run
@@ -155,17 +157,18 @@ class Launch:
         return f"no kernel takes {given} together; there are {kernels}"
 
 
-def _source(arguments: Sequence[Argument], *, is_strided: bool) -> str:
+def _source(arguments: Sequence[Argument], *, is_strided: bool, is_single: bool) -> str:
     """Fill in the template."""
     tensors = [(f"a{index}", argument) for index, argument in enumerate(arguments) if argument.is_tensor]
     written = [(name, argument) for name, argument in tensors if argument.is_written]
+    dtypes = (f"{name} is not None and {name}.dtype" for name, _ in tensors)
     contiguous = (_if_given(f"{name}.is_contiguous()", name, argument) for name, argument in tensors)
     given = any(argument.is_optional for _, argument in written)
     changed = f"[a for a in ({_listed(name for name, _ in written)}) if a is not None]" if given else None
     return _TEMPLATE.format(
         args=_listed(f"a{index}" for index in range(len(arguments))),
         contiguous="True" if is_strided else " and ".join(contiguous) or "True",
-        dtypes=f"({_listed(_if_given(f'{name}.dtype', name, argument) for name, argument in tensors)})",
+        kind="None" if is_single else f"({_listed(dtypes)})",
         bump=f"changed({changed or f'({_listed(name for name, _ in written)})'})" if written else "",
     )
 
