@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import subprocess
 import sys
 
 import pytest
+from front_ends import EXAMPLE
 
+import hatch_cuda_kernels
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.errors import InputError
@@ -99,3 +102,40 @@ def test_no_store_imports_torch_by_itself(folder):
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["8", "True"]
+
+
+@pytest.fixture
+def example_operators(example_store, monkeypatch):
+    """Return the module of the example project that registers its kernels."""
+    store = open_store(example_store)
+    monkeypatch.setattr(hatch_cuda_kernels, "open_store", lambda _: store)
+    monkeypatch.syspath_prepend(EXAMPLE)
+    yield importlib.import_module("example_project.operators")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "example_project"]:
+        del sys.modules[name]
+
+
+def test_the_example_project_offers_all_its_kernels(example_operators):
+    """Operators are typed by what the kernels take, and allocate what they return."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    assert example_operators.OPERATORS.left_out == {}
+    assert {"saxpy", "sort_tiles", "softmax_32", "block_sum_float_128", "filter2d_1_32_8"} <= {
+        *example_operators.OPERATORS
+    }
+    with FakeTensorMode():
+        x = torch.empty(7, 1000, dtype=torch.float16, device="cuda")
+        y = example_operators.softmax(x)
+        assert (y.shape, y.dtype) == (x.shape, x.dtype)
+        assert example_operators.block_sums(torch.empty(5000, device="cuda")).shape == (20,)
+        keys = torch.empty(3000, dtype=torch.int32, device="cuda")
+        assert example_operators.sort_tiles(keys).dtype == torch.int32
+
+
+def test_the_examples_gradient_is_that_of_softmax(example_operators):
+    """As torch has it."""
+    x, grad = torch.randn(4, 9, requires_grad=True), torch.randn(4, 9)
+    y = torch.softmax(x, -1)
+    y.backward(grad)
+    found = example_operators._softmax_gradient(grad, y.detach())["x"]
+    assert torch.allclose(found, x.grad, atol=1e-6)
