@@ -5,62 +5,32 @@ A pointer to const is read, any other one is written to. This holds for every fr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-__all__ = ["Division", "OperatorParameter", "divide"]
+    from hatch_cuda_kernels.signature import Parameter
 
-
-class OperatorParameter(Protocol):
-    """What an operator needs to know of a parameter."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def type(self) -> str:
-        """Its C++ type."""
-
-    @property
-    def dtypes(self) -> tuple[str, ...]:
-        """What arrays may call the elements that it points to; empty if any will do."""
-
-    @property
-    def size(self) -> int:
-        """Bytes that it takes among the kernel's arguments."""
-
-    @property
-    def align(self) -> int:
-        """What its place there is a multiple of."""
-
-    @property
-    def is_pointer(self) -> bool:
-        """Whether it is a pointer."""
-
-    @property
-    def is_const(self) -> bool:
-        """Whether what it points to is const."""
+__all__ = ["Division", "divide"]
 
 
 class Division(NamedTuple):
     """A kernel's parameters by what an operator does with them; each in the kernel's order."""
 
-    arrays: tuple[OperatorParameter, ...]
+    arrays: tuple[Parameter, ...]
     """Pointers that the caller gives an array for."""
-    outputs: tuple[OperatorParameter, ...]
+    outputs: tuple[Parameter, ...]
     """Pointers to memory that the operator allocates, and returns."""
-    numbers: tuple[OperatorParameter, ...]
+    numbers: tuple[Parameter, ...]
     """Whatever is passed by value."""
-    written: tuple[OperatorParameter, ...]
+    written: tuple[Parameter, ...]
     """Those of the arrays that the kernel writes to."""
 
 
-def divide(kernel: str, parameters: Sequence[OperatorParameter], outputs: Collection[str]) -> Division:
+def divide(kernel: str, parameters: Sequence[Parameter], outputs: Collection[str]) -> Division:
     """Divide a kernel's parameters; ``outputs`` names those that the operator allocates.
 
     Raises InputError for an output that the kernel does not have, or that it cannot write to.
@@ -81,5 +51,5 @@ def divide(kernel: str, parameters: Sequence[OperatorParameter], outputs: Collec
     )
 
 
-def _listed(parameters: Sequence[OperatorParameter]) -> str:
-    return ", ".join(f"{parameter.type} {parameter.name}" for parameter in parameters) or "none"
+def _listed(parameters: Sequence[Parameter]) -> str:
+    return ", ".join(map(str, parameters)) or "none"

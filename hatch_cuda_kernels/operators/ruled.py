@@ -9,9 +9,11 @@ from hatch_cuda_kernels.signature import Parameter, parameters_of
 from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule, find_rule
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hatch_cuda_kernels.store.reader import KernelLine, StoreReader
 
-__all__ = ["RuledKernel", "ruled_kernels"]
+__all__ = ["RuledKernel", "named_parameters", "ruled_kernels"]
 
 
 class RuledKernel(NamedTuple):
@@ -32,7 +34,8 @@ def ruled_kernels(reader: StoreReader) -> list[RuledKernel]:
         rule = None if line.key.startswith("&") else _rule(reader, line)
         if rule is not None:
             module = modules[line.name] and line.module
-            found.append(RuledKernel(line.name, module, _parameters(line, rule)))
+            parameters = parameters_of(line.params, line.types, line.names)
+            found.append(RuledKernel(line.name, module, named_parameters(parameters, rule)))
     return found
 
 
@@ -40,7 +43,9 @@ def _rule(reader: StoreReader, line: KernelLine) -> LaunchRule | None:
     return find_rule(map(LaunchRule.from_json, reader.module(line.module).launch), line.name)
 
 
-def _parameters(line: KernelLine, rule: LaunchRule) -> tuple[Parameter, ...]:
-    known = parameters_of(line.params, line.types, line.names or rule.names)
-    names = python_names([parameter.name for parameter in known])
-    return tuple(parameter._replace(name=name) for parameter, name in zip(known, names, strict=True))
+def named_parameters(parameters: Sequence[Parameter], rule: LaunchRule | None) -> tuple[Parameter, ...]:
+    """Return a kernel's parameters with names that Python takes, which its rule may know where the store does not."""
+    names = [parameter.name for parameter in parameters]
+    if rule is not None and not all(names):
+        names = list(rule.names)
+    return tuple(parameter._replace(name=name) for parameter, name in zip(parameters, python_names(names), strict=True))

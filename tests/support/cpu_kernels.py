@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from typing import NamedTuple
 
 import numpy as np
 
 from hatch_cuda_kernels.operators.jax.handler import Entered
-from hatch_cuda_kernels.operators.kernel import OperatorKernel, stated_launch
+from hatch_cuda_kernels.operators.kernel import OperatorKernel
+from hatch_cuda_kernels.operators.sizes import stated_sizes
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
 from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
@@ -22,47 +22,16 @@ NUMBERS = {
     "long long": ("s64", ctypes.c_int64),
     "unsigned long long": ("u64", ctypes.c_uint64),
 }
-DTYPES = {
-    "float*": ("float32",),
-    "double*": ("float64",),
-    "int*": ("int32",),
-    "__nv_bfloat16*": ("bfloat16",),
-    "float2*": ("complex64", "float32"),
-}
 
 
-class Parameter(NamedTuple):
-    """A parameter as an index describes it."""
-
-    name: str
-    type: str
-    dtypes: tuple[str, ...]
-    is_pointer: bool
-    is_const: bool
-
-    @property
-    def size(self):
-        """Bytes that it takes."""
-        return 8 if self.is_pointer else ctypes.sizeof(NUMBERS[self.type][1])
-
-    align = size
-
-
-def parameter(declaration):
-    """Return the parameter of ``const float* x``."""
-    text, _, name = declaration.rpartition(" ")
-    bare = text.removeprefix("const ")
-    return Parameter(name, text, DTYPES.get(bare, ()), bare.endswith("*"), text.startswith("const "))
-
-
-def operator_kernel(name, declarations, grid=1, block=32, *, get_kernel=None, scope="scope", identity=(), **attributes):
+def operator_kernel(name, declarations, grid=1, block=32, *, get_kernel=None, scope="scope", identity=(), **sizes):
     """Return a kernel of such parameters."""
-    parameters = [parameter(declaration) for declaration in declarations.split(", ")]
-    params = ["ptr" if found.is_pointer else NUMBERS[found.type][0] for found in parameters]
-    launch = stated_launch(name, grid, block, **attributes)
-    return OperatorKernel(
-        name, parameters, Signature(name, params), launch, get_kernel or (lambda: None), scope, identity or (name,)
-    )
+    types, names = zip(*(declaration.rsplit(" ", 1) for declaration in declarations.split(", ")), strict=True)
+    params = ["ptr" if kind.endswith("*") else NUMBERS[kind][0] for kind in types]
+    signature = Signature(name, params, types, names)
+    launch = stated_sizes(name, {"grid": grid, "block": block, **sizes})
+    get = get_kernel or (lambda: None)
+    return OperatorKernel(name, signature.parameters, signature, launch, get, scope, identity or (name,))
 
 
 class CpuTarget:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.operators.jax.handler import LaunchTarget, Passing
     from hatch_cuda_kernels.operators.kernel import OperatorKernel
     from hatch_cuda_kernels.runtime.launch.shapes import Shape
+    from hatch_cuda_kernels.signature import Parameter
 
     #: How ``jax.vmap`` calls the kernel: once for each element, or once with a grid that has them on an axis.
     Vmap = Literal["sequential", "y", "z"]
@@ -88,7 +89,7 @@ class JaxCall:
         }
         avals = self._outputs.avals(known)
         written = dict(zip((parameter.name for parameter in self._outputs.results), avals, strict=True))
-        constants = Constants(self._kernel.launch({**known, **written}), packed)
+        constants = Constants(self._kernel.sizes({**known, **written}), packed)
         self._target.prepare()
         results = self._batched(constants, avals, ())(*arrays)
         return results[0] if len(results) == 1 else tuple(results)
@@ -102,22 +103,23 @@ class JaxCall:
     def _array(self, index: int, given: Mapping[str, Any]) -> jax.Array:
         """Return the argument for a pointer. Raises ArgumentError for what is no array, or of another dtype."""
         parameter = self._outputs.division.arrays[index]
-        value = given[parameter.name]
-        what = f"argument {parameter.name}"
+        value, what = given[parameter.name], self._what(parameter)
         if not (hasattr(value, "shape") and hasattr(value, "dtype")):
-            raise ArgumentError(
-                f"{what} of {self._kernel.name} is {parameter.type}, got {value!r} ({type(value).__name__})"
-            )
+            message = f"{what} of {self._kernel.name} is {parameter.type}, got {value!r} ({type(value).__name__})"
+            raise ArgumentError(message)
         array = jax.numpy.asarray(value)
         check_dtype(what, self._kernel.name, parameter, array)
         return array
+
+    def _what(self, parameter: Parameter) -> str:
+        return f"argument {self._kernel.parameters.index(parameter)} ({parameter.name})"
 
     def _packed(self, given: Mapping[str, Any]) -> bytes:
         """Return the parameter buffer without addresses. Raises ArgumentError."""
         for parameter in self._outputs.division.numbers:
             if isinstance(given[parameter.name], jax.core.Tracer):
                 raise ArgumentError(
-                    f"argument {parameter.name} of {self._kernel.name} is {parameter.type}, passed by value, so it "
+                    f"{self._what(parameter)} of {self._kernel.name} is {parameter.type}, passed by value, so it "
                     "must be known when the function is traced: take it from a shape, or name it in static_argnames"
                 )
         numbers = {parameter.name for parameter in self._outputs.division.numbers}

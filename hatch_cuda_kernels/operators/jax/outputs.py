@@ -9,12 +9,15 @@ import jax
 from hatch_cuda_kernels.errors import ArgumentError, InputError
 from hatch_cuda_kernels.operators.division import divide
 from hatch_cuda_kernels.operators.jax.handler import Passing, Source
+from hatch_cuda_kernels.runtime.launch.elements import Element, word_of_numpy
+from hatch_cuda_kernels.runtime.launch.unusable import MismatchError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hatch_cuda_kernels.operators.division import Division, OperatorParameter
+    from hatch_cuda_kernels.operators.division import Division
     from hatch_cuda_kernels.operators.kernel import OperatorKernel
+    from hatch_cuda_kernels.signature import Parameter
 
 __all__ = ["Outputs", "check_dtype"]
 
@@ -24,7 +27,7 @@ class Outputs(NamedTuple):
 
     kernel: str
     division: Division
-    results: tuple[OperatorParameter, ...]
+    results: tuple[Parameter, ...]
     """What is returned, in the kernel's order."""
     described: Mapping[str, Any]
     """By name: an array's name, a ``jax.ShapeDtypeStruct``, or a function of the arguments by name that returns one."""
@@ -39,7 +42,7 @@ class Outputs(NamedTuple):
         for parameter in division.written:
             if parameter.name not in in_place:
                 where = f"in out= if the call allocates it, in aliases={{{parameter.name!r}: {parameter.name!r}}}"
-                message = f"{kernel.name} writes to {parameter.type} {parameter.name}: name it {where} if it updates it"
+                message = f"{kernel.name} writes to {parameter}: name it {where} if it updates it"
                 raise InputError(message)
         outputs = {*(parameter.name for parameter in division.outputs), *in_place}
         results = tuple(parameter for parameter in kernel.parameters if parameter.name in outputs)
@@ -64,7 +67,7 @@ class Outputs(NamedTuple):
         )  # fmt: skip
         return Passing(len(arrays), len(results), sources)
 
-    def _aval(self, parameter: OperatorParameter, args: Mapping[str, Any]) -> jax.ShapeDtypeStruct:
+    def _aval(self, parameter: Parameter, args: Mapping[str, Any]) -> jax.ShapeDtypeStruct:
         found = self.described.get(parameter.name, parameter.name)
         if isinstance(found, str):
             if found not in args:
@@ -82,15 +85,17 @@ class Outputs(NamedTuple):
         return aval
 
 
-def check_dtype(what: str, kernel: str, parameter: OperatorParameter, array: Any) -> None:
+def check_dtype(what: str, kernel: str, parameter: Parameter, array: Any) -> None:
     """Raise ArgumentError for an array whose elements are not what a pointer points to."""
-    if parameter.dtypes and str(array.dtype) not in parameter.dtypes:
+    try:
+        Element.of(parameter).check(word_of_numpy(array.dtype), "")
+    except MismatchError as error:
         shape = ",".join(map(str, array.shape))
-        raise ArgumentError(f"{what} of {kernel} is {parameter.type}, got {array.dtype}[{shape}]")
+        raise ArgumentError(f"{what} of {kernel} is {parameter.type}, got {error}[{shape}]") from None
 
 
 def _positions(
-    kernel: str, division: Division, results: Sequence[OperatorParameter], aliases: Mapping[str, str]
+    kernel: str, division: Division, results: Sequence[Parameter], aliases: Mapping[str, str]
 ) -> dict[int, int]:
     """Return aliases by position. Raises InputError for a name that is no array, or no output."""
     arrays, outputs = ([parameter.name for parameter in some] for some in (division.arrays, results))

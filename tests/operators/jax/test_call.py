@@ -134,11 +134,11 @@ def test_new_shapes_and_numbers(jax, saxpy):
     ("args", "message"),
     [
         (("y", "x", N), "saxpy(y, x, n, a): missing a required argument: 'a'"),
-        (("y", "i", N, 1.0), "argument x of saxpy is const float*, got int32[1000]"),
-        (("y", 3.0, N, 1.0), "argument x of saxpy is const float*, got 3.0 (float)"),
-        (("y", "x", -(2**31) - 1, 1.0), "below the smallest 32-bit integer"),
-        (("y", "x", N, "a"), "argument 3 of saxpy must be a float"),
-        (("y", "x", "n", 1.0), "argument n of saxpy is unsigned int, passed by value, so it must be known when"),
+        (("y", "i", N, 1.0), "argument 1 (x) of saxpy is const float*, got int32[1000]"),
+        (("y", 3.0, N, 1.0), "argument 1 (x) of saxpy is const float*, got 3.0 (float)"),
+        (("y", "x", -(2**31) - 1, 1.0), "argument 2 (n) of saxpy is unsigned int, got -2147483649 (int)"),
+        (("y", "x", N, "a"), "argument 3 (a) of saxpy is float, got str"),
+        (("y", "x", "n", 1.0), "argument 2 (n) of saxpy is unsigned int, passed by value, so it must be known when"),
     ],
 )
 def test_arguments_are_checked_when_traced(jax, saxpy, args, message):
