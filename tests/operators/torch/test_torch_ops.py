@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from doc_blocks import DOCS, blocks_of, files_of, write
 from front_ends import EXAMPLE
 
 import hatch_cuda_kernels
@@ -139,3 +140,14 @@ def test_the_examples_gradient_is_that_of_softmax(example_operators):
     y.backward(grad)
     found = example_operators._softmax_gradient(grad, y.detach())["x"]
     assert torch.allclose(found, x.grad, atol=1e-6)
+
+
+def test_the_how_to_shows_what_is_registered(tmp_path, namespace):
+    """The schemas of its kernels, with its options."""
+    found = blocks_of(DOCS / "howto" / "torch-operators.md")
+    for name, text in files_of(found).items():
+        write(tmp_path / name, text)
+    build_store(load_manifest(tmp_path / "kernels.yaml"), tmp_path / "out")
+    options = {"functional": {"scale": {"y": "x"}}, "backward": {"scale": "scale_backward"}}
+    operators = open_store(tmp_path / "out").torch_ops(namespace, **options)
+    assert repr(operators).replace(namespace, "mylib") in {block.text.strip() for block in found}
