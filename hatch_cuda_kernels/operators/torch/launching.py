@@ -14,7 +14,7 @@ a1.dtype`` in place of None; the dtypes of a single kernel are checked by its la
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
@@ -45,6 +45,8 @@ def make(known, find, scattered, changed):
 """
 #: Kinds of tensors by their dtypes that an operator remembers the kernel for.
 _MOST_KINDS: Final = 256
+#: Texts whose functions are remembered; few packages have more signatures.
+_MOST_SOURCES: Final = 256
 
 
 def launcher_of(get_kernel: Callable[..., Callable[..., None]]) -> Launcher:
@@ -102,11 +104,10 @@ class Launch:
     @cached_property
     def run(self) -> Callable[..., None]:
         """Launches. Raises ArgumentError for tensors that do not fit, and what ``Kernel`` raises."""
-        scope: dict[str, Any] = {}
-        source = _source(self.arguments, is_strided=self._is_strided, is_single=len(self._choices) == 1)
-        exec(source, scope)  # noqa: S102 - made of positions only
-        changed = torch.autograd.graph.increment_version
-        run: Callable[..., None] = scope["make"](self._known, self._find, self._scattered, changed)
+        make = _make(_source(self.arguments, is_strided=self._is_strided, is_single=len(self._choices) == 1))
+        run: Callable[..., None] = make(
+            self._known, self._find, self._scattered, torch.autograd.graph.increment_version
+        )
         return run
 
     def fake(self, *args: Any) -> None:
@@ -155,6 +156,14 @@ class Launch:
         )
         kernels = "; ".join(choice.kernel.name for choice in self._choices)
         return f"no kernel takes {given} together; there are {kernels}"
+
+
+@lru_cache(_MOST_SOURCES)
+def _make(source: str) -> Any:
+    """Return the function of a text, which is the same for kernels of one signature."""
+    scope: dict[str, Any] = {}
+    exec(source, scope)  # noqa: S102 - made of positions only
+    return scope["make"]
 
 
 def _source(arguments: Sequence[Argument], *, is_strided: bool, is_single: bool) -> str:

@@ -46,7 +46,10 @@ def arguments_of(parameters: Iterable[Parameter], optional: Collection[str]) -> 
 
     Tensors named in ``optional`` may be None.
     """
-    return tuple(_argument(parameter, optional) for parameter in parameters)
+    arguments = tuple(_argument(parameter, optional) for parameter in parameters)
+    if not any(argument.is_tensor for argument in arguments):
+        raise ValueError("it takes no tensor, and torch takes an operator's device from its tensors")
+    return arguments
 
 
 def _argument(parameter: Parameter, optional: Collection[str]) -> Argument:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+
 import pytest
 from torch_kernels import Kernels, ruled_kernel
 
@@ -56,10 +62,9 @@ def schemas(operators):
     ("declarations", "arguments"),
     [
         ("float* y, const float* x, long long n, float a", "Tensor(a!) y, Tensor x, SymInt n, float a"),
-        ("double a, bool flag, unsigned int n", "float a, bool flag, SymInt n"),
+        ("char* y, double a, bool flag, unsigned int n", "Tensor(a!) y, float a, bool flag, SymInt n"),
         ("const __half* in, __half* out, __half a", "Tensor in_, Tensor(a!) out, float a"),
         ("void* memory, int* lambda, const void* None", "Tensor(a!) memory, Tensor(b!) lambda_, Tensor None_"),
-        ("", ""),
     ],
 )
 def test_the_schema_follows_from_the_signature(make, kernels, declarations, arguments):
@@ -72,6 +77,7 @@ def test_the_schema_follows_from_the_signature(make, kernels, declarations, argu
     ("declarations", "reason"),
     [
         ("float* y, ns::Params p", "torch has no type for ns::Params p, which is passed by value"),
+        ("int n", "it takes no tensor, and torch takes an operator's device from its tensors"),
         ("float* y,  n", "its store does not tell the type of n; build it again"),
     ],
 )
@@ -356,3 +362,47 @@ def test_a_name_that_is_taken_is_refused(make, kernels, namespace):
     for wrong in ("my-lib", "prim"):
         with pytest.raises(InputError, match="namespace"):
             make([SAXPY], kernels, namespace=wrong)
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="torch's compiler needs g++")
+@pytest.mark.slow
+def test_torchs_compiler_takes_operators(tmp_path):
+    """It calls them in compiled functions and in packages made ahead; a process without the operators says so."""
+    script = f"""
+    import sys
+    import torch
+    from torch_kernels import Kernels, ruled_kernel
+    from hatch_cuda_kernels.operators.torch.operators import make_operators
+
+    kernels = Kernels(scale=lambda y, x, factor, n: y.copy_(factor * x), saxpy=lambda y, x, n, a: y.add_(a * x))
+    declared = [
+        ruled_kernel("scale", "float* y, const float* x, float factor, long long n"),
+        ruled_kernel("saxpy", "float* y, const float* x, long long n, float a"),
+    ]
+    make_operators(declared, "ahead", "store", kernels, {{"functional": {{"scale": {{"y": "x"}}}}}}, device_key="CPU")
+
+    class Model(torch.nn.Module):
+        def forward(self, x, y):
+            doubled = torch.ops.ahead.scale_functional(x + 1, 2.0, x.numel())
+            y = y * 1
+            torch.ops.ahead.saxpy(y, doubled, doubled.numel(), 3.0)
+            return y + 1
+
+    given = torch.ones(6), torch.ones(6)
+    assert torch.compile(Model(), fullgraph=True)(*given).tolist() == [14] * 6
+    program = torch.export.export(Model(), given)
+    package = torch._inductor.aoti_compile_and_package(program, package_path={str(tmp_path / "model.pt2")!r})
+    assert torch._inductor.aoti_load_package(package)(*given).tolist() == [14] * 6
+    assert kernels.launched == ["scale", "saxpy"] * 2
+    """
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    load = f"import torch; torch._inductor.aoti_load_package({str(tmp_path / 'model.pt2')!r})"
+    done = [
+        subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True)
+        for text in (textwrap.dedent(script), load)
+    ]
+    assert done[0].returncode == 0, done[0].stderr
+    assert "Could not find schema for ahead::scale_functional" in done[1].stderr
