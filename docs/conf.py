@@ -15,7 +15,7 @@ DOCS = Path(__file__).parent
 
 project = "hatch-cuda-kernels"
 release = version = __version__
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx_copybutton"]
 exclude_patterns = ["conf.py"]
 nitpicky = True
 myst_heading_anchors = 6
@@ -59,7 +59,7 @@ def captioned(fence: re.Match[str]) -> str:
 def first_screen() -> str:
     """Return what the README shows before it compares."""
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    return text[text.index("`pyproject.toml`") : text.index("\n## ")].replace("](docs/", "](")
+    return text[text.index("`pyproject.toml`") : text.index("\n## Start")].replace("](docs/", "](")
 
 
 def navigation(index: str) -> str:

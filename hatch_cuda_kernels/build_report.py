@@ -39,7 +39,8 @@ def render_report(report: BuildReport) -> str:
         f"{counted(len(entries), 'image')} of {counted(len(report.modules), 'module')}, {total:,} bytes: "
         f"{len(entries) - cached} compiled, {cached} from the cache, in {report.seconds:.2f} s"
     )
-    return f"{text_table(headings, rows, right=headings[3:])}\n{summary}"
+    left_out = dict.fromkeys(filter(None, (built.recipe.left_out(built.sources) for built in report.modules)))
+    return "\n".join((text_table(headings, rows, right=headings[3:]), *left_out, summary))
 
 
 def _describe(entry: Entry) -> tuple[str, ...]:

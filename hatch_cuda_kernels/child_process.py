@@ -12,11 +12,11 @@ import pickle
 import signal
 import subprocess
 import sys
+from functools import partial
 from queue import SimpleQueue
-from threading import Thread
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Self, TypeVar
 
-from hatch_cuda_kernels.threads import interruptible
+from hatch_cuda_kernels.threads import interruptible, start_daemon
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +30,7 @@ T = TypeVar("T")
 #: glibc's malloc, told to keep what a compile frees for the next one: else NVRTC returns its memory to the system and
 #: takes it again at every compile, and 3 % of a build of light sources are page faults. The peak stays the same.
 _MALLOC: Final = {
+    "MALLOC_ARENA_MAX": "1",
     "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
     "MALLOC_TOP_PAD_": str(16 << 20),
@@ -45,11 +46,27 @@ from hatch_cuda_kernels.child_process import serve
 serve()
 """
 
+#: What a program gets for what it does.
+_CRASHES: Final = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGTRAP", "SIGSYS"})
+#: The same on Windows: an access violation, a stack overflow, an illegal instruction.
+_WINDOWS: Final = {0xC0000005: "SIGSEGV", 0xC00000FD: "SIGSEGV", 0xC000001D: "SIGILL"}
+_END_SECONDS: Final = 5.0
+
 _serving = False
 
 
 class ChildDiedError(Exception):
     """A child process ended before it answered: killed, out of memory, or crashed."""
+
+    def __init__(self, ending: str = "") -> None:
+        super().__init__(ending)
+        self.ending = ending
+        """The signal that ended it, such as SIGSEGV; empty for none."""
+
+    @property
+    def crashed(self) -> bool:
+        """Whether the process did that to itself, and nobody killed it, nor was the memory short."""
+        return self.ending in _CRASHES
 
 
 class ChildProcess:
@@ -94,10 +111,20 @@ class ChildProcess:
             send.flush()
             done, outcome = pickle.load(receive)  # noqa: S301 - from our own process
         except (OSError, EOFError, pickle.UnpicklingError) as error:
-            raise ChildDiedError from error
+            raise ChildDiedError(self._ending()) from error
         if not done:
             raise outcome
         return outcome
+
+    def _ending(self) -> str:
+        """Return the signal that ended the process; empty for none, and while it has not ended."""
+        try:
+            status = self.process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            return ""
+        with contextlib.suppress(ValueError):  # a real-time signal
+            return signal.Signals(-status).name if status < 0 else _WINDOWS.get(status, "")
+        return ""
 
 
 def call_apart(function: Callable[..., T], *args: object, directory: str | None = None) -> T:
@@ -126,7 +153,12 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     calls: SimpleQueue[Call] = SimpleQueue()
-    Thread(target=_receive, args=(calls,), daemon=True).start()
+    start_daemon(partial(_answer, calls, answers))  # with the stack that compiles have elsewhere, too
+    _receive(calls)
+
+
+def _answer(calls: SimpleQueue[Call], answers: BinaryIO) -> None:
+    """Answer calls without end."""
     while True:
         pickle.dump(_outcome(*calls.get()), answers)
         answers.flush()

@@ -58,7 +58,7 @@ def cuda() -> Any:  # a module
     try:
         (status,) = driver.cuInit(0)
     except Exception as error:  # the bindings and pathfinder raise several types for a missing library
-        raise DriverError("loading the CUDA driver", -1, f"{type(error).__name__}: no CUDA driver here") from error
+        raise DriverError("loading the CUDA driver", -1, "no CUDA driver here") from error
     if int(status) != 0:
         raise DriverError("cuInit", int(status), status.name)
     _started_in[:] = [os.getpid()]

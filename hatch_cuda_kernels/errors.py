@@ -60,8 +60,7 @@ class ToolchainError(HatchCudaKernelsError):
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message, fix)
-        self.message = message
-        self.fix = fix
+        self.message, self.fix = message, fix
 
     def __str__(self) -> str:
         return f"{self.message}\n  to fix: {self.fix}" if self.fix else self.message
@@ -225,6 +224,8 @@ class DriverError(HatchCudaKernelsError):
         self.facts = facts
 
     def __str__(self) -> str:
+        if self.code < 0:  # there is no driver to give a number
+            return self.name
         return f"{self.call} failed with {self.name} ({self.code}){f': {self.facts}' if self.facts else ''}"
 
 

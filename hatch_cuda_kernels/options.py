@@ -23,6 +23,7 @@ class CppStd(StrEnum):
 class HostCode(StrEnum):
     """What becomes of host code in a source and the project's headers, which NVRTC refuses."""
 
+    AUTO = "auto"
     KEEP = "keep"
     DROP = "drop"
 
@@ -66,8 +67,14 @@ class NvrtcOptions:
     """Headers included before the source."""
     extra: tuple[str, ...] = ()
     """Flags handed to NVRTC as they are, in order."""
-    host_code: HostCode = HostCode.KEEP
-    """What becomes of code for the host in the project's files: keep, or drop (what has no device mark is blanked)."""
+    host_code: HostCode = HostCode.AUTO
+    """What becomes of code for the host in the project's files: keep, drop (what has no device mark is blanked), or
+    auto: drop where NVRTC would certainly refuse it, unless ``default_device`` makes device code of it."""
+
+    @property
+    def may_drop(self) -> bool:
+        """Whether host code may be left out of a source."""
+        return self.host_code is HostCode.DROP or (self.host_code is HostCode.AUTO and not self.default_device)
 
     def flags(self) -> tuple[str, ...]:
         """Return NVRTC's flags, in canonical order; architecture, includes and determinism flags are not among them."""

@@ -10,6 +10,8 @@ from typing import Final
 __all__ = ["warn_user"]
 
 _PACKAGE: Final = str(Path(__file__).parent)
+#: Calls back into this package: ``functools``, ``contextlib``, ``threading``.
+_STANDARD: Final = str(Path(warnings.__file__).parent)
 
 
 def warn_user(message: str) -> None:
@@ -21,6 +23,11 @@ def warn_user(message: str) -> None:
 
     level = 1
     frame = sys._getframe()  # noqa: SLF001 - what warnings itself uses; skip_file_prefixes needs Python 3.12
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
     warnings.warn(printable(message, lines=True), RuntimeWarning, stacklevel=level)
+
+
+def _is_inside(file: str) -> bool:
+    """Return whether a file is one of this package, or of the standard library that it goes through."""
+    return file.startswith(_PACKAGE) or (file.startswith(_STANDARD) and "-packages" not in file)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 
 import pytest
 
-from hatch_cuda_kernels.table import text_table
-from hatch_cuda_kernels.terminal import printable
+from hatch_cuda_kernels.table import fitted, text_table
+from hatch_cuda_kernels.terminal import painted, printable
 from hatch_cuda_kernels.warn import warn_user
 
 ESCAPED = {
@@ -51,3 +52,58 @@ def test_tables_and_warnings_show_it_escaped():
         warnings.simplefilter("always")
         warn_user("\x1b[31mred")
     assert str(caught[0].message) == r"\x1b[31mred"
+
+
+def test_a_wide_table_is_wrapped_under_its_column():
+    """The widest column takes as many lines as it needs; the others stay where they are."""
+    rows = [("nvrtc", "ok", "version 13.0.88, file /usr/lib/libnvrtc.so.13"), ("cache", "ok", "short")]
+    assert text_table(("here", "state", "what"), rows, width=40).splitlines() == [
+        "here   state  what",
+        "nvrtc  ok     version 13.0.88, file",
+        "              /usr/lib/libnvrtc.so.13",
+        "cache  ok     short",
+    ]
+
+
+def test_a_table_for_a_pipe_or_without_room_is_not_wrapped():
+    """A pipe has lines of any length; a column of a few letters says nothing."""
+    row = ("a" * 30, "b" * 30)
+    assert len(text_table(("x", "y"), [row]).splitlines()) == 2
+    assert len(text_table(("x", "y"), [row], width=40).splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("environment", "colours"),
+    [
+        ({}, False),
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ({"NO_COLOR": ""}, False),
+    ],
+)
+def test_colours(environment, colours, monkeypatch):
+    """A file gets none unless it asks; NO_COLOR has the last word, and an empty variable is none."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert (painted("x", "red", io.StringIO()) == "x") is not colours
+
+
+def test_a_dumb_terminal_gets_no_colours(monkeypatch):
+    """It would show the codes."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    assert painted("x", "red", io.StringIO()) == "x"
+
+
+def test_long_lines_go_on_below(monkeypatch):
+    """On a terminal they are broken between words; a pipe gets them as they are."""
+    text = "short\n    refused  prebuilt compute_80 ptx: written as PTX ISA 9.0"
+    assert fitted(text, 8) == text
+    monkeypatch.setattr("hatch_cuda_kernels.table.width_of", lambda _: 40)
+    assert fitted(text, 8).splitlines() == [
+        "short",
+        "    refused  prebuilt compute_80 ptx:",
+        "        written as PTX ISA 9.0",
+    ]

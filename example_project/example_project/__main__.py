@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _HEADER = ("kernel", "origin", "arch", "kind", "reason")
+_SHORT = 40
 _NO_IMAGE = "no image; see: hatch-cuda-kernels explain '{}' --package example_project"
 
 
@@ -31,7 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if device:
         print(f"On {device}, resolving for {arch or 'this device'}:")
     else:
-        print(f"There is no usable CUDA device here ({problem}), so kernels are resolved for {arch} and not run:")
+        reason = f" ({problem})" if len(problem) < _SHORT else ""  # the bindings say much of a driver that is not there
+        print(f"No usable CUDA device{reason}: kernels are resolved for {arch}, and not run.")
 
     rows = [_resolve(kernel, arch) for kernel in KERNELS]
     print(_table([_HEADER, *rows]))

@@ -15,7 +15,7 @@ from hatch_cuda_kernels import __version__
 from hatch_cuda_kernels.cli.messages import show_error, show_hint
 from hatch_cuda_kernels.cli.output import print_json, quieted
 from hatch_cuda_kernels.cli.parser import CommandParser
-from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
+from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, ManifestError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name is None:
             raise
         show_error(f"{error.name} is missing")
-        show_hint(pip_install(extra(name)))
+        show_hint(pip_install(own(name)))
         return 1
     except BrokenPipeError:
         sys.stderr.close()  # the reader is gone; Python would report it again at exit
@@ -66,7 +66,7 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     parser = CommandParser(prog="hatch-cuda-kernels", usage="%(prog)s [options] command ...")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(prog=parser.prog, metavar="command", required=True, help=argparse.SUPPRESS)
+    commands = parser.add_subparsers(metavar="command", required=True, help=argparse.SUPPRESS)
     for name in (name for names in _GROUPS.values() for name in names):
         import_module(f"{__name__}.{name}").register(commands, name)
     texts = {listed.dest: listed.help or "" for listed in commands._choices_actions}  # noqa: SLF001 - argparse has no way in

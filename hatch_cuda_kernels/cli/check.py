@@ -8,6 +8,7 @@ from hatch_cuda_kernels.cli.arguments import add_manifest, manifest_path
 from hatch_cuda_kernels.cli.messages import show_error, show_warning
 from hatch_cuda_kernels.cli.output import add_json, is_quiet, print_json
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.table import counted, text_table
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def run(args: argparse.Namespace) -> int:
     stubs = _stubs(manifest, plan, toolchain, fresh)
     notes = describe(plan)
     dropped = dropped_code(plan)
-    problems, warnings = _judged(manifest, toolchain)
+    asked = {module.name for module in manifest.modules if module.options.host_code is HostCode.DROP}
+    problems, warnings = _judged(manifest, plan, toolchain)
     for warning in () if is_quiet(args) else (*arch_warnings(plan), *missing, *warnings):
         show_warning(warning)
     if args.json:
@@ -68,7 +70,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"{counts}: {len(rows) - stale} fresh, {stale} to compile")
         print(*notes, sep="\n", end="\n" if notes else "")
         for module, found in dropped:
-            print(f"module {module!r}, host code: {found}")
+            if module in asked:
+                print(f"module {module!r}, host code: {found}")
         if stubs is not None:
             print(f"{stubs['path']} is {_STUBS[stubs['state']]}")
     for problem in problems:
@@ -83,7 +86,7 @@ def _toolchain() -> tuple[Toolchain | None, list[str]]:
     try:
         return load_toolchain(), []
     except ToolchainError as error:
-        return None, [str(error)]
+        return None, [f"{error.message}; nothing counts as fresh, and an isolated build brings its own"]
 
 
 def _fresh(plan: tuple[PlannedModule, ...], toolchain: Toolchain | None) -> dict[ImageId, Entry]:
@@ -109,15 +112,20 @@ def _stubs(
     return {"path": manifest.stubs, "state": state}
 
 
-def _judged(manifest: Manifest, toolchain: Toolchain | None) -> tuple[list[str], list[str]]:
+def _judged(
+    manifest: Manifest, plan: tuple[PlannedModule, ...], toolchain: Toolchain | None
+) -> tuple[list[str], list[str]]:
     """Return what keeps a build from succeeding, as far as that can be told without compiling, and warnings."""
+    from hatch_cuda_kernels.plan.forecast import missing_headers, unkept_promises
     from hatch_cuda_kernels.plan.release import check_release
 
+    problems = list(map(str, unkept_promises(plan, manifest.supports, manifest.release)))
     if toolchain is None:
-        return [], []
+        return problems, []
     try:
-        return [], check_release(manifest)
+        warnings = check_release(manifest)
     except BuildError as error:
-        return list(error.problems), []
+        return [*problems, *error.problems], []
     except HatchCudaKernelsError as error:
-        return [str(error)], []
+        return [*problems, str(error)], []
+    return [*problems, *map(str, missing_headers(plan, toolchain))], warnings

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.cli.arguments import add_package, arch_text, cuda_version
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.errors import DriverError, InputError
+from hatch_cuda_kernels.table import fitted
 
 if TYPE_CHECKING:
     import argparse
@@ -37,9 +38,9 @@ def run(args: argparse.Namespace) -> int:
                 args.kernel, arch=args.arch, driver=args.driver, policy=args.policy, module=args.module
             )
         except DriverError as error:
-            raise InputError(f"{error}\nname a device to explain for: --arch sm_90") from error
+            raise InputError(f"{error}\n  to fix: name a device to explain for, such as --arch sm_90") from error
     if args.json:
         print_json(explanation.to_json())
     else:
-        print(explanation)
+        print(fitted(str(explanation), 8))
     return 0 if explanation.chosen is not None else 1

@@ -24,7 +24,7 @@ _TEXTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
             "Sets up the project here for kernels, or creates one in an empty folder. Adds what is missing and never "
             "overwrites a file."
         ),
-        ("init", "init --name mylib"),
+        ("init", "init --name mylib", "init --backend hatchling"),
     ),
     "port": (
         (

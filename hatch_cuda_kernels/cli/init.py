@@ -10,16 +10,14 @@ from hatch_cuda_kernels.cli.output import add_json, print_json
 if TYPE_CHECKING:
     import argparse
 
-_NEXT = """\
-next:
-  hatch-cuda-kernels check
-  python -m build --wheel"""
-
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="set up the project here, or create one in an empty folder")
     parser.add_argument("--name", metavar="NAME", help="name of a new project (default: the folder's)")
+    parser.add_argument(
+        "--backend", choices=("hatchling",), help="have Hatch build the project, in place of what builds it now"
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -27,18 +25,22 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 def run(args: argparse.Namespace) -> int:
     """Write what is missing and say what was written."""
     from hatch_cuda_kernels.plugin.hook import find_package  # needs the build extra
+    from hatch_cuda_kernels.scaffold.next_steps import next_commands
     from hatch_cuda_kernels.scaffold.project import scaffold
 
-    done = scaffold(Path.cwd(), args.name, find_package=find_package)
+    done = scaffold(Path.cwd(), args.name, find_package=find_package, hatch=args.backend is not None)
+    commands = next_commands() if done.created or done.changed else []
     if args.json:
-        print_json({name: list(value) for name, value in done._asdict().items()})
+        print_json({**{name: list(value) for name, value in done._asdict().items()}, "next": commands})
         return 0
     for what, names in (("created", done.created), ("kept", done.kept)):
         for name in names:
             print(f"{what} {name}")
     for change in done.changed:
-        print(f"added to pyproject.toml: {change}")
+        print(f"added to {change}")
     for note in done.notes:
         print(f"note: {note}")
-    print(_NEXT if done.created or done.changed else "nothing to do: this project is set up")
+    for step in done.steps:
+        print(step if step.startswith(" ") else f"to do: {step}")
+    print("\n  ".join(["next:", *commands]) if commands else "nothing to do: this project is set up")
     return 0

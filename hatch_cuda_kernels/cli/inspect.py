@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hatch_cuda_kernels.cli.arguments import add_package
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
+from hatch_cuda_kernels.signature import parameters_of
 from hatch_cuda_kernels.source.library import DEVICE_RUNTIME
 from hatch_cuda_kernels.table import counted, text_table
 
@@ -63,8 +64,11 @@ def run(args: argparse.Namespace) -> int:
         print(f"\n{name}: {made_by}; packed {module['packed']:,} bytes with sources and index")
         if "sources" in module:
             print(f"  linked from {', '.join([*module['sources'], *module['libraries']])}")
+        for note in module.get("notes", ()):
+            print(f"  {note}")
         for kernel, symbol in module["kernels"].items():
-            print(f"  {kernel}({', '.join(symbol['params'])})  {symbol['lowered']}")
+            taken = parameters_of(symbol["params"], symbol.get("types", ()), symbol.get("names", ()))
+            print(f"  {kernel}({', '.join(map(str, taken))})  {symbol['lowered']}")
             if "launch" in symbol:
                 print(f"    {kernel}({', '.join(symbol['launch']['names'])}) has {symbol['launch']['sizes']}")
     if args.extract is not None:

@@ -44,6 +44,10 @@ class CommandParser(argparse.ArgumentParser):
             help="show compilers' options, and where errors were raised",
         )
 
+    def add_subparsers(self, **options: Any) -> Any:  # argparse gives the type a private name
+        """Add commands below this one, without asking the formatter of the help for their name."""
+        return super().add_subparsers(**{"prog": self.prog, **options})
+
     def list_commands(self, groups: Mapping[str, Mapping[str, str]]) -> None:
         """Put commands, each with what it does, into the help, below the headings of their groups."""
         widest = max(len(name) for commands in groups.values() for name in commands)
@@ -94,7 +98,7 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
     """Return rich's formatter, or argparse's own where the build extra is not installed."""
     try:
         from rich_argparse import RawDescriptionRichHelpFormatter as Rich  # most runs print no help
-    except ModuleNotFoundError:
+    except ImportError:
         return argparse.RawDescriptionHelpFormatter(prog)
     Rich.group_name_formatter = str  # as argparse writes it
     Rich.text_markup = Rich.help_markup = False  # what is in brackets is no colour

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.arguments import add_package
 from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.table import counted
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def run(args: argparse.Namespace) -> int:
     from hatch_cuda_kernels.report.package import read_timings
     from hatch_cuda_kernels.report.page import Report  # one command needs it
 
+    if args.fail_on_regression and args.against is None:
+        raise InputError("--fail-on-regression needs an older wheel to compare with: name it with --against")
     timings = read_timings(args.timings) if args.timings is not None else None
     old = _open(args.against) if args.against is not None else None
     report = Report(_open(args.package, timings), old)
@@ -54,7 +57,6 @@ def _open(package: str, timings: Timings | None = None) -> Package:
 
 
 def _write(report: Report, path: Path) -> None:
-    from hatch_cuda_kernels.errors import InputError
     from hatch_cuda_kernels.report.page import render_page
 
     html = render_page(report)

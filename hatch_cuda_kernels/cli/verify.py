@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.arguments import add_package, byte_count, cuda_version, device
 from hatch_cuda_kernels.cli.output import add_json, print_json
-from hatch_cuda_kernels.table import counted
+from hatch_cuda_kernels.table import counted, fitted
 
 if TYPE_CHECKING:
     import argparse
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         checks = [result.to_json() for result in verification.results]
         print_json({"package": args.package, "ok": verification.ok, "checks": checks})
     else:
-        print("\n".join(_lines(verification, args.package)))
+        print(fitted("\n".join(_lines(verification, args.package)), 24))
     return 0 if verification.ok else 1
 
 

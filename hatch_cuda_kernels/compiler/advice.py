@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
+    from hatch_cuda_kernels.source.dropped import Dropped
 
 __all__ = ["advice"]
 
 _HOST_CALL: Final = re.compile(r"(?:cu(?:da|blas|fft|rand|sparse|solver|dnn)?|nccl)[A-Z]\w*")
 _TORCH: Final = re.compile(r"at|c10|torch|AT_\w+|C10_\w+|TORCH_\w+|TensorAccessor|PackedTensorAccessor\w*")
+_LACKING: Final = re.compile(
+    r'^(?:identifier|(?:namespace|class|struct|class template|overloaded function) "[^"]*" has no member) "(\w+)"'
+)
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 
 #: How device code is kept from code of the host's.
@@ -25,16 +29,30 @@ _KEEP_AWAY: Final = "keep it from NVRTC with #ifndef __CUDACC_RTC__, or by 'host
 _DEFAULT_DEVICE: Final = "set 'default_device: true' in the module's options"
 
 
-def advice(found: Diagnostic, *, computed: Sequence[str], release: tuple[int, int]) -> str:
+def advice(found: Diagnostic, *, computed: Sequence[str], dropped: Sequence[Dropped], release: tuple[int, int]) -> str:
     """Return what to do about an error, as a change to make; empty where its message says all there is.
 
-    ``computed`` are the ``path:line`` of the includes whose header a macro names; ``release`` is NVRTC's.
+    ``computed`` are the ``path:line`` of the includes whose header a macro names; ``dropped`` is what was left out as
+    host code; ``release`` is NVRTC's.
     """
     header = missing_header(found, computed=computed, release=release)
     if header is not None:
         return header
+    lacking = _LACKING.match(found.message)
+    if lacking is not None and (gone := _dropped(lacking[1], dropped)):
+        return gone
     matches = ((pattern.search(found.message), rule) for pattern, rule in _RULES)
     return next((rule(match, found) for match, rule in matches if match is not None), "")
+
+
+def _dropped(name: str, dropped: Sequence[Dropped]) -> str:
+    """Return where a name was left out as host code, and what to do if device code needs it; empty if it was not."""
+    found = next((one for one in dropped if one.name.rpartition("::")[2] == name), None)
+    if found is None or found.kind not in {"function", "variable"}:
+        return ""
+    mark = "__device__" if found.kind == "function" else "__device__ or __constant__"
+    what = f"{found.name} ({found.path}:{found.line}) was left out as host code, because it has no device mark"
+    return f"{what}; if device code uses it, mark it {mark} or {_DEFAULT_DEVICE}"
 
 
 def _for_name(name: str) -> str:

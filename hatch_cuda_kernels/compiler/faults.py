@@ -25,25 +25,25 @@ _WIDEST: Final = 160
 _ADVICE: Final = ". Consider using -"
 
 
-def source_faults(log: str, *, computed: Sequence[str], release: tuple[int, int]) -> tuple[str, ...]:
+def source_faults(log: str, program: Program, *, release: tuple[int, int]) -> tuple[str, ...]:
     """Return the errors of a log as text of at most four lines each, one for each line of a source.
 
-    What follows from an error on the same line is left out. ``log`` names files as the project does; ``computed`` are
-    the ``path:line`` of the includes whose header a macro names; ``release`` is NVRTC's.
+    What follows from an error on the same line is left out. ``log`` names files as the project does; ``release`` is
+    NVRTC's.
     """
     firsts: dict[tuple[str, int], Diagnostic] = {}
     for found in parse_log(log):
         if found.severity != "warning" and not found.file.startswith(_OWN):
             firsts.setdefault((found.file, found.line) if found.file else (found.message, 0), found)
-    return tuple(_described(first, computed, release) for first in firsts.values())
+    return tuple(_described(first, program, release) for first in firsts.values())
 
 
-def _described(first: Diagnostic, computed: Sequence[str], release: tuple[int, int]) -> str:
+def _described(first: Diagnostic, program: Program, release: tuple[int, int]) -> str:
     place = ":".join(map(str, filter(None, (first.file, first.line if first.file else 0, first.column))))
     message = first.message.partition(_ADVICE)[0]
     text = [f"{place}: error: {message}" if place else message]
     text += [f"  | {line[:_WIDEST]}" for line in first.excerpt]
-    fix = advice(first, computed=computed, release=release)
+    fix = advice(first, computed=program.computed, dropped=program.dropped, release=release)
     return "\n".join([*text, f"  to fix: {fix}"] if fix else text)
 
 

@@ -163,7 +163,7 @@ def _compile(job: CompileJob, program: Any, flags: tuple[str, ...]) -> str:  # a
 
 def _refused(job: CompileJob, log: str, flags: tuple[str, ...]) -> CompileError:
     """Return the error of a source that NVRTC refuses; where only name expressions are wrong, of these."""
-    faults = source_faults(log, computed=job.program.computed, release=load_toolchain().release)
+    faults = source_faults(log, job.program, release=load_toolchain().release)
     bad = {} if faults else name_faults(log, job.expressions, job.program)
     message = "NVRTC cannot resolve a name" if bad else "NVRTC refused the source"
     return CompileError(

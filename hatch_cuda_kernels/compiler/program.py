@@ -12,6 +12,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from hatch_cuda_kernels.options import NvrtcOptions
     from hatch_cuda_kernels.source.closure import Closure
+    from hatch_cuda_kernels.source.dropped import Dropped
 
 __all__ = ["Program"]
 
@@ -33,6 +34,8 @@ class Program:
     """Headers as spelled that are not the project's: the toolkit's, or missing."""
     computed: tuple[str, ...]
     """``path:line`` of includes and probes whose header a macro names; it may be one of the toolkit's too."""
+    dropped: tuple[Dropped, ...] = ()
+    """What was left out as host code, for messages."""
     sha256: str = field(init=False, compare=False, repr=False)
     """Digest of everything NVRTC is shown but the toolkit's headers, in hex."""
 
@@ -53,6 +56,7 @@ class Program:
             pre_include=closure.pre_include,
             outside=closure.outside,
             computed=closure.computed + closure.probes,
+            dropped=closure.dropped,
         )
 
     @property

@@ -12,8 +12,10 @@ from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.compiler.toolchain.device_runtime import load_device_runtime
 from hatch_cuda_kernels.compiler.toolchain.remembered import asked_by_toolkit
 from hatch_cuda_kernels.host_code.closures import without_host_code
+from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.source.closure import Closure, read_closure
+from hatch_cuda_kernels.source.dropped import left_out
 from hatch_cuda_kernels.source.implied import with_implied_headers
 from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, DeviceLibrary, library_kind
 from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
@@ -122,9 +124,16 @@ class Recipe:
             project=project,
             outer=outer,
         )
-        if self.options.host_code is HostCode.DROP:
-            closure = without_host_code(closure, self.options.define)
+        if self.options.may_drop:
+            if_refused = self.options.host_code is HostCode.AUTO
+            closure = without_host_code(closure, self.options.define, if_refused=if_refused)
         return with_implied_headers(closure, outer)
+
+    def left_out(self, sources: SourceSet) -> str:
+        """Return the sentence that says what host code is left out without being asked; empty where none is."""
+        if self.options.host_code is HostCode.DROP or not sources.dropped:
+            return ""
+        return f"module {listed_module(self.module)!r}: {left_out(sources.dropped, self.sources)}"
 
     def units(self, sources: SourceSet) -> tuple[Unit, ...]:
         """Return what NVRTC is shown of each source, for any architecture, and which names it is asked for there.

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels import __version__, environment
-from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
+from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
 from hatch_cuda_kernels.doctor.children import ask
 from hatch_cuda_kernels.doctor.finding import Finding
-from hatch_cuda_kernels.errors import HatchCudaKernelsError
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError
 from hatch_cuda_kernels.problem import Problem
 
 if TYPE_CHECKING:
@@ -30,9 +30,23 @@ _TOOLS: Final = ("hatchling", "pyyaml", "rich", "tomlkit")
 
 
 def examine() -> dict[str, Finding]:
-    """Return what is here, by name. Never raises for what is missing or broken."""
-    probed = dict(zip(_PROBED, ask(*((name, "") for name in _PROBED)), strict=True))
-    return {"python": _guarded(_python), **probed, "cache": _guarded(_cache), "tools": _guarded(_tools)}
+    """Return what is here, by name, with ``manifest`` only in a project. Never raises for what is missing or broken."""
+    tools, manifest = _guarded(_tools), _manifest_here()
+    questions = [(name, "") for name in _PROBED]
+    if manifest and tools.problem is None:
+        questions.append(("manifest", manifest))
+    probed = {name: found for (name, _), found in zip(questions, ask(*questions), strict=True)}
+    return {"python": _guarded(_python), **probed, "cache": _guarded(_cache), "tools": tools}
+
+
+def _manifest_here() -> str:
+    """Return the manifest of the project that the working folder is in; empty if there is none."""
+    from hatch_cuda_kernels.manifest.find import find_manifest  # one command needs it
+
+    try:
+        return str(find_manifest(Path()))
+    except (InputError, OSError):
+        return ""
 
 
 def set_variables() -> dict[str, str]:
@@ -66,7 +80,7 @@ def _tools() -> Finding:
     lacking = [name for name, version in versions.items() if version is None]
     if not lacking:
         return Finding({"versions": versions})
-    fix = pip_install(extra("build"))
+    fix = pip_install(own("build"))
     return Finding({"versions": versions}, Problem(f"not installed: {', '.join(lacking)}", fix), missing=True)
 
 

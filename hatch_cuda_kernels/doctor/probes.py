@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
+from hatch_cuda_kernels.compiler.toolchain.packages import bindings, first_release, pip_install
 from hatch_cuda_kernels.doctor.finding import Finding
-from hatch_cuda_kernels.errors import HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, ManifestError, ToolchainError
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.versions import parse_version, version_text
 
@@ -92,7 +92,7 @@ def _bindings(_: str) -> Finding:
     try:
         from cuda.bindings import __version__, driver  # may be what is broken
     except ModuleNotFoundError as error:
-        problem = Problem(f"cuda-bindings is not installed ({error})", pip_install("cuda-bindings"))
+        problem = Problem(f"cuda-bindings is not installed ({error})", pip_install(bindings(first_release()[0])))
         return Finding({}, problem, missing=True)
     return Finding({"version": __version__, "folder": str(Path(driver.__file__).parent)})
 
@@ -109,6 +109,7 @@ def _nvrtc(_: str) -> Finding:
 
 def _headers(_: str) -> Finding:
     from hatch_cuda_kernels.compiler.toolchain.installed import header_folders
+    from hatch_cuda_kernels.compiler.toolchain.libraries import install_compiler
     from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
     from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 
@@ -118,7 +119,7 @@ def _headers(_: str) -> Finding:
     facts: dict[str, Any] = {"versions": found, "folders": folders}
     lacking = [name for name in PARTS if name not in found]
     if lacking:
-        problem = Problem(f"toolkit headers are not installed: {', '.join(lacking)}", pip_install(extra("jit")))
+        problem = Problem(f"toolkit headers are not installed: {', '.join(lacking)}", install_compiler())
         return Finding(facts, problem, missing=True)
     return Finding(facts)
 
@@ -137,6 +138,25 @@ def _ptxas(_: str) -> Finding:
 
     found = require_ptxas(find_toolchain().nvrtc)
     return Finding({"version": found.version, "file": str(found.path)})
+
+
+def _manifest(path: str) -> Finding:
+    """Ask whether this environment builds a manifest: its release, its architectures."""
+    from hatch_cuda_kernels.manifest import load_manifest
+    from hatch_cuda_kernels.plan.release import check_release
+
+    try:
+        manifest = load_manifest(path)
+    except ManifestError as error:
+        first, *others = error.problems
+        more = f", and {len(others)} more: see hatch-cuda-kernels check" if others else ""
+        return Finding({"file": path}, Problem(f"{first}{more}"))
+    facts = {"file": path, "cuda": version_text(manifest.release), "modules": len(manifest.modules)}
+    try:
+        check_release(manifest)
+    except ToolchainError as error:
+        return Finding(facts, Problem(error.message, error.fix), missing=True)
+    return Finding(facts)
 
 
 def _images(argument: str) -> Finding:
@@ -181,4 +201,5 @@ _PROBES: Final = {
     "nvjitlink": _nvjitlink,
     "ptxas": _ptxas,
     "images": _images,
+    "manifest": _manifest,
 }

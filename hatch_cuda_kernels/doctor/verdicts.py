@@ -63,9 +63,11 @@ def judge(findings: dict[str, Finding]) -> dict[str, Verdict]:
 
 
 def _build(findings: dict[str, Finding]) -> Verdict:
-    tools, nvrtc = findings["tools"], findings["nvrtc"]
+    tools, nvrtc, manifest = findings["tools"], findings["nvrtc"], findings.get("manifest")
     if tools.problem is not None:
         return Verdict("", tools.problem)
+    if manifest is not None and manifest.problem is not None:
+        return Verdict("", manifest.problem)
     if nvrtc.problem is None:
         return _limited(_compiles(findings), findings["ptxas"].problem)
     if not nvrtc.missing:

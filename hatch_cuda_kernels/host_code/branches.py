@@ -31,6 +31,10 @@ class _Group(Generic[_State]):
     """Whether some branch so far is certainly seen, so that no later one is."""
     hidden: bool = False
     """Whether the current branch is not seen."""
+    doubtful: bool = False
+    """Whether the condition of some branch so far is not known."""
+    sure: bool = False
+    """Whether the current branch is certainly seen, where the group is."""
 
 
 @dataclass
@@ -51,6 +55,11 @@ class Branches(Generic[_State]):
         return bool(self._open) and self._open[-1].hidden
 
     @property
+    def sure(self) -> bool:
+        """Whether NVRTC certainly sees the current text."""
+        return all(group.sure for group in self._open)
+
+    @property
     def depth(self) -> int:
         """The number of groups that are open."""
         return len(self._open)
@@ -59,7 +68,8 @@ class Branches(Generic[_State]):
         """Return the state after a directive of a condition."""
         if line.word in {"if", "ifdef", "ifndef"}:
             truth = False if self.hidden else _truth(line)
-            self._open.append(_Group(state, seen=self.hidden or truth is True, hidden=truth is False))
+            seen, hidden = self.hidden or truth is True, truth is False
+            self._open.append(_Group(state, seen=seen, hidden=hidden, doubtful=truth is None, sure=truth is True))
             return state
         if not self._open:
             return state
@@ -71,6 +81,8 @@ class Branches(Generic[_State]):
             return group.before if group.after is None else group.after
         truth = False if group.seen else True if line.word == "else" else _truth(line)
         group.hidden = truth is False
+        group.doubtful = group.doubtful or truth is None
+        group.sure = truth is True and not group.doubtful
         group.seen = group.seen or truth is True
         return group.before
 

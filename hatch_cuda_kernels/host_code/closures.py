@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.marks import gather_facts
+from hatch_cuda_kernels.host_code.refused import is_refused, read_suspects
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.directives import find_directives
 from hatch_cuda_kernels.source.macros import find_macro_texts, parse_define
@@ -21,14 +23,24 @@ if TYPE_CHECKING:
 __all__ = ["find_macros", "without_host_code"]
 
 
-def without_host_code(closure: Closure, define: Sequence[tuple[str, str | None]] = ()) -> Closure:
+def without_host_code(
+    closure: Closure, define: Sequence[tuple[str, str | None]] = (), *, if_refused: bool = False
+) -> Closure:
     """Return a closure whose project files have blanks in place of host code. ``define`` are the options' macros.
 
-    Nothing but these texts has a part in it. A file that cannot be parsed stays as it is.
+    Nothing but these texts has a part in it. A file that cannot be parsed stays as it is. With ``if_refused``, the
+    closure is returned as it is unless NVRTC certainly refuses it for its host code.
     """
     texts = {closure.program_name: closure.source}
     texts |= {name: text for name, text in closure.headers if name.startswith(VIRTUAL_ROOT)}
-    facts, outlines = gather_facts(find_macros(texts.values(), define), texts.values())
+    start = (closure.program_name, *closure.pre_include)
+    macros = cache(lambda: [*find_macros(texts.values(), define)])
+    suspects = read_suspects(texts, start, macros) if if_refused else {}
+    if if_refused and not suspects:
+        return closure
+    facts, outlines = gather_facts(macros(), texts.values(), suspects)
+    if if_refused and not is_refused(suspects.values(), facts):  # where another text has the mark
+        return closure
     dropped: list[Dropped] = []
     for name, outline in zip(texts, outlines, strict=True):
         if outline is not None:

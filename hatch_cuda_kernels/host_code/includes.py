@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.tokens import DirectiveLine
 
-__all__ = ["host_header"]
+__all__ = ["host_header", "included", "is_missing"]
 
 _SPELLED: Final = re.compile(r'"([^"\n]+)"|<([^<>\n]+)>')
 #: Folders of host libraries; what is in them is for the host, or of no use without what is.
@@ -37,11 +37,21 @@ _HEADERS: Final = re.compile(
 )
 
 
+def included(line: DirectiveLine) -> str | None:
+    """Return the name of the header that a directive includes; None where it is none, or a macro names it."""
+    spelled = _SPELLED.match(line.operand) if line.word in {"include", "include_next", "import"} else None
+    return None if spelled is None else spelled[1] or spelled[2]
+
+
 def host_header(line: DirectiveLine) -> str | None:
     """Return the name of the host's header that a directive includes; None where it includes another or none."""
-    spelled = _SPELLED.match(line.operand) if line.word in {"include", "include_next", "import"} else None
-    if spelled is None:
+    name = included(line)
+    if name is None:
         return None
-    name = spelled[1] or spelled[2]
     folder, slash, _ = name.partition("/")
     return name if (slash and folder in _FOLDERS) or _HEADERS.fullmatch(name) else None
+
+
+def is_missing(name: str) -> bool:
+    """Return whether NVRTC surely has no use for a host's header: of CUB and Thrust, releases differ."""
+    return not name.startswith(("cub/", "thrust/"))

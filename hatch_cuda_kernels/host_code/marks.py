@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.host_code.outline import read_outline
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.source.macros import MacroText
 
-__all__ = ["Facts", "Marked", "gather_facts", "is_float_constant", "member_of"]
+__all__ = ["Facts", "Marked", "gather_facts", "gather_macros", "is_float_constant", "member_of"]
 
 _MARKS: Final = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
 #: In ``__attribute__((device))`` and its kin.
@@ -109,12 +110,17 @@ def _reached(names: Iterable[str], users: Mapping[str, set[str]]) -> frozenset[s
     return frozenset(reached)
 
 
-def gather_facts(macros: Iterable[MacroText], texts: Iterable[str]) -> tuple[Facts, list[Outline | None]]:
-    """Return what texts and their macros say together, and the outline of each text."""
+def gather_facts(
+    macros: Iterable[MacroText], texts: Iterable[str], known: Mapping[str, Outline | None] = MappingProxyType({})
+) -> tuple[Facts, list[Outline | None]]:
+    """Return what texts and their macros say together, and the outline of each text.
+
+    ``known`` are outlines, by text, that were read with the same macros.
+    """
     facts = gather_macros(macros)
     texts = list(texts)
     facts.reals.update(name for text in texts for names in _REAL.findall(text) for name in names if name)
-    outlines = [read_outline(text, facts.whole) for text in texts]
+    outlines = [known[text] if text in known else read_outline(text, facts.whole) for text in texts]
     for outline in outlines:
         if outline is not None:
             facts.classes.update(item.declaration.name for item in outline.items if item.declaration.kind == "type")

@@ -161,4 +161,6 @@ def _named(items: Sequence[Item]) -> tuple[Named, ...]:
 
 
 def _supports(values: dict[str, Any]) -> Supports:
-    return Supports(devices=values["devices"], driver=values.get("driver"))
+    devices: Sequence[Item] = values["devices"]
+    where = {device.value: device.spot.where for device in devices}
+    return Supports(devices=tuple(where), driver=values.get("driver"), where=where)

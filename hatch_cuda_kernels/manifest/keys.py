@@ -150,7 +150,7 @@ MODULE: Final[Table] = {
 
 SUPPORTS: Final[Table] = {
     "devices": Key(
-        list_of(text("a compute capability such as '9.0'", _device, pattern=_CAPABILITY), least=1),
+        items_of(text("a compute capability such as '9.0'", _device, pattern=_CAPABILITY), least=1),
         "Compute capabilities every kernel must run on.",
         'list compute capabilities, such as ["9.0"]',
     ),

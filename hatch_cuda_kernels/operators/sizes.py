@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from hatch_cuda_kernels.errors import InputError, LaunchError
+from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.runtime.launch.ruled import NAMES, refusal, rule_texts
 from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
 if TYPE_CHECKING:
@@ -38,23 +38,22 @@ def stated_sizes(kernel: str, sizes: Mapping[str, Any]) -> Sizes:
 
 
 def ruled_sizes(kernel: str, rule: LaunchRule, parameters: Sequence[Parameter]) -> Sizes:
-    """Return the shape that a manifest's rule gives. The function it returns raises LaunchError for a bad shape."""
-    spelled = [f"args[{parameter.name!r}]" for parameter in parameters]
-    grid, block, shared_mem = rule.python_texts(spelled, rule.values(kernel) or {})
-    compute = eval(  # noqa: S307 - of checked expressions and names that Python takes
-        f"lambda args: ({grid}, {block}, {shared_mem})",
-        {"shape": lambda array: array.shape, "size": lambda array: prod(array.shape)},
-    )
-    attributes: dict[str, Any] = {
-        name: tuple(value) if name == "cluster" else value for name, value in rule.attributes.items()
-    }
+    """Return the shape that a manifest's rule gives. Raises LaunchError for a rule that no build writes.
+
+    The function it returns raises LaunchError for arguments that give no shape.
+    """
+    grid, block, shared_mem = rule_texts(kernel, rule, [f"args[{parameter.name!r}]" for parameter in parameters])
+    # Of checked expressions, and names that Python takes.
+    compute = eval(f"lambda args: ({grid}, {block}, {shared_mem})", dict(NAMES))  # noqa: S307
+    attributes: dict[str, Any] = {**rule.attributes}
+    if "cluster" in attributes:
+        attributes["cluster"] = tuple(attributes["cluster"])
 
     def shape_of(args: Mapping[str, Any]) -> Shape:
         try:
             sizes = compute(args)
         except Exception as error:
-            message = f"{kernel}: its launch ({rule}) cannot be computed from these arguments"
-            raise LaunchError(f"{message}: {type(error).__name__}: {error}") from error
+            raise refusal(kernel, rule, error) from error
         return Shape.make(kernel, *sizes, **attributes)
 
     return shape_of

@@ -30,8 +30,13 @@ _STARTS: Final = {"ltoir": "LTO-IR", "object": "objects", "ptx": "PTX"}
 
 def describe(plan: Sequence[PlannedModule]) -> list[str]:
     """Return the sentences about a plan's modules, each once."""
-    notes = (note for planned in plan for note in (_linked(planned), _front_end(planned), _standard_headers(planned)))
+    notes = (note for planned in plan for note in _notes(planned))
     return list(dict.fromkeys(filter(None, notes)))
+
+
+def _notes(planned: PlannedModule) -> tuple[str, ...]:
+    left_out = planned.module.recipe.left_out(planned.sources)
+    return _linked(planned), _front_end(planned), _standard_headers(planned), left_out
 
 
 def _standard_headers(planned: PlannedModule) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain, supports_arch
-from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, extra, pip_install, release_requirements
+from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, own, pip_install, release_requirements
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import BuildError, InputError, ToolchainError
 from hatch_cuda_kernels.plan.front_end import route_of
@@ -30,7 +30,7 @@ def check_release(manifest: Manifest) -> list[str]:
     """
     if manifest.cuda is not None and bindings_major() != manifest.cuda[0]:
         raise _wrong_bindings(manifest)
-    toolchain = find_toolchain()
+    toolchain = _found(manifest)
     found = toolchain.release
     if manifest.cuda is not None and found != manifest.cuda:
         raise ToolchainError(
@@ -44,6 +44,14 @@ def check_release(manifest: Manifest) -> list[str]:
         advice = f'with cuda: "{could}" in {manifest.path.name} it would need {could}'
         return [f"PTX written by NVRTC {needs} needs a driver for CUDA {needs} or newer; {advice}"]
     return []
+
+
+def _found(manifest: Manifest) -> Toolchain:
+    """Return the toolchain found. Raises ToolchainError, with what the manifest asks for, without one."""
+    try:
+        return find_toolchain()
+    except ToolchainError as error:
+        raise ToolchainError(error.message, pip_install(*requirements(manifest))) from error
 
 
 def requirements(manifest: Manifest) -> list[str]:
@@ -67,7 +75,7 @@ def _wrong_bindings(manifest: Manifest) -> ToolchainError:
     return ToolchainError(
         f"{manifest.path.name} asks for CUDA {_text(manifest.release)}, the cuda-bindings found load the libraries of "
         f"CUDA {bindings_major()}",
-        f'write "{extra(build_extra(major))}" into build-system.requires of pyproject.toml; without build isolation, '
+        f'write "{own(build_extra(major))}" into build-system.requires of pyproject.toml; without build isolation, '
         f"{pip_install(*requirements(manifest))}",
     )
 

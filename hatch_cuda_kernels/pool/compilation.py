@@ -39,8 +39,8 @@ _OTHER_HEADERS_FIX: Final = "put the same files into the workers' toolkit folder
 class Progress(Protocol):
     """What a build tells while it runs."""
 
-    def start(self, total: int) -> None:
-        """Say that ``total`` jobs will be compiled."""
+    def start(self, jobs: Sequence[Job]) -> None:
+        """Say which jobs will be compiled, in the order in which they begin."""
 
     def done(self, job: Job, seconds: float | None) -> None:
         """Say that a job finished after ``seconds``, or failed (None)."""
@@ -54,11 +54,13 @@ class Compilation(NamedTuple):
 
     entries: dict[ImageId, Entry]
     problems: list[Problem]
-    """Every failure of the run."""
+    """Every failure of the run, for a person to read."""
+    failures: list[FailedJob]
+    """The jobs that failed, as they did."""
 
 
 class _NoProgress:
-    def start(self, total: int) -> None: ...
+    def start(self, jobs: Sequence[Job]) -> None: ...
 
     def done(self, job: Job, seconds: float | None) -> None: ...
 
@@ -96,16 +98,17 @@ def compile_missing(
     executor, progress = executor or choose_executor(), progress or _NoProgress()
     missing = [(planned, jobs) for planned in plan if (jobs := _missing_jobs(planned, fresh.keys()))]
     if not missing:
-        return Compilation({}, [])
+        return Compilation({}, [], [])
     jobs = [job for _, jobs in missing for job in jobs]
     modules = {planned.module.name: planned.module for planned, _ in missing}
     keys = {image: key for planned, _ in missing for image, key in _keys(planned, toolchain).items()}
     entries: dict[ImageId, Entry] = {}
     failures: list[FailedJob] = []
     problems: list[Problem] = []
-    progress.start(len(jobs))
+    cost = _costs(fresh)
+    progress.start(sorted(jobs, key=lambda job: (isinstance(job, CompileJob), cost(job)), reverse=True))
     try:
-        with closing(_run(jobs, fresh, executor, workers, warn)) as outcomes:
+        with closing(_run(jobs, fresh, executor, workers, cost, warn)) as outcomes:
             for job, outcome in outcomes:
                 if isinstance(outcome, Exception):
                     failures.append(FailedJob(job, outcome))
@@ -119,7 +122,7 @@ def compile_missing(
         problems += map(Problem, error.problems)
     finally:
         progress.finish()
-    return Compilation(entries, [*find_problems(failures, modules), *problems])
+    return Compilation(entries, [*find_problems(failures, modules), *problems], failures)
 
 
 def _missing_jobs(planned: PlannedModule, fresh: AbstractSet[ImageId]) -> list[Job]:
@@ -134,6 +137,7 @@ def _run(
     fresh: Mapping[ImageId, Entry],
     executor: Executor | str,
     workers: int | None,
+    cost: Callable[[Job], float],
     warn: Callable[[str], None],
 ) -> Outcomes:
     """Return the jobs' outcomes as they come; those that finish a shared run wait for it, and fail with it."""
@@ -152,13 +156,12 @@ def _run(
             inputs[id(front)] = FinishInput.of(compiled.images[job.input_kind], compiled)
         return (started(job) for job in mine if all(inputs[id(one)] for one in job.fronts))
 
-    longest = _longest(fresh)
     return compile_on(
         executor,
         [*compiles, *map(started, ready)],
         workers=workers,
         followers=len(finishing) - len(ready),
-        cost=lambda job: longest.get(job.module, 0.0) or estimate_seconds(job),
+        cost=cost,
         follow=follow,
         needed=needed_tools(jobs),
         warn=warn,
@@ -175,12 +178,16 @@ def _input_image(front: CompileJob) -> ImageId:
     return job_images(front)[-1]
 
 
-def _longest(fresh: Mapping[ImageId, Entry]) -> dict[str, float]:
-    """Return the longest compile of each module that the disk cache knows of, in seconds."""
+def _costs(fresh: Mapping[ImageId, Entry]) -> Callable[[Job], float]:
+    """Return what tells the seconds of a job: the longest compile of its module in the disk cache, or else a guess."""
     longest: dict[str, float] = {}
     for image, entry in fresh.items():
         longest[image.module] = max(longest.get(image.module, 0.0), entry.seconds)
-    return longest
+
+    def cost(job: Job) -> float:
+        return longest.get(job.module, 0.0) or estimate_seconds(job)
+
+    return cost
 
 
 def _recorded(job: Job, compiled: Compiled, keys: Mapping[ImageId, str], cache: DiskCache) -> dict[ImageId, Entry]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.child_process import ChildDiedError
 from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.pool.crashes import LostJob
 from hatch_cuda_kernels.pool.executors import local_executor, open_executor
 from hatch_cuda_kernels.pool.task import Task, compile_task, needed_tools
 from hatch_cuda_kernels.threads import TICK_SECONDS
@@ -102,19 +103,21 @@ def compile_all(
     cancelled.
     """
     needed = needed or needed_tools(jobs)
-    lost = []
+    lost: list[LostJob] = []
     with closing(_run(sorted(jobs, key=cost, reverse=True), executor, needed, follow)) as outcomes:
         for job, outcome in outcomes:
             if isinstance(outcome, ChildDiedError):
-                lost.append(job)
+                lost.append(LostJob(job, outcome))
             else:
                 yield job, outcome
     if lost and warn is not None:
         warn(_lost(lost))
-    for job in lost:  # one at a time, in a process of its own: it may have been the memory
-        with closing(_run([job], executor, needed, follow)) as outcomes:
+    for found in lost:  # one at a time, in a process of its own: it may have been the memory
+        again = found.again
+        with closing(_run([again], executor, needed, follow if again is found.job else None)) as outcomes:
             for done, outcome in outcomes:
-                yield done, _died_again(done) if isinstance(outcome, ChildDiedError) else outcome
+                known = found if done is again else LostJob(done, ChildDiedError())
+                yield known.job, known.outcome(outcome)
 
 
 def _run(jobs: Sequence[Job], executor: Executor, needed: dict[str, str], follow: Follow | None) -> Outcomes:
@@ -167,11 +170,7 @@ def _outcome(future: Future[Compiled], job: Job) -> Compiled | Exception:
         return CompileError(job.module, str(job.arch), f"{type(error).__name__}: {error}")
 
 
-def _lost(jobs: Sequence[Job]) -> str:
-    names = ", ".join(f"{job.module} for {job.arch}" for job in jobs)
-    return f"a worker process died (killed, or out of memory); compiling again, one at a time: {names}"
-
-
-def _died_again(job: Job) -> CompileError:
-    message = "the worker process died twice while it compiled this (killed, out of memory, or NVRTC crashed)"
-    return CompileError(job.module, str(job.arch), message)
+def _lost(lost: Sequence[LostJob]) -> str:
+    names = ", ".join(f"{found.job.module} for {found.job.arch}" for found in lost)
+    why = "NVRTC crashed" if any(found.died.crashed for found in lost) else "killed, or out of memory"
+    return f"a worker process died ({why}); compiling again, one at a time: {names}"

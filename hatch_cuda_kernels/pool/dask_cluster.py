@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
+from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.pool.task import check_tools, tools_here
 
@@ -46,7 +46,7 @@ def _connect(address: str) -> Any:  # distributed is an extra
     try:
         from distributed import Client  # an extra, and half a second
     except ModuleNotFoundError as error:
-        advice = pip_install(extra("dask"))
+        advice = pip_install(own("dask"))
         raise BuildError([f"executor dask:{address}: {error.name} is not installed\n  to fix: {advice}"]) from error
     place = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
     try:

@@ -33,8 +33,8 @@ DASK_REQUIREMENT: Final = "distributed>=2024.1"
 _LOCAL: Final = "process"
 _DASK: Final = "dask:"
 
-#: Below this much estimated work, starting a worker process (0.2 s) costs more than it saves.
-_WORTH_A_PROCESS: Final = 0.8
+#: Below this much estimated work, starting another worker process (0.2 s) costs more than it saves.
+_WORTH_ANOTHER: Final = 0.8
 #: Peak memory of one worker with CUB-like sources.
 _WORKER_BYTES: Final = 450 << 20
 
@@ -88,11 +88,14 @@ def open_executor(
 
 
 def local_executor(costs: list[float], workers: int | None = None) -> DaemonThreads:
-    """Return worker processes for jobs of these estimated seconds, or threads of this process for little work."""
+    """Return worker processes for jobs of these estimated seconds, one for little work; threads where none compiles.
+
+    NVRTC crashes on some sources, and in this process it would end the build without a message.
+    """
     count = min(workers or default_workers(), len(costs)) or 1
-    if count > 1 and sum(costs) >= _WORTH_A_PROCESS:
-        return WorkerExecutor(count)
-    return DaemonThreads(count)
+    if not any(costs):
+        return DaemonThreads(count)
+    return WorkerExecutor(count if sum(costs) >= _WORTH_ANOTHER else 1)
 
 
 def default_workers() -> int:

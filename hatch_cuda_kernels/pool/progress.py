@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TextIO
 
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.pool.compilation import Progress
 
 __all__ = ["LineProgress", "open_progress"]
+
+#: A compile that takes less is nothing to speak of.
+_LONG_SECONDS: Final = 1.0
 
 
 def open_progress(stream: TextIO | None = None) -> Progress:
@@ -25,10 +30,47 @@ def open_progress(stream: TextIO | None = None) -> Progress:
     return _BarProgress(stream) if stream.isatty() else LineProgress(stream)
 
 
-class _BarProgress:
-    """One progress bar that names the job that finished last."""
+class _Watched:
+    """What is being compiled: jobs begin in the order given, so the first that is not done runs; and the slowest."""
+
+    def __init__(self) -> None:
+        self._waiting: list[str] = []
+        self._slowest: tuple[float, str] = (0.0, "")
+        self._total = self._done = 0
+
+    def start(self, jobs: Sequence[Job]) -> None:
+        """Remember what there is to do."""
+        self._waiting = list(map(_name, jobs))
+        self._total = len(jobs)
+
+    def done(self, job: Job, seconds: float | None) -> None:
+        """Remember how long a job took."""
+        self._done += 1
+        with suppress(ValueError):
+            self._waiting.remove(_name(job))
+        self._slowest = max(self._slowest, (seconds or 0.0, _name(job)))
+
+    @property
+    def current(self) -> str:
+        """The job that has been running longest, empty after the last."""
+        return next(iter(self._waiting), "")
+
+    @property
+    def slowest(self) -> str:
+        """The slowest job of all, empty if none took long."""
+        seconds, name = self._slowest
+        return f"slowest: {name}, {seconds:.1f} s" if seconds >= _LONG_SECONDS else ""
+
+
+def _name(job: Job) -> str:
+    return f"{job.module} {job.arch}"
+
+
+class _BarProgress(_Watched):
+    """One progress bar that names what is being compiled; then, in a line that stays, what took longest."""
 
     def __init__(self, stream: TextIO) -> None:
+        super().__init__()
         self._bar = Bar(
             TextColumn("compiling"),
             BarColumn(),
@@ -40,45 +82,52 @@ class _BarProgress:
         )
         self._task = self._bar.add_task("", total=None)
 
-    def start(self, total: int) -> None:
+    def start(self, jobs: Sequence[Job]) -> None:
         """Show the bar."""
-        self._bar.update(self._task, total=total)
+        super().start(jobs)
+        self._bar.update(self._task, total=self._total, description=self.current)
         self._bar.start()
 
     def done(self, job: Job, seconds: float | None) -> None:
-        """Advance, naming the job."""
-        state = "failed" if seconds is None else f"{seconds:.2f} s"
-        self._bar.update(self._task, advance=1, description=f"{job.module} {job.arch} {state}")
+        """Advance."""
+        super().done(job, seconds)
+        self._bar.update(self._task, advance=1, description=self.current)
 
     def finish(self) -> None:
         """Remove the bar."""
         self._bar.stop()
+        if self.slowest:
+            self._bar.console.print(self.slowest, highlight=False, markup=False)
 
 
-class LineProgress:
+class LineProgress(_Watched):
     """A line now and then: logs of a build service want to see that it lives, not every job."""
 
     def __init__(self, stream: TextIO, *, every: float = 5.0) -> None:
+        super().__init__()
         self._stream = stream
         self._every = every
-        self._total = self._done = 0
         self._last = 0.0
 
-    def start(self, total: int) -> None:
+    def start(self, jobs: Sequence[Job]) -> None:
         """Say how much there is to do."""
-        self._total, self._last = total, time.monotonic()
-        self._say(f"compiling {total} module x architecture pairs")
+        super().start(jobs)
+        self._last = time.monotonic()
+        self._say(f"compiling {self._total} module x architecture pairs")
 
     def done(self, job: Job, seconds: float | None) -> None:
-        """Say how far it is, at most once every few seconds; failures always."""
-        self._done += 1
-        if seconds is None or time.monotonic() - self._last >= self._every:
+        """Say how far it is and what runs, at most once every few seconds; failures always."""
+        super().done(job, seconds)
+        if seconds is None:
+            self._say(f"{self._done}/{self._total} {_name(job)} failed")
+        elif self.current and time.monotonic() - self._last >= self._every:
             self._last = time.monotonic()
-            state = "failed" if seconds is None else f"{seconds:.2f} s"
-            self._say(f"{self._done}/{self._total} {job.module} {job.arch} {state}")
+            self._say(f"{self._done}/{self._total}, compiling {self.current}")
 
     def finish(self) -> None:
-        """Nothing is left to say."""
+        """Say what took longest."""
+        if self.slowest:
+            self._say(self.slowest)
 
     def _say(self, text: str) -> None:
         print(f"cuda-kernels: {text}", file=self._stream, flush=True)

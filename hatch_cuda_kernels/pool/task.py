@@ -12,7 +12,7 @@ from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.packages import (
     build_extra,
-    extra,
+    own,
     pip_install,
     reinstall_option,
     toolchain_requirements,
@@ -124,7 +124,7 @@ def _differences(who: str, found: Tools | Exception, needed: Tools) -> list[str]
 def _fix(needed: Tools, found: Iterable[str]) -> str:
     """Return how to install the build's versions, as far as they are from wheels, in place of those that were found."""
     nvrtc = needed["NVRTC"]
-    own = extra(build_extra(int(nvrtc.partition(".")[0])), needed[_PACKAGE])
+    package = own(build_extra(int(nvrtc.partition(".")[0])), needed[_PACKAGE])
     tools = toolchain_requirements(nvrtc, *(needed.get(name, "") for name in ("nvJitLink", "toolkit headers", "ptxas")))
-    command = pip_install(own, *tools, options=reinstall_option(found))
+    command = pip_install(package, *tools, options=reinstall_option(found))
     return f"in the environment of each of these workers, {command}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.pool.apart import compile_apart, one_worker
 from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ __all__ = ["refused_instances"]
 _MOST_COMPILES: Final = 40
 
 
+@one_worker()
 def refused_instances(root: Path, texts: Mapping[str, str], manifest: str, arch: SmArch) -> dict[str, str]:
     """Return the instances of a manifest that NVRTC refuses, with its reasons; ``texts`` stand in for files by path.
 
@@ -54,7 +55,7 @@ class _Trial:
         unit = self._unit._replace(names=tuple(names))
         job = self._recipe.compile_job(unit, self._arch, ("ptx",), assembled=False)
         try:
-            compile_job(job)
+            compile_apart(job)
         except CompileError as error:
             reason = (error.faults or (error.message,))[0].partition("\n")[0]
             return dict.fromkeys(error.bad_names or names or ("",), reason)

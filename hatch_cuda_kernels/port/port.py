@@ -6,6 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.pool.apart import one_worker
 from hatch_cuda_kernels.port.bindings import Bindings
 from hatch_cuda_kernels.port.check_instances import refused_instances
 from hatch_cuda_kernels.port.draft import draft_modules, find_templates, manifest_text
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.host_code.items import Outline
     from hatch_cuda_kernels.port.model import SeenLaunch, Template
     from hatch_cuda_kernels.port.sources import Sources
@@ -30,6 +32,7 @@ __all__ = ["port"]
 _DEFAULTS: Final = NvrtcOptions()
 
 
+@one_worker()
 def port(
     root: Path, sources: Sequence[str], options: NvrtcOptions = _DEFAULTS, *, arch: SmArch | None = None
 ) -> Ported:
@@ -66,8 +69,12 @@ def port(
         modules=tuple(drafted),
         manifest=manifest_text(drafted, options),
         notes=tuple(dict.fromkeys(notes)),
-        remaining=tuple(dict.fromkeys(f"{one.file}:{one.line}: {one.message}" for one in remaining)),
+        remaining=tuple(dict.fromkeys(map(_told, remaining))),
     )
+
+
+def _told(error: Diagnostic) -> str:
+    return ": ".join(filter(None, (f"{error.file}:{error.line}" if error.line else error.file, error.message)))
 
 
 def _templates(path: str, outline: Outline, bindings: Bindings) -> list[Template]:

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.missing_header import is_for_device
-from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
-from hatch_cuda_kernels.compiler.output.log import parse_log
+from hatch_cuda_kernels.compiler.output.log import Diagnostic, parse_log
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.host_code.drop import TextChange
+from hatch_cuda_kernels.pool.apart import compile_apart
 from hatch_cuda_kernels.port.uses import Uses
 from hatch_cuda_kernels.source.project import Project
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.port.sources import Sources
 
@@ -40,7 +39,7 @@ def refine(sources: Sources, arch: SmArch) -> None:
         errors = errors_of(sources, sources.shown(), arch)
         uses = Uses(sources)
         for error in dict.fromkeys(errors):
-            if error.file in sources.outlines:
+            if error.line and error.file in sources.outlines:
                 found = _candidates(sources, uses, error)
                 for path, change in found:
                     if change not in sources.changes[path]:
@@ -51,7 +50,10 @@ def refine(sources: Sources, arch: SmArch) -> None:
 
 
 def errors_of(sources: Sources, texts: Mapping[str, str], arch: SmArch) -> list[Diagnostic]:
-    """Return NVRTC's errors in files, without those that stand for Torch's types. Raises ToolchainError."""
+    """Return NVRTC's errors in files, without those that stand for Torch's types. Raises ToolchainError.
+
+    Where NVRTC says nothing, as in a crash, the one for the source stands at no line.
+    """
     types, _ = sources.stand_ins()
     project = Project(sources.root, {**texts, _TYPES: types})
     forced = {"pre_include": (_TYPES,)} if types else {}
@@ -60,9 +62,10 @@ def errors_of(sources: Sources, texts: Mapping[str, str], arch: SmArch) -> list[
         recipe = replace(each, options=each.options.override(**forced))
         (unit,) = recipe.units(recipe.read(sources.root, project=project))
         try:
-            compile_job(recipe.compile_job(unit, arch, ("ptx",), assembled=False))
+            compile_apart(recipe.compile_job(unit, arch, ("ptx",), assembled=False))
         except CompileError as error:
-            found += [one for one in parse_log(error.log) if one.severity.endswith("error")]
+            told = [one for one in parse_log(error.log) if one.severity.endswith("error")]
+            found += told or [Diagnostic(each.sources[0], 0, "error", error.message)]
     return found
 
 

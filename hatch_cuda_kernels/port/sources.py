@@ -9,6 +9,7 @@ from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.host_code.closures import find_macros
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.marks import Facts, gather_facts
+from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.port.guard import guardable
 from hatch_cuda_kernels.port.model import Guard
 from hatch_cuda_kernels.port.torch_types import stand_ins
@@ -75,6 +76,7 @@ class Sources:
 
 def read_project_files(root: Path, sources: Sequence[str], options: NvrtcOptions) -> Sources:
     """Return the files that sources lead to, with the changes that nvcc's rule asks for. Raises InputError."""
+    options = options.override(host_code=HostCode.KEEP)  # guards stand for what would be left out
     recipes = tuple(Recipe(module=source, sources=(source,), options=options) for source in sources)
     project = Project(root)
     paths = sorted({path for recipe in recipes for path in recipe.read(root, project=project).files})

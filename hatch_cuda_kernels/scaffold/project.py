@@ -6,16 +6,16 @@ import keyword
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from hatch_cuda_kernels.compiler.toolchain.packages import build_extra
-from hatch_cuda_kernels.errors import InputError, ManifestError
-from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.manifest.find import hook_table
-from hatch_cuda_kernels.port.project_tree import kernel_sources, list_files
-from hatch_cuda_kernels.scaffold.pyproject import OTHER_SYSTEMS, add_hook, read_toml
-from hatch_cuda_kernels.scaffold.survey import survey
-from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD, NEW_PROJECT, README_OF_SOURCES
+from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, own
+from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.manifest.find import MANIFEST_FILE, hook_table
+from hatch_cuda_kernels.scaffold.files import filled, ignore_store, read_text, write_missing
+from hatch_cuda_kernels.scaffold.kernel_files import kernel_files, manifest_of_sources, stated_release, watched_files
+from hatch_cuda_kernels.scaffold.other_backends import SETUP_FILES, join_other
+from hatch_cuda_kernels.scaffold.pyproject import HATCH, add_package, check_tables, read_toml, with_hatch
+from hatch_cuda_kernels.scaffold.templates import CI_FILE, FIRST_KERNEL, NEW_PROJECT, README_OF_SOURCES, ci_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,92 +27,96 @@ __all__ = ["Scaffold", "scaffold"]
 
 
 class Scaffold(NamedTuple):
-    """What was done: files created, changes to pyproject.toml, files kept as they were, and what is left to do."""
+    """What was done: files created, additions to files, files kept as they were; and what is left to do."""
 
     created: tuple[str, ...]
     changed: tuple[str, ...]
     kept: tuple[str, ...]
     notes: tuple[str, ...]
+    steps: tuple[str, ...]
+    """What the project's build system takes besides."""
 
 
-def scaffold(root: Path, name: str | None = None, *, find_package: FindPackage) -> Scaffold:
+def scaffold(root: Path, name: str | None = None, *, find_package: FindPackage, hatch: bool = False) -> Scaffold:
     """Set a folder up and return what was done; a second run does nothing. No existing file is overwritten.
 
-    ``name`` is a new project's name (default: the folder's); ``find_package`` knows an existing project's package.
-    Raises InputError for a project that Hatch does not build, or whose package cannot be determined.
+    ``name`` is a new project's name (default: the folder's); ``find_package`` knows an existing project's package;
+    with ``hatch``, Hatch becomes its back end.
+    Raises InputError for a project that cannot be built as it is, or whose package cannot be determined.
     """
     root = root.absolute()
     pyproject = root / "pyproject.toml"
-    if pyproject.is_file():
-        return _join(root, pyproject, name, find_package)
-    _refuse_setuptools(root)
-    project = _project_name(name or root.name)
-    package = re.sub(r"[-.]", "_", project).lower()
-    _check_package(package, project)
-    folder = package if (root / package / "__init__.py").is_file() else f"src/{package}"
-    words = {"FOLDER": folder, "PACKAGE": package, "NAME": project}
-    files = dict(NEW_PROJECT)
-    notes: tuple[str, ...] = ()
-    if not (root / "kernels.yaml").is_file():
-        manifest, notes = _manifest_of_sources(root)
-        files |= {"kernels.yaml": manifest, "README.md": README_OF_SOURCES} if manifest else FIRST_KERNEL
-    created, kept = _write(root, {_filled(path, words): _filled(text, words) for path, text in files.items()})
-    return Scaffold(created, (), kept, notes)
-
-
-def _join(root: Path, pyproject: Path, name: str | None, find_package: FindPackage) -> Scaffold:
-    """Set up an existing project."""
-    text = _read(pyproject)
+    if not pyproject.is_file():
+        _refuse_setup_py(root)
+        return _new(root, name)
+    text = read_text(pyproject)
     data = read_toml(text, "pyproject.toml")
     stated = data.get("project", {}).get("name")
     if name is not None and stated is not None and name != stated:
         raise InputError(f"--name is for a new project, and this one is called {stated}; leave --name out")
+    backend = data.get("build-system", {}).get("build-backend") or _unstated(root)
+    if hatch or backend in {HATCH, ""}:
+        return _join(root, text if backend == HATCH else with_hatch(text), find_package, before=text)
+    return Scaffold(*join_other(root, text, backend, find_package))
+
+
+def _new(root: Path, name: str | None) -> Scaffold:
+    """Make a new project, which is then one that lacks what every project lacks."""
+    project = _project_name(name or root.name)
+    package = re.sub(r"[-.]", "_", project).lower()
+    _check_package(package, project)
+    folder = package if (root / package / "__init__.py").is_file() else f"src/{package}"
+    words = {"FOLDER": folder, "PACKAGE": package, "NAME": project, "OWN_JIT": own("jit")}
+    files = dict(NEW_PROJECT)
+    notes: tuple[str, ...] = ()
+    if not (root / MANIFEST_FILE).is_file():
+        drafted, notes = manifest_of_sources(root)
+        files |= {MANIFEST_FILE: drafted, "README.md": README_OF_SOURCES} if drafted else FIRST_KERNEL
+    files[CI_FILE] = ci_text(files)
+    texts = {filled(path, words): filled(text, words) for path, text in files.items()}
+    watched = watched_files(root, root / MANIFEST_FILE, texts.get(MANIFEST_FILE, ""))
+    edited = add_package(texts["pyproject.toml"], extra="build", table=True, cache_keys=watched)
+    created, kept = write_missing(root, {**texts, "pyproject.toml": edited.text})
+    return Scaffold(created, (), kept, notes, ())
+
+
+def _join(root: Path, text: str, find_package: FindPackage, *, before: str) -> Scaffold:
+    """Set up an existing project that Hatch builds, or nothing yet."""
+    data = read_toml(text, "pyproject.toml")
+    check_tables(data)
     hook = _hatch_toml(root, hook_table(data.get("tool", {}).get("hatch", {})))
     options = hook or {}
-    manifest = Path(os.path.abspath(root / str(options.get("manifest", "kernels.yaml"))))  # noqa: PTH100
+    manifest = Path(os.path.abspath(root / str(options.get("manifest", MANIFEST_FILE))))  # noqa: PTH100
     if not manifest.is_relative_to(root):
         raise InputError(f"the hook's manifest {manifest} is outside the project")
-    edited = add_hook(text, extra=_extra(manifest), table=hook is None)
-    created: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    if not manifest.is_file():
-        package = options.get("package")
-        folder, imported = find_package(root, package if isinstance(package, str) else None)
-        drafted, notes = _manifest_of_sources(manifest.parent)
-        first = _first_kernel(root, manifest, {"FOLDER": folder, "PACKAGE": imported})
-        created, kept = _write(root, {manifest.relative_to(root).as_posix(): drafted} if drafted else first)
-    if edited.text != text:
-        pyproject.write_bytes(edited.text.encode())
-    return Scaffold(created, edited.changes, kept, (*edited.notes, *notes))
+    package = options.get("package")
+    files, notes = kernel_files(
+        root, manifest, lambda: find_package(root, package if isinstance(package, str) else None)
+    )
+    watched = watched_files(root, manifest, files.get(manifest.relative_to(root).as_posix(), ""))
+    edited = add_package(text, extra=build_extra(stated_release(manifest)[0]), table=hook is None, cache_keys=watched)
+    changed = (*(() if text == before else ("pyproject.toml: [build-system]",)), *edited.changes)
+    if files and not (root / CI_FILE).parent.exists():
+        files[CI_FILE] = ci_text(files)
+    created, kept = write_missing(root, files)
+    if edited.text != before:
+        (root / "pyproject.toml").write_bytes(edited.text.encode())
+    notes = (*edited.notes, *notes, *_wheel_only(data))
+    return Scaffold(created, (*changed, *ignore_store(root)), kept, notes, ())
 
 
-def _manifest_of_sources(folder: Path) -> tuple[str, tuple[str, ...]]:
-    """Return a manifest of the kernels below a folder, and notes about sources that it leaves out; empty for none."""
-    files = list_files(folder) if folder.is_dir() else []
-    sources = kernel_sources(folder, files)
-    if not sources:
-        return "", ()
-    found = survey(folder, sources, files, HEAD)
-    modules = ["modules:" if found.modules else "modules: {}", *found.lines()]
-    notes = tuple(f"{source} is not in the manifest: {reason}" for source, reason in found.left_out.items())
-    return "\n".join([f"{MANIFEST_HEAD}{modules[0]}", *modules[1:], ""]), notes
-
-
-def _first_kernel(root: Path, manifest: Path, words: dict[str, str]) -> dict[str, str]:
-    """Return the files of a first kernel, which lies beside the manifest: paths in there are relative to it."""
-    beside = manifest.parent.relative_to(root).as_posix()
-    places = {
-        "kernels.yaml": manifest.relative_to(root).as_posix(),
-        "kernels/saxpy.cu": f"{beside}/kernels/saxpy.cu".removeprefix("./"),
-    }
-    return {places.get(path, _filled(path, words)): _filled(text, words) for path, text in FIRST_KERNEL.items()}
+def _wheel_only(data: dict[str, Any]) -> tuple[str, ...]:
+    """Return a note for a hook of wheels only."""
+    build = data.get("tool", {}).get("hatch", {}).get("build", {})
+    if "cuda-kernels" in build.get("hooks", {}) or hook_table({"build": build}) is None:
+        return ()
+    return ("the hook is for wheels only: [tool.hatch.build.hooks.cuda-kernels] is for sdists, too, and their sources",)
 
 
 def _hatch_toml(root: Path, hook: dict[str, object] | None) -> dict[str, object] | None:
     """Return the hook's table as Hatch sees it: a ``build`` table in hatch.toml replaces that of pyproject.toml."""
     path = root / "hatch.toml"
-    data = read_toml(_read(path), path.name) if path.is_file() else {}
+    data = read_toml(read_text(path), path.name) if path.is_file() else {}
     if "build" not in data:
         return hook
     found = hook_table(data)
@@ -124,49 +128,17 @@ def _hatch_toml(root: Path, hook: dict[str, object] | None) -> dict[str, object]
     return found
 
 
-def _extra(manifest: Path) -> str:
-    """Return the extra that brings the bindings for the release a manifest states."""
-    try:
-        return build_extra(load_manifest(manifest).release[0])
-    except ManifestError:  # not written yet, or `check` will say what is wrong with it
-        return "build"
+def _unstated(root: Path) -> str:
+    """Return the back end of a project that states none: setuptools if it has that one's files, or else empty."""
+    return "setuptools.build_meta" if any((root / name).is_file() for name in SETUP_FILES) else ""
 
 
-def _write(root: Path, files: dict[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Write the files that do not exist yet; return the names of those written and of those kept."""
-    created, kept = [], []
-    for name, text in files.items():
-        path = root / name
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-        except FileExistsError:
-            kept.append(name)
-        except OSError as error:
-            raise InputError(f"{path} cannot be written: {error.strerror}") from error
-        else:
-            created.append(name)
-    return tuple(created), tuple(kept)
-
-
-def _filled(text: str, words: dict[str, str]) -> str:
-    return re.sub(r"\b(?:FOLDER|NAME|PACKAGE)\b", lambda found: words[found[0]], text)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_bytes().decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-
-
-def _refuse_setuptools(root: Path) -> None:
-    found = next((name for name in ("setup.py", "setup.cfg") if (root / name).is_file()), None)
+def _refuse_setup_py(root: Path) -> None:
+    found = next((name for name in SETUP_FILES if (root / name).is_file()), None)
     if found is not None:
         raise InputError(
-            f"{found} says that setuptools builds this project; move to Hatch (`hatch new --init`) and run this again; "
-            f"{OTHER_SYSTEMS}"
+            f"{found} is all that says how this project is built; add a pyproject.toml with the tables [project], "
+            "with a name, and [build-system], and run this again"
         )
 
 

@@ -11,22 +11,23 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from tomlkit.exceptions import TOMLKitError
 
+from hatch_cuda_kernels.compiler.toolchain.packages import own
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.manifest.find import hook_table
 from hatch_cuda_kernels.scaffold.templates import TABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, MutableSequence
+    from collections.abc import Iterable, MutableSequence, Sequence
 
-__all__ = ["OTHER_SYSTEMS", "Edited", "add_hook", "read_toml"]
+__all__ = ["HATCH", "Edited", "add_package", "check_tables", "read_toml", "with_hatch"]
 
 _PACKAGE: Final = "hatch-cuda-kernels"
-_BACKEND: Final = "hatchling.build"
+HATCH: Final = "hatchling.build"
 #: Python versions that this package does not run on.
 _TOO_OLD: Final = ("3.8", "3.9", "3.10")
-OTHER_SYSTEMS: Final = (
-    "with another build system, call hatch_cuda_kernels.build_kernels in its build (docs/howto/other-build-systems.md)"
-)
+_HATCHLING: Final = "hatchling>=1.27"
+_BUILD_SYSTEM: Final = f'[build-system]\nrequires = ["{_HATCHLING}"]\nbuild-backend = "{HATCH}"\n'
+_DIRECT: Final = "tool.hatch.metadata"
 
 
 class Edited(NamedTuple):
@@ -45,79 +46,140 @@ def read_toml(text: str, name: str) -> dict[str, Any]:
         raise InputError(f"{name}: not valid TOML: {error}") from error
 
 
-def add_hook(text: str, *, extra: str, table: bool) -> Edited:
-    """Return pyproject.toml with this package among the requirements of builds and runs, and with the hook's table.
+def add_package(
+    text: str, *, extra: str, tools: Sequence[str] = (), table: bool = False, cache_keys: Sequence[str] = ()
+) -> Edited:
+    """Return pyproject.toml with this package among the requirements of builds and runs.
 
-    ``extra`` is the extra that builds require; ``table`` says whether the table is missing. Raises InputError for a
-    project that Hatch does not build, or whose file cannot be changed safely.
+    ``extra`` is the extra that builds require, empty if none of the back end's builds use the package; ``tools`` are
+    what else they require. ``table`` says that the hook's table is missing; ``cache_keys`` are files that uv is to
+    watch. Raises InputError for a file that cannot be changed safely.
     """
-    _check_backend(read_toml(text, "pyproject.toml"))
     try:
         document: Any = tomlkit.parse(text)
     except TOMLKitError as error:
         raise InputError(f"pyproject.toml cannot be changed safely: {error}") from error
+    changes, notes = _require_all(document, extra, tools)
+    watched, direct = _watch(document, cache_keys), _needs_direct_references(document)
+    edited = tomlkit.dumps(document)
+    tables = [("# kernels.yaml says what to compile. This line alone turns it on.", TABLE, "")] if table else []
+    if direct:
+        what = "# hatch-cuda-kernels is named by where it was installed from. An index takes names only."
+        tables.append((what, _DIRECT, "allow-direct-references = true"))
+    if watched:
+        tables.append(("# uv builds again when one of these changes.", "tool.uv", watched))
+    for comment, name, lines in tables:
+        edited = _append_table(edited, comment, name, lines)
+        changes.append(f"[{name}]")
+    _check(edited, extra, [name for _, name, _ in tables])
+    return Edited(edited, tuple(f"pyproject.toml: {change}" for change in changes), tuple(notes))
+
+
+def _require_all(document: Any, extra: str, tools: Sequence[str]) -> tuple[list[str], list[str]]:  # tomlkit is untyped
+    """Add the requirements to a document; return what was added, and what is left to do."""
     changes, notes = [], []
-    if _require(document["build-system"]["requires"], extra):
-        changes.append(f"build-system.requires: {_PACKAGE}[{extra}]")
+    if extra:
+        listed = document["build-system"]["requires"]
+        wanted = (own(extra), *tools)
+        changes += [f"build-system.requires: {one}" for one in wanted if _require(listed, one)]
     project = document["project"]
     if "dependencies" in project.get("dynamic", ()):
-        notes.append(f"project.dependencies is dynamic: add {_PACKAGE} where they are defined")
+        notes.append(f"project.dependencies is dynamic: add {own()} where they are defined")
     else:
         if "dependencies" not in project:
             project["dependencies"] = tomlkit.array()
-        if _require(project["dependencies"], ""):
-            changes.append(f"project.dependencies: {_PACKAGE}")
+        if _require(project["dependencies"], own()):
+            changes.append(f"project.dependencies: {own()}")
     notes += _python_note(project.get("requires-python"))
-    edited = tomlkit.dumps(document)
-    if table:
-        edited = _append_table(edited, TABLE)
-        changes.append(f"[{TABLE}]")
-    _check(edited, extra)
-    return Edited(edited, tuple(changes), tuple(notes))
+    return changes, notes
 
 
-def _append_table(text: str, name: str) -> str:
-    newline = "\r\n" if "\r\n" in text else "\n"
-    comment = "# kernels.yaml says what to compile. This line alone turns it on."
-    return f"{text.rstrip()}{newline}{newline}{comment}{newline}[{name}]{newline}"
-
-
-def _check_backend(data: dict[str, Any]) -> None:
-    backend = data.get("build-system", {}).get("build-backend")
-    if backend != _BACKEND:
-        stated = f"states the build backend {backend}" if backend else "states no build backend"
-        raise InputError(
-            f'pyproject.toml {stated}; init sets up projects that Hatch builds (build-backend = "{_BACKEND}"); '
-            f"{OTHER_SYSTEMS}"
-        )
-    if "name" not in data.get("project", {}):
-        raise InputError("pyproject.toml has no [project] table with a name; add one first")
-    if not isinstance(data["build-system"].get("requires"), list):
-        raise InputError("pyproject.toml: build-system.requires is missing, or is not a list")
-
-
-def _require(listed: MutableSequence[str], extra: str) -> bool:
-    """Add this package with the extra to a list of requirements, if it is not there; return whether that changed it."""
+def _require(listed: MutableSequence[str], wanted: str) -> bool:
+    """Add a requirement to a list unless its package is there with the extras; return whether that changed it."""
+    new = Requirement(wanted)
     for index, written in enumerate(listed):
         found = _requirement(written)
-        if found is None:
+        if found is None or _plain(found.name) != _plain(new.name):
             continue
-        if not extra or any(known.startswith("build") for known in found.extras):
+        if not new.extras or found.extras & {*new.extras, "build", "build-cu12"}:
             return False
-        found.extras.add(extra)
+        found.extras |= new.extras
         listed[index] = str(found)
         return True
-    listed.append(f"{_PACKAGE}[{extra}]" if extra else _PACKAGE)
+    listed.append(wanted)
     return True
 
 
 def _requirement(written: str) -> Requirement | None:
-    """Return a requirement if it names this package, None for any other."""
     try:
-        found = Requirement(written)
+        return Requirement(written)
     except InvalidRequirement:
         return None
-    return found if re.sub(r"[-_.]+", "-", found.name).lower() == _PACKAGE else None
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _needs_direct_references(document: Any) -> bool:
+    """Return whether Hatch has to be told that a dependency may name a place; if there is a table, it is told so."""
+    listed = [*document["project"].get("dependencies", ()), *_optional(document)]
+    if document["build-system"].get("build-backend") != HATCH or not any(" @ " in text for text in listed):
+        return False
+    metadata = _written_table(document, "hatch", "metadata")
+    if metadata is not None and "allow-direct-references" not in metadata:
+        metadata["allow-direct-references"] = True
+    return metadata is None
+
+
+def _written_table(document: Any, *names: str) -> Any:
+    """Return a table below ``tool`` that has a heading of its own; None for one that is not there, or only implied."""
+    table = document.get("tool", {})
+    for name in names:
+        table = table.get(name, {})
+    return None if not table or getattr(table, "is_super_table", bool)() else table
+
+
+def _optional(document: Any) -> list[str]:
+    return [text for listed in document["project"].get("optional-dependencies", {}).values() for text in listed]
+
+
+def _watch(document: Any, cache_keys: Sequence[str]) -> str:
+    """Return the line that has uv watch files, for a table that is to be added; empty where there is one."""
+    if not cache_keys:
+        return ""
+    keys = ", ".join(f'{{ file = "{key}" }}' for key in ("pyproject.toml", *cache_keys))
+    table = _written_table(document, "uv")
+    if table is None:
+        return f"cache-keys = [{keys}]"
+    if "cache-keys" not in table:
+        table["cache-keys"] = tomlkit.parse(f"keys = [{keys}]")["keys"]
+    return ""
+
+
+def _append_table(text: str, comment: str, name: str, lines: str) -> str:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    return newline.join([text.rstrip(), "", *filter(None, (comment, f"[{name}]", lines)), ""])
+
+
+def with_hatch(text: str) -> str:
+    """Return pyproject.toml with Hatch as the back end, in place of another or of none."""
+    data = read_toml(text, "pyproject.toml")
+    if "build-system" not in data:
+        newline = "\r\n" if "\r\n" in text else "\n"
+        return newline.join([*_BUILD_SYSTEM.splitlines(), "", text])
+    document: Any = tomlkit.parse(text)
+    document["build-system"]["requires"] = [_HATCHLING]
+    document["build-system"]["build-backend"] = HATCH
+    return tomlkit.dumps(document)
+
+
+def check_tables(data: dict[str, Any]) -> None:
+    """Raise InputError for a project without what every change is about."""
+    if "name" not in data.get("project", {}):
+        raise InputError("pyproject.toml has no [project] table with a name; add one first")
+    if not isinstance(data.get("build-system", {}).get("requires"), list):
+        raise InputError("pyproject.toml: build-system.requires is missing, or is not a list")
 
 
 def _python_note(stated: str | None) -> Iterable[str]:
@@ -130,15 +192,16 @@ def _python_note(stated: str | None) -> Iterable[str]:
         yield f"{what}; {_PACKAGE} needs Python 3.11 or newer"
 
 
-def _check(text: str, extra: str) -> None:
+def _check(text: str, extra: str, tables: Sequence[str]) -> None:
     """Raise InputError unless the text says what it should: some layouts of the file defeat the change."""
     try:
         data = tomllib.loads(text)
-        done = hook_table(data.get("tool", {}).get("hatch", {})) is not None or TABLE not in text
+        done = hook_table(data.get("tool", {}).get("hatch", {})) is not None or TABLE not in tables
     except tomllib.TOMLDecodeError:
         done = False
     if not done:
+        parts = [f'"{own(extra)}" to build-system.requires', f'"{own()}" to project.dependencies']
+        parts += [f"[{name}]" for name in tables]
         raise InputError(
-            f'pyproject.toml is laid out so that it cannot be changed safely; add "{_PACKAGE}[{extra}]" to '
-            f'build-system.requires, "{_PACKAGE}" to project.dependencies and [{TABLE}] yourself'
+            f"pyproject.toml is laid out so that it cannot be changed safely; add {', '.join(parts)} yourself"
         )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cache import open_cache
+from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
-from hatch_cuda_kernels.errors import HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import HostCode, NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
@@ -77,8 +77,8 @@ def _stated(root: Path, source: str, files: Sequence[str]) -> tuple[str, dict[st
     drafted = port(root, [source], options)
     stated = drafted.modules[0].stated
     merged = stated_options(options) | stated.get("options", {})
-    if drafted.guards:
-        merged["host_code"] = str(HostCode.DROP)
+    if drafted.guards and not Recipe(module="module", sources=(source,), options=options).read(root).dropped:
+        merged["host_code"] = str(HostCode.DROP)  # only in branches, which by itself is no reason
     return drafted.modules[0].name, stated | ({"options": merged} if merged else {})
 
 
@@ -114,12 +114,12 @@ def _compiled(root: Path, head: Mapping[str, Any], modules: Mapping[str, Any]) -
         plan, fresh, toolchain, cache, executor=None, workers=None, progress=None, warn=lambda _: None
     )
     entries = fresh | made.entries
-    reasons = {found[1]: str(one) for one in made.problems if (found := re.search(r"modules\.(\w+)", str(one)))}
+    reasons = {failure.job.module: _reason(failure.error) for failure in reversed(made.failures)}
     failed = {}
     for planned in plan:
         name = planned.module.name
         if not entries.keys() >= {*planned.images}:
-            failed[name] = _advice(reasons.get(name, "it does not compile"))
+            failed[name] = reasons.get(name, "it does not compile")
         elif not any(entries[image].kernels for image in planned.images):
             failed[name] = _NO_KERNEL
     return failed
@@ -129,12 +129,14 @@ def _manifest(root: Path, head: Mapping[str, Any], modules: Mapping[str, Any]) -
     return parse_manifest(json.dumps({**head, "modules": modules}), root=root)
 
 
-def _advice(problem: str) -> str:
+def _reason(error: Exception) -> str:
     """Return a compile's first error and what to do about it, on one line."""
-    lines = [line.strip() for line in problem.splitlines()]
-    fixes = [line for line in lines if line.startswith("to fix: ")]
-    errors = [line for line in lines if "error:" in line]
-    return "; ".join([*(errors[:1] or lines[:1]), *fixes[:1]])
+    if not isinstance(error, CompileError) or not error.faults:
+        return (error.message if isinstance(error, CompileError) else str(error)).partition("\n")[0]
+    first, *others = (line.strip() for line in error.faults[0].splitlines())
+    fixes = [line for line in others if line.startswith("to fix: ")]
+    names = [repr(name) for name in error.bad_names[:1]]
+    return "; ".join([": ".join([*names, first]), *fixes])
 
 
 def _first_line(error: HatchCudaKernelsError) -> str:

@@ -5,11 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
-__all__ = ["FIRST_KERNEL", "HEAD", "MANIFEST_HEAD", "NEW_PROJECT", "README_OF_SOURCES", "TABLE"]
+__all__ = [
+    "CI_FILE",
+    "FIRST_KERNEL",
+    "HEAD",
+    "IGNORED",
+    "MANIFEST_HEAD",
+    "NEW_PROJECT",
+    "README_OF_SOURCES",
+    "TABLE",
+    "ci_text",
+]
 
-TABLE: Final = "tool.hatch.build.targets.wheel.hooks.cuda-kernels"
+#: Of all targets: in an sdist, the hook includes the sources and leaves out what an editable install has compiled.
+TABLE: Final = "tool.hatch.build.hooks.cuda-kernels"
+#: The store of an editable install, in the package's folder.
+IGNORED: Final = "_kernels/"
+CI_FILE: Final = ".github/workflows/kernels.yml"
 
 #: What a manifest states beside its modules.
 HEAD: Final[Mapping[str, Any]] = {"schema": 1, "cuda": "13.0", "arches": ["sm_80", "sm_90", "sm_120", "compute_80"]}
@@ -70,9 +84,9 @@ def test_saxpy_on_a_device():
     assert saxpy(2.0, x, y).sum().item() == 2000.0
 '''
 
-_PYPROJECT: Final = f"""\
+_PYPROJECT: Final = """\
 [build-system]
-requires = ["hatchling>=1.27", "hatch-cuda-kernels[build]"]
+requires = ["hatchling>=1.27"]
 build-backend = "hatchling.build"
 
 [project]
@@ -80,15 +94,11 @@ name = "NAME"
 version = "0.1.0"
 readme = "README.md"
 requires-python = ">=3.11"
-dependencies = ["hatch-cuda-kernels"]
 
 [project.optional-dependencies]
 # For devices and template instances that are not in the wheel.
-jit = ["hatch-cuda-kernels[jit]"]
+jit = ["OWN_JIT"]
 test = ["pytest>=8"]
-
-# kernels.yaml says what to compile. This line alone turns it on.
-[{TABLE}]
 """
 
 _BUILDING: Final = """\
@@ -116,14 +126,39 @@ _GITIGNORE: Final = """\
 __pycache__/
 .venv/
 dist/
+_kernels/
 """
+
+#: Builds the wheel and proves it, on a machine without a GPU.
+_CI: Final = """\
+name: kernels
+on: [push, pull_request]
+jobs:
+  wheel:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with:
+          python-version: "3.12"
+      - uses: actions/cache@v4  # only what changed is compiled
+        with:
+          path: ~/.cache/hatch-cuda-kernels
+          key: kernels-${{ hashFiles('kernels.yaml') }}-${{ github.run_id }}
+          restore-keys: kernels-
+      - run: python -m pip install build
+      - run: python -m build
+      - run: python -m pip install pytest "$(ls dist/*.whl)[jit]"
+      - run: hatch-cuda-kernels verify dist/*.whl
+"""
+_TEST_FILE: Final = "tests/test_saxpy.py"
 
 #: Path in the project (``FOLDER`` is the package's folder) and text.
 FIRST_KERNEL: Final = {
     "kernels.yaml": _MANIFEST,
     "kernels/saxpy.cu": _KERNEL,
     "FOLDER/saxpy.py": _WRAPPER,
-    "tests/test_saxpy.py": _TEST,
+    _TEST_FILE: _TEST,
 }
 NEW_PROJECT: Final = {
     "pyproject.toml": _PYPROJECT,
@@ -136,3 +171,8 @@ README_OF_SOURCES: Final = (
     "# NAME\n\nCUDA kernels in a Python package, compiled while the wheel is built: kernels.yaml lists them, and\n"
     f'`open_store("PACKAGE")` of hatch_cuda_kernels finds them.\n\n{_BUILDING}'
 )
+
+
+def ci_text(files: Collection[str]) -> str:
+    """Return the file for a CI of a project with these files; it runs the test that is among them."""
+    return f"{_CI}      - run: python -m pytest {_TEST_FILE}\n" if _TEST_FILE in files else _CI

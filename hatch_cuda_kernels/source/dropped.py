@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-__all__ = ["Dropped"]
+from hatch_cuda_kernels.table import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Dropped", "left_out"]
 
 _TEXTS: Final = {
     "body": "the body of {}",
@@ -25,3 +30,18 @@ class Dropped(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {_TEXTS.get(self.kind, f'{self.kind} {{}}').format(self.name)}"
+
+
+def left_out(dropped: Sequence[Dropped], sources: Sequence[str]) -> str:
+    """Return the sentence that says of which files host code is left out without being asked, and why.
+
+    ``sources`` are the files that are compiled; the others are headers.
+    """
+    places = dict.fromkeys(found.path for found in dropped)
+    named = [path for path in sources if path in places]
+    others = len(places) - len(named)
+    files = [*named, *([counted(others, "header")] if others else [])]
+    first = min(dropped, key=lambda found: (found.kind != "function", found.path not in sources, found))
+    why = "is a header of the host's" if first.kind == "include" else "has no device mark"
+    place = f"{first.path}:{first.line}"
+    return f"host code left out of {' and '.join(files)}: {first.name} ({place}) {why}; host_code: keep turns this off"

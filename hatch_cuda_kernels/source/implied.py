@@ -47,7 +47,7 @@ _STD_DECLARED: Final = re.compile(r"\b(?:struct|class)\s+(\w+)\s*[{:;]|\busing\s
 def with_implied_headers(closure: Closure, outer: OuterHeaders) -> Closure:
     """Return a closure with the headers that its project files use without an include."""
     texts = [closure.source, *(text for name, text in closure.headers if name.startswith(VIRTUAL_ROOT))]
-    known = {*_surely_included(closure.source)}
+    known = {*surely_included(closure.source)}
     names = {name: header for name, header in GLOBAL_NAMES.items() if f"{header[1:]}.h" not in known}
     standard = {*_for_global_names(texts, names), *_for_members(texts)} & outer.standard.names
     wanted = sorted({*standard, *(toolkit_headers(texts) if closure.dropped else ())} - known)
@@ -68,7 +68,7 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders) -> Closure:
     )
 
 
-def _surely_included(text: str) -> Iterator[str]:
+def surely_included(text: str) -> Iterator[str]:
     """Yield the headers that a text includes outside any condition but the one around all of it."""
     depth = guard = 0
     for line in _LINE.finditer(_NOISE.sub(_without_comments, text)):

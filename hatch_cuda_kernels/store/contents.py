@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.store.index import KERNELS_FILE
 from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule, find_rule
+from hatch_cuda_kernels.store.source import ModuleSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +28,7 @@ def contents(reader: StoreReader) -> dict[str, Any]:
             "toolchain": index.toolchain,
             "source_sha256": index.source_sha256,
             **_linked(index),
+            **_host_code(reader, index),
         }
         for index in reader.modules()
     }
@@ -59,6 +61,13 @@ def _rule(index: ModuleIndex, kernel: str) -> dict[str, Any]:
 def _linked(index: ModuleIndex) -> dict[str, Any]:
     """Return what the images are linked from; nothing where that is one source."""
     return {"sources": list(index.sources), "libraries": dict(index.libraries)} if index.is_linked else {}
+
+
+def _host_code(reader: StoreReader, index: ModuleIndex) -> dict[str, Any]:
+    """Return what is left out of the sources as host code, and the sentence about it; nothing where nothing is."""
+    dropped, left_out = ModuleSource(reader, index.module).host_code()
+    data: dict[str, Any] = {"dropped": [found._asdict() for found in dropped]} if dropped else {}
+    return data | ({"notes": [left_out]} if left_out else {})
 
 
 def _images(reader: StoreReader, index: ModuleIndex) -> Iterator[dict[str, Any]]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, TypeVar
 
+    from hatch_cuda_kernels.signature import Parameter
     from hatch_cuda_kernels.store.details import ModuleDetails
     from hatch_cuda_kernels.store.image_record import ImageRecord, Stored
 
@@ -44,6 +45,13 @@ class KernelLine(NamedTuple):
     name: str
     types: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What the kernel takes, as far as it is known."""
+        from hatch_cuda_kernels.signature import parameters_of  # not for look-ups
+
+        return parameters_of(self.params, self.types, self.names)
 
     @classmethod
     def parse(cls, line: bytes) -> KernelLine:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Finisher
+    from hatch_cuda_kernels.source.dropped import Dropped
     from hatch_cuda_kernels.source.outer_headers import OuterHeaders, StandardHeaders
     from hatch_cuda_kernels.source.source_set import SourceSet
     from hatch_cuda_kernels.store.image_record import ImageRecord
@@ -104,6 +105,23 @@ class ModuleSource:
             from hatch_cuda_kernels.warn import warn_user  # off the usual path
 
             warn_user(f"{path} changed since the editable install; for it to count, run: pip install -e {self.root}")
+
+    def host_code(self) -> tuple[tuple[Dropped, ...], str]:
+        """Return what is left out of the sources as host code, and the sentence that says so if nobody asked for it.
+
+        Neither is known where the sources cannot be read.
+        """
+        from hatch_cuda_kernels.source.outer_headers import packaged_standard_headers  # off the prebuilt path
+
+        try:
+            recipe = self.recipe()
+            if self._index.editable is None:
+                sources = read_shipped(self._reader, self._index, recipe)
+            else:
+                sources = recipe.read(self.root, outer=_as_built(self._index, packaged_standard_headers()))
+        except (InputError, StoreError):
+            return (), ""
+        return sources.dropped, recipe.left_out(sources)
 
     def recipe(self, names: tuple[str, ...] = ()) -> Recipe:
         """Return what the module was compiled from, and how. Raises StoreError where its options are damaged."""

@@ -6,9 +6,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.output.cubin import Cubin
+from hatch_cuda_kernels.compiler.output.demangle import function_parameters
 from hatch_cuda_kernels.compiler.output.ptx import Ptx
-from hatch_cuda_kernels.names import found_names, listed_module, without_archs
+from hatch_cuda_kernels.names import found_names, listed_module, plain_name, without_archs
 from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.signature import sizes_agree
 from hatch_cuda_kernels.verify.mangled import can_mean
 from hatch_cuda_kernels.verify.model import Outcome
 from hatch_cuda_kernels.verify.subject import REBUILD, spelled
@@ -46,6 +48,7 @@ def _odd_lines(subject: Subject, index: ModuleIndex) -> Iterator[str]:
             yield f"the kernel {line.lowered} is listed as {line.name!r}, and nothing names it so"
         if line.key.startswith("&") and line.params:
             yield f"the variable {line.name!r} is listed with parameters"
+        yield from _odd_types(line)
         if not can_mean(line.name, line.lowered):
             yield f"{line.lowered} is not the lowered name of {line.name!r}"
         first = next((image.record for image in images if line.lowered not in image.record.lacks), None)
@@ -54,6 +57,16 @@ def _odd_lines(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     per_arch = index.front_end == "per-arch" and not index.options.get("lto") and not index.is_linked
     if per_arch:  # else its types come from another compile
         yield from _odd_pointers(lines, called)
+
+
+def _odd_types(line: KernelLine) -> Iterator[str]:
+    """Yield what shows that a kernel's types or names of parameters are not its own."""
+    own = function_parameters(line.lowered) if plain_name(line.lowered) else None
+    if line.types and not (sizes_agree(line.params, line.types) and own in {None, line.types}):
+        listed = ", ".join(line.types)
+        yield f"the kernel {line.name!r} is listed with the parameters ({listed}), which are not its own"
+    if line.names and len(line.names) != len(line.params):
+        yield f"the kernel {line.name!r} is listed with {len(line.names)} names for {len(line.params)} parameters"
 
 
 def _called(image: StoredImage, lines: Sequence[KernelLine]) -> set[str]:

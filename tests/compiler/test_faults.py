@@ -9,9 +9,12 @@ from raw_nvrtc import compile_raw
 
 from hatch_cuda_kernels import compile_to_ptx
 from hatch_cuda_kernels.compiler.faults import source_faults
+from hatch_cuda_kernels.compiler.program import Program
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES, TOOLKIT_NAMES
+
+NOTHING = Program(source="", name="", headers=(), pre_include=(), outside=(), computed=())
 
 
 def failed(source, *names, **settings):
@@ -82,7 +85,10 @@ OTHERS = {
     ),
     "the host's API": (kernel("cudaMemcpy(x, x, 4);"), "cudaMemcpy is the host's: keep it from NVRTC with #ifndef"),
     "PyTorch's types": (kernel("*x = 1;", "at::Half* x"), "PyTorch's C++ types are the host's: use CUDA's"),
-    "PyTorch's headers": ("#include <torch/extension.h>\n", "NVRTC cannot compile PyTorch's headers"),
+    "PyTorch's headers": (
+        "#ifndef NO_TORCH\n#include <torch/extension.h>\n#endif\n",
+        "NVRTC cannot compile PyTorch's headers",
+    ),
     "a launch in device code": (
         kernel("") + "__global__ void l(float* x) { k<<<1, 1>>>(x); }",
         "libraries: [cudadevrt]",
@@ -112,7 +118,7 @@ def test_the_place_in_a_toolkit_header_is_told_from_ones_own():
     log = (
         '/x/include/thrust/complex.h(3): catastrophic error: could not open source file "nowhere.h"\n  #include\n  ^\n'
     )
-    [fault] = source_faults(log, computed=(), release=load_toolchain().release)
+    [fault] = source_faults(log, NOTHING, release=load_toolchain().release)
     assert "to fix: thrust/complex.h, of the toolkit, asks for it: " in fault
 
 

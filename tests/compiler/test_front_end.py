@@ -16,8 +16,10 @@ from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.ptx import read_ptx
 from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
 from hatch_cuda_kernels.compiler.toolchain import assembler
+from hatch_cuda_kernels.daemon_threads import DaemonThreads
 from hatch_cuda_kernels.errors import BuildError, ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.pool.worker import WorkerExecutor
 
 SORT = """
 #include <cub/block/block_radix_sort.cuh>
@@ -140,10 +142,9 @@ def test_shared_builds_are_byte_identical(make_project, tmp_path, monkeypatch, s
     root = make_project(CUB.format(arches="sm_80, sm_90, compute_80", how=how), **{"sort.cu": SORT})
     text = (root / "kernels.yaml").read_text()
     (root / "kernels.yaml").write_text(text.replace("sort.cu,", "sort.cu, options: {lineinfo: true},"))
-    for name, workers in (("one", 1), ("two", 2)):
+    for name, executor in (("one", DaemonThreads(1)), ("two", WorkerExecutor(2))):
         monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / f"cache-{name}"))
-        build_store(load_manifest(root / "kernels.yaml"), tmp_path / name, workers=workers)
-        monkeypatch.setattr("hatch_cuda_kernels.pool.executors._WORTH_A_PROCESS", 0.0)
+        build_store(load_manifest(root / "kernels.yaml"), tmp_path / name, executor=executor)
     assert read(tmp_path / "one") == read(tmp_path / "two")
     assert b".debug_line" in (tmp_path / "one/m/m.sm_90.cubin").read_bytes()
 

@@ -26,7 +26,7 @@ def test_the_site_builds_and_lists_every_page(build, tmp_path):
     done = build(DOCS, tmp_path / "site")
     assert done.returncode == 0, done.stderr
     index = (tmp_path / "site" / "index.html").read_text()
-    assert "[tool.hatch.build.targets.wheel.hooks.cuda-kernels]" in index, "the first screen of the README"
+    assert "[tool.hatch.build.hooks.cuda-kernels]" in index, "the first screen of the README"
     assert "src/mylib/__init__.py</span>" in (tmp_path / "site" / "tutorial.html").read_text(), "the name of a file"
     for page in DOCS.rglob("*.md"):
         name = page.relative_to(DOCS).with_suffix(".html").as_posix()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import re
 import shlex
 import tomllib
@@ -96,9 +97,21 @@ def test_commands_are_spelled_right(block):
     for line in lines:
         words = shlex.split(line.partition("|")[0], comments=True) if line.startswith("hatch-cuda-kernels ") else []
         if words:
-            assert cli._parser().parse_args([word for word in words[1:] if word not in {"&&", "||"}][: _end(words)])
+            assert cli.make_parser().parse_args([word for word in words[1:] if word not in {"&&", "||"}][: _end(words)])
 
 
 def _end(words):
     """Return how many words of a command come before a redirection."""
     return next((at for at, word in enumerate(words[1:]) if word in {">", "2>", ";"}), len(words))
+
+
+def test_the_demo_runs_commands_that_exist(capsys):
+    """Its commands are this program's, and its own lines fit 80 columns; running it takes a network."""
+    spec = importlib.util.spec_from_file_location("demo", ROOT / "example_project" / "demo.py")
+    demo = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(demo)
+    commands = [command for _, *commands in demo.STEPS for command in commands]
+    ours = [command[len(demo.TOOL) :] for command in commands if command[: len(demo.TOOL)] == demo.TOOL]
+    assert [cli.make_parser().parse_args(words).kernel for words in ours if words[0] == "explain"] == ["saxpy"] * 2
+    assert {words[0] for words in ours} == {"verify", "explain"}
+    assert max(map(len, demo.END.splitlines())) <= 80

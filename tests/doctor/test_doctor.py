@@ -16,6 +16,7 @@ from devices import no_device_reason
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.cli.doctor import _ASKED
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.packages import pip_install, release_requirements
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_library
 from hatch_cuda_kernels.doctor import Finding, judge
 from hatch_cuda_kernels.doctor.children import ask as ask_probes
@@ -141,7 +142,7 @@ def test_without_the_extras_nothing_is_broken(bare):
         "build", "jit", "link",
     ]  # fmt: skip
     assert verdicts["build"]["fix"] == 'python3 -m pip install "hatch-cuda-kernels[build]"'
-    assert verdicts["jit"]["fix"] == 'python3 -m pip install "hatch-cuda-kernels[jit]"'
+    assert verdicts["jit"]["fix"] == pip_install(*release_requirements((13, 0), finishers=["nvjitlink"]))
     assert status == (0 if verdicts["load"]["works"] else 1)
 
 
@@ -278,3 +279,18 @@ def test_missing_headers_limit_what_can_be_compiled():
 def test_every_task_can_be_asked_for():
     """The words of ``--for`` are the tasks that are judged."""
     assert tuple(TASKS) == _ASKED
+
+
+def test_a_build_is_judged_by_the_manifest_here(settled, make_project, monkeypatch, capsys):
+    """NVRTC of another release than the one stated builds nothing; the fix is what the manifest asks for."""
+    root = make_project('{schema: 1, cuda: "13.4", arches: [sm_90], modules: {a: {source: saxpy.cu}}}')
+    (root / "sub").mkdir()
+    monkeypatch.chdir(root / "sub")
+    status, data = examine(capsys, "--for", "build")
+    assert (status, data["manifest"]["cuda"], data["verdicts"]["build"]["works"]) == (1, "13.4", False)
+    assert "asks for CUDA 13.4" in data["verdicts"]["build"]["reason"]
+    assert "nvidia-cuda-nvrtc==13.4.*" in data["verdicts"]["build"]["fix"]
+    (root / "kernels.yaml").write_text("schema: 2")
+    assert examine(capsys, "--for", "build")[0] == 1
+    (root / "kernels.yaml").write_text("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
+    assert examine(capsys, "--for", "build")[0] == 0

@@ -10,6 +10,7 @@ import pytest
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.build_report import render_report
+from hatch_cuda_kernels.daemon_threads import DaemonThreads
 from hatch_cuda_kernels.errors import BuildError, ManifestError, ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan.plan import make_plan
@@ -80,9 +81,9 @@ def test_a_changed_header_compiles_only_its_modules(make_project, tmp_path, fres
 def test_processes_and_threads_give_the_same_store(make_project, tmp_path, monkeypatch, fresh_cache):
     """Worker processes compile what this process would."""
     root = make_project(TWO, **{"b.cu": B})
-    build(root, tmp_path / "one", workers=1)
+    build(root, tmp_path / "one", executor=DaemonThreads(1))
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / "another-cache"))
-    monkeypatch.setattr("hatch_cuda_kernels.pool.executors._WORTH_A_PROCESS", 0.0)
+    monkeypatch.setattr("hatch_cuda_kernels.pool.executors._WORTH_ANOTHER", 0.0)
     monkeypatch.setattr("hatch_cuda_kernels.compiler.nvrtc.compile", None)  # nothing can be compiled here any more
     report = build(root, tmp_path / "two", workers=2)
     assert len(report.compiled) == 6

@@ -15,6 +15,7 @@ from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.libraries import supported_numbers
+from hatch_cuda_kernels.compiler.toolchain.packages import own
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.plan.release import check_release
@@ -90,4 +91,4 @@ def test_a_manifest_for_cuda_13_is_refused(make_project):
     root = make_project('{schema: 1, cuda: "13.0", arches: [sm_90], modules: {a: {source: saxpy.cu}}}')
     with pytest.raises(ToolchainError, match="the cuda-bindings found load the libraries of CUDA 12") as caught:
         check_release(load_manifest(root / "kernels.yaml"))
-    assert '"hatch-cuda-kernels[build]"' in caught.value.fix
+    assert f'"{own("build")}"' in caught.value.fix

@@ -38,7 +38,7 @@ def test_numpy_scalars_and_pinned_arrays(saxpy, on_device, pinned):
 def test_ordinary_host_array_is_refused(saxpy, on_device):
     """A pageable numpy array is named with its position instead of crashing the kernel."""
     x, y, _ = values()
-    with pytest.raises(ArgumentError, match=r"argument 1 of saxpy .* ordinary host memory"):
+    with pytest.raises(ArgumentError, match=r"argument 1 \(x\) of saxpy .* ordinary host memory"):
         saxpy[20, 256](on_device(y), x, N, 3.0)
 
 

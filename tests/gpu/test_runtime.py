@@ -23,7 +23,7 @@ extern "C" __global__ void big_shared(float* y, int n) {
     __syncthreads();
     if (threadIdx.x == 0) y[0] = tile[n - 1];
 }
-extern "C" __global__ void all_types(unsigned long long* y, bool b, signed char c, short s, unsigned u, long long l) {
+extern "C" __global__ void all_types(long long* y, bool b, signed char c, short s, unsigned u, long long l) {
     y[0] = b; y[1] = c; y[2] = s; y[3] = u; y[4] = l;
 }
 extern "C" __global__ void clustered(unsigned* y) {

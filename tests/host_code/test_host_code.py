@@ -114,7 +114,7 @@ def test_the_manifest_says_so_and_the_key_knows(tmp_path):
     (tmp_path / "h.h").write_text("#define DEV __device__\n")
     (tmp_path / "k.cu").write_text(MIXED)
     kept, mixed = parse_manifest(MANIFEST, root=tmp_path).modules
-    assert kept.options.canonical() == {}
+    assert kept.options.canonical() == {"host_code": "keep"}
     assert mixed.options.canonical() == {"host_code": "drop"}
     assert mixed.options == type(mixed.options).from_canonical({"host_code": "drop"})
     assert "run" in kept.recipe.read(tmp_path).units[0].source

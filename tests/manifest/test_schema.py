@@ -218,7 +218,7 @@ def test_defaults_are_the_options_own():
         "lto": False,
         "default_device": False,
         "standard_headers": True,
-        "host_code": "keep",
+        "host_code": "auto",
     }
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.packages import own
 from hatch_cuda_kernels.errors import BuildError, ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan.release import check_release
@@ -71,5 +72,5 @@ def test_bindings_of_another_major_name_the_extra(check, text, bindings, extra, 
         ToolchainError, match=f"the cuda-bindings found load the libraries of CUDA {bindings}"
     ) as caught:
         check(text, bindings=bindings)
-    assert f'write "hatch-cuda-kernels[{extra}]" into build-system.requires' in caught.value.fix
+    assert f'write "{own(extra)}" into build-system.requires' in caught.value.fix
     assert requirement in caught.value.fix

@@ -35,7 +35,7 @@ from pathlib import Path
 from hatch_cuda_kernels.pool import executors
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.manifest import load_manifest
-executors._WORTH_A_PROCESS = 0.0
+executors._WORTH_ANOTHER = 0.0
 report = build_store(load_manifest("kernels.yaml"), Path("out"), workers=2)
 print(len(report.compiled), "compiled")
 """
@@ -44,7 +44,7 @@ print(len(report.compiled), "compiled")
 @pytest.fixture
 def in_workers(monkeypatch):
     """Send even the smallest jobs to worker processes."""
-    monkeypatch.setattr("hatch_cuda_kernels.pool.executors._WORTH_A_PROCESS", 0.0)
+    monkeypatch.setattr("hatch_cuda_kernels.pool.executors._WORTH_ANOTHER", 0.0)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
 
 pytest.importorskip("jinja2", reason="the page needs the report extra")
 pytest.importorskip("vl_convert", reason="the page needs the report extra")
@@ -93,5 +94,15 @@ def test_without_the_extra_the_command_says_what_to_install(wheels, tmp_path, mo
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     assert main(["report", str(wheels[0])]) == 1
-    assert 'vl_convert is missing: python3 -m pip install "hatch-cuda-kernels[report]"' in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "error: vl_convert is missing" in err
+    assert f"hint: {pip_install(own('report'))}" in err
     assert main(["report", str(wheels[0]), "--json"]) == 0
+
+
+def test_regressions_without_an_older_wheel_are_an_error(wheels, tmp_path, monkeypatch, capsys):
+    """Such a gate in CI would never close."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(wheels[0]), "--fail-on-regression"]) == 2
+    assert "--against" in capsys.readouterr().err
+    assert not (tmp_path / "report.html").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from call_frames import Frame
@@ -112,10 +113,19 @@ def test_a_rule_that_cannot_be_computed(jax, store):
         jax.eval_shape(lambda x: call(x, N, 1.0), jax.ShapeDtypeStruct((), "float32"))
 
 
+def test_a_foreign_store_runs_no_code(jax, folder, tmp_path):
+    """A rule that no build writes is refused before anything is computed."""
+    shutil.copytree(folder, tmp_path / "foreign")
+    index = tmp_path / "foreign" / "m" / "index.json"
+    data = json.loads(index.read_text())
+    data["launch"][0]["grid"] = ["__import__('os').getpid()"]
+    index.write_text(json.dumps(data))
+    with pytest.raises(LaunchError, match="saxpy has an unusable launch rule"):
+        open_store(tmp_path / "foreign").jax_call("saxpy", aliases={"y": "y"})
+
+
 def test_an_older_store(jax, folder, tmp_path):
     """A store that does not tell the C++ types says what to do."""
-    import shutil
-
     shutil.copytree(folder, tmp_path / "old")
     lines = (tmp_path / "old" / "kernels.tsv").read_text().splitlines()
     (tmp_path / "old" / "kernels.tsv").write_text("".join("\t".join(line.split("\t")[:5]) + "\n" for line in lines))

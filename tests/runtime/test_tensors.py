@@ -52,6 +52,28 @@ def test_an_empty_tensor_is_a_null_pointer(kernel, driver):
     assert launched(kernel, driver, torch.empty(0)) == ({0}, {STREAM})
 
 
+DTYPES = [torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.complex64, torch.bool]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_tensor_of_another_dtype_is_refused(kernel, driver, dtype):
+    """The first launch refuses it, and so do later ones and ``bind``."""
+    right, wrong = torch.ones(4), torch.ones(4, dtype=dtype)
+    message = rf"^argument 2 \(y\) of saxpy is float\*, got {dtype}$"
+    for _ in range(3):
+        with pytest.raises(ArgumentError, match=message):
+            kernel[1, 32](2.0, right, wrong, 4)
+        with pytest.raises(ArgumentError, match=message):
+            kernel.bind(1, 32, (2.0, right, wrong, 4))
+        kernel[1, 32](2.0, right, right, 4)
+    assert len(driver.launches) == 3
+
+
+def test_a_dtype_that_cxx_has_no_type_for_is_taken(kernel, driver):
+    """Nothing is known of what it should be."""
+    assert launched(kernel, driver, torch.ones(4).to(torch.float8_e5m2fnuz))[1] == {STREAM}
+
+
 def fake():
     """Return a tensor as torch traces with."""
     with torch._subclasses.FakeTensorMode():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
+
 SCRIPT = """
 import sys
 # As where the jit extra is not installed and no toolkit is: the bindings cannot load the libraries.
@@ -36,7 +38,7 @@ def test_prebuilt_kernels_need_no_compiler(example_store, fresh_cache):
     text = "\n".join(error)
     assert "refused  jitted sm_103 cubin: NVRTC is not installed" in text
     assert "refused  jitted sm_103 cubin: nvJitLink is not installed" in text
-    assert 'to fix: install a compiler for run time: python3 -m pip install "hatch-cuda-kernels[jit]"' in text
+    assert f"to fix: install a compiler for run time: {pip_install(own('jit'))}" in text
 
 
 def test_what_was_recorded_is_found_without_a_compiler(example_store, fresh_cache):

@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tarfile
+import tomllib
+import zipfile
 
 import pytest
 from front_ends import REPOSITORY, build_isolated, build_wheel, run
+from hatchling.builders.sdist import SdistBuilder
+from hatchling.builders.wheel import WheelBuilder
 
 from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.compiler.toolchain import packages
 
+CI = ".github/workflows/kernels.yml"
 FIRST_KERNEL = ["kernels.yaml", "kernels/saxpy.cu", "tests/test_saxpy.py"]
 
 EXISTING = """\
@@ -63,7 +70,11 @@ packages = ["old_lib"]
 line-length=99
 
 # kernels.yaml says what to compile. This line alone turns it on.
-[tool.hatch.build.targets.wheel.hooks.cuda-kernels]
+[tool.hatch.build.hooks.cuda-kernels]
+
+# uv builds again when one of these changes.
+[tool.uv]
+cache-keys = [{ file = "pyproject.toml" }, { file = "kernels.yaml" }, { file = "kernels/**" }]
 """
 HATCH = """\
 [build-system]
@@ -77,7 +88,8 @@ version = "1"
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    """Return an empty folder that is the working folder."""
+    """Return an empty folder that is the working folder; the package is as if it came from an index."""
+    monkeypatch.setattr(packages, "direct_reference", lambda: "")
     folder = tmp_path / "my-lib"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -118,7 +130,15 @@ def test_an_empty_folder_becomes_a_project(root, init, capsys):
     status, done = init()
     assert status == 0
     assert sorted(done["created"]) == sorted(
-        ["pyproject.toml", "README.md", ".gitignore", "src/my_lib/__init__.py", "src/my_lib/saxpy.py", *FIRST_KERNEL]
+        [
+            "pyproject.toml",
+            "README.md",
+            ".gitignore",
+            "src/my_lib/__init__.py",
+            "src/my_lib/saxpy.py",
+            *FIRST_KERNEL,
+            CI,
+        ]
     )
     assert sorted(tree(root)) == sorted(done["created"])
     assert 'open_store("my_lib")' in (root / "src/my_lib/saxpy.py").read_text()
@@ -142,14 +162,15 @@ def test_files_that_are_there_stay(root, init):
 
 
 def test_an_existing_project_keeps_its_formatting(root, init):
-    """Three additions, nothing else: comments, order, quotes and spaces stay; so it is the second time."""
+    """Additions, nothing else: comments, order, quotes and spaces stay; so it is the second time."""
     status, done = init(**{"pyproject.toml": EXISTING, "old_lib/__init__.py": "# mine"})
     assert status == 0
     assert (root / "pyproject.toml").read_text() == ADDED
-    assert sorted(done["created"]) == sorted(["old_lib/saxpy.py", *FIRST_KERNEL])
+    assert sorted(done["created"]) == sorted(["old_lib/saxpy.py", *FIRST_KERNEL, CI])
     assert done["notes"] == ["requires-python is '>=3.9'; hatch-cuda-kernels needs Python 3.11 or newer"]
     before = tree(root)
-    again = {"created": [], "changed": [], "kept": [], "notes": done["notes"]}
+    assert ".gitignore: _kernels/" in done["changed"]
+    again = {"created": [], "changed": [], "kept": [], "notes": done["notes"], "steps": [], "next": []}
     assert init() == (0, again)
     assert tree(root) == before
 
@@ -169,7 +190,7 @@ PARTLY = {
         HATCH.replace('["hatchling"]', '["hatchling", "hatch_cuda_kernels>=0.1"]'), {},
         ['"hatch_cuda_kernels[build]>=0.1"]'], [],
     ),
-    "a hook for all targets": (f"{HATCH}[tool.hatch.build.hooks.cuda-kernels]\n", {}, [], ["targets.wheel.hooks"]),
+    "a hook for all targets": (f"{HATCH}[tool.hatch.build.hooks.cuda-kernels]\n", {}, [], ["wheel"]),
     "a manifest for CUDA 12": (
         HATCH, {"kernels.yaml": '{schema: 1, cuda: "12.9", arches: [sm_70], modules: {a: {source: a.cu}}}', "a.cu": ""},
         ['"hatch-cuda-kernels[build-cu12]"'], [],
@@ -203,18 +224,23 @@ def test_the_hooks_own_options_count(root, init):
     table = '[tool.hatch.build.targets.wheel.hooks.cuda-kernels]\nmanifest = "cuda/k.yaml"\npackage = "p.gpu"\n'
     status, done = init(**{"pyproject.toml": HATCH + table, "p/__init__.py": "", "p/gpu/__init__.py": ""})
     assert status == 0
-    assert sorted(done["created"]) == ["cuda/k.yaml", "cuda/kernels/saxpy.cu", "p/gpu/saxpy.py", "tests/test_saxpy.py"]
+    assert sorted(done["created"]) == [
+        CI,
+        "cuda/k.yaml",
+        "cuda/kernels/saxpy.cu",
+        "p/gpu/saxpy.py",
+        "tests/test_saxpy.py",
+    ]
     assert 'open_store("p.gpu")' in (root / "p/gpu/saxpy.py").read_text()
     assert main(["check", "cuda/k.yaml"]) == 0
 
 
 REFUSED = {
-    "setuptools": (
-        {"pyproject.toml": HATCH.replace("hatchling.build", "setuptools.build_meta")}, (),
-        "pyproject.toml states the build backend setuptools.build_meta; ",
+    "setup.py": ({"setup.py": ""}, (), "setup.py is all that says how this project is built; "),
+    "setup.py and no requirements": (
+        {"setup.py": "", "pyproject.toml": "[project]\nname = 'p'\n"}, (),
+        "pyproject.toml: build-system.requires is missing",
     ),
-    "no backend": ({"pyproject.toml": "[project]\nname = 'p'\n"}, (), "pyproject.toml states no build backend; "),
-    "setup.py": ({"setup.py": ""}, (), "setup.py says that setuptools builds this project; "),
     "no project": ({"pyproject.toml": HATCH.partition("[project]")[0]}, (), "pyproject.toml has no [project] table"),
     "no TOML": ({"pyproject.toml": "[build-system\n"}, (), "pyproject.toml: not valid TOML: "),
     "no package": ({"pyproject.toml": HATCH}, (), "no package folder p (or src/p) in "),
@@ -222,7 +248,7 @@ REFUSED = {
         {"pyproject.toml": HATCH, "p/__init__.py": "", "hatch.toml": "[build]\n"}, (), "hatch.toml has a build table",
     ),
     "an inline table": (
-        {"pyproject.toml": HATCH + "[tool.hatch.build]\ntargets = {wheel = {}}\n", "p/__init__.py": ""}, (),
+        {"pyproject.toml": HATCH + "[tool.hatch]\nbuild = {}\n", "p/__init__.py": ""}, (),
         "pyproject.toml is laid out so that it cannot be changed safely; add ",
     ),
     "another name": (
@@ -241,8 +267,161 @@ def test_what_cannot_be_set_up_is_left_alone(files, argv, message, root, init):
     before = tree(root)
     status, told = init(*argv)
     assert status == 2
-    assert told.startswith(message)
+    (problem,) = told["problems"]
+    assert problem.startswith(message)
     assert tree(root) == before
+
+
+ELSEWHERE = "file:///src/hck"
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_package_that_no_index_has(existing, root, init, monkeypatch):
+    """Requirements name where the package was installed from, and Hatch is told that they may."""
+    monkeypatch.setattr(packages, "direct_reference", lambda: ELSEWHERE)
+    init(**({"pyproject.toml": HATCH, "p/__init__.py": ""} if existing else {}))
+    data = tomllib.loads((root / "pyproject.toml").read_text())
+    assert f"hatch-cuda-kernels[build] @ {ELSEWHERE}" in data["build-system"]["requires"]
+    assert data["project"]["dependencies"] == [f"hatch-cuda-kernels @ {ELSEWHERE}"]
+    assert data["tool"]["hatch"]["metadata"]["allow-direct-references"]
+
+
+@pytest.mark.parametrize("tables", ["[tool.hatch.metadata.hooks.vcs]", "[tool.hatch.metadata]\nx = 1\n"])
+def test_tables_that_are_there_are_added_to(tables, root, init, monkeypatch):
+    """What Hatch and uv are told already stays."""
+    monkeypatch.setattr(packages, "direct_reference", lambda: ELSEWHERE)
+    tables = f"{tables}\n[tool.uv]\npackage = true\n"
+    assert init(**{"pyproject.toml": HATCH + tables, "p/__init__.py": ""})[0] == 0
+    tool = tomllib.loads((root / "pyproject.toml").read_text())["tool"]
+    assert len(tool["hatch"]["metadata"]) == 2
+    assert tool["hatch"]["metadata"]["allow-direct-references"]
+    assert tool["uv"]["package"]
+    assert {"file": "kernels.yaml"} in tool["uv"]["cache-keys"]
+    assert init()[1]["changed"] == []
+
+
+@pytest.mark.parametrize("text", ["dist/", "dist/\n", "a\n/_kernels/\nb", "**/_kernels\n", None])
+def test_git_leaves_out_what_is_compiled(text, root, init):
+    """One line more, unless one says so."""
+    files = {"pyproject.toml": HATCH, "p/__init__.py": ""} | ({} if text is None else {".gitignore": text})
+    init(**files)
+    lines = (root / ".gitignore").read_text().splitlines()
+    assert sum("_kernels" in line for line in lines) == 1
+    assert [line for line in lines if "_kernels" not in line] == [
+        x for x in (text or "").split() if "_kernels" not in x
+    ]
+
+
+def test_a_hook_of_wheels_only_is_told_of(root, init):
+    """It is left as it is; an sdist would have what an editable install compiled."""
+    table = "[tool.hatch.build.targets.wheel.hooks.cuda-kernels]\n"
+    _, done = init(**{"pyproject.toml": HATCH + table, "p/__init__.py": ""})
+    assert any("[tool.hatch.build.hooks.cuda-kernels]" in note for note in done["notes"])
+
+
+def test_a_ci_that_is_there_is_the_users(root, init):
+    """Nothing is put beside other workflows."""
+    files = {"pyproject.toml": HATCH, "p/__init__.py": "", ".github/workflows/test.yml": "on: push"}
+    assert CI not in init(**files)[1]["created"]
+
+
+def test_a_project_that_nothing_builds_is_given_hatch(root, init):
+    """One that uv runs, say, without being built."""
+    text = '[project]\nname = "p"\nversion = "1"\nrequires-python = ">=3.11"\n'
+    status, done = init(**{"pyproject.toml": text, "p/__init__.py": ""})
+    data = tomllib.loads((root / "pyproject.toml").read_text())
+    assert status == 0
+    assert done["changed"][0] == "pyproject.toml: [build-system]"
+    assert data["build-system"]["build-backend"] == "hatchling.build"
+    assert init()[1]["changed"] == []
+
+
+OTHERS = {
+    "setuptools.build_meta": ([], {"setup.py", "MANIFEST.in"}, True),
+    "scikit_build_core.build": (["in CMakeLists.txt, add:", "install(DIRECTORY ${STORE} DESTINATION p)"], set(), True),
+    "mesonpy": (["in meson.build, add:", "install_dir: py.get_install_dir() / 'p'"], set(), True),
+    "flit_core.buildapi": (["hatch-cuda-kernels build --out src/p/_kernels"], set(), False),
+    "poetry.core.masonry.api": (['include = [{ path = "src/p/_kernels/**/*"'], set(), False),
+    "uv_build": (["hatch-cuda-kernels build --out src/p/_kernels"], set(), False),
+    "backend_of_their_own": (["hatch-cuda-kernels build --out src/p/_kernels"], set(), False),
+}
+
+
+@pytest.mark.parametrize(("backend", "expected"), OTHERS.items(), ids=OTHERS.keys())
+def test_other_back_ends(backend, expected, root, init):
+    """What is the same for all is done; what is not is written, or told in a few lines; a second run does nothing."""
+    steps, files, builds = expected
+    text = HATCH.replace("hatchling.build", backend).replace('["hatchling"]', '["x"]')
+    status, done = init(**{"pyproject.toml": text, "src/p/__init__.py": ""})
+    data = tomllib.loads((root / "pyproject.toml").read_text())
+    assert status == 0
+    assert data["project"]["dependencies"] == ["hatch-cuda-kernels"]
+    assert ("nvidia-cuda-nvrtc==13.0.*" in data["build-system"]["requires"]) is builds
+    assert {"src/p/saxpy.py", "kernels.yaml", *files} <= set(done["created"])
+    assert all(any(line in told for told in done["steps"]) for line in steps)
+    assert len(done["steps"]) < 11
+    before = tree(root)
+    again = init()[1]
+    assert (again["created"], again["changed"], again["steps"]) == ([], [], [])
+    assert tree(root) == before
+
+
+def test_a_project_can_move_to_hatch(root, init):
+    """Asked to, init changes the back end, and then does all that Hatch takes."""
+    text = HATCH.replace("hatchling.build", "uv_build").replace('["hatchling"]', '["uv_build>=0.9"]')
+    status, done = init("--backend", "hatchling", **{"pyproject.toml": text, "src/p/__init__.py": ""})
+    data = tomllib.loads((root / "pyproject.toml").read_text())
+    assert (status, done["steps"]) == (0, [])
+    assert data["build-system"]["build-backend"] == "hatchling.build"
+    assert data["build-system"]["requires"] == ["hatchling>=1.27", "hatch-cuda-kernels[build]"]
+    assert "cuda-kernels" in data["tool"]["hatch"]["build"]["hooks"]
+    assert init("--backend", "hatchling")[1]["changed"] == []
+
+
+def test_a_setup_py_that_is_there_is_changed_by_its_author(root, init):
+    """The lines to add are told; no file is overwritten."""
+    text = HATCH.replace("hatchling.build", "setuptools.build_meta")
+    _, done = init(**{"pyproject.toml": text, "p/__init__.py": "", "setup.py": "# mine"})
+    assert (root / "setup.py").read_text() == "# mine"
+    assert '    build_kernels("kernels.yaml", Path(self.build_lib, "p"))' in done["steps"]
+
+
+def test_what_comes_next_works_here(root, init, monkeypatch):
+    """The front end that is installed, and the program as it can be run."""
+    for name in ("UV", "VIRTUAL_ENV"):
+        monkeypatch.delenv(name, raising=False)
+    check, build, inspect = init()[1]["next"]
+    assert check.endswith(" check")
+    assert build.endswith(" -m build --wheel")
+    assert inspect.endswith(" inspect dist/*.whl")
+    monkeypatch.setenv("UV", "/usr/bin/uv")
+    (root / "kernels.yaml").unlink()
+    assert init()[1]["next"] == [
+        'uvx --from "hatch-cuda-kernels[build]" hatch-cuda-kernels check', "uv build --wheel",
+        'uvx --from "hatch-cuda-kernels[build]" hatch-cuda-kernels inspect dist/*.whl',
+    ]  # fmt: skip
+
+
+def test_an_editable_installs_store_is_in_no_sdist(root, init, fresh_cache):
+    """The table that is written is of all targets: sources go in, what was compiled into the source tree does not."""
+    init()
+    main(["build", "-q", "--out", "src/my_lib/_kernels"])
+    (root / ".gitignore").unlink()
+    sdist = next(SdistBuilder(str(root)).build(directory=str(root / "dist")))
+    with tarfile.open(sdist) as archive:
+        names = archive.getnames()
+    assert not any("_kernels" in name for name in names)
+    assert "my_lib-0.1.0/kernels/saxpy.cu" in names
+
+
+@pytest.mark.parametrize("ignored", [True, False])
+def test_a_wheel_has_the_store_whatever_git_ignores(ignored, root, init, fresh_cache):
+    """The line in .gitignore is about the source tree."""
+    init()
+    if not ignored:
+        (root / ".gitignore").unlink()
+    wheel = next(WheelBuilder(str(root)).build(directory=str(root / "dist"), versions=["standard"]))
+    assert "my_lib/_kernels/kernels.tsv" in zipfile.ZipFile(wheel).namelist()
 
 
 @pytest.mark.parametrize("kind", ["new", "existing"])

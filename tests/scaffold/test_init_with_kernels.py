@@ -61,7 +61,7 @@ def test_the_manifest_lists_what_compiles(project, capsys):
     (project / "pyproject.toml").write_text(PYPROJECT)
     assert main(["init", "--json"]) == 0
     done = json.loads(capsys.readouterr().out)
-    assert done["created"] == ["kernels.yaml"]
+    assert done["created"] == ["kernels.yaml", ".github/workflows/kernels.yml"]
     modules = {module.name: module for module in load_manifest(project / "kernels.yaml").modules}
     assert {name: module.sources[0] for name, module in modules.items()} == {
         "plain": "csrc/plain.cu",
@@ -70,9 +70,9 @@ def test_the_manifest_lists_what_compiles(project, capsys):
     }
     mixed = modules["mixed"]
     assert mixed.options.include == ("lib/inc",)
-    assert mixed.options.host_code == "drop"
+    assert mixed.options.host_code == "auto"
     assert [one.text for one in mixed.instances] == ["fill<float, 4>"]
-    assert modules["plain"].options.host_code == "keep"
+    assert "host_code" not in (project / "kernels.yaml").read_text()
     reasons = {note.partition(" is not in the manifest: ")[0]: note for note in done["notes"]}
     assert reasons.keys() == {"csrc/broken.cu", "csrc/open.cu"}
     assert 'identifier "half" is undefined' in reasons["csrc/broken.cu"]
@@ -87,7 +87,9 @@ def test_a_folder_of_kernels_becomes_a_project(project, capsys):
     """A package, no first kernel, and nothing in the page about one."""
     assert main(["init", "--name", "p", "--json"]) == 0
     done = json.loads(capsys.readouterr().out)
-    assert sorted(done["created"]) == [".gitignore", "README.md", "kernels.yaml", "pyproject.toml"]
+    assert sorted(done["created"]) == [
+        ".github/workflows/kernels.yml", ".gitignore", "README.md", "kernels.yaml", "pyproject.toml",
+    ]  # fmt: skip
     assert "saxpy" not in (project / "README.md").read_text() + (project / "kernels.yaml").read_text()
     assert main(["init"]) == 0
     assert "nothing to do" in capsys.readouterr().out

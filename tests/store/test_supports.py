@@ -117,7 +117,7 @@ def test_a_gap_names_the_device_and_the_change(device, images, driver, message):
 
 
 def test_a_gap_fails_the_build_at_each_module(make_project, tmp_path):
-    """A promise that the images do not keep is reported for every module that breaks it, and nothing is written."""
+    """A promise that the images do not keep is reported where it is made, for every module; nothing is written."""
     manifest = """
         schema: 1
         arches: [sm_80, compute_80]
@@ -130,10 +130,10 @@ def test_a_gap_fails_the_build_at_each_module(make_project, tmp_path):
     with pytest.raises(BuildError) as caught:
         build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out")
     assert [problem.partition(" (")[0] for problem in caught.value.problems] == [
-        f"kernels.yaml:5:3: modules.a: {NONE} 8.6",
-        f"kernels.yaml:5:3: modules.a: {NONE} 9.0",
-        f"kernels.yaml:6:3: modules.b: {NONE} 8.6",
-        f"kernels.yaml:6:3: modules.b: {NONE} 9.0",
+        f"kernels.yaml:7:22: supports.devices[0]: {NONE} 8.6 in module 'a'",
+        f"kernels.yaml:7:22: supports.devices[0]: {NONE} 8.6 in module 'b'",
+        f"kernels.yaml:7:29: supports.devices[1]: {NONE} 9.0 in module 'a'",
+        f"kernels.yaml:7:29: supports.devices[1]: {NONE} 9.0 in module 'b'",
     ]
     assert not (tmp_path / "out").exists()
     make_project(manifest.replace('"12.9"', '"13.0"'))

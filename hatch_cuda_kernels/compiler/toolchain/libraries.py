@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cache.notes import file_state, is_older
 from hatch_cuda_kernels.compiler.toolchain.contents import contents_at, digest_of_all, record_digest
-from hatch_cuda_kernels.compiler.toolchain.packages import exactly, extra, pinned, pip_install
+from hatch_cuda_kernels.compiler.toolchain.packages import (
+    exactly,
+    first_release,
+    pinned,
+    pip_install,
+    release_requirements,
+)
 from hatch_cuda_kernels.compiler.toolchain.wheels import (
     bindings_major,
     find_library,
@@ -26,6 +32,7 @@ from hatch_cuda_kernels.compiler.toolchain.wheels import (
 )
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.interrupts import kept_handler
+from hatch_cuda_kernels.versions import release_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +42,7 @@ __all__ = [
     "ask_nvrtc",
     "check_age",
     "identity",
+    "install_compiler",
     "library_files",
     "load_nvjitlink",
     "missing_nvrtc",
@@ -135,7 +143,7 @@ def ask_nvrtc() -> str:
 
         _, program = nvrtc.nvrtcCreateProgram(_PROBE, b"probe.cu", 0, [], [])
     except Exception as error:  # pathfinder and the bindings raise several types for a missing library
-        raise missing_nvrtc(type(error).__name__) from error
+        raise missing_nvrtc(_cause(error)) from error
     # Without the option NVRTC looks for the driver, which may be broken; before 12.9 there is no such option.
     with kept_handler():
         if nvrtc.nvrtcCompileProgram(program, 1, [b"-no-cache"])[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
@@ -145,13 +153,37 @@ def ask_nvrtc() -> str:
     nvrtc.nvrtcDestroyProgram(program)
     match = re.search(_BUILD_LINE, ptx)
     if match is None:
-        raise ToolchainError("NVRTC does not say which build it is", pip_install(extra("jit")))
+        raise ToolchainError("NVRTC does not say which build it is", install_compiler())
     return match[1].decode()
+
+
+def install_compiler() -> str:
+    """Return the command that installs what compiles, of the release of the NVRTC here, or else of the first one.
+
+    The newest would be refused by a build whose manifest states another release.
+    """
+    try:
+        found = library_version("nvrtc")
+        release = release_of(found) if found else first_release(bindings_major())
+    except (ImportError, ValueError):
+        release = first_release()
+    return pip_install(*release_requirements(release, finishers=("nvjitlink",)))
 
 
 def missing_nvrtc(cause: object) -> ToolchainError:
     """Return the error for a process that needs NVRTC and has none."""
-    return ToolchainError(f"NVRTC is not installed ({cause})", pip_install(extra("jit")))
+    return ToolchainError(f"NVRTC is not installed{_told(cause)}", install_compiler())
+
+
+def _cause(error: Exception) -> str:
+    """Return what kept a library from being loaded, in its first line; empty if there just is none."""
+    lines = str(error).splitlines()
+    absent = isinstance(error, ImportError) or "NotFound" in type(error).__name__
+    return "" if absent or not lines else lines[0]
+
+
+def _told(cause: object) -> str:
+    return f" ({cause})" if cause else ""
 
 
 def check_age(version: str) -> None:
@@ -183,9 +215,7 @@ def load_nvjitlink() -> Any:  # a module
 
         nvjitlink.version()
     except Exception as error:  # pathfinder and the bindings raise several types for a missing library
-        raise ToolchainError(
-            f"nvJitLink is not installed ({type(error).__name__})", pip_install(extra("jit"))
-        ) from error
+        raise ToolchainError(f"nvJitLink is not installed{_told(_cause(error))}", install_compiler()) from error
     return nvjitlink
 
 

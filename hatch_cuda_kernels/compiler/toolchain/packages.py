@@ -5,8 +5,12 @@ Every piece of advice to install something is made here.
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.compiler.toolchain.origin import direct_reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,7 +22,8 @@ __all__ = [
     "curand",
     "distribution",
     "exactly",
-    "extra",
+    "first_release",
+    "own",
     "pinned",
     "pip_install",
     "reinstall_option",
@@ -80,6 +85,11 @@ def bindings(major: int) -> str:
     return f"cuda-bindings>={major}{_FIRST_MINOR.get(major, '')},<{major + 1}"
 
 
+def first_release(major: int = _FIRST_PLAIN_MAJOR) -> tuple[int, int]:
+    """Return the oldest release of a CUDA major that is supported: its PTX suits the most drivers."""
+    return major, int(_FIRST_MINOR.get(major, ".0").removeprefix("."))
+
+
 def release_requirements(release: tuple[int, int], *, finishers: Iterable[str] = ()) -> list[str]:
     """Return the requirements for a toolkit release: bindings, headers, NVRTC and what else finishes images."""
     parts = ("crt", "cccl", "nvrtc", "cudart", *sorted(finishers))
@@ -113,9 +123,11 @@ def reinstall_option(versions: Iterable[str]) -> str:
     return "--force-reinstall" if any("+" in version for version in versions) else ""
 
 
-def extra(name: str, version: str = "") -> str:
-    """Return the requirement for this package with one of its extras, pinned if a version is given."""
-    return f"{_OWN}[{name}]{version and f'=={version}'}"
+def own(extras: str = "", version: str = "") -> str:
+    """Return the requirement for this package, from where it was installed; of an index, perhaps of one version."""
+    reference = direct_reference()
+    named = f"{_OWN}[{extras}]" if extras else _OWN
+    return f"{named} @ {reference}" if reference else f"{named}{version and f'=={version}'}"
 
 
 def build_extra(major: int) -> str:
@@ -124,9 +136,27 @@ def build_extra(major: int) -> str:
 
 
 def pip_install(*requirements: str, options: str = "") -> str:
-    """Return the command that installs these requirements, quoted where a shell needs it.
+    """Return the command that installs these requirements into this environment, quoted where a shell needs it.
 
     The quotes are double: they work in every shell, also in that of Windows.
     """
     quoted = (text if _SHELL_SAFE.fullmatch(text) else f'"{text}"' for text in requirements)
-    return " ".join(["python3 -m pip install", *([options] if options else []), *quoted])
+    return " ".join([_installer(), *([options] if options else []), *quoted])
+
+
+def _installer() -> str:
+    """Return pip's command, or uv's in an environment of uv's, which has no pip."""
+    from importlib.util import find_spec  # most processes give no advice
+
+    if find_spec("pip") is not None or not _is_uv_environment():
+        return "python3 -m pip install"
+    active = os.environ.get("VIRTUAL_ENV") == sys.prefix or os.path.abspath(".venv") == sys.prefix  # noqa: PTH100 - links stay
+    return "uv pip install" if active else f"uv pip install --python {sys.prefix}"
+
+
+def _is_uv_environment() -> bool:
+    try:
+        with open(os.path.join(sys.prefix, "pyvenv.cfg"), encoding="utf-8") as file:  # noqa: PTH118, PTH123 - no pathlib here
+            return any(line.startswith("uv = ") for line in file)
+    except (OSError, ValueError):
+        return False

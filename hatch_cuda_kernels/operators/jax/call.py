@@ -13,7 +13,7 @@ from hatch_cuda_kernels.errors import ArgumentError, InputError, LaunchError
 from hatch_cuda_kernels.names import base_name
 from hatch_cuda_kernels.operators.jax.constants import ATTRIBUTE, Constants
 from hatch_cuda_kernels.operators.jax.outputs import Outputs, check_dtype
-from hatch_cuda_kernels.operators.jax.registration import register
+from hatch_cuda_kernels.operators.jax.registration import Registered, register
 from hatch_cuda_kernels.operators.jax.target import CudaTarget
 
 if TYPE_CHECKING:
@@ -57,9 +57,10 @@ class JaxCall:
         self._kernel = kernel
         self._outputs = outputs
         self._vmap = vmap
-        self._target = target
         taken = {parameter.name for parameter in (*outputs.division.arrays, *outputs.division.numbers)}
-        self.target_name = _register(kernel, outputs.passing(kernel, _offsets(kernel)), target)
+        registered = _register(kernel, outputs.passing(kernel, _offsets(kernel)), target)
+        self._target = registered.handler.target
+        self.target_name = registered.name
         """The name that XLA calls it by."""
         self.__name__ = kernel.name
         self.__signature__ = inspect.Signature(
@@ -159,8 +160,8 @@ class JaxCall:
         return batched
 
 
-def _register(kernel: OperatorKernel, passing: Passing, target: LaunchTarget) -> str:
-    """Register the kernel's handler with XLA, and return its name, which is the same in each process."""
+def _register(kernel: OperatorKernel, passing: Passing, target: LaunchTarget) -> Registered:
+    """Register the kernel's handler with XLA, by a name that is the same in each process."""
     types = (parameter.type for parameter in kernel.parameters)
     facts = "\0".join((_VERSION, *kernel.identity, *types, repr(passing)))
     name = f"hatch_cuda_kernels.{base_name(kernel.name)}.{sha256(facts.encode()).hexdigest()[:16]}"

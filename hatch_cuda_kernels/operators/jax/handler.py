@@ -135,7 +135,8 @@ class Handler:
 
     def __init__(self, passing: Passing, target: LaunchTarget) -> None:
         self._passing = passing
-        self._target = target
+        self.target = target
+        """Where calls go to."""
         self._known: dict[tuple[bytes, int | None], tuple[int, int, int, Any]] = {}
         """By text and stream: a configuration, a kernel, the constants' address, and what keeps all three alive."""
         self._slots = CallSlots()
@@ -181,7 +182,7 @@ class Handler:
     def _call(self, frame: CallFrame) -> None:
         """Launch with care. Raises what goes wrong."""
         text = self._text(frame)
-        get_stream, launch = self._target.get_stream(frame.api), self._target.launch
+        get_stream, launch = self.target.get_stream(frame.api), self.target.launch
         self._scope.update(launch=launch, get_stream=get_stream)
         slot = CallSlot(len(self._passing.sources))
         stream = get_stream_of(frame, slot, get_stream)
@@ -192,7 +193,7 @@ class Handler:
         self._pack(slot.memory, 0, *self._addresses(frame, constants))
         status = launch(config, kernel, slot.address, 0)
         if status:
-            self._target.refuse(status, shape, stream)
+            self.target.refuse(status, shape, stream)
         self._slots.free.append(slot)
 
     def _text(self, frame: CallFrame) -> bytes:
@@ -208,7 +209,7 @@ class Handler:
     def _learn(self, text: bytes, stream: int | None) -> tuple[int, int, int, Any]:
         """Return what a text needs on a stream, and remember it. Raises what loading raises."""
         constants = Constants.from_text(text)
-        entered = self._target.enter(constants.shape, stream)
+        entered = self.target.enter(constants.shape, stream)
         arguments = ctypes.create_string_buffer(constants.arguments, len(constants.arguments))
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import jax
 
@@ -18,28 +18,37 @@ from hatch_cuda_kernels.operators.jax.handler import Handler
 if TYPE_CHECKING:
     from hatch_cuda_kernels.operators.jax.handler import LaunchTarget, Passing
 
-__all__ = ["register"]
+__all__ = ["Registered", "register"]
+
+
+class Registered(NamedTuple):
+    """What XLA knows."""
+
+    name: str
+    handler: Handler
+    callback: Any
+    """What XLA calls; it must stay."""
+
 
 _Callback: Final = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)
 _lock: Final = threading.Lock()
-#: Handlers and what XLA calls, by scope, name and platform. They are kept for ever.
-_REGISTERED: Final[dict[tuple[str, str, str], tuple[str, Handler, Any]]] = {}
+#: By scope, name and platform; for ever.
+_REGISTERED: Final[dict[tuple[str, str, str], Registered]] = {}
 
 
-def register(name: str, scope: str, passing: Passing, target: LaunchTarget) -> str:
-    """Register a handler once, and return the name that calls go by.
+def register(name: str, scope: str, passing: Passing, target: LaunchTarget) -> Registered:
+    """Register a handler, or return the one that is.
 
     ``scope`` says whose kernel it is: for another one of the same name, the name is extended.
     """
     with _lock:
         known = _REGISTERED.get(key := (scope, name, target.platform))
         if known is not None:
-            return known[0]
+            return known
         taken = any((name, target.platform) == (other, platform) for _, other, platform in _REGISTERED)
         unique = f"{name}.{sha256(scope.encode()).hexdigest()[:8]}" if taken else name
         handler = Handler(passing, target)
         callback = _Callback(handler.handle)
         address = ctypes.cast(callback, ctypes.c_void_p).value
         jax.ffi.register_ffi_target(unique, jax.ffi.pycapsule(address), platform=target.platform)
-        _REGISTERED[key] = unique, handler, callback
-        return unique
+        return _REGISTERED.setdefault(key, Registered(unique, handler, callback))

@@ -29,6 +29,7 @@ class CudaTarget:
 
     def __init__(self, get_kernel: Callable[[], Kernel]) -> None:
         self._get_kernel = get_kernel
+        self._prepared = False
 
     @property
     def launch(self) -> Callable[[int, int, int, int], int]:
@@ -37,10 +38,11 @@ class CudaTarget:
         return launch
 
     def prepare(self) -> None:
-        """Load the kernel on each device that JAX uses; on none where JAX has no GPU, as when it only traces."""
-        for ordinal in _ordinals():
+        """Load the kernel on each device that JAX uses, once; on none where JAX has no GPU, as when it only traces."""
+        for ordinal in () if self._prepared else _ordinals():
             with on_device(ordinal):
                 self._get_kernel()
+        self._prepared = True
 
     def get_stream(self, api: int) -> Callable[[int], Any]:
         """Return XLA's function for the stream."""

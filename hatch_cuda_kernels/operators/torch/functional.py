@@ -13,7 +13,7 @@ from hatch_cuda_kernels.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.operators.torch.launching import Launch
+    from hatch_cuda_kernels.operators.torch.launching import OperatorLaunch
     from hatch_cuda_kernels.operators.torch.schema import Argument
 
 __all__ = ["Functional", "Like"]
@@ -39,7 +39,7 @@ class _Output(NamedTuple):
 class Functional:
     """An operator that takes a kernel's arguments without those it only writes to, and returns all it writes to."""
 
-    def __init__(self, launch: Launch, like: Mapping[str, Like]) -> None:
+    def __init__(self, launch: OperatorLaunch, like: Mapping[str, Like]) -> None:
         """Raise InputError unless every written tensor is like something that there is."""
         self._launch = launch
         self.name = f"{launch.name}_functional"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     #: Gives the function that launches a kernel, for a device.
     Launcher = Callable[[RuledKernel, torch.device], Callable[..., None]]
 
-__all__ = ["Choice", "Launch", "launcher_of"]
+__all__ = ["Choice", "OperatorLaunch", "launcher_of"]
 
 _TEMPLATE: Final = """
 def make(known, find, scattered, changed):
@@ -81,7 +81,7 @@ def _dtypes(argument: Argument) -> frozenset[torch.dtype] | None:
     return frozenset(dtype for dtype in known if dtype is not None) if argument.dtypes else None
 
 
-class Launch:
+class OperatorLaunch:
     """The launches of one operator, whose tensors must be contiguous unless the kernel is told their strides."""
 
     def __init__(

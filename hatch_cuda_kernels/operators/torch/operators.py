@@ -11,7 +11,7 @@ import torch
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.operators.torch.functional import Functional
 from hatch_cuda_kernels.operators.torch.gradient import Gradient, Operation
-from hatch_cuda_kernels.operators.torch.launching import Choice, Launch
+from hatch_cuda_kernels.operators.torch.launching import Choice, OperatorLaunch
 from hatch_cuda_kernels.operators.torch.options import TorchOptions, check_names, functional_of
 from hatch_cuda_kernels.operators.torch.registration import Definition, register
 from hatch_cuda_kernels.operators.torch.schema import Argument, arguments_of, base_operator, operator_name, schema_text
@@ -150,12 +150,12 @@ class _Registry:
         self._functional = options.get("functional", {})
         self._backward = options.get("backward", {})
         self._strided = frozenset(options.get("strided", ()))
-        self._launches: dict[str, Launch] = {}
+        self._launches: dict[str, OperatorLaunch] = {}
         self._kernels: dict[str, tuple[Any, ...]] = {}
 
     def add_in_place(self, name: str, found: _Kernels) -> None:
         """Register the operator that writes to its arguments."""
-        launch = Launch(name, *found, self._launcher, is_strided=name in self._strided)
+        launch = OperatorLaunch(name, *found, self._launcher, is_strided=name in self._strided)
         schema = schema_text(name, found.arguments)
         kernels = tuple((choice.kernel.name, choice.kernel.module, choice.dtypes) for choice in found.choices)
         self._launches[name] = launch

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.operators.torch.functional import Like
     from hatch_cuda_kernels.operators.torch.gradient import Backward
-    from hatch_cuda_kernels.operators.torch.launching import Launch
+    from hatch_cuda_kernels.operators.torch.launching import OperatorLaunch
 
 __all__ = ["TorchOptions", "check_names", "functional_of"]
 
@@ -44,7 +44,9 @@ def check_names(option: str, given: Iterable[str], operators: Collection[str], l
             raise InputError(f"{option}: no operator is called {name!r}{hint}{reason}; there are {known}")
 
 
-def functional_of(option: Mapping[str, Mapping[str, Like]] | Iterable[str], launch: Launch) -> Mapping[str, Like]:
+def functional_of(
+    option: Mapping[str, Mapping[str, Like]] | Iterable[str], launch: OperatorLaunch
+) -> Mapping[str, Like]:
     """Return what the written tensors of an operator are like; nothing if it shall have no out-of-place variant."""
     if isinstance(option, Mapping):
         return option.get(launch.name, {})

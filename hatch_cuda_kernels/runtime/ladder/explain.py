@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Candidate, Image
     from hatch_cuda_kernels.runtime.ladder.request import Request
+    from hatch_cuda_kernels.signature import Parameter
 
 __all__ = ["Explanation", "explain"]
 
@@ -31,6 +32,10 @@ class Explanation:
     candidates: tuple[Candidate, ...]
     fixes: tuple[str, ...]
     """What would help, if nothing was chosen."""
+    parameters: tuple[Parameter, ...] = ()
+    """What the kernel takes, where the store tells it."""
+    notes: tuple[str, ...] = ()
+    """What else there is to know of the module."""
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object of ``explain --json``."""
@@ -41,15 +46,17 @@ class Explanation:
             "driver": None if self.driver is None else version_text(self.driver),
             "chosen": chosen and {"origin": chosen.origin, "arch": str(chosen.arch), "kind": chosen.kind},
             "candidates": [candidate.to_json() for candidate in self.candidates],
-        }
+        } | ({"notes": list(self.notes)} if self.notes else {})
 
     def __str__(self) -> str:
         driver = "any driver" if self.driver is None else f"a driver for CUDA {version_text(self.driver)}"
         lines = [f"{self.kernel} on {self.arch} with {driver}:"]
+        lines += [f"  takes ({', '.join(map(str, self.parameters))})"] if self.parameters else []
         lines += [f" {'->' if candidate is self.chosen else '  '} {candidate}" for candidate in self.candidates]
         if self.chosen is None:
             lines.append(" no image")
             lines += [f"  to fix: {fix}" for fix in self.fixes]
+        lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
 
 
@@ -62,7 +69,11 @@ def explain(request: Request, take: Callable[[Image], object] | None) -> Explana
     considered = tuple(_candidates(request) if take is None else _settled(request, take))
     chosen = next((candidate for candidate in considered if candidate.accepted), None)
     fixes = suggest_fixes(request, considered) if chosen is None else ()
-    return Explanation(request.kernel.name, request.arch, request.driver, chosen, considered, fixes)
+    kernel = request.kernel
+    taken = kernel.parameters if kernel.types else ()
+    _, left_out = request.source.host_code()
+    notes = (left_out,) if left_out else ()
+    return Explanation(kernel.name, request.arch, request.driver, chosen, considered, fixes, taken, notes)
 
 
 def _candidates(request: Request) -> Iterator[Candidate]:

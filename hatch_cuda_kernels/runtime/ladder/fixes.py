@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.compiler.toolchain.packages import extra, pip_install
+from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
 from hatch_cuda_kernels.environment import JIT
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[st
     elif request.policy == "prebuilt":
         fixes.append("allow compiling: policy='compatible'")
     elif any("is not installed" in reason for reason in reasons):
-        fixes.append(f"install a compiler for run time: {pip_install(extra('jit'))}")
+        fixes.append(f"install a compiler for run time: {pip_install(own('jit'))}")
     if any("written as PTX ISA" in reason for reason in reasons):
         fixes.append("install a newer driver, or build the package with an older toolkit (cuda: in its kernels.yaml)")
     return (*fixes, _build_fix(request))

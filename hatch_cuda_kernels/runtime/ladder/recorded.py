@@ -64,7 +64,8 @@ def _search(request: Request) -> Candidate:
     if found is not None:
         request.source.remember_key()
         return found
-    return _refused(request, f"nothing recorded for NVRTC {' or '.join(toolchain.nvrtc for toolchain in toolchains)}")
+    versions = dict.fromkeys(toolchain.nvrtc for toolchain in toolchains)
+    return _refused(request, f"nothing recorded for NVRTC {' or '.join(versions)}")
 
 
 def _refused(request: Request, reason: str) -> Candidate:

@@ -35,7 +35,7 @@ class _Format(NamedTuple):
             return self.nan
         if math.isinf(value) and self.infinity is not None:
             return self.infinity
-        exponent = max(math.frexp(value)[1] - 1, 1 - self.bias)
+        exponent = max(math.frexp(value)[1] - 1, 1 - self.bias) if value else 1 - self.bias
         steps = round(math.ldexp(abs(value), self.mantissa - exponent)) if math.isfinite(value) else self.largest + 1
         bits = ((exponent + self.bias - 1) << self.mantissa) + steps  # steps carry into the exponent by themselves
         if bits > self.largest:

@@ -27,6 +27,8 @@ class Supports:
     devices: tuple[ComputeCapability, ...]
     driver: tuple[int, int] | None
     """Oldest CUDA driver API; None if the manifest does not say."""
+    where: Mapping[ComputeCapability, str] = field(default_factory=dict, compare=False)
+    """The places in the manifest that promise the devices; not recorded in a store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,7 @@ def find_gaps(supports: Supports, kernels: Sequence[Symbol], images: Sequence[Im
             advice = _older_major(device, supports.driver, "" if fitting else f"{advice}, and ")
         else:
             advice += _older_release(refused, supports.driver)
-        yield Problem(f"{what} for the promised device {device}{why}", advice)
+        yield Problem(f"{what} for the promised device {device}{why}", advice, supports.where.get(device, ""))
 
 
 def _refusal(image: ImageRecord, driver: tuple[int, int] | None) -> str:

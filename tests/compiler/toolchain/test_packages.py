@@ -1,78 +1,81 @@
-"""What users are told to install: real packages, of the right major, in a command that a shell takes as it is."""
+"""Requirements, and the commands that install them: their release, where this package came from, uv's form."""
 
 from __future__ import annotations
 
-import shlex
-import tomllib
-from pathlib import Path
+import sys
 
 import pytest
-from packaging.requirements import Requirement
 
-from hatch_cuda_kernels.compiler.toolchain.packages import (
-    at_least,
-    bindings,
-    build_extra,
-    curand,
-    exactly,
-    extra,
-    pinned,
-    pip_install,
-    reinstall_option,
-    release_requirements,
-    toolchain_requirements,
-)
+from hatch_cuda_kernels.compiler.toolchain import packages
+from hatch_cuda_kernels.compiler.toolchain.libraries import install_compiler
+from hatch_cuda_kernels.compiler.toolchain.origin import reference_of
+from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
 
-PROJECT = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
-EXTRAS = PROJECT["optional-dependencies"]
-
-
-def names(requirements):
-    """Return the names of requirements."""
-    return {Requirement(text).name for text in requirements}
-
-
-def test_a_shell_hands_pip_every_requirement_as_it_is():
-    """Neither < nor * nor [ reaches the shell, whichever it is: double quotes are quotes everywhere."""
-    asked = [extra("jit"), pinned("crt", (13, 0)), at_least("nvjitlink", (13, 0)), bindings(12), curand((12, 9))]
-    asked += [exactly("nvrtc", 13, "13.0.88"), extra("build-cu12", "0.1.0"), exactly("nvjitlink", 12, "")]
-    command = pip_install(*asked, options="--upgrade")
-    assert shlex.split(command) == ["python3", "-m", "pip", "install", "--upgrade", *asked]
-    assert "'" not in command
-    assert len(names(asked)) == 7
+COMMIT = "0" * 40
+NOTED = {
+    "a folder": ({"url": "file:///src/hck", "dir_info": {}}, "file:///src/hck"),
+    "an editable folder": ({"url": "file:///src/hck", "dir_info": {"editable": True}}, "file:///src/hck"),
+    "a wheel": (
+        {"url": "file:///w/hck-0.1.0-py3-none-any.whl", "archive_info": {}}, "file:///w/hck-0.1.0-py3-none-any.whl",
+    ),
+    "a commit": (
+        {"url": "https://host/hck.git", "vcs_info": {"vcs": "git", "commit_id": COMMIT}},
+        f"git+https://host/hck.git@{COMMIT}",
+    ),
+    "a tag of a repository's folder": (
+        {
+            "url": "https://host/all.git", "subdirectory": "hck",
+            "vcs_info": {"vcs": "git", "commit_id": COMMIT, "requested_revision": "v1"},
+        },
+        "git+https://host/all.git@v1#subdirectory=hck",
+    ),
+}  # fmt: skip
 
 
-def test_the_extras_bring_the_same_packages():
-    """What an extra lists and what a build asks for are named alike."""
-    assert names(EXTRAS["jit"]) == names(release_requirements((13, 0), finishers=["nvjitlink"])) - {"cuda-bindings"}
-    assert bindings(12) in EXTRAS[build_extra(12)]
-    assert {build_extra(12), build_extra(13)} <= EXTRAS.keys()
-    assert Requirement(bindings(13)).specifier.contains("13.5.0")
-    assert Requirement(PROJECT["dependencies"][0]).name == Requirement(bindings(13)).name == "cuda-bindings"
+@pytest.mark.parametrize(("noted", "reference"), NOTED.values(), ids=NOTED.keys())
+def test_the_package_is_asked_for_where_it_came_from(noted, reference, monkeypatch):
+    """Whatever installers note, a requirement brings it again."""
+    assert reference_of(noted) == reference
+    monkeypatch.setattr(packages, "direct_reference", lambda: reference)
+    assert own("build") == f"hatch-cuda-kernels[build] @ {reference}"
+    assert own("build", "1.0") == own("build")
+    assert own() == f"hatch-cuda-kernels @ {reference}"
 
 
-@pytest.mark.parametrize(("major", "suffix", "crt"), [(12, "-cu12", "nvcc"), (13, "", "crt")])
-def test_packages_of_cuda_12_have_other_names(major, suffix, crt):
-    """They end in the major, and the compiler's own headers come with nvcc."""
-    headers = f"cccl {major}.0.85, crt {major}.0.88, cudart {major}.0.96"
-    assert toolchain_requirements(f"{major}.0.88", f"{major}.0.87", headers) == [
-        f"nvidia-cuda-nvrtc{suffix}=={major}.0.88",
-        f"nvidia-nvjitlink{suffix}=={major}.0.87",
-        f"nvidia-cuda-cccl{suffix}=={major}.0.85",
-        f"nvidia-cuda-{crt}{suffix}=={major}.0.88",
-        f"nvidia-cuda-runtime{suffix}=={major}.0.96",
-    ]
+def test_of_an_index_the_name_will_do(monkeypatch):
+    """With a version where one is needed."""
+    monkeypatch.setattr(packages, "direct_reference", lambda: "")
+    assert (own(), own("build"), own("build", "1.0")) == (
+        "hatch-cuda-kernels", "hatch-cuda-kernels[build]", "hatch-cuda-kernels[build]==1.0",
+    )  # fmt: skip
 
 
-def test_an_altered_library_is_installed_again():
-    """Its version is that of the package, which pip would take for installed."""
-    altered = "13.0.88+0123456789abcdef"
-    assert toolchain_requirements(altered, altered) == ["nvidia-cuda-nvrtc==13.0.88", "nvidia-nvjitlink==13.0.88"]
-    assert toolchain_requirements("13.0.88", ptxas=altered)[1:] == ["nvidia-cuda-nvcc==13.0.88"]
-    assert (reinstall_option([altered, ""]), reinstall_option(["13.0.88"])) == ("--force-reinstall", "")
+@pytest.fixture
+def environment(tmp_path, monkeypatch):
+    """Return the folder of an environment that uv made, which has no pip."""
+    (tmp_path / "pyvenv.cfg").write_text("home = /usr/bin\nuv = 0.9.0\n")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    return tmp_path
 
 
-def test_what_is_no_version_of_a_package_is_not_asked_for():
-    """Headers that were copied to their place have a digest for a version, and others none."""
-    headers = "cccl 3000001.0123456789abcdef, crt 13.0.88, others 0123456789abcdef"
-    assert toolchain_requirements("13.0.88", "", headers) == ["nvidia-cuda-nvrtc==13.0.88", "nvidia-cuda-crt==13.0.88"]
+def test_an_environment_of_uv_gets_its_form(environment, monkeypatch):
+    """Active or found by uv, its name is not needed."""
+    monkeypatch.setenv("VIRTUAL_ENV", str(environment))
+    assert pip_install("a>=1") == 'uv pip install "a>=1"'
+    monkeypatch.delenv("VIRTUAL_ENV")
+    monkeypatch.chdir(environment)
+    assert pip_install("a") == f"uv pip install --python {environment} a"
+
+
+def test_any_other_gets_pips(environment):
+    """A venv without pip can still be given one."""
+    (environment / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    assert pip_install("a") == "python3 -m pip install a"
+
+
+def test_a_compiler_is_asked_for_by_its_release():
+    """The newest release would be refused by the next build of a manifest that states another."""
+    command = install_compiler()
+    for name in ("nvrtc", "runtime", "cccl", "crt"):
+        assert f'"nvidia-cuda-{name}==13.0.*"' in command

@@ -25,6 +25,13 @@ def test_a_call_inside_jit(jax, saxpy):
     assert [shape for shape, _ in target.launched] == 2 * [Shape((4, 1, 1), (256, 1, 1), 0)]
 
 
+def test_a_call_is_a_function_for_jit(jax, saxpy):
+    """It can be compiled by itself: its arguments have names."""
+    run = jax.jit(saxpy[0], static_argnames=("n", "a"))
+    assert run(jax.numpy.zeros(N), jax.numpy.ones(N), n=N, a=2.0)[0] == 2
+    assert run(jax.numpy.zeros(N), jax.numpy.ones(N), N, 3.0)[0] == 3
+
+
 def test_loops_and_branches(jax, saxpy):
     """The kernel runs in control flow of XLA's."""
     call, _ = saxpy

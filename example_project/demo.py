@@ -1,0 +1,75 @@
+"""Shows what hatch-cuda-kernels does, on this project: build, verify, explain, run. `hatch run demo` starts it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+PROJECT = Path(__file__).parent
+DIST = PROJECT.parent / "dist" / "demo"
+WHEEL = os.path.relpath(DIST / "example_project-0.1.0-py3-none-any.whl")
+PYTHON = (sys.executable, "-m")
+TOOL = (*PYTHON, "hatch_cuda_kernels")
+
+STEPS = (
+    (
+        (
+            "Build the wheel. Five CUDA C++ sources are compiled for three generations of "
+            "GPUs, and as PTX for any other; no GPU, no driver and no nvcc is needed. The "
+            "first time takes up to a minute; then the images come from a cache."
+        ),
+        (*PYTHON, "build", "--wheel", "--no-isolation", "--outdir", str(DIST), str(PROJECT)),
+    ),
+    (
+        "Verify the wheel, as before a release: all that it promises is in it.",
+        (*TOOL, "verify", WHEEL),
+    ),
+    (
+        "Explain which image a kernel gets on an H100 (sm_90) ...",
+        (*TOOL, "explain", "saxpy", "--package", WHEEL, "--arch", "sm_90"),
+    ),
+    (
+        (
+            "... and on a B300 (sm_103) with a driver for CUDA 12.8, for which nothing in the "
+            "wheel is made: the kernel is compiled once, from the source in the wheel."
+        ),
+        (*TOOL, "explain", "saxpy", "--package", WHEEL, "--arch", "sm_103", "--driver", "12.8"),
+    ),
+    (
+        "Install the wheel, and run every kernel if there is a GPU.",
+        (*PYTHON, "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--force-reinstall", WHEEL),
+        (*PYTHON, "example_project"),
+    ),
+)
+END = """\
+You saw one wheel of {size:,} bytes, for every Python and every GPU from sm_80
+on: built without a GPU, verified, and each kernel traced to its image.
+
+Next:
+  {wheel}
+      is the wheel: try hatch-cuda-kernels inspect or report on it
+  hatch-cuda-kernels init
+      sets up your own project, or an empty folder
+  docs/tutorial.md
+      takes you from there to a release in ten minutes
+"""
+
+
+def main() -> int:
+    """Run the steps and return the first status that is not 0."""
+    for number, (text, *commands) in enumerate(STEPS, 1):
+        print(textwrap.fill(f"{number}/{len(STEPS)} {text}", 78, initial_indent="\n--- "), "\n", flush=True)
+        for command in commands:
+            status = subprocess.run(command, check=False).returncode  # noqa: S603 - the commands above
+            if status:
+                print(f"\nthis failed with status {status}: {' '.join(command[1:])}", file=sys.stderr)
+                return status
+    print(f"\n---\n{END.format(size=Path(WHEEL).stat().st_size, wheel=WHEEL)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

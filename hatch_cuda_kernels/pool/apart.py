@@ -1,0 +1,79 @@
+"""Compiles one after another in a process of their own, for code that nobody has compiled before: NVRTC may crash."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess
+from hatch_cuda_kernels.compiler.nvrtc import compile as compile_here
+from hatch_cuda_kernels.pool.crashes import LostJob
+from hatch_cuda_kernels.threads import interruptible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hatch_cuda_kernels.compiler.finish_job import Job
+    from hatch_cuda_kernels.compiler.job import Compiled
+
+__all__ = ["compile_apart", "one_worker"]
+
+
+class _Worker:
+    """A process that is started when it is needed, and again after it died."""
+
+    def __init__(self) -> None:
+        self._child: ChildProcess | None = None
+
+    def compile(self, job: Job) -> Compiled | Exception:
+        """Return what a job gives, or the error that it ends in."""
+        self._child = self._child or ChildProcess()
+        try:
+            return self._child.call((compile_here, (job,), {}))  # type: ignore[no-any-return]  # it crossed a pipe
+        except ChildDiedError as error:
+            self.end()
+            return error
+        except Exception as error:  # noqa: BLE001 - raised where it was asked for
+            return error
+
+    def end(self) -> None:
+        """End the process."""
+        child, self._child = self._child, None
+        if child is not None:
+            with child:
+                child.kill()
+
+
+_worker: Final[ContextVar[_Worker | None]] = ContextVar("_worker", default=None)
+
+
+@contextmanager
+def one_worker() -> Iterator[_Worker]:
+    """Keep one process for all compiles of a block, or of a function that this decorates, and end it afterwards."""
+    outer = _worker.get()
+    if outer is not None:
+        yield outer
+        return
+    worker = _Worker()
+    token = _worker.set(worker)
+    try:
+        yield worker
+    finally:
+        _worker.reset(token)
+        worker.end()
+
+
+def compile_apart(job: Job) -> Compiled:
+    """Return what ``compile`` returns or raise what it raises; a crash of NVRTC is a CompileError, too.
+
+    Raises OSError where no process can be started.
+    """
+    with one_worker() as worker:
+        outcome = interruptible(lambda: worker.compile(job))
+        if isinstance(outcome, ChildDiedError):
+            lost = LostJob(job, outcome)
+            outcome = lost.outcome(interruptible(lambda: worker.compile(lost.again)))
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome

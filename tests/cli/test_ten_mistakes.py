@@ -1,0 +1,151 @@
+"""Ten mistakes that people make: each message names the place and the fix, in at most twelve lines."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from hatch_cuda_kernels import ArgumentError, open_store
+from hatch_cuda_kernels.cli import main
+
+KERNELS = """\
+template <typename T> __global__ void scale(T* y, T a) { y[threadIdx.x] *= a; }
+extern "C" __global__ void saxpy(float* y, const float* x, long long n, float a) {
+    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}
+"""
+MANIFEST = """\
+schema: 1
+cuda: "13.0"
+arches: [sm_80, sm_90, compute_80]
+modules:
+  saxpy:
+    source: kernels/saxpy.cu
+"""
+BUILD = ("build", "--out", "out")
+
+
+@pytest.fixture
+def project(make_project, monkeypatch):
+    """Return a project that builds, which is the working folder."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    root = make_project(MANIFEST, **{"kernels/saxpy.cu": KERNELS})
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def told(project, capsys):
+    """Return a function that changes a file, runs a command that fails, and returns what was said."""
+
+    def run(argv, file="", old="", new=""):
+        if file:
+            text = (project / file).read_text()
+            assert old in text
+            (project / file).write_text(text.replace(old, new, 1) if old else text + new)
+        try:
+            status = main([str(word) for word in argv])
+        except SystemExit as end:
+            status = end.code
+        assert status != 0
+        return capsys.readouterr().err
+
+    return run
+
+
+SUPPORTS = 'supports: {devices: ["7.5"], driver: "13.0"}\n'
+CU = "kernels/saxpy.cu"
+MISTAKES = {
+    "a mistyped template": (
+        (BUILD, "kernels.yaml", "", '    instances: ["scal<float>"]\n'),
+        "kernels.yaml:7:17: error: modules.saxpy.instances[0]", "did you mean 'scale'",
+    ),
+    "a mistyped kernel": (
+        (("explain", "saxpi", "--package", "STORE", "--arch", "sm_90"),), "no kernel 'saxpi'", "did you mean 'saxpy'",
+    ),
+    "a mistyped option": ((("build", "--ou", "x"),), "there is no option '--ou'", "did you mean '--out'"),
+    "a mistyped architecture": (
+        (BUILD, "kernels.yaml", "sm_90", "sm_9"), "kernels.yaml:3:17: error: arches[1]", "did you mean 'sm_90'",
+    ),
+    "a mistyped path": (
+        (BUILD, "kernels.yaml", "saxpy.cu", "sxpy.cu"),
+        "kernels.yaml:6:13: error: modules.saxpy.source", "did you mean 'kernels/saxpy.cu'",
+    ),
+    "a missing header": (
+        (BUILD, CU, "template", "#include <helpers.cuh>\ntemplate"),
+        "kernels/saxpy.cu:1:23: error: cannot open source file", "hint: it is not in the project; list its folder",
+    ),
+    "host code": (
+        (BUILD, CU, "", "void host() { saxpy<<<1, 1>>>(0, 0, 0, 0); }\n"),
+        "kernels/saxpy.cu:6:6: error: A function without execution space", "'host_code: drop'",
+    ),
+    "the wrong toolkit": (
+        (BUILD, "kernels.yaml", "13.0", "13.4"),
+        "kernels.yaml asks for CUDA 13.4, the NVRTC found is 13.0", "nvidia-cuda-nvrtc==13.4.*",
+    ),
+    "a broken promise": (
+        (BUILD, "kernels.yaml", "", SUPPORTS),
+        "kernels.yaml:7:22: error: supports.devices[0]: there is no image for the promised device 7.5", "add sm_75",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("mistake", "place", "fix"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_is_named_with_its_fix(mistake, place, fix, told, example_store):
+    """Where it is, what to do, and little else: no options of compilers, no exception's name."""
+    argv, *change = mistake
+    err = told([str(example_store) if word == "STORE" else word for word in argv], *change)
+    assert place in err
+    assert fix in err
+    assert len(err.splitlines()) <= 12
+    assert not re.search(r"--std=|frandom|Traceback|Error\b", err)
+
+
+def test_the_tenth_is_a_launch_with_another_dtype(example_store, device):
+    """An array of doubles for a kernel of floats: its name, the parameter, both types."""
+    numpy = pytest.importorskip("torch")
+    y = numpy.ones(4, dtype=numpy.float64, device="cuda")
+    with pytest.raises(ArgumentError, match="saxpy") as caught:
+        open_store(example_store).get_kernel("saxpy")[1, 32](y, y, 4, 1.0)
+    assert len(str(caught.value).splitlines()) <= 12
+    assert "float64" in str(caught.value)
+
+
+CHECKED = {
+    "a broken promise": (("kernels.yaml", "", SUPPORTS), "kernels.yaml:7:22: error: supports.devices[0]"),
+    "a missing header": ((CU, "template", "#include <helpers.cuh>\ntemplate"), "kernels/saxpy.cu:1:10: error: "),
+    "a missing header of a header": (
+        (CU, "template", '#include "mine.cuh"\ntemplate'), "include/mine.cuh:2:10: error: ",
+    ),
+    "the wrong toolkit": (("kernels.yaml", "13.0", "13.4"), "asks for CUDA 13.4"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "place"), CHECKED.values(), ids=CHECKED.keys())
+def test_check_finds_it_before_a_build(change, place, told, project):
+    """Once each, though several modules and architectures have it."""
+    (project / "include").mkdir()
+    (project / "include" / "mine.cuh").write_text("#pragma once\n#include <helpers.cuh>\n")
+    manifest = MANIFEST.replace("modules:", "options: {include: [include]}\nmodules:")
+    (project / "kernels.yaml").write_text(f"{manifest}  other: {{source: kernels/saxpy.cu}}\n")
+    err = told(("check",), *change).replace("kernels.yaml:9:", "kernels.yaml:7:")
+    assert err.count(place) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#ifdef _MSC_VER\n#include <helpers.cuh>\n#endif\n",
+        "#if __has_include(<helpers.cuh>)\n#include <helpers.cuh>\n#endif\n",
+        "// #include <helpers.cuh>\n",
+        "#include <cuda_fp16.h>\n#include <cstdint>\n#include <cub/cub.cuh>\n",
+    ],
+)
+def test_check_does_not_miss_what_nobody_needs(text, project, capsys):
+    """A header under a condition may be for another compiler."""
+    (project / CU).write_text(text + KERNELS)
+    assert main(["check"]) == 0
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,73 @@
+"""What a build shows while it runs: what is being compiled, what failed, what took longest."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from hatch_cuda_kernels.pool.progress import LineProgress, open_progress
+
+
+def job(module, arch="sm_90"):
+    """Return what a progress display sees of a job."""
+    return SimpleNamespace(module=module, arch=arch)
+
+
+JOBS = [job("sort"), job("reduce"), job("saxpy")]
+
+
+def test_a_log_names_what_runs_and_what_took_longest():
+    """Jobs begin in the order given, so the first that is not done is the one that everybody waits for."""
+    stream = io.StringIO()
+    progress = LineProgress(stream, every=0.0)
+    progress.start(JOBS)
+    progress.done(JOBS[1], 2.5)
+    progress.done(JOBS[2], None)
+    progress.done(JOBS[0], 7.25)
+    progress.finish()
+    assert stream.getvalue().splitlines() == [
+        "cuda-kernels: compiling 3 module x architecture pairs",
+        "cuda-kernels: 1/3, compiling sort sm_90",
+        "cuda-kernels: 2/3 saxpy sm_90 failed",
+        "cuda-kernels: slowest: sort sm_90, 7.2 s",
+    ]
+
+
+def test_a_fast_build_has_nothing_to_say():
+    """One line at the start; milliseconds are no news."""
+    stream = io.StringIO()
+    progress = LineProgress(stream)
+    progress.start(JOBS)
+    for done in JOBS:
+        progress.done(done, 0.01)
+    progress.finish()
+    assert stream.getvalue().count("\n") == 1
+
+
+def test_a_terminal_sees_what_runs():
+    """The bar names the job that has been running longest; the slowest is left when the bar is gone."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as stream:
+        progress = open_progress(stream)
+        progress.start(JOBS)
+        progress.done(JOBS[0], 3.0)
+        progress.done(JOBS[1], 2.0)
+        progress.finish()
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", os.read(ours, 100_000).decode())
+    os.close(ours)
+    assert re.search(r"compiling .* saxpy sm_90", shown)
+    assert shown.rstrip().endswith("slowest: sort sm_90, 3.0 s")
+
+
+def test_parts_of_one_module_are_told_apart():
+    """A module's sources or chunks have the same name; it stays until the last of them is done."""
+    stream = io.StringIO()
+    progress = LineProgress(stream, every=0.0)
+    progress.start([job("a"), job("a"), job("b")])
+    progress.done(job("a"), 0.1)
+    assert stream.getvalue().endswith("compiling a sm_90\n")
