@@ -10,6 +10,7 @@ import re
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.source.kernel_marks import KERNEL, with_marks_shown
 from hatch_cuda_kernels.source.lexer import blank_literals
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ class Parameter(NamedTuple):
 
 _DIRECTIVE: Final = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 _TOKEN: Final = re.compile(r"\w+|::|\.\.\.|[^\w\s]")
-_KERNEL: Final = "__global__"
 #: Words before or after a kernel's name that take arguments of their own.
 _ATTRIBUTES: Final = frozenset(
     {"__launch_bounds__", "__cluster_dims__", "__block_size__", "__maxnreg__", "__attribute__", "__declspec__"}
@@ -53,7 +53,7 @@ def find_declarations(text: str) -> dict[str, list[tuple[Parameter, ...]]]:
     tokens = _TOKEN.findall(code)
     found: dict[str, list[tuple[Parameter, ...]]] = {}
     for at, token in enumerate(tokens):
-        declared = declaration_at(tokens, at + 1) if token == _KERNEL else None
+        declared = declaration_at(tokens, at + 1) if token == KERNEL else None
         if declared is not None:
             found.setdefault(declared[0], []).append(declared[1])
     return found
@@ -63,7 +63,7 @@ class Declarations:
     """The kernels that the texts of one program declare."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = tuple(text for text in texts if _KERNEL in text)
+        self._texts = tuple(texts)
 
     def parameters(self, name: str, count: int) -> tuple[Parameter, ...]:
         """Return what all declarations of a kernel with so many parameters agree on; nothing where there is none."""
@@ -73,7 +73,7 @@ class Declarations:
     @cached_property
     def _found(self) -> dict[str, list[tuple[Parameter, ...]]]:
         found: dict[str, list[tuple[Parameter, ...]]] = {}
-        for text in self._texts:
+        for text in with_marks_shown(self._texts):
             for name, declared in find_declarations(text).items():
                 found.setdefault(name, []).extend(declared)
         return found
@@ -97,7 +97,7 @@ def declaration_at(tokens: Sequence[str], at: int) -> tuple[str, tuple[Parameter
     It is the last name with parentheses before the body or the semicolon: any before it is an attribute or a macro.
     """
     best = None
-    while at < len(tokens) and tokens[at] not in {"{", ";", _KERNEL}:
+    while at < len(tokens) and tokens[at] not in {"{", ";", KERNEL}:
         name, after = tokens[at], at + 1
         if after < len(tokens) and tokens[after] == "<" and not name[0].isdigit():
             after = _end(tokens, after)  # arguments of an explicit specialisation

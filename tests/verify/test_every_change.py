@@ -81,6 +81,8 @@ SOURCES = {
 ONLY_REBUILD = {
     r"kernels.tsv: linked linked params \d to": "a CUBIN has the sizes of parameters, and this module has no PTX",
     r"kernels.tsv: \w+ several params \d to": "nor has this one",
+    r"kernels.tsv: \S+ \w+ types": "a symbol of C linkage does not tell its types",
+    r"kernels.tsv: \S+ \w+ names": "only the source tells the names of parameters",
     r"/index.json: options(\.define\S*)? (to|drop|swap)": "an image does not say with which macros it was compiled",
     r"/index.json: options.use_fast_math drop": "nor with which other options",
     r"(linked|several)/index.json: toolchain.nv": "what nvJitLink finished names one tool, and the index has two",
