@@ -34,14 +34,14 @@ class Definition(NamedTuple):
     """Equal for definitions that do the same."""
 
 
-class _Known(NamedTuple):
+class _Defined(NamedTuple):
     definition: Definition
     library: torch.library.Library
 
 
 _lock: Final = threading.Lock()
 #: By qualified name. A library's operators end with it, so it is kept.
-_REGISTERED: Final[dict[str, _Known]] = {}
+_REGISTERED: Final[dict[str, _Defined]] = {}
 
 
 def register(namespace: str, definition: Definition, device_key: str) -> Any:
@@ -59,7 +59,7 @@ def register(namespace: str, definition: Definition, device_key: str) -> Any:
             if known is not None:
                 del _REGISTERED[name]
                 known.library._destroy()  # noqa: SLF001 - as torch.library.custom_op replaces operators
-            _REGISTERED[name] = _Known(definition, _define(namespace, definition, device_key))
+            _REGISTERED[name] = _Defined(definition, _define(namespace, definition, device_key))
     return getattr(getattr(torch.ops, namespace), definition.name).default
 
 
