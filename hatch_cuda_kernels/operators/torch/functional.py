@@ -1,14 +1,25 @@
-"""Out-of-place variants: they allocate what the kernel writes to, and return it."""
+"""Out-of-place variants: they allocate what the kernel writes to, and return it.
+
+The function for ``scale(y, x, factor, n)``, whose ``y`` is like ``x``, reads as below. It works on fake tensors too,
+with the check in place of the launch. Only positions get into its text.
+
+    def run(i0, i1, i2):
+        o0 = make0(i0)
+        launch(o0, i0, i1, i2)
+        return o0
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.operators.torch.launching import function_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,19 +32,24 @@ __all__ = ["Functional", "Like"]
 #: What an output is like: an input by name, itself for a changed copy, or a function of inputs that returns it.
 Like = str | Callable[..., torch.Tensor]
 
+_TEMPLATE: Final = """
+def make(launch, {makers}):
+    def run({inputs}):
+        {made}
+        launch({passed})
+        return {returned}
+    return run
+"""
+
 
 class _Output(NamedTuple):
     """A tensor that the operator allocates."""
 
     argument: Argument
-    like: Like
+    make: Callable[..., torch.Tensor]
+    """Allocates it; what is no copy is not initialised."""
     wanted: tuple[str, ...]
-    """The inputs that the function takes."""
-
-    @property
-    def is_copy(self) -> bool:
-        """Whether it begins as a copy of an input of its own name."""
-        return self.like == self.argument.name
+    """The inputs that this takes."""
 
 
 class Functional:
@@ -52,48 +68,52 @@ class Functional:
             argument._replace(is_written=False) for argument in launch.arguments if argument.name not in new
         )
         self.outputs = tuple(self._output(argument, like[name]) for name, argument in written.items())
-        self._places = [argument.name for argument in launch.arguments]
 
-    def run(self, *args: Any) -> torch.Tensor | tuple[torch.Tensor, ...]:
-        """Allocate, launch, and return. Raises what the in-place operator raises."""
-        values = self._values(args)
-        self._launch.run(*(values[name] for name in self._places))
-        return self._returned(values)
+    @cached_property
+    def run(self) -> Callable[..., Any]:
+        """Allocates, launches, and returns. Raises what the in-place operator raises."""
+        return self._around(self._launch.run)
 
-    def fake(self, *args: Any) -> torch.Tensor | tuple[torch.Tensor, ...]:
-        """Allocate and return without a launch. Raises ArgumentError for dtypes that do not fit."""
-        values = self._values(args)
-        self._launch.fake(*(values[name] for name in self._places))
-        return self._returned(values)
+    @cached_property
+    def fake(self) -> Callable[..., Any]:
+        """Allocates and returns without a launch. Raises ArgumentError for dtypes that do not fit."""
+        return self._around(self._launch.fake)
 
-    def _values(self, args: Sequence[Any]) -> dict[str, Any]:
-        values = {argument.name: value for argument, value in zip(self.arguments, args, strict=True)}
-        made = {output.argument.name: _allocate(output, values) for output in self.outputs}
-        return values | made
-
-    def _returned(self, values: Mapping[str, Any]) -> torch.Tensor | tuple[torch.Tensor, ...]:
-        made = tuple(values[output.argument.name] for output in self.outputs)
-        return made[0] if len(made) == 1 else made
+    def _around(self, launch: Callable[..., None]) -> Callable[..., Any]:
+        inputs = {argument.name: f"i{index}" for index, argument in enumerate(self.arguments)}
+        outputs = {output.argument.name: f"o{index}" for index, output in enumerate(self.outputs)}
+        made = (
+            f"{outputs[output.argument.name]} = make{index}({', '.join(inputs[name] for name in output.wanted)})"
+            for index, output in enumerate(self.outputs)
+        )
+        source = _TEMPLATE.format(
+            makers=", ".join(f"make{index}" for index in range(len(outputs))),
+            inputs=", ".join(inputs.values()),
+            made="; ".join(made),
+            passed=", ".join((inputs | outputs)[argument.name] for argument in self._launch.arguments),
+            returned=", ".join(outputs.values()),
+        )
+        run: Callable[..., Any] = function_of(source)(launch, *(output.make for output in self.outputs))
+        return run
 
     def _output(self, argument: Argument, like: Like) -> _Output:
         """Return how a tensor is allocated. Raises InputError for inputs that are not there."""
         names = (like,) if isinstance(like, str) else tuple(inspect.signature(like).parameters)
-        inputs = {given.name for given in self.arguments if given.is_tensor or not isinstance(like, str)}
+        inputs = [given.name for given in self.arguments if given.is_tensor or not isinstance(like, str)]
         for name in names:
             if name not in inputs:
-                known = ", ".join(given.name for given in self.arguments if given.name in inputs) or "none"
                 message = f"{self._launch.name} has no input {name!r} for {argument.name} to be like"
-                raise InputError(f"{message}; the inputs are {known}")
-        return _Output(argument, like, names)
+                raise InputError(f"{message}; the inputs are {', '.join(inputs) or 'none'}")
+        return _Output(argument, _maker(argument, like), names)
 
 
-def _allocate(output: _Output, values: Mapping[str, Any]) -> torch.Tensor:
-    """Return an output as the kernel gets it; what is no copy is not initialised. Works on fake tensors too."""
-    if callable(output.like):
-        return output.like(*(values[name] for name in output.wanted))
-    model: torch.Tensor = values[output.like]
-    if output.is_copy:
-        return model.clone(memory_format=torch.contiguous_format)
-    stated = output.argument.dtypes
-    dtype = getattr(torch, stated[0]) if len(stated) == 1 else model.dtype
-    return torch.empty_like(model, dtype=dtype, memory_format=torch.contiguous_format)
+def _maker(argument: Argument, like: Like) -> Callable[..., torch.Tensor]:
+    """Return what makes an output, contiguous as the kernel takes it."""
+    if callable(like):
+        return like
+    contiguous = {"memory_format": torch.contiguous_format}
+    if like == argument.name:
+        return partial(torch.clone, **contiguous)
+    stated: Sequence[str] = argument.dtypes
+    dtype = {"dtype": getattr(torch, stated[0])} if len(stated) == 1 else {}
+    return partial(torch.empty_like, **contiguous, **dtype)

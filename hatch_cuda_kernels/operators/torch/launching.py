@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     #: Gives the function that launches a kernel, for a device.
     Launcher = Callable[[RuledKernel, torch.device], Callable[..., None]]
 
-__all__ = ["Choice", "OperatorLaunch", "launcher_of"]
+__all__ = ["Choice", "OperatorLaunch", "function_of", "launcher_of"]
 
 _TEMPLATE: Final = """
 def make(known, find, scattered, changed):
@@ -104,7 +104,7 @@ class OperatorLaunch:
     @cached_property
     def run(self) -> Callable[..., None]:
         """Launches. Raises ArgumentError for tensors that do not fit, and what ``Kernel`` raises."""
-        make = _make(_source(self.arguments, is_strided=self._is_strided, is_single=len(self._choices) == 1))
+        make = function_of(_source(self.arguments, is_strided=self._is_strided, is_single=len(self._choices) == 1))
         run: Callable[..., None] = make(
             self._known, self._find, self._scattered, torch.autograd.graph.increment_version
         )
@@ -159,7 +159,7 @@ class OperatorLaunch:
 
 
 @lru_cache(_MOST_SOURCES)
-def _make(source: str) -> Any:
+def function_of(source: str) -> Any:
     """Return the function of a text, which is the same for kernels of one signature."""
     scope: dict[str, Any] = {}
     exec(source, scope)  # noqa: S102 - made of positions only
