@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.names import base_name, plain_name, python_names
-from hatch_cuda_kernels.source.declarations import Declarations, Parameter
+from hatch_cuda_kernels.source.declarations import Declarations, DeclaredParameter
 from hatch_cuda_kernels.store.launch_rules.rule import find_rule
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class SignatureReader:
         """Return a kernel's signature; parameters are ``arg0`` and so on if the source does not tell their names."""
         name = base_name(plain_name(symbol.name) or symbol.name)
         merged = self._declarations.parameters(name, len(symbol.params))
-        parameters = merged or (Parameter("", ""),) * len(symbol.params)
+        parameters = merged or (DeclaredParameter("", ""),) * len(symbol.params)
         names = python_names([parameter.name for parameter in parameters])
         known = symbol.types or [parameter.type for parameter in parameters]
         types = map(_python_type, symbol.params, known)

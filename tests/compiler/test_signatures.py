@@ -131,3 +131,10 @@ def test_errors_are_those_of_the_source(monkeypatch, kind):
     asked = refusal()
     monkeypatch.setattr("hatch_cuda_kernels.compiler.nvrtc.Questions.of", lambda _: NO_QUESTIONS)
     assert asked == refusal()
+
+
+def test_the_disk_cache_keeps_them(fresh_cache):
+    """An image that is taken from it tells what its compile told."""
+    made, taken = (compile_to_cubin(SOURCE, arch="sm_90", headers=HEADERS) for _ in range(2))
+    assert (made.cached, taken.cached) == (False, True)
+    assert taken.kernels == made.kernels

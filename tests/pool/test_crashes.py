@@ -69,7 +69,7 @@ def test_the_end_of_a_process_says_how_it_came(number):
     assert caught.value.crashed == (number == signal.SIGSEGV)
 
 
-def test_a_small_build_says_which_module_nvrtc_crashed_on(crashing, tmp_path, fresh_cache):
+def test_a_small_build_says_which_module_nvrtc_crashed_on(crashing, tmp_path, fresh_cache, worker_processes):
     """And what is wrong with its source; the others are compiled, and are there for the next build."""
     with pytest.raises(BuildError) as caught:
         build_store(load_manifest(crashing / "kernels.yaml"), tmp_path / "out")
