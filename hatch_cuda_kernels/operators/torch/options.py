@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from itertools import islice
 from typing import TYPE_CHECKING, TypedDict
 
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.operators.torch.schema import base_operator, operator_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -38,10 +40,13 @@ def check_names(option: str, given: Iterable[str], operators: Collection[str], l
     for name in given:
         if name not in operators:
             near = get_close_matches(name, operators, n=1)
-            reason = f"; {name} has none, for {left_out[name]}" if name in left_out else ""
+            reasons = (
+                why for kernel, why in left_out.items() if name in {operator_name(kernel), base_operator(kernel)}
+            )
+            reason = "".join(f": {why}" for why in islice(reasons, 1))
             hint = f" (did you mean {near[0]!r}?)" if near and not reason else ""
             known = ", ".join(operators) or "none: state launch: for kernels in the manifest"
-            raise InputError(f"{option}: no operator is called {name!r}{hint}{reason}; there are {known}")
+            raise InputError(f"{option}: no operator is called {name!r}{reason}{hint}; there are {known}")
 
 
 def functional_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -87,7 +88,7 @@ def test_what_torch_has_no_type_for_is_left_out(make, kernels, declarations, rea
     assert list(operators) == ["saxpy"]
     assert operators.left_out == {"other": reason}
     assert f"other: no operator: {reason}" in repr(operators)
-    with pytest.raises(InputError, match=r"no operator is called 'other'; other has none"):
+    with pytest.raises(InputError, match=r"no operator is called 'other': " + re.escape(reason)):
         make([ruled_kernel("other", declarations)], kernels, functional={"other": {"y": "y"}})
 
 

@@ -106,9 +106,9 @@ def test_no_store_imports_torch_by_itself(folder):
 
 
 @pytest.fixture
-def example_operators(example_store, monkeypatch):
+def example_operators(whole_example_store, monkeypatch):
     """Return the module of the example project that registers its kernels."""
-    store = open_store(example_store)
+    store = open_store(whole_example_store)
     monkeypatch.setattr(hatch_cuda_kernels, "open_store", lambda _: store)
     monkeypatch.syspath_prepend(EXAMPLE)
     yield importlib.import_module("example_project.operators")
