@@ -34,6 +34,8 @@ _FAULTS: Final = frozenset({214, 220, 700, 702, 710, 714, 715, 716, 717, 718, 71
 #: CU_POINTER_ATTRIBUTE_IS_MANAGED and CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL (cuda.h).
 _IS_MANAGED: Final = 8
 _DEVICE_ORDINAL: Final = 9
+#: CUresult of a call that a capture forbids, and of any call in a capture that ended so.
+_CAPTURE: Final = frozenset({900, 901})
 #: The process that initialised the driver.
 _started_in: Final[list[int]] = []
 #: Primary contexts that were retained here, by ordinal.
@@ -83,6 +85,11 @@ def failure(call: str, status: Any, facts: str = "") -> DriverError:  # CUresult
         facts = (
             "an earlier kernel or copy on this device failed, and nothing works in its context any more; "
             "to find it, run with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer"
+        )
+    elif code in _CAPTURE:
+        facts = (
+            "a stream is being captured, and this driver does nothing of the kind meanwhile; "
+            "load what the capture uses before it begins, with store.get_kernel(...) or store.warm_up()"
         )
     return DriverError(call, code, status.name, facts)
 

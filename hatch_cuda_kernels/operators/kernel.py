@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.names import python_names
+from hatch_cuda_kernels.operators.ruled import named_parameters
 from hatch_cuda_kernels.operators.sizes import ruled_sizes, stated_sizes
 from hatch_cuda_kernels.runtime.ladder.request import find_kernel
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
@@ -79,10 +79,7 @@ def _named(kernel: str, signature: Signature, rule: LaunchRule | None) -> tuple[
     if not all(parameter.type for parameter in parameters):
         message = f"the store does not tell the C++ types of {kernel}, so nobody knows what it writes to"
         raise InputError(f"{message}; build it with this version of hatch-cuda-kernels")
-    names = [parameter.name for parameter in parameters]
-    if rule is not None and not all(names):
-        names = list(rule.names)
-    return tuple(parameter._replace(name=name) for parameter, name in zip(parameters, python_names(names), strict=True))
+    return named_parameters(parameters, rule)
 
 
 def _identity(reader: StoreReader, line: KernelLine, policy: str) -> tuple[str, ...]:

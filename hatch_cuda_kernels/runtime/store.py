@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Image
     from hatch_cuda_kernels.operators.jax.call import JaxCall
     from hatch_cuda_kernels.operators.jax.declare import CallOptions
+    from hatch_cuda_kernels.operators.torch.operators import TorchOperators
+    from hatch_cuda_kernels.operators.torch.options import TorchOptions
     from hatch_cuda_kernels.runtime.ahead import WarmUp
     from hatch_cuda_kernels.runtime.instances import InstanceCache, InstanceInfo
     from hatch_cuda_kernels.runtime.ladder.explain import Explanation
@@ -116,6 +118,16 @@ class Store(Holdings):
 
         known = self._variables.get(key := (name, module, policy))
         return known or self._variables.setdefault(key, find_global(self._reader, self.get_kernel, *key))
+
+    def torch_ops(self, namespace: str, **options: Unpack[TorchOptions]) -> TorchOperators:
+        """Register kernels as operators of torch: all that the manifest states a rule for under ``launch:``.
+
+        The options are in ``TorchOptions``. Raises InputError for what does not fit the kernels or a name that is
+        taken, StoreError for a missing or damaged store.
+        """
+        from hatch_cuda_kernels.operators.torch.of_store import operators_of_store  # imports torch
+
+        return operators_of_store(self._reader, self.get_kernel, namespace, options)
 
     def jax_call(self, name: str, **options: Unpack[CallOptions]) -> JaxCall:
         """Return a kernel as a function for use inside ``jax.jit``, which returns the arrays that it writes.

@@ -37,6 +37,7 @@ def test_inspect_json_has_the_contracted_fields(capsys, example_store):
     assert modules["reduce"]["kernels"]["block_sum<float, 128>"] == {
         "lowered": "_Z9block_sumIfLi128EEvPKT_PS0_x", "params": ["ptr", "ptr", "u64"],
         "types": ["const float*", "float*", "long long"], "names": ["x", "partial", "n"],
+        "launch": {"names": ["x", "partial", "n"], "sizes": "grid partial.size, block {BLOCK}"},
     }  # fmt: skip
     image = modules["saxpy"]["images"][0]
     assert {"file", "kind", "arch", "sha256", "bytes", "ptx_isa", "registers", "spills"} <= image.keys()

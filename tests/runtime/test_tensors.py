@@ -90,7 +90,7 @@ def freed():
 
 
 UNUSABLE = {
-    "fake": (fake, "a fake tensor has no memory; while torch traces, launch inside a torch.library.custom_op"),
+    "fake": (fake, "a fake tensor has no memory; while torch traces, call the kernel as an operator"),
     "meta": (lambda: torch.ones(4, device="meta"), "a meta tensor has no memory; create it on a CUDA device"),
     "zeros": (lambda: torch._efficientzerotensor(4), r"a tensor of zeros that has no memory; pass x.clone\(\)"),
     "freed": (freed, "the tensor is on cpu|its memory was freed"),
