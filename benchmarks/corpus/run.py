@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from classify import classify, unknown_names
+from prepared import prepare
 from report import render
 from sources import Repository, kernel_sources, load_list, read
 from ways import WAYS
@@ -106,9 +107,12 @@ class Corpus:
         self.package = _digest(sorted(path for path in package if path.suffix not in {".md", ".pyc"}))
 
     def sources(self, entry: Repository) -> list[str]:
-        """Return a repository's kernel sources; none where it is not checked out."""
+        """Return a repository's kernel sources, with its checkout prepared; none where it is not checked out."""
         root = self.checkouts / entry.checkout
-        return kernel_sources(entry, root) if root.is_dir() else []
+        if not root.is_dir():
+            return []
+        prepare(entry, self.checkouts)
+        return kernel_sources(entry, root)
 
     def repository(self, entry: Repository, sources: list[str], ways: list[str]) -> dict[str, Any]:
         root = self.checkouts / entry.checkout

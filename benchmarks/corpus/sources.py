@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import tomllib
 from dataclasses import dataclass
+from dataclasses import field as own_field
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prepared import ADDED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 LIST = Path(__file__).with_name("list.toml")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL)
@@ -16,7 +24,10 @@ _TEXT_FILES = {".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hh", ".hpp", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
-    """One entry of the list. Paths are relative to the checkout; ``{folder}`` in one is the source's own folder."""
+    """One entry of the list. Paths are relative to the checkout; ``{folder}`` in one is the source's own folder.
+
+    An include folder is also looked for among what its build adds.
+    """
 
     name: str
     commit: str
@@ -26,6 +37,12 @@ class Repository:
     include: tuple[str, ...] = ()
     define: tuple[tuple[str, str | None], ...] = ()
     std: str = "c++17"
+    needs: Mapping[str, str] = own_field(default_factory=dict, hash=False)
+    """Folders that its build adds, and where these are among the checkouts."""
+    configured: Mapping[str, Mapping[str, Any]] = own_field(default_factory=dict, hash=False)
+    """Headers that its build writes, with the template (``from``) and the values."""
+    empty: tuple[str, ...] = ()
+    """Others, of which no device code uses anything."""
 
     @property
     def checkout(self) -> str:
@@ -35,7 +52,10 @@ class Repository:
     def include_of(self, source: str, root: Path) -> tuple[str, ...]:
         """Return the include folders that the manifest would state for a source, those that are there."""
         own = source.rpartition("/")[0]
-        return tuple(folder for path in self.include if (root / (folder := path.format(folder=own) or ".")).is_dir())
+        stated = [path.format(folder=own) or "." for path in self.include]
+        added = [posixpath.normpath(f"{ADDED}/{folder}") for folder in stated]
+        both = (folder for pair in zip(stated, added, strict=True) for folder in pair)
+        return tuple(folder for folder in both if (root / folder).is_dir())
 
 
 def load_list(path: Path = LIST) -> list[Repository]:
@@ -51,7 +71,7 @@ def kernel_sources(repository: Repository, root: Path) -> list[str]:
     """Return the .cu files that define a kernel and are no fragment of another file, by path."""
     fragments = _fragments(root)
     found = {path for pattern in repository.folders for path in root.glob(f"{pattern}/**/*.cu") if path.is_file()}
-    names = sorted(path.relative_to(root).as_posix() for path in found)
+    names = sorted(path.relative_to(root).as_posix() for path in found if ADDED not in path.parts)
     return [name for name in names if _defines_kernel(root / name) and not _is_fragment(name, fragments)]
 
 

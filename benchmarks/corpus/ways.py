@@ -27,12 +27,14 @@ from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
-from hatch_cuda_kernels.port.check_instances import refused_instances
+from hatch_cuda_kernels.port.check_instances import accepted_guesses, refused_instances
 from hatch_cuda_kernels.port.port import port
 from hatch_cuda_kernels.port.project_tree import include_folders, list_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from hatch_cuda_kernels.port.model import Ported
 
 ARCH: Final = "sm_90"
 _DROP: Final = {"host_code": "drop"}
@@ -95,15 +97,12 @@ def compile_one(job: dict[str, Any]) -> dict[str, Any]:
 
 def _unchanged(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
     """Yield the compiles of the source as it is, until one gives an image with a kernel."""
-    drafted: dict[str, Any] = {}
+    ported: Ported | None = None
     for options in way.options:
         for instances in (False, True):
-            if instances and not drafted:
-                text = port(Path(job["root"]), [job["source"]], _options(job)).manifest
-                drafted = _module(yaml.safe_load(text))
-            if instances and not drafted.get("instances"):
-                break
-            attempt = _compile(job, way, Path(job["root"]), options, drafted if instances else {})
+            if instances and ported is None:
+                ported = port(Path(job["root"]), [job["source"]], _options(job))
+            attempt = _compile(job, way, Path(job["root"]), options, ported if instances else None)
             yield attempt
             if attempt.kernels:
                 return
@@ -119,11 +118,11 @@ def _ported(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
     with tempfile.TemporaryDirectory() as scratch:
         for folder in job["include"]:
             (Path(scratch) / folder).mkdir(parents=True, exist_ok=True)
-        for path in recipe.read(root).files:
+        for path in recipe.read(root, clocks=True).files:
             target = Path(scratch) / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(ported.after[path].encode() if path in ported.after else (root / path).read_bytes())
-        yield _compile(job, way, Path(scratch), {}, _module(yaml.safe_load(ported.manifest)))
+        yield _compile(job, way, Path(scratch), {}, ported)
 
 
 def _options(job: dict[str, Any]) -> NvrtcOptions:
@@ -137,8 +136,9 @@ def _module(manifest: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in module.items() if key != "source"}
 
 
-def _compile(job: dict[str, Any], way: Way, root: Path, options: dict[str, Any], drafted: dict[str, Any]) -> Attempt:
+def _compile(job: dict[str, Any], way: Way, root: Path, options: dict[str, Any], ported: Ported | None) -> Attempt:
     """Return how many kernels the image has of a source below a folder, without instances that NVRTC refuses."""
+    drafted = _module(yaml.safe_load(ported.manifest)) if ported else {}
     merged = {"include": job["include"], **options, **drafted.get("options", {})}
     if way.listed:
         merged |= {"std": job["std"], "define": dict(job["define"])}
@@ -149,6 +149,9 @@ def _compile(job: dict[str, Any], way: Way, root: Path, options: dict[str, Any],
         found = planned.jobs[0]
         refused = {} if not found.names or way.ported else refused_instances(root, {}, text, SmArch.parse(ARCH))
         left = tuple(name for name in found.names if name not in refused)
+        if ported and not left and not way.ported:
+            tries = {"source": next(iter(ported.guesses.values()), ())}
+            left = tuple(accepted_guesses(root, {}, text, SmArch.parse(ARCH), tries))
         return Attempt(len(compile_job(replace(found, names=left)).kernels))
     except CompileError as error:
         return Attempt(0, f"{error}\n{error.log}".replace(f"{root}/", ""))

@@ -11,6 +11,7 @@ from hatch_cuda_kernels.compiler.program import Program
 from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.compiler.toolchain.device_runtime import load_device_runtime
 from hatch_cuda_kernels.compiler.toolchain.remembered import asked_by_toolkit
+from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.host_code.closures import without_host_code
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.options import HostCode
@@ -84,24 +85,28 @@ class Recipe:
         include: Sequence[str] | None = None,
         project: Project | None = None,
         outer: Sequence[OuterHeaders] = (),
+        clocks: bool = False,
     ) -> SourceSet:
         """Return the sources, or ``text`` in place of the one, with their header closures. Raises InputError.
 
         ``include`` stands in for the options' folders. Of those, folders that are not there are left out: a store and
         an sdist carry no folder that gave no file, and elsewhere the manifest's reader has refused them. ``outer`` are,
-        for each source, the headers outside the project; none for those that are installed here.
+        for each source, the headers outside the project; none for those that are installed here. With ``clocks``,
+        ``__DATE__`` and its kin are let be: what is read will not be compiled as it is.
         """
         installed = OuterHeaders(packaged_standard_headers(), asked_by_toolkit)
         project = project or Project(root)
         folders = [folder for folder in self.options.include if project.files.is_folder(folder)]
         if include is not None:
             folders = [*include]
-        units = (
+        units = tuple(
             self._read_unit(root, source, text, folders, project, headers)
             for source, headers in zip(self.sources, outer or [installed] * len(self.sources), strict=True)
         )
+        if not clocks and (found := dict.fromkeys(clock for unit in units for clock in unit.clocks)):
+            raise InputError("\n".join(found))
         files = (name for name in self.libraries if name != DEVICE_RUNTIME)
-        return SourceSet(tuple(units), tuple(DeviceLibrary(name, project.files.read(name)) for name in files))
+        return SourceSet(units, tuple(DeviceLibrary(name, project.files.read(name)) for name in files))
 
     def _read_unit(
         self,

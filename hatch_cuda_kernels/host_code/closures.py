@@ -10,6 +10,7 @@ from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.marks import gather_facts
 from hatch_cuda_kernels.host_code.refused import is_refused, read_suspects
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.clocks import find_clocks
 from hatch_cuda_kernels.source.directives import find_directives
 from hatch_cuda_kernels.source.macros import find_macro_texts, parse_define
 
@@ -52,6 +53,7 @@ def without_host_code(
         headers=tuple((name, texts.get(name, text)) for name, text in closure.headers),
         outside=tuple(_still_named(closure.outside, dropped, texts.values())),
         dropped=tuple(sorted(dropped)),
+        clocks=tuple(find_clocks(texts)) if closure.clocks else (),
     )
 
 

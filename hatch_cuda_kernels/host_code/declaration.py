@@ -105,7 +105,7 @@ class _NodeReader:
                 self.before.append(node)
                 at += 1
             elif node.text == "()":
-                if not self._is_macro(after):
+                if not self._is_macro(at):
                     return self._function(at)
                 self.before.pop()
             elif node.text in {"=", ",", ":", BRACES} or (node.text == "[]" and self.before):
@@ -121,17 +121,22 @@ class _NodeReader:
         while end < len(self.nodes) and (self.nodes[end].text != "()" or self._is_call_operator(at, end)):
             end += 1
         name = "".join(node.text for node in self.nodes[at:end])
-        if end > at + 1 and name.isidentifier():  # a conversion
-            name = name.replace("operator", "operator ", 1)
+        if end > at + 1 and self.nodes[at + 1].is_word and self.nodes[at + 1].text not in {"new", "delete"}:
+            # a conversion, or a literal's: behind quotes
+            is_literal = self.nodes[at + 1].start > self.nodes[at].end + 1
+            name = name.replace("operator", 'operator""' if is_literal else "operator ", 1)
         self.before.append(Node(name, self.nodes[at].start, self.nodes[at].end))
         return self._function(end) if end < len(self.nodes) else Declaration("other", is_sure=False)
 
     def _is_call_operator(self, at: int, end: int) -> bool:
         return end == at + 1 and end + 1 < len(self.nodes) and self.nodes[end + 1].text == "()"
 
-    def _is_macro(self, after: Node | None) -> bool:
+    def _is_macro(self, at: int) -> bool:
         """Return whether the word before parentheses is a macro that stands before the declaration proper."""
         _, name, rest = name_of(self.before)
+        after, behind = (self.nodes[place] if place < len(self.nodes) else None for place in (at + 1, at + 2))
+        if after is not None and after.text in self.macros and (behind is None or behind.text in {":", "=", BRACES}):
+            return False  # that word is one, behind the parameters
         if not name or self._types(rest) or after is None or after.text in TRAILERS or not after.is_word:
             return False
         self.sure = self.sure and name in self.macros
@@ -183,7 +188,8 @@ class _NodeReader:
         """Return a declaration without parameters."""
         words = frozenset(node.text for node in self.before) & SPECIFIERS
         if words & TYPE_KEYS:
-            names = [node.text for node in self.before if node.is_word and node.text not in SPECIFIERS | {"final"}]
+            others = SPECIFIERS | {"final", *self.macros}  # class EXPORT Name;
+            names = [node.text for node in self.before if node.is_word and node.text not in others]
             if stop in {BRACES, ":"} or (not stop and len(names) == 1):
                 return Declaration("type", names[-1] if names else "", words=words)
         return self._variable(self.before)

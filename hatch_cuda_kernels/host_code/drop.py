@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.host_code.branches import CONDITIONS
 from hatch_cuda_kernels.host_code.includes import host_header
+from hatch_cuda_kernels.host_code.made import made_by
 from hatch_cuda_kernels.host_code.rule import action_of
 from hatch_cuda_kernels.source.dropped import Dropped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.host_code.marks import Facts
@@ -22,6 +23,11 @@ __all__ = ["MARKS", "TextChange", "apply", "find_changes"]
 
 #: What is put before what stays, by what is done.
 MARKS: Final = {"declare": "__host__ __device__ ", "mark": "__host__ __device__ ", "constant": "constexpr "}
+_KINDS: Final[Mapping[str, Literal["variable", "include", "using"]]] = {
+    "variable": "variable",
+    "include": "include",
+    "using": "using",
+}
 _VISIBLE: Final = re.compile(r"\S")
 #: Directives that are for what is around them.
 _LOCAL: Final = frozenset({"include", "include_next", "import", "pragma"})
@@ -32,7 +38,7 @@ class TextChange(NamedTuple):
 
     action: Action
     kind: str
-    """``function``, ``variable``, ``include`` or ``call``; a port also guards a ``type`` or a ``using``."""
+    """``function``, ``variable``, ``include``, ``using`` or ``call``; a port also guards a ``type``."""
     name: str
     start: int
     end: int
@@ -40,6 +46,8 @@ class TextChange(NamedTuple):
     """Where a mark may be put."""
     last: int = 0
     """Where a function's body begins, with what initialises members."""
+    text: str = ""
+    """What takes the place of a macro's use."""
 
 
 def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
@@ -49,6 +57,11 @@ def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
     conditions = [line.start for line in outline.directives if line.word in CONDITIONS]
     for item in outline.items:
         action = action_of(item, text, facts)
+        made = made_by(item, text, facts, lambda one: _without(one, facts)) if action == "keep" else None
+        if made is not None:
+            change = _change(item, "expand", outline)
+            found.setdefault(item.start, []).append(change._replace(text=made, last=change.end))
+            continue
         if action == "declare" and bisect(conditions, item.start) < bisect(conditions, item.declaration.last):
             action = "keep"  # its head is another in each branch
         found.setdefault(item.start, []).append(_change(item, action, outline))
@@ -58,6 +71,10 @@ def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
         if header is not None:
             changes.append(TextChange("drop", "include", header, place(line.start), place(line.end - 1) + 1))
     return sorted(changes, key=lambda change: change.start)
+
+
+def _without(outline: Outline, facts: Facts) -> str:
+    return apply("", outline, find_changes(outline, facts))[0]
 
 
 def _settled(alike: list[TextChange]) -> Iterator[TextChange]:
@@ -71,10 +88,11 @@ def _settled(alike: list[TextChange]) -> Iterator[TextChange]:
 def _change(item: OutlineItem, action: Action, outline: Outline) -> TextChange:
     place, declared = outline.source.place, item.declaration
     name = f"{declared.scope or item.class_name or ''}::{declared.name}".removeprefix("::")
+    kind: str = declared.kind
+    if kind == "other":
+        kind, name = "using", " ".join(outline.source.text[item.start : item.end - 1].split()).removeprefix("using ")
     last = place(declared.last - 1) + 1 if declared.ending == "{}" else 0
-    return TextChange(
-        action, declared.kind, name, place(item.start), place(item.end - 1) + 1, place(declared.first), last
-    )
+    return TextChange(action, kind, name, place(item.start), place(item.end - 1) + 1, place(declared.first), last)
 
 
 def apply(path: str, outline: Outline, changes: list[TextChange]) -> tuple[str, tuple[Dropped, ...]]:
@@ -100,11 +118,13 @@ def apply(path: str, outline: Outline, changes: list[TextChange]) -> tuple[str, 
     return "".join((*pieces, text[done:])), tuple(dropped)
 
 
-def _kind(change: TextChange) -> Literal["function", "variable", "include", "body", "mark", "constant"]:
-    if change.action == "constant":
-        return "constant"
+def _kind(
+    change: TextChange,
+) -> Literal["function", "variable", "include", "using", "body", "mark", "constant", "macro"]:
+    if change.action in {"constant", "expand"}:
+        return "constant" if change.action == "constant" else "macro"
     if change.action == "drop":
-        return "variable" if change.kind == "variable" else "include" if change.kind == "include" else "function"
+        return _KINDS.get(change.kind, "function")
     return "body" if change.action == "declare" and change.last else "mark"
 
 
@@ -112,6 +132,8 @@ def _changed(text: str, change: TextChange, kept: list[tuple[int, int]]) -> str:
     """Return what stands in a changed place's stead."""
     if change.action == "drop":
         return _blank(text, change.start, change.end, kept)
+    if change.action == "expand":
+        return change.text + "\n" * text.count("\n", change.start, change.end)
     end = change.last if change.action == "declare" and change.last else change.end
     head = f"{text[change.start : change.first]}{MARKS[change.action]}{text[change.first : end]}"
     return head if end == change.end else f"{head};{_blank(text, end, change.end, kept)}"

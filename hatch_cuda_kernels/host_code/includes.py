@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.tokens import DirectiveLine
 
-__all__ = ["host_header", "included", "is_missing"]
+__all__ = ["host_header", "included", "is_library_header", "is_missing"]
 
 _SPELLED: Final = re.compile(r'"([^"\n]+)"|<([^<>\n]+)>')
 #: Folders of host libraries; what is in them is for the host, or of no use without what is.
@@ -49,7 +49,12 @@ def host_header(line: DirectiveLine) -> str | None:
     if name is None:
         return None
     folder, slash, _ = name.partition("/")
-    return name if (slash and folder in _FOLDERS) or _HEADERS.fullmatch(name) else None
+    return name if (slash and folder in _FOLDERS) or is_library_header(name) else None
+
+
+def is_library_header(name: str) -> bool:
+    """Return whether a header is one of a library that is called from the host, whoever brings it."""
+    return _HEADERS.fullmatch(name) is not None
 
 
 def is_missing(name: str) -> bool:

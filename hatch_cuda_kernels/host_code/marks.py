@@ -10,15 +10,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.host_code.outline import read_outline
+from hatch_cuda_kernels.source.expansion import Macros
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.source.macros import MacroText
 
-__all__ = ["Facts", "Marked", "gather_facts", "gather_macros", "is_float_constant", "member_of"]
+__all__ = ["Facts", "FoundFunction", "Marked", "gather_facts", "gather_macros", "is_float_constant", "member_of"]
 
 _MARKS: Final = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
 #: In ``__attribute__((device))`` and its kin.
@@ -30,8 +31,21 @@ _TOOLKITS: Final = re.compile(r"(?:_?CCCL|_LIBCUDACXX|CUB|THRUST|CUDART|_CUDA|__
 _KNOWN_UNMARKED: Final = frozenset({"CUDART_CB", "CUDART_VERSION", "NV_UNUSED"})
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _REAL: Final = re.compile(r"\btypedef\s+(?:float|double)\s+(\w+)\s*;|\busing\s+(\w+)\s*=\s*(?:float|double)\s*;")
+_PRAGMA: Final = re.compile(r"\b(?:_Pragma|__pragma)\s*\((?:[^()]|\([^()]*\))*\)")
+_NAMESPACE_ALIAS: Final = re.compile(r"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?(\w+)")
+_DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
+_OPERAND: Final = re.compile(r"\b(?:decltype|sizeof|noexcept)\s*\(")
+_CALLED: Final = re.compile(r"([A-Za-z_]\w*)\s*[(<]")
+_LONGEST_OPERAND: Final = 1_000
 _LITERAL: Final = re.compile(f"{STRING}|{CHARACTER}")
 _NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
+
+
+class FoundFunction(NamedTuple):
+    """A function of a namespace, and the text that it is in."""
+
+    item: OutlineItem
+    text: str
 
 
 class Marked(NamedTuple):
@@ -47,13 +61,27 @@ class Facts:
 
     texts: Mapping[str, tuple[str, ...]]
     """What each macro stands for, without literals."""
+    macros: Macros
+    """The macros themselves."""
     marks: frozenset[str]
     """The marks, and the macros that hide one."""
     whole: Mapping[str, bool]
     """For each macro, whether it stands for whole declarations, or opens or closes braces."""
     marked: dict[tuple[str, str], Marked] = field(default_factory=dict)
     """The marked functions by class (empty for none) and name; kernels are among them only by name."""
+    marked_in: set[tuple[str, str]] = field(default_factory=set)
+    """The marked functions of namespaces, with these."""
     classes: set[str] = field(default_factory=set)
+    functions: dict[str, list[FoundFunction]] = field(default_factory=lambda: defaultdict(list))
+    """The functions of namespaces, by name."""
+    namespaces: set[str] = field(default_factory=set)
+    """The parts of their names that the texts declare."""
+    defaults: set[str] = field(default_factory=set)
+    """The functions that default arguments of constructors call."""
+    aliases: dict[str, str] = field(default_factory=dict)
+    """What ``namespace short = long::name;`` gives another name, with the first part of its own."""
+    unevaluated: set[str] = field(default_factory=set)
+    """The names of functions whose types the texts ask for, in ``decltype`` or ``sizeof``."""
     floats: dict[str, set[str]] = field(default_factory=dict)
     """The floating-point constants that are not ``constexpr``, with the words of their values."""
     reals: set[str] = field(default_factory=lambda: {"float", "double"})
@@ -86,6 +114,7 @@ class Facts:
 
 def gather_macros(macros: Iterable[MacroText]) -> Facts:
     """Return what macros say."""
+    macros = tuple(macros)
     texts: dict[str, tuple[str, ...]] = defaultdict(tuple)
     users: dict[str, set[str]] = defaultdict(set)
     for macro in macros:
@@ -94,9 +123,19 @@ def gather_macros(macros: Iterable[MacroText]) -> Facts:
         for word in _WORD.findall(text):
             users[word].add(macro.name)
     marks = _reached(_MARKS | {word for word in users if _TOOLKITS.fullmatch(word) and word not in texts}, users)
-    direct = {name for name, found in texts.items() if any(set(text) & set("{};") for text in found)}
+    direct = {
+        name for name, found in texts.items() if any(set(text) & set("{};") for text in found) or _is_pragma(found)
+    }
     whole = _reached(direct, users)
-    return Facts(dict(texts), marks - (_KNOWN_UNMARKED - texts.keys()), {name: name in whole for name in texts})
+    return Facts(
+        dict(texts), Macros(macros), marks - (_KNOWN_UNMARKED - texts.keys()), {name: name in whole for name in texts}
+    )
+
+
+def _is_pragma(texts: Iterable[str]) -> bool:
+    """Return whether a macro stands for pragmas, or for nothing where a compiler has none."""
+    left = {_PRAGMA.sub("", text).strip() for text in texts}
+    return left == {""} and any(texts)
 
 
 def _reached(names: Iterable[str], users: Mapping[str, set[str]]) -> frozenset[str]:
@@ -120,10 +159,13 @@ def gather_facts(
     facts = gather_macros(macros)
     texts = list(texts)
     facts.reals.update(name for text in texts for names in _REAL.findall(text) for name in names if name)
+    facts.aliases.update(pair for text in texts for pair in _NAMESPACE_ALIAS.findall(text))
+    facts.unevaluated.update(name for text in texts for name in _unevaluated(text))
     outlines = [known[text] if text in known else read_outline(text, facts.whole) for text in texts]
     for outline in outlines:
         if outline is not None:
             facts.classes.update(item.declaration.name for item in outline.items if item.declaration.kind == "type")
+            facts.namespaces.update(part for item in outline.items for part in item.namespace.split("::"))
     for outline in outlines:
         if outline is not None:
             for item in outline.items:
@@ -139,10 +181,25 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
     if declared.kind not in {"function", "call"}:
         return
     head = text[item.start : declared.last or item.end]
+    if item.class_name is not None and declared.name == item.class_name:
+        facts.defaults.update(_DEFAULT.findall(head))
+    if item.class_name is None and not declared.scope:
+        facts.functions[declared.name].append(FoundFunction(item, text))
     if facts.is_marked(head):
+        facts.marked_in.add((item.namespace, declared.name))
         marked = facts.marked.setdefault(member_of(item, facts), Marked(set(), set()))
         if "__global__" not in head:
             (marked.defined if declared.ending == "{}" else marked.declared).add(declared.parameters)
+
+
+def _unevaluated(text: str) -> Iterator[str]:
+    """Yield the words before parentheses or angles in the operands of ``decltype``, ``sizeof`` and ``noexcept``."""
+    for found in _OPERAND.finditer(text):
+        depth, end = 1, found.end()
+        while depth and end < min(len(text), found.end() + _LONGEST_OPERAND):
+            depth += (text[end] == "(") - (text[end] == ")")
+            end += 1
+        yield from _CALLED.findall(text, found.end(), end)
 
 
 def is_float_constant(item: OutlineItem, text: str, facts: Facts) -> bool:

@@ -12,24 +12,26 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from hatch_cuda_kernels.host_code.marks import is_float_constant, member_of
 from hatch_cuda_kernels.host_code.outline import read_outline
+from hatch_cuda_kernels.host_code.usings import is_host_using
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from hatch_cuda_kernels.host_code.declaration import Declaration
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
-    from hatch_cuda_kernels.host_code.marks import Facts
+    from hatch_cuda_kernels.host_code.marks import Facts, FoundFunction
 
 __all__ = ["Action", "action_of"]
 
-Action: TypeAlias = Literal["keep", "drop", "declare", "mark", "constant"]
+Action: TypeAlias = Literal["keep", "drop", "declare", "mark", "constant", "expand"]
 """``declare``: keep the head, with a mark, and drop the body. ``mark``: keep all, with a mark.
 
 ``constant``: make it ``constexpr``. nvcc folds a floating-point constant that is made of another; to NVRTC, it is a
-device variable whose value must be known.
+device variable whose value must be known. ``expand``: put what a macro stands for in its place, without host code.
 """
 
 _VIRTUAL: Final = frozenset({"virtual", "override", "final"})
+_EXPLICIT: Final = frozenset({"specialisation", "instantiation"})
 _CONSTANT: Final = frozenset({"constexpr", "consteval"})
 #: Macros of host libraries that stand for functions, or begin one.
 _HOST_MACROS: Final = frozenset(
@@ -44,9 +46,10 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     """Return what to do with a declaration of a text, which has its lines joined. What is unclear is kept."""
     declared = item.declaration
     is_constructor = item.class_name is not None and declared.name == item.class_name
-    if not declared.is_sure or declared.kind in {"type", "other"} or (is_constructor and declared.types):
-        return "keep"
-    if facts.is_marked(text[item.start : declared.last or item.end]):
+    if declared.kind == "other":
+        return "drop" if is_host_using(text[item.start : item.end], facts, _is_dropped(facts)) else "keep"
+    is_clear = declared.is_sure and declared.kind != "type" and not (is_constructor and declared.types)
+    if not is_clear or facts.is_marked(text[item.start : declared.last or item.end]):
         return "keep"
     if declared.kind == "variable":
         if _is_host_variable(item):
@@ -56,6 +59,10 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
         spelled = text[item.start : item.end]
         return "drop" if _is_host_call(declared, facts) or _has_host_argument(declared, spelled, facts) else "keep"
     return _function(item, facts)
+
+
+def _is_dropped(facts: Facts) -> Callable[[FoundFunction], bool]:
+    return lambda found: action_of(found.item, found.text, facts) == "drop"
 
 
 def _is_host_variable(item: OutlineItem) -> bool:
@@ -111,28 +118,37 @@ def _is_host_text(outline: Outline | None, facts: Facts) -> bool:
 def _function(item: OutlineItem, facts: Facts) -> Action:
     declared = item.declaration
     is_virtual = bool(declared.words & _VIRTUAL)
-    if declared.form in {"specialisation", "instantiation"} and declared.name in facts.marked_names:
-        return "keep"
     if declared.ending in {"default", "delete"}:
-        return "mark" if is_virtual else "keep"
-    if declared.words & _CONSTANT:
-        return (
-            "mark" if declared.ending or not declared.parameters else "keep"
-        )  # or a constant: constexpr int n(a * b);
+        overrides = declared.name[0] == "~" and declared.ending == "default"  # perhaps one that is marked
+        return "mark" if is_virtual or overrides else "keep"
+    if declared.words & _CONSTANT:  # or a constant: constexpr int n(a * b);
+        return "mark" if declared.ending or not declared.parameters else "keep"
     merged = _is_merged(item, facts)
-    if merged is not False:
-        return "keep" if merged is None else "mark"
+    if merged is None or (declared.form in _EXPLICIT and _may_be_of_marked(item, facts)):
+        return "keep"
+    is_asked_for = not declared.ending and declared.name in facts.unevaluated  # template <class T> T declval();
+    if merged or is_asked_for:
+        return "mark"
     if item.class_name is None or "friend" in declared.words:
         return "drop"
-    special = declared.name in {item.class_name, f"~{item.class_name}", "operator="}
+    special = declared.name in {item.class_name, f"~{item.class_name}", "operator=", *facts.defaults}
     return "declare" if special or is_virtual else "drop"
+
+
+def _may_be_of_marked(item: OutlineItem, facts: Facts) -> bool:
+    """Return whether a marked function of the same name may be the same, or the template: by the namespaces."""
+    if item.class_name is not None or item.declaration.scope:
+        return item.declaration.name in facts.marked_names
+    parts = item.namespace.split("::")
+    around = {"", *("::".join(parts[: count + 1]) for count in range(len(parts)))}
+    return any((namespace, item.declaration.name) in facts.marked_in for namespace in around)
 
 
 def _is_merged(item: OutlineItem, facts: Facts) -> bool | None:
     """Return whether another declaration of the function has a mark, which then holds for all; None if unclear."""
     declared = item.declaration
     marked = facts.marked.get(member_of(item, facts))
-    if marked is None:
+    if marked is None or not _may_be_of_marked(item, facts):
         return False
     found = marked.declared if declared.ending == "{}" else marked.declared | marked.defined
     if declared.parameters in found:

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.host_code.tokens import UnclearTextError, tokens_of
 from hatch_cuda_kernels.port.dispatch import dispatched_types
-from hatch_cuda_kernels.port.spelled import deduce, local_meanings, replaced, template_arguments, type_of, words
+from hatch_cuda_kernels.port.hidden import made_by_macros, without_directives
+from hatch_cuda_kernels.port.scopes import settled
+from hatch_cuda_kernels.port.spelled import deduce, replaced, template_arguments, type_of, words
 from hatch_cuda_kernels.port.template_head import template_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
+    from hatch_cuda_kernels.source.expansion import Macros
 
 __all__ = ["Bindings"]
 
@@ -28,11 +31,28 @@ class _Owner(NamedTuple):
     parameters: tuple[str, ...]
 
 
+class _Text(NamedTuple):
+    """A text to look for uses in, and where it is used that a macro stands for it."""
+
+    path: str
+    text: str
+    place: int | None = None
+
+
 class Bindings:
     """The uses of the templates of a project's files."""
 
-    def __init__(self, outlines: Mapping[str, Outline]) -> None:
+    def __init__(self, outlines: Mapping[str, Outline], macros: Macros) -> None:
         self._outlines: Final = outlines
+        launchers = {item.declaration.name for outline in outlines.values() for item in _templates(outline)}
+        self._texts: Final = [
+            *(_Text(path, without_directives(outline)) for path, outline in outlines.items()),
+            *(
+                _Text(path, use.text, use.start)
+                for path, outline in outlines.items()
+                for use in made_by_macros(outline, macros, launchers)
+            ),
+        ]
 
     def meanings(
         self, path: str, at: int, spelled: Sequence[str], chain: tuple[str, ...] = ()
@@ -44,8 +64,7 @@ class Bindings:
         around = self._around(path, at)
         text = self._outlines[path].source.text
         inside = next((item for item in around if item.declaration.kind in {"function", "call"}), None)
-        local = local_meanings(text[inside.start : inside.end]) if inside is not None else {}
-        found = [tuple(_settled(part, local) for part in spelled)]
+        found = [settled(text[inside.start : at], tuple(spelled)) if inside is not None else tuple(spelled)]
         for name, values in self._dispatched(text, inside, at).items():
             if any(name in words(part) for parts in found for part in parts):
                 found = [tuple(replaced(part, {name: value}) for part in parts) for parts in found for value in values]
@@ -112,12 +131,11 @@ class Bindings:
 
     def _places(self, owner: _Owner, bracket: str) -> Iterator[tuple[str, int, tuple[str, ...]]]:
         """Yield where a template's name stands before a bracket, with what commas separate in there."""
-        for path, outline in self._outlines.items():
-            text = outline.source.text
+        for path, text, place in self._texts:
             for use in re.finditer(rf"\b{owner.name}\s*\{bracket}", text) if owner.name in text else ():
                 given = template_arguments(text, use.end() - 1)
                 if given is not None:
-                    yield path, use.start(), given
+                    yield path, use.start() if place is None else place, given
 
     def _instantiated(self, outline: Outline, owner: _Owner) -> Iterator[dict[str, str]]:
         """Yield what a function's parameters stand for in ``template void f(float*);``, where their types say it."""
@@ -140,10 +158,11 @@ class Bindings:
                     yield item
 
 
-def _settled(part: str, meanings: Mapping[str, str]) -> str:
-    """Return template arguments without the names of a function's own constants and aliases."""
-    for _ in range(_DEEPEST):
-        part, before = replaced(part, meanings), part
-        if part == before:
-            break
-    return part
+def _templates(outline: Outline) -> Iterator[OutlineItem]:
+    """Yield the templates of a text that are functions of the host's."""
+    text = outline.source.text
+    for item in outline.items:
+        declared = item.declaration
+        head = text[item.start : declared.last or item.end]
+        if declared.form == "template" and declared.kind == "function" and "__" not in head:
+            yield item

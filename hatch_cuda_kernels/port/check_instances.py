@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.errors import CompileError
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.recipe import Recipe, Unit
 
-__all__ = ["refused_instances"]
+__all__ = ["accepted_guesses", "refused_instances"]
 
 #: Of one module; what is left is taken as it is.
 _MOST_COMPILES: Final = 40
@@ -37,6 +38,31 @@ def refused_instances(root: Path, texts: Mapping[str, str], manifest: str, arch:
             trial = _Trial(recipe, unit, arch)
             if not trial.refusal(()):
                 found |= trial.refused(recipe.names)
+    return found
+
+
+def accepted_guesses(
+    root: Path,
+    texts: Mapping[str, str],
+    manifest: str,
+    arch: SmArch,
+    guesses: Mapping[str, Sequence[Sequence[str]]],
+) -> list[str]:
+    """Return, of the instances to try of each kernel, by module, the first that NVRTC takes.
+
+    Raises ToolchainError where NVRTC is missing.
+    """
+    project = Project(root, texts)
+    found: list[str] = []
+    for module in parse_manifest(manifest, root=root).modules:
+        left = [list(each) for each in guesses.get(module.name, ())]
+        if not left:
+            continue
+        recipe = replace(module.recipe, names=())
+        (unit,) = recipe.units(recipe.read(root, project=project))
+        trial = _Trial(recipe, unit, arch)
+        if not trial.refusal(()):
+            found += trial.first_taken(left)
     return found
 
 
@@ -70,4 +96,16 @@ class _Trial:
                 return found | self.refused(names[:middle]) | self.refused(names[middle:])
             found |= bad
             names = [name for name in names if name not in bad]
+        return found
+
+    def first_taken(self, choices: list[list[str]]) -> list[str]:
+        """Return of each list the first name that NVRTC takes, as far as that was tried."""
+        found: list[str] = []
+        while choices and self._left > 0:
+            names = [each.pop(0) for each in choices]
+            refused = self.refused(names)
+            if self._left <= 0:
+                break  # not all of them were tried
+            found += (name for name in names if name not in refused)
+            choices = [each for each, name in zip(choices, names, strict=True) if name in refused and each]
         return found

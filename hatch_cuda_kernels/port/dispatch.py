@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.host_code.tokens import Token
 
-__all__ = ["dispatched_types"]
+__all__ = ["cuda_spelling", "dispatched_types", "is_made_of_types"]
 
 _MACRO: Final = re.compile(r"(?:AT|VLLM|DISPATCH)\w*?_?DISPATCH_\w+|DISPATCH_\w+")
 _FLOATING: Final = ("float", "double")
@@ -25,6 +25,22 @@ _BASES: Final = (
 )
 _EXTRAS: Final = {"Half": "__half", "HALF": "__half", "BFloat16": "__nv_bfloat16", "BFLOAT16": "__nv_bfloat16"}
 _NAMED: Final = re.compile(r"(BFloat16|BFLOAT16|Half|HALF|Bool|BOOL)")
+
+
+#: Torch's types in which sums of another are kept.
+_SUMS: Final = re.compile(r"\b(?:at::)?(?:acc_type|opmath_type)\s*<\s*([^<>,]+?)\s*(?:,\s*true\s*)?>(?:::type)?")
+_TORCHS: Final = re.compile(r"\b(?:at|c10|torch)::(Half|BFloat16)\b")
+
+
+def is_made_of_types(text: str) -> bool:
+    """Return whether template arguments have a type of Torch's that is made of another."""
+    return _SUMS.search(text) is not None
+
+
+def cuda_spelling(text: str) -> str:
+    """Return template arguments with CUDA's types in place of Torch's."""
+    text = _TORCHS.sub(lambda found: _EXTRAS[found[1]], text)
+    return _SUMS.sub(lambda found: found[1] if found[1] in {"double", "int", "long long"} else "float", text)
 
 
 def dispatched_types(before: Sequence[Token], text: str) -> dict[str, tuple[str, ...]]:

@@ -42,7 +42,8 @@ def find_templates(path: str, outline: Outline) -> list[Template]:
             line = outline.source.original.count("\n", 0, outline.source.place(item.start)) + 1
             own = text[item.start : declared.first]
             parameters = template_parameters(own)
-            found.setdefault(name, Template(path, line, name, parameters, declared.parameters, required(own)))
+            kernel = Template(path, line, name, parameters, declared.parameters, required(own), head=head)
+            found.setdefault(name, kernel)
     return list(found.values())
 
 
@@ -53,18 +54,21 @@ def module_name(source: str) -> str:
 
 
 def draft_modules(
-    sources: Sequence[tuple[str, Sequence[Template], Sequence[SeenLaunch]]], refused: Mapping[str, str] = _NOTHING
+    sources: Sequence[tuple[str, Sequence[Template], Sequence[SeenLaunch]]],
+    refused: Mapping[str, str] = _NOTHING,
+    guessed: Sequence[str] = (),
 ) -> list[DraftedModule]:
     """Return the modules for sources, given their template kernels and the launches that they lead to.
 
-    ``refused`` are instances that NVRTC refuses, with its reasons; they are left out.
+    ``refused`` are instances that NVRTC refuses, with its reasons; they are left out. ``guessed`` are others, of
+    kernels whose arguments nothing tells.
     """
     taken: dict[str, int] = {}
     found = []
     for source, templates, launches in sources:
         name = module_name(source)
         taken[name] = taken.get(name, 0) + 1
-        stated, open_ends = _instances(templates, launches, refused)
+        stated, open_ends = _instances(templates, launches, refused, guessed)
         name = name if taken[name] == 1 else f"{name}_{taken[name]}"
         found.append(DraftedModule(name, {"source": source, **stated}, open_ends))
     return found
@@ -105,7 +109,7 @@ def flow(value: object) -> str:
 
 
 def _instances(
-    templates: Sequence[Template], launches: Sequence[SeenLaunch], refused: Mapping[str, str]
+    templates: Sequence[Template], launches: Sequence[SeenLaunch], refused: Mapping[str, str], guessed: Sequence[str]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return a module's instances and matrix, with what it takes to spell them, and what launches do not say."""
     matrix: dict[str, tuple[str, ...]] = {}
@@ -126,6 +130,9 @@ def _instances(
             instances |= dict.fromkeys(known)
     instances = dict.fromkeys(_left(instances, matrix, refused))
     open_ends |= dict.fromkeys(f"{name} is left out: {reason}" for name, reason in refused.items())
+    own = [name for name in guessed if any(name.startswith(f"{template.name}<") for template in templates)]
+    instances |= dict.fromkeys(own)
+    open_ends |= dict.fromkeys(f"{name} is a guess that compiles: nothing tells its arguments" for name in own)
     stated: dict[str, Any] = {"instances": list(instances)} if instances else {}
     used = {name: values for name, values in matrix.items() if any(f"{{{name}}}" in text for text in instances)}
     headers = [header for word, header in _HEADERS.items() if word in str([*instances, *used.values()])]

@@ -94,6 +94,8 @@ def _groups(text: str, changes: Sequence[TextChange]) -> Iterator[list[TextChang
 
 def _shown(text: str, change: TextChange, start: int, end: int) -> str:
     """Return a function that NVRTC is shown with marks, or with marks and without its body."""
+    if change.action == "expand":
+        return f"#ifdef __CUDACC_RTC__\n{change.text}\n#else\n{_line(text[start:end])}{_END}"
     mark = MARKS[change.action]
     if change.action != "declare" or not change.last:
         head, marked = text[start : change.first], f"#ifdef __CUDACC_RTC__\n{mark.strip()}\n#endif\n"

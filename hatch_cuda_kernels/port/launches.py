@@ -8,8 +8,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.tokens import UnclearTextError, tokens_of
-from hatch_cuda_kernels.port.dispatch import dispatched_types
+from hatch_cuda_kernels.port.dispatch import cuda_spelling, dispatched_types, is_made_of_types
 from hatch_cuda_kernels.port.model import SeenLaunch
+from hatch_cuda_kernels.port.scopes import settled
 from hatch_cuda_kernels.port.spelled import deduce, type_of
 from hatch_cuda_kernels.port.template_head import template_parameters
 
@@ -43,6 +44,8 @@ def find_launches(path: str, outline: Outline) -> list[SeenLaunch]:
         if launch is not None:
             here = bisect_left(ends, tokens[at].start)
             around = next((item for item in outline.items[here:] if item.start <= tokens[at].start), None)
+            if launch.template and around is not None:
+                launch = launch._replace(template=settled(text[around.start : tokens[at].start], launch.template))
             axes = _axes(launch, text, tokens, at, around)
             line = outline.source.original.count("\n", 0, outline.source.place(tokens[at].start)) + 1
             found.append(launch._replace(line=line, axes=axes, place=tokens[at].start))
@@ -125,7 +128,10 @@ def resolved(launch: SeenLaunch, template: Template, bindings: Bindings, text: s
     spelled = launch.template if launch.template is not None else _deduced(launch, template, text)
     if spelled is None or len(spelled) < template.required:
         return launch
-    return launch._replace(meanings=tuple(bindings.meanings(launch.path, launch.place, spelled)))
+    launch = launch._replace(meanings=tuple(bindings.meanings(launch.path, launch.place, spelled)))
+    if launch.axes and all(values for _, values in launch.axes) and any(is_made_of_types(part) for part in spelled):
+        launch = launch._replace(axes=())  # what is made of a type is another for each
+    return launch._replace(meanings=tuple(tuple(map(cuda_spelling, each)) for each in launch.meanings))
 
 
 def _deduced(launch: SeenLaunch, template: Template, text: str) -> tuple[str, ...] | None:

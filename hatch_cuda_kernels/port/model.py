@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["DraftedModule", "Guard", "Ported", "SeenLaunch", "Template"]
 
@@ -54,6 +57,8 @@ class Template(NamedTuple):
     """How many of the template's parameters have no default."""
     uses: tuple[tuple[str, ...], ...] = ()
     """Its arguments where it is named, for a kernel that no launch shows."""
+    head: str = ""
+    """From ``template`` to the kernel's own parameters."""
 
 
 class DraftedModule(NamedTuple):
@@ -75,6 +80,8 @@ class Ported(NamedTuple):
     templates: tuple[Template, ...]
     launches: tuple[SeenLaunch, ...]
     modules: tuple[DraftedModule, ...]
+    guesses: Mapping[str, tuple[tuple[str, ...], ...]]
+    """For each module's name, the instances to try of each kernel of which nothing tells the arguments."""
     manifest: str
     """A draft, with these modules."""
     notes: tuple[str, ...]

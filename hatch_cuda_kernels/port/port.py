@@ -5,31 +5,38 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.host_code.closures import find_macros
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.pool.apart import one_worker
 from hatch_cuda_kernels.port.bindings import Bindings
-from hatch_cuda_kernels.port.check_instances import refused_instances
+from hatch_cuda_kernels.port.check_instances import accepted_guesses, refused_instances
 from hatch_cuda_kernels.port.draft import draft_modules, find_templates, manifest_text
 from hatch_cuda_kernels.port.guard import guarded
+from hatch_cuda_kernels.port.guesses import enumerators_of, guesses_for
+from hatch_cuda_kernels.port.hidden import with_hidden
 from hatch_cuda_kernels.port.launches import find_launches, resolved
 from hatch_cuda_kernels.port.model import Ported
+from hatch_cuda_kernels.port.qualified import names_of_namespaces, qualified
 from hatch_cuda_kernels.port.refine import errors_of, refine
 from hatch_cuda_kernels.port.sources import read_project_files
 from hatch_cuda_kernels.port.torch_types import NOTE
+from hatch_cuda_kernels.source.expansion import Macros
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.host_code.items import Outline
-    from hatch_cuda_kernels.port.model import SeenLaunch, Template
+    from hatch_cuda_kernels.port.model import DraftedModule, SeenLaunch, Template
     from hatch_cuda_kernels.port.sources import Sources
 
 __all__ = ["port"]
 
 _DEFAULTS: Final = NvrtcOptions()
+#: Kernels of a module whose arguments are guessed.
+_MOST_GUESSED: Final = 6
 
 
 @one_worker()
@@ -49,17 +56,24 @@ def port(
     notes = [*found.notes, *([NOTE.format(f"CUDA's types stand for Torch's {', '.join(used)}")] if used else [])]
     after = _after(found, types)
     remaining = errors_of(found, after, arch) if arch is not None else []
-    bindings = Bindings(found.outlines)
-    templates = {path: _templates(path, outline, bindings) for path, outline in found.outlines.items()}
-    all_launches = _launches(found, bindings, list(chain.from_iterable(templates.values())))
+    macros = Macros(find_macros(found.texts.values(), options.define))
+    bindings = Bindings(found.outlines, macros)
+    names = names_of_namespaces(found.outlines.values())
+    templates = {path: _templates(path, outline, bindings, names) for path, outline in found.outlines.items()}
+    all_launches = _launches(found, bindings, macros, list(chain.from_iterable(templates.values())), names)
     modules = []
     for recipe in found.recipes:
-        own = [path for path in recipe.read(root).files if path in found.outlines]
+        own = [path for path in recipe.read(root, clocks=True).files if path in found.outlines]
         modules.append((recipe.module, list(chain.from_iterable(templates[path] for path in own)), all_launches))
     drafted = draft_modules(modules)
+    guesses = _guesses(drafted, modules, enumerators_of(found.outlines))
     if arch is not None and not remaining:
         shown = {path: after.get(path, text) for path, text in found.texts.items()}
-        drafted = draft_modules(modules, refused_instances(root, shown, manifest_text(drafted, options), arch))
+        refused = refused_instances(root, shown, manifest_text(drafted, options), arch)
+        drafted = draft_modules(modules, refused)
+        guesses = _guesses(drafted, modules, enumerators_of(found.outlines))
+        guessed = accepted_guesses(root, shown, manifest_text(drafted, options), arch, guesses)
+        drafted = draft_modules(modules, refused, guessed)
     return Ported(
         before={path: found.texts[path] for path in after},
         after=after,
@@ -67,6 +81,7 @@ def port(
         templates=tuple(chain.from_iterable(templates.values())),
         launches=tuple(all_launches),
         modules=tuple(drafted),
+        guesses=guesses,
         manifest=manifest_text(drafted, options),
         notes=tuple(dict.fromkeys(notes)),
         remaining=tuple(dict.fromkeys(map(_told, remaining))),
@@ -77,21 +92,54 @@ def _told(error: Diagnostic) -> str:
     return ": ".join(filter(None, (f"{error.file}:{error.line}" if error.line else error.file, error.message)))
 
 
-def _templates(path: str, outline: Outline, bindings: Bindings) -> list[Template]:
+def _templates(path: str, outline: Outline, bindings: Bindings, names: Mapping[str, frozenset[str]]) -> list[Template]:
     """Return the kernels of a file that are templates, with the arguments that they are named with anywhere."""
-    found = find_templates(path, outline)
-    return [one._replace(uses=tuple(bindings.uses(one.name.rpartition("::")[2], one.parameters))) for one in found]
+    found = []
+    for one in find_templates(path, outline):
+        uses = bindings.uses(one.name.rpartition("::")[2], one.parameters)
+        found.append(one._replace(uses=tuple(dict.fromkeys(qualified(each, one.name, names) for each in uses))))
+    return found
 
 
-def _launches(sources: Sources, bindings: Bindings, templates: Sequence[Template]) -> list[SeenLaunch]:
+def _launches(
+    sources: Sources,
+    bindings: Bindings,
+    macros: Macros,
+    templates: Sequence[Template],
+    names: Mapping[str, frozenset[str]],
+) -> list[SeenLaunch]:
     """Return the launches of all files, with what their template arguments stand for."""
     kernels = {template.name.rpartition("::")[2]: template for template in templates}
     made = []
     for path, outline in sources.outlines.items():
-        for launch in find_launches(path, outline):
+        for launch in with_hidden(path, outline, find_launches(path, outline), macros, kernels.keys()):
             template = kernels.get(launch.kernel.rpartition("::")[2])
-            made.append(launch if template is None else resolved(launch, template, bindings, outline.source.text))
+            if template is None:
+                made.append(launch)
+                continue
+            found = resolved(launch, template, bindings, outline.source.text)
+            meanings = dict.fromkeys(qualified(each, template.name, names) for each in found.meanings)
+            spelled = found.template and qualified(found.template, template.name, names)
+            made.append(found._replace(meanings=tuple(meanings), template=spelled))
     return made
+
+
+def _guesses(
+    drafted: Sequence[DraftedModule],
+    modules: Sequence[tuple[str, Sequence[Template], Sequence[SeenLaunch]]],
+    enumerators: Mapping[str, tuple[str, ...]],
+) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Return what to try of the kernels of each module's source that have no instance; by the modules' names."""
+    found = {}
+    for module, (source, templates, launches) in zip(drafted, modules, strict=True):
+        names = tuple(module.stated.get("instances", ()))
+        tries = []
+        for template in templates:
+            if template.path == source and not any(name.startswith(f"{template.name}<") for name in names):
+                own = [one for one in launches if one.kernel.rpartition("::")[2] == template.name.rpartition("::")[2]]
+                tries.append(guesses_for(template, own, enumerators))
+        found[module.name] = tuple(one for one in tries if one)[:_MOST_GUESSED]
+    return found
 
 
 def _after(sources: Sources, types: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.missing_header import is_known
+from hatch_cuda_kernels.host_code.includes import is_library_header
 from hatch_cuda_kernels.source.closure import read_closure
 from hatch_cuda_kernels.source.lexer import COMMENT, STRING
 from hatch_cuda_kernels.source.project import Project
@@ -56,7 +57,8 @@ def include_folders(root: Path, source: str, files: Sequence[str], known: Sequen
     folders = list(known)
     for _ in range(_MOST_ROUNDS):
         missing = read_closure(root, source, include=folders, project=project).outside
-        fresh = dict.fromkeys(_folder_of(name, source, files) for name in missing if not is_known(name))
+        wanted = (name for name in missing if not is_known(name) and not is_library_header(name))
+        fresh = dict.fromkeys(_folder_of(name, source, files) for name in wanted)
         fresh = dict.fromkeys(folder for folder in fresh if folder and folder not in folders)
         if not fresh:
             break

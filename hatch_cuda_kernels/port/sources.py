@@ -12,7 +12,7 @@ from hatch_cuda_kernels.host_code.marks import Facts, gather_facts
 from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.port.guard import guardable
 from hatch_cuda_kernels.port.model import Guard
-from hatch_cuda_kernels.port.torch_types import stand_ins
+from hatch_cuda_kernels.port.torch_types import has_stand_in, stand_ins
 from hatch_cuda_kernels.source.implied import toolkit_headers
 from hatch_cuda_kernels.source.project import Project
 
@@ -31,6 +31,8 @@ _REASONS: Final = {
     "include": "a header of the host's",
     "body": "what it declares belongs to its class; the body has no device mark",
     "mark": "NVRTC refuses it without marks",
+    "macro": "what it stands for has host code",
+    "using": "NVRTC sees nothing that it names",
     "constant": "NVRTC folds no constant that is made of it, or it of another, unless they are constexpr",
 }
 
@@ -58,7 +60,7 @@ class Sources:
         kind = "function" if change.kind == "call" and change.action == "drop" else str(change.kind)
         if change.action != "drop":
             kind = "body" if change.action == "declare" and change.last else "mark"
-            kind = "constant" if change.action == "constant" else kind
+            kind = {"constant": "constant", "expand": "macro"}.get(change.action, kind)
         self.guards.append(Guard(path, line, kind, change.name, reason or _REASONS.get(kind, _NO_MARK)))
         self.changes[path] = sorted([*self.changes[path], change], key=lambda one: one.start)
         return True
@@ -79,7 +81,7 @@ def read_project_files(root: Path, sources: Sequence[str], options: NvrtcOptions
     options = options.override(host_code=HostCode.KEEP)  # guards stand for what would be left out
     recipes = tuple(Recipe(module=source, sources=(source,), options=options) for source in sources)
     project = Project(root)
-    paths = sorted({path for recipe in recipes for path in recipe.read(root, project=project).files})
+    paths = sorted({path for recipe in recipes for path in recipe.read(root, project=project, clocks=True).files})
     texts = {path: project.text(path).text for path in paths}
     facts, outlines = gather_facts(find_macros(texts.values(), options.define), texts.values())
     known = {path: outline for path, outline in zip(paths, outlines, strict=True) if outline is not None}
@@ -87,5 +89,13 @@ def read_project_files(root: Path, sources: Sequence[str], options: NvrtcOptions
     found.notes += [f"{path} cannot be parsed and stays as it is" for path in paths if path not in known]
     for path, outline in known.items():
         for change in find_changes(outline, facts):
-            found.add(path, change)
+            if not _is_needed(change, paths):
+                found.add(path, change)
     return found
+
+
+def _is_needed(change: TextChange, paths: Sequence[str]) -> bool:
+    """Return whether NVRTC has what a host library usually has: a header of the project, a type of Torch's."""
+    if change.kind == "include":
+        return any(f"/{path}".endswith(f"/{change.name}") for path in paths)
+    return change.kind == "using" and has_stand_in(change.name)

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-__all__ = ["deduce", "local_meanings", "replaced", "template_arguments", "type_of", "words"]
+__all__ = ["deduce", "replaced", "template_arguments", "type_of", "words"]
 
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _TOKEN: Final = re.compile(r"\w+|::|\S")
@@ -18,11 +18,6 @@ _ORNAMENTS: Final = frozenset(
 _LONGEST: Final = 500
 _CAST: Final = re.compile(r"(?:static_cast|reinterpret_cast|const_cast)\s*<(.+)>\s*\(.*\)\Z|\(([\w:<>\s]+\*)\s*\).*\Z")
 _DATA: Final = re.compile(r".*\b(?:mutable_|const_)?data(?:_ptr)?\s*<([^<>]+)>\s*\(\s*\)\Z")
-_MEANING: Final = re.compile(
-    r"\b(?:const|constexpr)\s+(?:static\s+)?(?:unsigned\s+|std::)?\w+\s+(?P<constant>\w+)\s*=\s*(?P<value>[\w\s*+/()-]+);"
-    r"|\busing\s+(?P<alias>\w+)\s*=\s*(?P<type>[^;{}]+);"
-    r"|\btypedef\s+(?P<old>[^;{}]+?)\s+(?P<new>\w+)\s*;"
-)
 
 
 def words(text: str) -> set[str]:
@@ -79,19 +74,3 @@ def type_of(argument: str, before: str) -> str:
     )
     found = [one for one in declared.finditer(before) if one["type"].split()[0] not in {"return", "else", "delete"}]
     return found[-1]["type"].strip() if found else ""
-
-
-def local_meanings(text: str) -> dict[str, str]:
-    """Return what the constants and aliases of a function stand for; those with several meanings are left out."""
-    found: dict[str, set[str]] = {}
-    for name, value in _meanings(text):
-        found.setdefault(name, set()).add(" ".join(value.split()))
-    return {name: values.pop() for name, values in found.items() if len(values) == 1}
-
-
-def _meanings(text: str) -> Iterator[tuple[str, str]]:
-    for one in _MEANING.finditer(text):
-        if one["constant"]:
-            yield one["constant"], one["value"]
-        else:
-            yield (one["alias"], one["type"]) if one["alias"] else (one["new"], one["old"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["required", "template_parameters"]
+__all__ = ["parameter_texts", "required", "template_parameters"]
 
 _PARAMETER: Final = re.compile(r"(\w+)\s*(?:=.*)?\Z", re.DOTALL)
 
@@ -19,6 +19,16 @@ def template_parameters(head: str) -> tuple[str, ...]:
 def required(head: str) -> int:
     """Return how many of a template's parameters have no default, nor stand for any number."""
     return sum("=" not in part and "..." not in part for part in _parts(head))
+
+
+def parameter_texts(head: str) -> tuple[str, ...]:
+    """Return the parameters of a template as they are spelled, from a text that begins with ``template <...>``."""
+    depth = 0
+    for at in range(head.find("<"), len(head)):
+        depth += (head[at] in "(<") - (head[at] in ")>")
+        if not depth:
+            return tuple(part.strip() for part in _parts(head[: at + 1]) if part.strip())
+    return ()
 
 
 def _parts(head: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["NOTE", "stand_ins"]
+__all__ = ["NOTE", "has_stand_in", "stand_ins"]
 
 NOTE: Final = (
     "for NVRTC, {}: the same bits, but CUDA's arithmetic; compare the results of kernels that use them with those of "
@@ -55,6 +55,11 @@ template <typename T, unsigned long long N, template <typename> class Traits = D
 using PackedTensorAccessor = Packed<T, N, Traits, I>;
 }
 """
+
+
+def has_stand_in(text: str) -> bool:
+    """Return whether a text names a type of Torch's that something stands for."""
+    return _USED.search(text) is not None
 
 
 def stand_ins(texts: Iterable[str], headers: Iterable[str] = ()) -> tuple[str, tuple[str, ...]]:

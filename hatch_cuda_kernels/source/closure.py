@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.clocks import clocks_of_option, find_clocks
 from hatch_cuda_kernels.source.computed import computed_names, possible_spellings
-from hatch_cuda_kernels.source.directives import find_directives
 from hatch_cuda_kernels.source.macros import parse_define
 from hatch_cuda_kernels.source.outer_headers import NO_OUTER_HEADERS, OuterHeaders
 from hatch_cuda_kernels.source.plain_names import PlainNames
@@ -27,7 +27,7 @@ from hatch_cuda_kernels.source.source_text import SourceText, parse_text
 from hatch_cuda_kernels.source.ways_out import Located, ways_out
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.source.dropped import Dropped
@@ -63,6 +63,8 @@ class Closure:
     """Names in memory, of project files or standard headers, that the toolkit's headers ask for."""
     dropped: tuple[Dropped, ...] = ()
     """What of the project's texts was left out as host code, by place."""
+    clocks: tuple[str, ...] = ()
+    """Uses of ``__DATE__`` and its kin; no such source is compiled."""
 
 
 def read_closure(  # noqa: PLR0913 - what modules state, and what they share
@@ -81,9 +83,8 @@ def read_closure(  # noqa: PLR0913 - what modules state, and what they share
 
     With ``text``, the source is that text and ``source`` only the name it goes by. ``include`` are folders; ``headers``
     are paths of what computed includes need, and globs of what they may; ``define`` are the options' macros, which may
-    name headers too. A
-    ``project`` of that root, shared by many calls, lists each folder and reads each file once. ``outer`` are
-    the headers outside the project. Raises InputError, one line for each problem.
+    name headers too. A ``project`` of that root, shared by many calls, lists each folder and reads each file once.
+    ``outer`` are the headers outside the project. Raises InputError, one line for each problem.
     """
     reader = _Reader(project or Project(root), {} if text is None else {source: text.encode()}, define)
     start = reader.source(source)
@@ -112,6 +113,7 @@ def read_closure(  # noqa: PLR0913 - what modules state, and what they share
         standard=tuple(sorted(plain.standard)),
         named=tuple(sorted(plain.named)),
         asked=tuple(sorted(plain.asked)),
+        clocks=tuple(find_clocks({path: found.text for path, found in reader.done.items()})),
     )
 
 
@@ -125,7 +127,7 @@ class _Reader:
         self.rewriter = project.rewriter(())
         self.done: dict[str, Rewritten] = {}
         self.wanted: set[str] = set()  # what must be in memory: the source is not, unless something includes it
-        self.problems: list[str] = [problem for name, value in self.define for problem in _clocks(name, value)]
+        self.problems: list[str] = [problem for name, value in self.define for problem in clocks_of_option(name, value)]
         self._forced: set[str] = set()
         self._waiting: list[str] = []
 
@@ -239,10 +241,3 @@ class _Reader:
         self.wanted.update(fresh)
         self._waiting += fresh
         return bool(fresh)
-
-
-def _clocks(name: str, value: str) -> Iterator[str]:
-    """Yield what makes an option's macro differ in each build."""
-    for directive in find_directives(value):
-        if directive.problem:
-            yield f"the option define {name}={value}: {directive.problem}"

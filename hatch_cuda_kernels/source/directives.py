@@ -38,9 +38,10 @@ _MARK: Final = re.compile(r"/\*|[\"']")
 _TWO_READINGS: Final = "compilers take this {} in two ways; write it differently"
 _UNCLOSED: Final = "a header's name goes on one line, between two quotes or < and >"
 _EMBED: Final = "NVRTC knows no #embed, and nobody would hash what it reads; write the data as a header"
+_CLOCKS: Final = ("__DATE__", "__TIME__", "__TIMESTAMP__")
 _PROBLEMS: Final = dict.fromkeys(("embed", "__has_embed"), _EMBED) | {
     clock: f"{clock} differs in each build, and images must not; give such a value through define: in the manifest"
-    for clock in ("__DATE__", "__TIME__", "__TIMESTAMP__")
+    for clock in _CLOCKS
 }
 
 
@@ -57,6 +58,11 @@ class Directive(NamedTuple):
     """``__has_include``, which opens nothing."""
     problem: str = ""
     """Why the text cannot be used here; such a directive has no spelling."""
+
+    @property
+    def is_clock(self) -> bool:
+        """Whether it is a macro of the time, which code for the host may use."""
+        return self.problem.startswith(_CLOCKS)
 
 
 def find_directives(text: str) -> list[Directive]:

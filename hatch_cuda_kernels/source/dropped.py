@@ -15,6 +15,7 @@ _TEXTS: Final = {
     "body": "the body of {}",
     "mark": "{} is marked __host__ __device__",
     "constant": "{} is made constexpr",
+    "macro": "{} is replaced by what it stands for, without host code",
 }
 
 
@@ -24,8 +25,8 @@ class Dropped(NamedTuple):
     path: str
     """Relative to the project and posix."""
     line: int
-    kind: Literal["function", "variable", "include", "body", "mark", "constant"]
-    """``body``: of a function that stays declared. ``mark``, ``constant``: what stays, with a word more."""
+    kind: Literal["function", "variable", "include", "using", "body", "mark", "constant", "macro"]
+    """``body``: of a function that stays declared. ``mark``, ``constant``, ``macro``: what stays, changed."""
     name: str
 
     def __str__(self) -> str:

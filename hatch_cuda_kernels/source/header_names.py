@@ -23,6 +23,7 @@ _GLOBAL: Final = {
         + ["intptr_t", "uintptr_t", "intmax_t", "uintmax_t", "SIZE_MAX"]
     ),
     "hatch_cuda_kernels/gnu_words.h": "__asm__ __const __const__ __extension__ __signed__",
+    "pthread.h": "pthread_attr_t pthread_cond_t pthread_key_t pthread_mutex_t pthread_t",
     "stdio.h": "FILE fflush fprintf stderr stdin stdout",
     "stdlib.h": "EXIT_FAILURE EXIT_SUCCESS RAND_MAX exit",
     "string.h": "memchr memcmp memmove strcat strchr strcmp strcpy strlen strncmp strncpy",
@@ -39,6 +40,7 @@ _STD: Final = {
         "upper_bound"
     ),
     "array": "array",
+    "chrono": "chrono",
     "cmath": (
         "abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs "
         "floor fma fmax fmin fmod frexp hypot isfinite isinf isnan isnormal ldexp lgamma log log10 log1p log2 "
@@ -66,6 +68,8 @@ _STD: Final = {
     "mutex": "lock_guard mutex unique_lock",
     "numeric": "accumulate iota",
     "optional": "nullopt optional",
+    "random": "mt19937 mt19937_64 normal_distribution random_device uniform_int_distribution uniform_real_distribution",
+    "regex": "regex",
     "set": "multiset set",
     "sstream": "istringstream ostringstream stringstream",
     "stdexcept": "domain_error invalid_argument logic_error out_of_range overflow_error runtime_error",
@@ -115,15 +119,24 @@ _TOOLKIT: Final = {
     "curand_kernel.h": "curand curandState curandStatePhilox4_32_10_t curand_init curand_normal curand_uniform",
     "hatch_cuda_kernels/library_types.h": (
         "cublasComputeType_t cublasDiagType_t cublasFillMode_t cublasGemmAlgo_t cublasHandle_t "
-        "cublasLtEpilogue_t cublasLtHandle_t cublasLtMatmulAlgo_t cublasLtMatmulDesc_t "
-        "cublasLtMatmulPreference_t cublasLtMatmulTile_t cublasLtMatrixLayout_t cublasLtOrder_t "
-        "cublasLtPointerMode_t cublasLtReductionScheme_t cublasMath_t cublasOperation_t cublasPointerMode_t "
-        "cublasSideMode_t cublasStatus_t cublasXtHandle_t cudnnConvolutionDescriptor_t cudnnDataType_t "
-        "cudnnFilterDescriptor_t cudnnHandle_t cudnnPoolingDescriptor_t cudnnStatus_t cudnnTensorDescriptor_t "
+        "cublasLtEpilogue_t cublasLtHandle_t cublasLtMatmulAlgo_t cublasLtMatmulDescAttributes_t "
+        "cublasLtMatmulDesc_t cublasLtMatmulPreferenceAttributes_t cublasLtMatmulPreference_t "
+        "cublasLtMatmulStages_t cublasLtMatmulTile_t cublasLtMatrixLayoutAttribute_t cublasLtMatrixLayout_t "
+        "cublasLtOrder_t cublasLtPointerMode_t cublasLtReductionScheme_t cublasMath_t cublasOperation_t "
+        "cublasPointerMode_t cublasSideMode_t cublasStatus_t cublasXtHandle_t cudnnActivationDescriptor_t "
+        "cudnnConvolutionBwdDataAlgo_t cudnnConvolutionBwdFilterAlgo_t cudnnConvolutionDescriptor_t "
+        "cudnnConvolutionFwdAlgo_t cudnnDataType_t cudnnDropoutDescriptor_t cudnnFilterDescriptor_t "
+        "cudnnHandle_t cudnnPoolingDescriptor_t cudnnRNNDescriptor_t cudnnStatus_t cudnnTensorDescriptor_t "
         "cufftComplex cufftDoubleComplex cufftDoubleReal cufftHandle cufftReal cufftResult cufftType "
-        "curandGenerator_t cusolverDnHandle_t cusolverSpHandle_t cusolverStatus_t cusparseDnMatDescr_t "
-        "cusparseDnVecDescr_t cusparseHandle_t cusparseMatDescr_t cusparseSpMatDescr_t cusparseStatus_t "
-        "ncclComm_t ncclDataType_t ncclResult_t ncclUniqueId"
+        "curandGenerator_t cusolverDnHandle_t cusolverDnParams_t "
+        "cusolverEigMode_t cusolverEigRange_t cusolverRfHandle_t cusolverSpHandle_t cusolverStatus_t "
+        "cusparseAction_t cusparseCsr2CscAlg_t cusparseDiagType_t cusparseDirection_t cusparseDnMatDescr_t "
+        "cusparseDnVecDescr_t cusparseFillMode_t cusparseHandle_t cusparseIndexBase_t cusparseIndexType_t "
+        "cusparseMatDescr_t cusparseOperation_t cusparseOrder_t cusparsePointerMode_t cusparseSDDMMAlg_t "
+        "cusparseSolvePolicy_t cusparseSpGEMMAlg_t cusparseSpGEMMDescr_t cusparseSpMMAlg_t cusparseSpMVAlg_t "
+        "cusparseSpMatAttribute_t cusparseSpMatDescr_t cusparseSpSMAlg_t cusparseSpSMDescr_t "
+        "cusparseSpSVDescr_t cusparseSpVecDescr_t cusparseStatus_t ncclComm_t ncclDataType_t ncclRedOp_t "
+        "ncclResult_t ncclUniqueId"
     ),
     "math_constants.h": "CUDART_INF CUDART_INF_F CUDART_NAN CUDART_NAN_F CUDART_PI CUDART_PI_F",
     "mma.h": "nvcuda wmma",

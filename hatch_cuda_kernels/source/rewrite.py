@@ -79,6 +79,8 @@ class Rewriter:
         """Note what a directive names and return the path it must name, None to leave its spelling as it is."""
         spelling = directive.spelling
         if not spelling:
+            if directive.is_clock:  # all texts together tell whether it matters
+                return None
             at = source.at(directive.start)
             kind = "problems" if directive.problem else "probes" if directive.is_probe else "computed"
             notes[kind].append(f"{at}: {directive.problem}" if directive.problem else at)

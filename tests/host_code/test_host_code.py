@@ -12,8 +12,11 @@ from raw_nvrtc import compile_raw
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.host_code.closures import without_host_code
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
+from hatch_cuda_kernels.options import HostCode, NvrtcOptions
 from hatch_cuda_kernels.source.closure import read_closure
 
 CASES = {
@@ -107,6 +110,41 @@ modules:
   mixed: {source: k.cu, instances: ["scale<float>"]}
   kept: {source: k.cu, options: {host_code: keep}}
 """
+
+
+CLOCKS = """\
+#include "h.h"
+void about() { printf(__DATE__ " " __TIME__); }
+__global__ void k() {}
+"""
+
+
+@pytest.mark.parametrize("option", ["keep", "drop"])
+@pytest.mark.parametrize(
+    "header", ["void when() { puts(__TIME__); }\n", "#define NOW __TIME__\nvoid when() { puts(NOW); }\n"]
+)
+def test_the_time_of_a_build_in_host_code_is_no_matter(tmp_path, option, header):
+    """What is dropped may ask for it; what NVRTC is shown may not, as each build would give another image."""
+    (tmp_path / "h.h").write_text(header)
+    (tmp_path / "k.cu").write_text(CLOCKS)
+    recipe = Recipe(module="m", sources=("k.cu",), options=NvrtcOptions(host_code=HostCode(option)))
+    wanted = ["h.h:1: __TIME__", "k.cu:2: __DATE__", "k.cu:2: __TIME__"] if option == "keep" else []
+    if not wanted:
+        assert recipe.read(tmp_path)
+        return
+    with pytest.raises(InputError) as caught:
+        recipe.read(tmp_path)
+    lines = str(caught.value).splitlines()
+    assert [line.partition(" differs")[0] for line in lines] == wanted
+    assert recipe.read(tmp_path, clocks=True).files
+
+
+def test_device_code_may_not_use_the_time_of_the_build(tmp_path):
+    """Also where a macro stands for it."""
+    (tmp_path / "k.cu").write_text('#define NOW "at " __TIME__\n__global__ void k() { printf(NOW); }\n')
+    recipe = Recipe(module="m", sources=("k.cu",), options=NvrtcOptions(host_code=HostCode.DROP))
+    with pytest.raises(InputError, match=r"k\.cu:1: __TIME__ differs in each build"):
+        recipe.read(tmp_path)
 
 
 def test_the_manifest_says_so_and_the_key_knows(tmp_path):

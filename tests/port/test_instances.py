@@ -12,6 +12,10 @@ ARCH = SmArch.parse("sm_80")
 KERNEL = "template <typename T, int N = 1> __global__ void k(T* p, const T v) { p[N] = v; }\n"
 LAUNCHER = "template <typename T> void run(T* p, int n) { k<T><<<n, 1>>>(p, T(1)); }\n"
 
+RECURSION = "template <class T> void f(T* p) { f<T>(p); k<T><<<1, 1>>>(p, 1); }"
+NOTHING = "void f(P p) { k<<<1, 1>>>(p, 1.0); }"
+GUESSED = (RECURSION, NOTHING)
+
 CASES = {
     "a launch": ("void f(float* p) { k<float, 2><<<1, 1>>>(p, 1); }", ["k<float, 2>"]),
     "a call of what launches": (
@@ -56,8 +60,46 @@ CASES = {
         ),
         ["k<int, 2>"],
     ),
-    "recursion": ("template <class T> void f(T* p) { f<T>(p); k<T><<<1, 1>>>(p, 1); }", []),
-    "what nothing says": ("void f(P p) { k<<<1, 1>>>(p, 1.0); }", []),
+    "recursion": (RECURSION, ["k<float>"]),
+    "what nothing says": (NOTHING, ["k<float>"]),
+    "a macro that launches": (
+        (
+            "#define LAUNCH(N) case N: k<T, N><<<1, 1>>>(p, v); break\n"
+            "template <class T> void run(T* p, T v, int n) { switch (n) { LAUNCH(4); LAUNCH(8); } }\n"
+            "#define MAKE(TYPE) template void run<TYPE>(TYPE*, TYPE, int)\nMAKE(int); MAKE(double);"
+        ),
+        ["k<int, 4>", "k<double, 4>", "k<int, 8>", "k<double, 8>"],
+    ),
+    "a project's own dispatch": (
+        (
+            "#define CASE(WHICH, TYPE, ...) case WHICH: { using scalar = TYPE; __VA_ARGS__(); break; }\n"
+            "#define DISPATCH_ALL(x, ...) switch (x) { CASE(0, float, __VA_ARGS__) CASE(1, short, __VA_ARGS__) }\n"
+            "void f(Tensor x) { DISPATCH_ALL(x.type(), [&] { const int n = 3; k<scalar, n><<<1, 1>>>(x.p, 1); }); }"
+        ),
+        ["k<float, 3>", "k<short, 3>"],
+    ),
+    "a macro without parameters behind constants": (
+        (
+            "#define GO auto run = k<float, WIDTH>; run<<<1, 1>>>(p, 1);\n"
+            "void f(float* p, int n) { if (n) { constexpr int WIDTH = 2; GO } else { constexpr int WIDTH = 4; GO } }"
+        ),
+        ["k<float, 2>", "k<float, 4>"],
+    ),
+    "a type of the kernel's namespace": (
+        (
+            "namespace a { struct P { int x; }; namespace b {\n"
+            "template <class T> __global__ void own(T* p) { p->x = 1; }\n"
+            "void f(P* p) { own<P><<<1, 1>>>(p); } } }\nvoid g(int* p) { k<int><<<1, 1>>>(p, 1); }"
+        ),
+        ["k<int>", "a::b::own<a::P>"],
+    ),
+    "Torch's sums": (
+        (
+            'void f(Tensor x) { AT_DISPATCH_FLOATING_TYPES(x.type(), "f", [&] {\n'
+            "  using sum_t = at::acc_type<scalar_t, true>; k<sum_t, sizeof(scalar_t)><<<1, 1>>>(x.p, 1); }); }"
+        ),
+        ["k<float, sizeof(float)>", "k<double, sizeof(double)>"],
+    ),
 }
 
 
@@ -68,7 +110,8 @@ def test_instances_follow_from_the_sources(tmp_path, host, instances):
     ported = port(tmp_path, ["k.cu"], arch=ARCH)
     (module,) = parse_manifest(ported.manifest, root=tmp_path).modules
     assert [name.text for name in module.instances] == instances
-    assert ("list its instances" in ported.manifest) is (not instances)
+    assert ("list its instances" in ported.manifest) is (host in GUESSED)
+    assert ("k<float> is a guess" in ported.manifest) is (host in GUESSED)
 
 
 def test_an_instance_that_nvrtc_refuses_is_left_out(tmp_path):

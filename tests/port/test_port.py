@@ -12,6 +12,7 @@ import pytest
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.port.port import port
 
 ARCH = SmArch.parse("sm_80")
@@ -175,6 +176,29 @@ def test_headers_that_device_code_may_need_are_not_guarded(tmp_path, header):
     (tmp_path / "k.cu").write_text(text)
     ported = port(tmp_path, ["k.cu"], arch=ARCH)
     assert header not in {guard.name for guard in ported.guards}
+
+
+def test_a_header_of_the_projects_own_is_not_guarded(tmp_path):
+    """Also where it is called as a host library's."""
+    (tmp_path / "opencv2").mkdir()
+    (tmp_path / "opencv2/types.hpp").write_text("struct Rows { int n; };\n")
+    (tmp_path / "k.cu").write_text(
+        "#include <opencv2/types.hpp>\n#include <opencv2/core.hpp>\n__global__ void k(Rows r) {}\n"
+    )
+    ported = port(tmp_path, ["k.cu"], NvrtcOptions(include=(".",)), arch=ARCH)
+    assert [guard.name for guard in ported.guards] == ["opencv2/core.hpp"]
+    assert ported.remaining == ()
+
+
+def test_what_a_macro_makes_is_shown_in_its_place(tmp_path):
+    """A class with functions of the host's that a macro stands for; nvcc goes on reading the macro."""
+    macro = "#define POINT(NAME, T) struct NAME { T x; void print(); __device__ T twice() { return 2 * x; } }\n"
+    text = f"{macro}POINT(P, float);\n__global__ void k(P p) {{ p.twice(); }}\n"
+    (tmp_path / "k.cu").write_text(text)
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert ported.remaining == ()
+    assert [(guard.kind, guard.name) for guard in ported.guards] == [("macro", "POINT")]
+    assert as_nvcc_reads(ported.after["k.cu"]) == text
 
 
 def test_names_that_a_guarded_header_brought_are_there(tmp_path):

@@ -5,17 +5,22 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <pthread.h>
 #include <queue>
 #include <random>
+#include <regex>
 #include <sstream>
 #include <string>
+#include <sys/socket.h>
 #include <thread>
+#include <typeinfo>
 #include <unordered_map>
 #include <vector>
 
 static_assert(sizeof(std::vector<int>) == 24 && sizeof(std::string) == 32 && sizeof(std::map<int, int>) == 48, "");
 static_assert(sizeof(std::unordered_map<int, int>) == 56 && sizeof(std::function<void()>) == 32, "");
 static_assert(sizeof(std::ofstream) == 512 && sizeof(std::mutex) == 40 && sizeof(std::shared_ptr<int>) == 16, "");
+static_assert(sizeof(std::regex) == 32 && sizeof(pthread_mutex_t) == 40 && sizeof(sockaddr) == 16, "as glibc has it");
 static_assert(sizeof(std::priority_queue<int>) == 32 && sizeof(std::vector<bool>) == 40, "as libstdc++ has them");
 
 struct Simulation {
@@ -28,6 +33,10 @@ struct Simulation {
     std::function<int(int)> callback;
     std::ofstream log;
     std::mutex lock;
+    const std::type_info* type;
+    std::regex pattern;
+    pthread_mutex_t held;
+    sockaddr address;
     std::unordered_map<int, float> table;
     std::mt19937 generator;
     int n = 3;

@@ -1,0 +1,40 @@
+"""Macros that stand for classes or functions of which NVRTC refuses a part: what they stand for, in their place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.host_code.outline import read_outline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
+    from hatch_cuda_kernels.host_code.marks import Facts
+
+__all__ = ["made_by"]
+
+_LONGEST: Final = 20_000
+
+
+def made_by(item: OutlineItem, text: str, facts: Facts, without: Callable[[Outline], str]) -> str | None:
+    """Return what a macro's use stands for, on one line, without host code; None where nothing is to be changed.
+
+    ``without`` returns an outline's text without host code.
+    """
+    declared = item.declaration
+    if declared.kind != "call" or not facts.whole.get(declared.name) or item.class_name == "":
+        return None
+    spelled = text[item.start : item.end].rstrip("; \n")
+    made = facts.macros.expand_clear(spelled)
+    if made is None or made == spelled or len(made) > _LONGEST or "#" in made or "//" in made:
+        return None
+    head = f"struct {item.class_name} {{ " if item.class_name else ""
+    tail = "; };" if item.class_name else ";"
+    outline = read_outline(f"{head}{made}{tail}", facts.whole)
+    if outline is None or not any(found.declaration.kind != "type" for found in outline.items):
+        return None
+    left = without(outline)
+    if left == outline.source.original:
+        return None
+    return " ".join(left[len(head) : len(left) - len(tail)].split()) + ";"

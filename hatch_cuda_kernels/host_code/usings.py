@@ -1,0 +1,59 @@
+"""Whether an alias or a ``using`` is the host's: it brings in what NVRTC never sees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.host_code.nodes import flat, nodes_of
+from hatch_cuda_kernels.host_code.tokens import UnclearTextError, tokens_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hatch_cuda_kernels.host_code.marks import Facts, FoundFunction
+
+__all__ = ["is_host_using"]
+
+#: Namespaces of host libraries, whose headers are not included.
+_NAMESPACES: Final = frozenset(
+    """
+    at boost c10 caffe2 cereal cxxopts doctest fmt gflags google hip_impl nanobind nlohmann pybind11 rapidjson rmm
+    spdlog tbb tensorflow testing torch tvm xla
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)
+_BEFORE_A_NAME: Final = frozenset({"using", "namespace", "typename", "typedef", "=", "<", ","})
+
+
+def is_host_using(text: str, facts: Facts, is_dropped: Callable[[FoundFunction], bool]) -> bool:
+    """Return whether a declaration names what is in a host library's namespace, or host functions that are dropped."""
+    try:
+        words = [*flat(nodes_of(tokens_of(text)))]
+    except UnclearTextError:
+        return False
+    if words[0] not in {"template", "using", "typedef"} and (words[0] != "namespace" or "=" not in words):
+        return False
+    hosts = _NAMESPACES - facts.namespaces
+    hosts |= {name for name, root in facts.aliases.items() if root in hosts}
+    if any(word in hosts and _is_root(words, at) for at, word in enumerate(words)):
+        return True
+    return (
+        words[0] == "using" and "=" not in words and "namespace" not in words and _names_host(words, facts, is_dropped)
+    )
+
+
+def _is_root(words: list[str], at: int) -> bool:
+    """Return whether a word is the namespace that a name begins with."""
+    before = words[at - 1] if at else ""
+    qualifies = (
+        words[at + 1 : at + 2] == ["::"] or before == "namespace" or (before == "=" and "namespace" in words[:1])
+    )
+    return qualifies and (before != "::" or words[at - 2] in _BEFORE_A_NAME)
+
+
+def _names_host(words: list[str], facts: Facts, is_dropped: Callable[[FoundFunction], bool]) -> bool:
+    """Return whether ``using a::f;`` names functions, of a namespace, that are all dropped."""
+    if len(words) < 4 or words[-1] != ";" or words[-3] != "::":
+        return False
+    found = facts.functions.get(words[-2], [])
+    own = [one for one in found if one.item.namespace.rpartition("::")[2] == words[-4]]
+    return bool(own) and words[-2] not in facts.classes and all(map(is_dropped, own))

@@ -1,0 +1,47 @@
+"""Template arguments as a manifest spells them: outside all namespaces, where NVRTC looks their names up."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
+
+__all__ = ["names_of_namespaces", "qualified"]
+
+_ALIAS: Final = re.compile(r"using\s+(\w+)\s*=|typedef\s[^(){}]*?(\w+)\s*;\Z")
+_NAME: Final = re.compile(r"(?<!::)(?<![\w.])[A-Za-z_]\w*")
+
+
+def names_of_namespaces(outlines: Iterable[Outline]) -> Mapping[str, frozenset[str]]:
+    """Return the types, aliases and constants that texts declare outside classes, with their namespaces."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for outline in outlines:
+        for item in outline.items:
+            if item.class_name is None and (name := _name(item, outline)):
+                found[name].add(item.namespace)
+    return {name: frozenset(namespaces) for name, namespaces in found.items()}
+
+
+def _name(item: OutlineItem, outline: Outline) -> str:
+    declared = item.declaration
+    if declared.kind == "other":
+        alias = _ALIAS.match(outline.source.text[item.start : item.end])
+        return (alias[1] or alias[2]) if alias else ""
+    return declared.name if declared.kind == "type" or (declared.kind == "variable" and declared.is_const) else ""
+
+
+def qualified(spelled: Iterable[str], kernel: str, names: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
+    """Return a kernel's template arguments with the namespaces of what is declared in those that it is in itself."""
+    inside = kernel.split("::")[:-1]
+    around = ["::".join(inside[:count]) for count in range(len(inside), -1, -1)]
+
+    def full(found: re.Match[str]) -> str:
+        namespace = next((one for one in around if one in names.get(found[0], ())), "")
+        return f"{namespace}::{found[0]}" if namespace else found[0]
+
+    return tuple(_NAME.sub(full, part) for part in spelled)

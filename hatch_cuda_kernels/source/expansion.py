@@ -1,0 +1,146 @@
+"""What a project's macros make of the code that uses them: launches that macros hide, with their template arguments."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from hatch_cuda_kernels.source.macros import MacroText
+
+__all__ = ["MacroUse", "Macros"]
+
+_PIECE: Final = re.compile(
+    r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/|[A-Za-z_]\w*|[()]', re.DOTALL
+)
+_BODY: Final = re.compile(r'"(?:\\.|[^"\\\n])*"|(?P<string>#\s*\w+)|(?P<paste>\s*##\s*)|(?P<word>[A-Za-z_]\w*)')
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_LONGEST: Final = 200_000
+_DEEPEST: Final = 40
+
+
+class MacroUse(NamedTuple):
+    """Where a macro is used in a text, and what it stands for there."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Macros:
+    """The macros of a project; of several of one name, the first."""
+
+    def __init__(self, macros: Iterable[MacroText]) -> None:
+        self._macros: Final[dict[str, MacroText]] = {}
+        self._unclear: Final[set[str]] = set()
+        for macro in macros:
+            if self._macros.setdefault(macro.name, macro)[2:] != macro[2:]:
+                self._unclear.add(macro.name)
+
+    def expand_clear(self, text: str) -> str | None:
+        """Return a text with what its macros stand for; None where one of them stands for this or for that."""
+        reached: set[str] = set()
+        waiting = [text]
+        while waiting:
+            fresh = {*_WORD.findall(waiting.pop())} & self._macros.keys() - reached
+            reached |= fresh
+            waiting += (self._macros[name].text for name in fresh)
+        return None if reached & self._unclear else self.expand(text)
+
+    def naming(self, wanted: Collection[str]) -> frozenset[str]:
+        """Return the wanted words with the macros that stand for one of them or a launch, directly or not."""
+        users: dict[str, set[str]] = {}
+        for macro in self._macros.values():
+            for word in (*_WORD.findall(macro.text), *(["<<<"] if "<<<" in macro.text else [])):
+                users.setdefault(word, set()).add(macro.name)
+        reached = {*wanted, "<<<"}
+        waiting = [*reached]
+        while waiting:
+            fresh = users.get(waiting.pop(), set()) - reached
+            reached |= fresh
+            waiting += fresh
+        return frozenset(reached)
+
+    def uses(self, text: str, start: int, end: int, naming: frozenset[str]) -> Iterator[MacroUse]:
+        """Yield the uses of macros in part of a text that stand for something that has to do with words."""
+        position = start
+        while (found := _PIECE.search(text, position, end)) is not None:
+            position = found.end()
+            macro = self._macros.get(found[0])
+            if macro is None:
+                continue
+            given = _arguments(text, found.end(), end) if macro.parameters is not None else ([], found.end())
+            if given is None:
+                continue
+            spelled = text[found.start() : given[1]]
+            if "<<<" in spelled or not naming.isdisjoint(_WORD.findall(spelled)):
+                yield MacroUse(found.start(), given[1], self._made(macro, given[0], frozenset(), 0))
+                position = given[1]
+
+    def expand(self, text: str, hidden: frozenset[str] = frozenset(), depth: int = 0) -> str:
+        """Return a text with what its macros stand for; as it is where that is too much."""
+        pieces: list[str] = []
+        done = 0
+        while depth < _DEEPEST and (found := _PIECE.search(text, done)) is not None:
+            pieces.append(text[done : found.start()])
+            done = found.end()
+            macro = self._macros.get(found[0])
+            given = None
+            if macro is not None and found[0] not in hidden:
+                given = _arguments(text, done, len(text)) if macro.parameters is not None else ([], done)
+            if macro is None or given is None or sum(map(len, pieces)) > _LONGEST:
+                pieces.append(found[0])
+            else:
+                pieces.append(self._made(macro, given[0], hidden, depth))
+                done = given[1]
+        return "".join((*pieces, text[done:]))
+
+    def _made(self, macro: MacroText, given: Sequence[str], hidden: frozenset[str], depth: int) -> str:
+        """Return what a macro stands for with arguments."""
+        hidden |= {macro.name}
+        names = macro.parameters or ()
+        if len(given) > len(names) > 0:  # of any number
+            given = [*given[: len(names) - 1], ",".join(given[len(names) - 1 :])]
+        raw = dict(zip(names, (*given, *[""] * len(names)), strict=False))
+        full: dict[str, str] = {}
+        pieces: list[str] = []
+        done = 0
+        pasted = False
+        for part in _BODY.finditer(macro.text):
+            pieces.append(macro.text[done : part.start()])
+            done = part.end()
+            word = part["word"]
+            if part["string"] and names:
+                pieces.append('""')
+            elif part["paste"]:
+                pasted = True
+                continue
+            elif word in raw and (pasted or macro.text[done:].lstrip().startswith("##")):
+                pieces.append(raw[word].strip())
+            elif word in raw:
+                if word not in full:
+                    full[word] = self.expand(raw[word], hidden - {macro.name}, depth + 1)
+                pieces.append(full[word])
+            else:
+                pieces.append(part[0])
+            pasted = False
+        made = "".join((*pieces, macro.text[done:]))
+        return self.expand(made, hidden, depth + 1) if len(made) < _LONGEST else made
+
+
+def _arguments(text: str, start: int, end: int) -> tuple[list[str], int] | None:
+    """Return what commas separate between the parentheses behind a position, and where these end; None without."""
+    opening = re.compile(r"\s*\(").match(text, start, end)
+    if opening is None:
+        return None
+    parts, depth, begin = [], 1, opening.end()
+    for found in re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[(),]').finditer(text, begin, end):
+        depth += (found[0] == "(") - (found[0] == ")")
+        if (found[0] == "," and depth == 1) or not depth:
+            parts.append(text[begin : found.start()].strip())
+            begin = found.end()
+        if not depth:
+            return parts, found.end()
+    return None
