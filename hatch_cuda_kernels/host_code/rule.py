@@ -63,7 +63,7 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
 
 
 def _does_nothing(item: OutlineItem, text: str) -> bool:
-    """Return whether a template takes references to anything and does nothing, as device code calls for unused names."""
+    """Return whether a template does nothing with references to anything, as device code calls for unused names."""
     declared = item.declaration
     if declared.form != "template" or item.class_name is not None or declared.ending != "{}":
         return False
