@@ -20,8 +20,10 @@ __all__ = [
     "current_context_id",
     "current_device",
     "device_count",
+    "driver_library",
     "driver_version",
     "failure",
+    "launch_by_address",
     "memory_device",
     "native_archs",
     "primary_context",
@@ -32,6 +34,8 @@ _FAULTS: Final = frozenset({214, 220, 700, 702, 710, 714, 715, 716, 717, 718, 71
 #: CU_POINTER_ATTRIBUTE_IS_MANAGED and CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL (cuda.h).
 _IS_MANAGED: Final = 8
 _DEVICE_ORDINAL: Final = 9
+#: CUresult of a call that a capture forbids, and of any call in a capture that ended so.
+_CAPTURE: Final = frozenset({900, 901})
 #: The process that initialised the driver.
 _started_in: Final[list[int]] = []
 #: Primary contexts that were retained here, by ordinal.
@@ -82,6 +86,11 @@ def failure(call: str, status: Any, facts: str = "") -> DriverError:  # CUresult
             "an earlier kernel or copy on this device failed, and nothing works in its context any more; "
             "to find it, run with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer"
         )
+    elif code in _CAPTURE:
+        facts = (
+            "a stream is being captured, and this driver does nothing of the kind meanwhile; "
+            "load what the capture uses before it begins, with store.get_kernel(...) or store.warm_up()"
+        )
     return DriverError(call, code, status.name, facts)
 
 
@@ -103,13 +112,22 @@ def memory_device(address: int) -> int | None:
     """
     managed, ordinal = ctypes.c_int(), ctypes.c_int()
     for attribute, value in ((_IS_MANAGED, managed), (_DEVICE_ORDINAL, ordinal)):
-        if _library().cuPointerGetAttribute(ctypes.byref(value), attribute, ctypes.c_uint64(address)) != 0:
+        if driver_library().cuPointerGetAttribute(ctypes.byref(value), attribute, ctypes.c_uint64(address)) != 0:
             return None
     return None if managed.value else ordinal.value
 
 
 @cache
-def _library() -> Any:  # ctypes.CDLL, or its kin of Windows
+def launch_by_address() -> Any:  # a function of ctypes
+    """Return cuLaunchKernelEx as a function of four addresses, which it takes as integers. It releases the GIL."""
+    cuda()
+    launch = driver_library()["cuLaunchKernelEx"]
+    launch.argtypes, launch.restype = [ctypes.c_void_p] * 4, ctypes.c_int
+    return launch
+
+
+@cache
+def driver_library() -> Any:  # ctypes.CDLL, or its kin of Windows
     """Return the driver's library, which the bindings have loaded by now."""
     return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
 

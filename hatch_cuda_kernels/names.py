@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 __all__ = [
     "VIRTUAL_ROOT",
@@ -19,6 +20,7 @@ __all__ = [
     "listed_module",
     "normalize_name",
     "plain_name",
+    "python_names",
     "without_archs",
 ]
 
@@ -125,6 +127,15 @@ def found_names(lowered: Iterable[str]) -> dict[str, str]:
     plain = {symbol: plain_name(symbol) or symbol for symbol in lowered}
     count = Counter(plain.values())
     return {symbol: name if count[name] == 1 else symbol for symbol, name in plain.items()}
+
+
+def python_names(names: Sequence[str]) -> list[str]:
+    """Return a kernel's parameters as Python and torch take them, those without a usable name by position."""
+    usable: list[str] = []
+    for index, name in enumerate(names):
+        plain = f"{name}_" if keyword.iskeyword(name) or name == "self" else name.lstrip("_")
+        usable.append(plain if plain.isidentifier() and plain not in usable else f"arg{index}")
+    return usable
 
 
 def without_archs(lowered: str) -> str:

@@ -135,6 +135,8 @@ def _agrees(kind: str, text: str) -> bool:
     parameter, (size, _) = Parameter(kind, text), _SCALARS.get(text, (0, ""))
     if parameter.is_pointer:
         return kind in {"ptr", "u64", "b64"}
+    if kind.startswith("f") != (text in {"float", "double"}):
+        return False
     is_long = text in {"long", "unsigned long"}  # of 4 bytes on Windows
     return kind != "ptr" and (not size or parameter.size == size or (is_long and parameter.size == size // 2))
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import textwrap
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 from devices import no_device_reason
-from front_ends import EXAMPLE, REPOSITORY, build_wheel, copy_project
+from front_ends import EXAMPLE, REPOSITORY, build_wheel, copy_project, without_cub
 from shared import make_once, shared_folder
 
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
@@ -19,6 +21,7 @@ from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 if TYPE_CHECKING:
     from pathlib import Path
 
+EXAMPLE_WHEEL = "example_project-0.1.0-py3-none-any.whl"
 SAXPY = """
 extern "C" __global__ void saxpy(float* y, const float* x, unsigned int n, float a) {
     unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -35,13 +38,45 @@ def pytest_configure():
 
 @pytest.fixture(scope="session", autouse=True)
 def isolation(tmp_path_factory):
-    """Give the whole run a cache folder of its own and an environment without the package's variables."""
+    """Give the whole run a cache folder of its own and an environment without the package's variables.
+
+    Builds compile in threads of this process: a worker process costs as much as ten small compiles. Tests about workers
+    ask for ``worker_processes``.
+    """
+    from hatch_cuda_kernels.daemon_threads import DaemonThreads
+    from hatch_cuda_kernels.pool.executors import default_workers
+
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("HATCH_CUDA_KERNELS_")]:
             patch.delenv(name)
         patch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(shared_folder(tmp_path_factory) / "cache"))
+        patch.setattr(
+            "hatch_cuda_kernels.pool.compile_all.local_executor",
+            lambda costs, workers=None: DaemonThreads(min(workers or default_workers(), len(costs)) or 1),
+        )
         patch.setenv("MYPY_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "mypy"))
         yield
+
+
+@pytest.fixture
+def worker_processes(monkeypatch):
+    """Let the builds of this test compile in worker processes, as they do outside the tests."""
+    from hatch_cuda_kernels.pool.executors import local_executor
+
+    monkeypatch.setattr("hatch_cuda_kernels.pool.compile_all.local_executor", local_executor)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def untainted():
+    """Look once whether NVRTC compiles here as in a new process, and not after every compile (see ``taint``).
+
+    The state never goes back: if it is clean at the end, it was clean during all compiles.
+    """
+    from hatch_cuda_kernels.compiler import taint
+
+    with mock.patch.object(taint, "is_child", return_value=True) as asked:
+        yield
+    assert not (asked.called and taint.is_tainted())
 
 
 @pytest.fixture
@@ -84,28 +119,49 @@ def write(tmp_path):
 
 @pytest.fixture(scope="session")
 def example_store(tmp_path_factory, isolation):
-    """Return the folder of the example project's store, built in this process; for CUDA 12 with its bindings."""
-    from hatch_cuda_kernels.build import build_store
-    from hatch_cuda_kernels.manifest import parse_manifest
+    """Return the folder of the example project's store, less what uses CUB; for CUDA 12 with its bindings."""
+    return make_once(tmp_path_factory, "example_store", partial(_build_store, without_cub)) / "_kernels"
 
-    text = (EXAMPLE / "kernels.yaml").read_text()
-    if bindings_major() == 12:
-        text = text.replace('cuda: "13.0"', 'cuda: "12.9"')
 
-    def make(folder):
-        build_store(parse_manifest(text, root=EXAMPLE), folder / "_kernels")
-
-    return make_once(tmp_path_factory, "example_store", make) / "_kernels"
+@pytest.fixture(scope="session")
+def whole_example_store(tmp_path_factory, isolation, slow):
+    """Return the folder of the example project's store; for CUDA 12 with its bindings."""
+    return make_once(tmp_path_factory, "whole_example_store", partial(_build_store, str)) / "_kernels"
 
 
 @pytest.fixture(scope="session")
 def example_wheel(tmp_path_factory, isolation):
+    """Return the example project's wheel, less what uses CUB, built with what is installed here."""
+    return make_once(tmp_path_factory, "example_wheel", partial(_build_wheel, without_cub)) / EXAMPLE_WHEEL
+
+
+@pytest.fixture(scope="session")
+def whole_example_wheel(tmp_path_factory, isolation, slow):
     """Return the example project's wheel, built with what is installed here."""
+    return make_once(tmp_path_factory, "whole_example_wheel", partial(_build_wheel, str)) / EXAMPLE_WHEEL
 
-    def make(folder):
-        build_wheel(copy_project(folder / "example_project"), folder)
 
-    return make_once(tmp_path_factory, "example_wheel", make) / "example_project-0.1.0-py3-none-any.whl"
+def _build_store(edit, folder):
+    from hatch_cuda_kernels.build import build_store
+    from hatch_cuda_kernels.manifest import load_manifest
+
+    project = _edited_example(edit, folder)
+    if bindings_major() == 12:
+        manifest = project / "kernels.yaml"
+        manifest.write_text(manifest.read_text().replace('cuda: "13.0"', 'cuda: "12.9"'))
+    build_store(load_manifest(project / "kernels.yaml"), folder / "_kernels")
+
+
+def _build_wheel(edit, folder):
+    from hatchling.builders.wheel import WheelBuilder  # as build front ends do, less their processes
+
+    [_] = WheelBuilder(str(_edited_example(edit, folder))).build(directory=str(folder), versions=["standard"])
+
+
+def _edited_example(edit, folder):
+    project = copy_project(folder / "example_project")
+    (project / "kernels.yaml").write_text(edit((EXAMPLE / "kernels.yaml").read_text()))
+    return project
 
 
 @pytest.fixture(scope="session")
@@ -136,6 +192,11 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(mark)
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: -slow[item.path])
+
+
+def pytest_collection_finish():
+    """Let garbage collections pass over the thousands of tests: those that tests ask for take a tenth of a second."""
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

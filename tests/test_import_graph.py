@@ -48,6 +48,7 @@ RUN = (
         "runtime/ladder": "finds an image, in the store, in the cache or by compiling",
         "runtime/launch": "passes arguments to a kernel",
     },
+    {"operators": "offers kernels to frameworks, as operators"},
     {"runtime": "loads what the ladder finds as kernels to launch"},
     {"standalone.py": "does the same for source text that is in no store"},
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import hatch_cuda_kernels
 
-HEAVY = ("yaml", "hatchling", "numpy", "cuda.bindings", "cuda.core", "platformdirs", "rich")
+HEAVY = ("yaml", "hatchling", "numpy", "cuda.bindings", "cuda.core", "platformdirs", "rich", "jax", "torch")
 
 
 def loaded_after(code):

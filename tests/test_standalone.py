@@ -154,11 +154,11 @@ open_store(Path(sys.argv[1])).find_image("sort_tiles<int, 128, 16>", arch="sm_75
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo terminals")
-def test_a_long_jit_shows_that_it_is_no_hang(example_store, fresh_cache, slow):
+def test_a_long_jit_shows_that_it_is_no_hang(whole_example_store, fresh_cache):
     """On a terminal a line counts the seconds of a compile, and is gone after it; a log file gets no such line."""
     import pty
 
-    command = [sys.executable, "-c", PROGRESS, str(example_store)]
+    command = [sys.executable, "-c", PROGRESS, str(whole_example_store)]
     terminal, theirs = pty.openpty()
     shown = b""
     with subprocess.Popen(command, stderr=theirs) as process:

@@ -3,7 +3,7 @@
 # fmt: off
 """The kernels of this package. The module beside this file assigns open_store(...) to the name `store`."""
 
-from typing import Literal, Protocol, TypeAlias, overload
+from typing import Literal, Protocol, overload
 
 from hatch_cuda_kernels.typing import DeviceArray, GlobalVariable, Policy, Store, TypedKernel
 
@@ -12,35 +12,50 @@ class BlockSum(Protocol):
 
     def __call__(self, x: DeviceArray, partial: DeviceArray, n: int, /) -> None: ...
 
-BlockSumKernel: TypeAlias = TypedKernel[BlockSum, tuple[DeviceArray, DeviceArray, int]]
+class BlockSumKernel(TypedKernel[BlockSum, tuple[DeviceArray, DeviceArray, int]]):
+    """A call has grid partial.size, block {BLOCK}."""
+
+    def __call__(self, x: DeviceArray, partial: DeviceArray, n: int) -> None: ...
 
 class Filter2d(Protocol):
     """filter2d(const float* __restrict__ in, float* __restrict__ out, long long height, long long width)"""
 
     def __call__(self, in_: DeviceArray, out: DeviceArray, height: int, width: int, /) -> None: ...
 
-Filter2dKernel: TypeAlias = TypedKernel[Filter2d, tuple[DeviceArray, DeviceArray, int, int]]
+class Filter2dKernel(TypedKernel[Filter2d, tuple[DeviceArray, DeviceArray, int, int]]):
+    """A call has grid min(ceil_div(height, 8) * ceil_div(width, 32), 4096), block 256."""
+
+    def __call__(self, in_: DeviceArray, out: DeviceArray, height: int, width: int, /) -> None: ...
 
 class Saxpy(Protocol):
     """saxpy(float a, const float* __restrict__ x, float* __restrict__ y, long long n)"""
 
     def __call__(self, a: float, x: DeviceArray, y: DeviceArray, n: int, /) -> None: ...
 
-SaxpyKernel: TypeAlias = TypedKernel[Saxpy, tuple[float, DeviceArray, DeviceArray, int]]
+class SaxpyKernel(TypedKernel[Saxpy, tuple[float, DeviceArray, DeviceArray, int]]):
+    """A call has grid min(ceil_div(n, 256), 4096), block 256."""
+
+    def __call__(self, a: float, x: DeviceArray, y: DeviceArray, n: int) -> None: ...
 
 class Softmax(Protocol):
     """softmax(const __half* x, __half* y, long long rows, long long cols)"""
 
     def __call__(self, x: DeviceArray, y: DeviceArray, rows: int, cols: int, /) -> None: ...
 
-SoftmaxKernel: TypeAlias = TypedKernel[Softmax, tuple[DeviceArray, DeviceArray, int, int]]
+class SoftmaxKernel(TypedKernel[Softmax, tuple[DeviceArray, DeviceArray, int, int]]):
+    """A call has grid min(rows, 4096), block {BLOCK}."""
+
+    def __call__(self, x: DeviceArray, y: DeviceArray, rows: int, cols: int) -> None: ...
 
 class SortTiles(Protocol):
     """sort_tiles(const KEY* keys_in, KEY* keys_out, long long n)"""
 
     def __call__(self, keys_in: DeviceArray, keys_out: DeviceArray, n: int, /) -> None: ...
 
-SortTilesKernel: TypeAlias = TypedKernel[SortTiles, tuple[DeviceArray, DeviceArray, int]]
+class SortTilesKernel(TypedKernel[SortTiles, tuple[DeviceArray, DeviceArray, int]]):
+    """A call has grid min(ceil_div(n, 2048), 4096), block 128."""
+
+    def __call__(self, keys_in: DeviceArray, keys_out: DeviceArray, n: int) -> None: ...
 
 class KernelStore(Store):
     @overload  # type: ignore[override]

@@ -41,7 +41,7 @@ _EXTRAS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    args = make_parser().parse_args(argv)
+    args = make_parser(sys.argv[1:] if argv is None else argv).parse_args(argv)
     try:
         with quieted(args):
             return int(args.run(args))
@@ -62,15 +62,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
+def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Return the parser of the command that the arguments begin with; of all commands, if that is none."""
     parser = CommandParser(prog="hatch-cuda-kernels", usage="%(prog)s [options] command ...")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(metavar="command", required=True, help=argparse.SUPPRESS)
-    for name in (name for names in _GROUPS.values() for name in names):
+    every = [name for names in _GROUPS.values() for name in names]
+    asked = [name for name in every if name in argv[:1]]
+    for name in asked or every:
         import_module(f"{__name__}.{name}").register(commands, name)
-    texts = {listed.dest: listed.help or "" for listed in commands._choices_actions}  # noqa: SLF001 - argparse has no way in
-    parser.list_commands({heading: {name: texts[name] for name in names} for heading, names in _GROUPS.items()})
+    if not asked:
+        texts = {listed.dest: listed.help or "" for listed in commands._choices_actions}  # noqa: SLF001 - argparse has no way in
+        parser.list_commands({heading: {name: texts[name] for name in names} for heading, names in _GROUPS.items()})
     return parser
 
 

@@ -14,7 +14,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.source.implied import surely_included
 from hatch_cuda_kernels.store.image_record import ImageRecord
-from hatch_cuda_kernels.store.promises.built import Candidate, broken_supports
+from hatch_cuda_kernels.store.promises.built import Coverage, broken_supports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,8 +35,8 @@ def unkept_promises(
     if supports is None or isa is None:
         return []
     every = (Symbol("", ""),)
-    candidates = (
-        Candidate(
+    coverages = (
+        Coverage(
             planned.module.name,
             planned.module.where,
             every,
@@ -44,7 +44,7 @@ def unkept_promises(
         )
         for planned in plan
     )
-    return broken_supports(supports, candidates)
+    return broken_supports(supports, coverages)
 
 
 def missing_headers(plan: Sequence[PlannedModule], toolchain: Toolchain) -> list[Problem]:

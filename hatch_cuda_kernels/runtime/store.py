@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cached_property, partial
 
 from hatch_cuda_kernels.early import start_driver
+from hatch_cuda_kernels.runtime.holdings import Holdings
 
 #: Spelt out, because importing typing would delay the start of the driver; type checkers know the name.
 TYPE_CHECKING = False
@@ -15,10 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from concurrent.futures import Future
     from pathlib import Path
-    from typing import Any
+    from typing import Any, Unpack
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Image
+    from hatch_cuda_kernels.operators.jax.call import JaxCall
+    from hatch_cuda_kernels.operators.jax.declare import CallOptions
+    from hatch_cuda_kernels.operators.torch.operators import TorchOperators
+    from hatch_cuda_kernels.operators.torch.options import TorchOptions
     from hatch_cuda_kernels.runtime.ahead import WarmUp
     from hatch_cuda_kernels.runtime.instances import InstanceCache, InstanceInfo
     from hatch_cuda_kernels.runtime.ladder.explain import Explanation
@@ -28,7 +33,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
     from hatch_cuda_kernels.runtime.loading import LoadedKernels
     from hatch_cuda_kernels.runtime.stats import KernelStats
-    from hatch_cuda_kernels.store.reader import StoreReader
 
 __all__ = ["Store", "open_store"]
 
@@ -44,13 +48,13 @@ def open_store(
     return Store(package, policy=policy, tier_up=tier_up, instances=instances)
 
 
-class Store:
+class Store(Holdings):
     """The kernels of one package. Thread-safe; ``explain`` says why a kernel gets the image it gets."""
 
     def __init__(
         self, package: str | Path, *, policy: Policy = "compatible", tier_up: bool = False, instances: int = 64
     ) -> None:
-        self.package = package
+        super().__init__(package)
         self.policy = policy
         if policy != "compatible":  # the default needs no check, and so no import
             from hatch_cuda_kernels.runtime.ladder.policy import checked_policy
@@ -65,18 +69,6 @@ class Store:
 
     def __repr__(self) -> str:
         return f"<Store {str(self.package)!r}>"
-
-    @cached_property
-    def path(self) -> Path:
-        """The store's folder. Raises StoreError if there is none."""
-        from hatch_cuda_kernels.store.find import find_store
-
-        return find_store(self.package)
-
-    @cached_property
-    def kernels(self) -> tuple[str, ...]:
-        """Names of all listed kernels, each once, as they were written."""
-        return tuple(dict.fromkeys(name for name, _ in self.listed_kernels()))
 
     def get_kernel(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> Kernel:
         """Return a kernel, loaded for the current context (device 0's primary context if none is current).
@@ -126,6 +118,27 @@ class Store:
 
         known = self._variables.get(key := (name, module, policy))
         return known or self._variables.setdefault(key, find_global(self._reader, self.get_kernel, *key))
+
+    def torch_ops(self, namespace: str, **options: Unpack[TorchOptions]) -> TorchOperators:
+        """Register kernels as operators of torch: all that the manifest states a rule for under ``launch:``.
+
+        The options are in ``TorchOptions``. Raises InputError for what does not fit the kernels or a name that is
+        taken, StoreError for a missing or damaged store.
+        """
+        from hatch_cuda_kernels.operators.torch.of_store import operators_of_store  # imports torch
+
+        return operators_of_store(self._reader, self.get_kernel, namespace, options)
+
+    def jax_call(self, name: str, **options: Unpack[CallOptions]) -> JaxCall:
+        """Return a kernel as a function for use inside ``jax.jit``, which returns the arrays that it writes.
+
+        ``out`` and ``aliases`` say which those are, ``grid`` and ``block`` how it is launched unless the manifest does;
+        see ``CallOptions``. Imports jax. Raises InputError for options that do not fit the kernel, KernelNotFoundError
+        and StoreError.
+        """
+        from hatch_cuda_kernels.operators.jax.declare import declare
+
+        return declare(self._reader, self.get_kernel, self.policy, name, options)
 
     def find_image(
         self,
@@ -195,31 +208,6 @@ class Store:
     def stats(self) -> tuple[KernelStats, ...]:
         """Return origin, image, load time in seconds, and hits of each kernel loaded through this store."""
         return self._loaded.stats()
-
-    def contents(self) -> dict[str, Any]:
-        """Return what is inside, as ``inspect --json`` prints it. Raises StoreError for a missing or damaged store."""
-        from hatch_cuda_kernels.store.contents import contents
-
-        return contents(self._reader)
-
-    def extract_images(self, folder: str | Path) -> list[Path]:
-        """Write every image into a folder, as ``saxpy.sm_90.cubin``, for tools such as cuobjdump; return the files.
-
-        Raises StoreError for an image that cannot be read, InputError if the folder cannot be written.
-        """
-        from hatch_cuda_kernels.store.contents import extract_images
-
-        return extract_images(self._reader, folder)
-
-    def listed_kernels(self) -> list[tuple[str, str | None]]:
-        """Return every listed kernel with the module to name, which is None if no other module has the kernel."""
-        return self._reader.kernels()
-
-    @cached_property
-    def _reader(self) -> StoreReader:
-        from hatch_cuda_kernels.store.reader import StoreReader
-
-        return StoreReader(self.path, str(self.package))
 
     @cached_property
     def _loaded(self) -> LoadedKernels:

@@ -52,6 +52,6 @@ def _python() -> str:
     """Return what starts this Python."""
     for name in ("python", "python3"):
         found = shutil.which(name)
-        if found is not None and Path(found).absolute() == Path(sys.executable):
+        if found is not None and Path(found).absolute().parent == Path(sys.executable).parent:
             return name
     return sys.executable if " " not in sys.executable else f'"{sys.executable}"'

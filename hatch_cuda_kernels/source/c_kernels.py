@@ -10,53 +10,24 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.source.declarations import declaration_at
-from hatch_cuda_kernels.source.lexer import SPLICE, blank_literals
+from hatch_cuda_kernels.source.kernel_marks import C_LINKAGE, KERNEL, with_marks_shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["find_c_kernels"]
 
-#: Texts whose kernels are remembered: a module has the same for every architecture.
+#: Programs whose kernels are remembered: a module has the same for every architecture.
 _MOST: Final = 256
-_KERNEL: Final = "__global__"
-_LINKAGE: Final = re.compile(r'\bextern\s*"C"')
-#: Stands for ``extern "C"`` where literals are left out.
-_C: Final = "extern_C_"
-_MACRO: Final = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([\w, \t.]*\))?[ \t]+([^\n]*)", re.MULTILINE)
-_DIRECTIVE: Final = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 _TOKEN: Final = re.compile(r"\w+|::|[^\w\s]")
-_NAME: Final = re.compile(r"[^\W\d]\w*")
 _BOUNDS: Final = frozenset("{};")
 
 
 @lru_cache(_MOST)
 def find_c_kernels(texts: tuple[str, ...]) -> tuple[str, ...]:
     """Return the qualified names of the kernels of C linkage that the texts of one program declare, each once."""
-    marked = [text for text in texts if _KERNEL in text or _LINKAGE.search(text)]
-    if not any(map(_LINKAGE.search, marked)):
-        return ()
-    codes = [blank_literals(_LINKAGE.sub(_C, SPLICE.sub("", text))) for text in marked]
-    macros = _macros(codes)
-    found = (name for code in codes for name in _kernels(_TOKEN.findall(_expanded(_DIRECTIVE.sub(" ", code), macros))))
-    return tuple(dict.fromkeys(found))
-
-
-def _macros(codes: Iterable[str]) -> dict[str, str]:
-    """Return what macros without parameters stand for that hide the mark of a kernel or its linkage."""
-    found: dict[str, str] = {}
-    plain = [(name, body) for code in codes for name, parameters, body in _MACRO.findall(code) if not parameters]
-    while fresh := {
-        name: body for name, body in plain if name not in found and {_KERNEL, _C, *found} & {*_NAME.findall(body)}
-    }:
-        found |= fresh
-    return found
-
-
-def _expanded(code: str, macros: dict[str, str]) -> str:
-    for _ in macros:  # one may stand for another
-        code = _NAME.sub(lambda word: macros.get(word[0], word[0]), code)
-    return code
+    shown = (text for text in with_marks_shown(texts) if C_LINKAGE in text)
+    return tuple(dict.fromkeys(name for text in shown for name in _kernels(_TOKEN.findall(text))))
 
 
 def _kernels(tokens: Sequence[str]) -> Iterator[str]:
@@ -70,9 +41,9 @@ def _kernels(tokens: Sequence[str]) -> Iterator[str]:
         if mark == "}":
             del scopes[-1:]
             continue
-        if _KERNEL in head and (_C in head or _C in scopes) and "template" not in head:
-            declared = declaration_at(tokens, at - len(head) + head.index(_KERNEL) + 1)
-            spaces = (scope for scope in scopes if scope not in {"", _C})
+        if KERNEL in head and (C_LINKAGE in head or C_LINKAGE in scopes) and "template" not in head:
+            declared = declaration_at(tokens, at - len(head) + head.index(KERNEL) + 1)
+            spaces = (scope for scope in scopes if scope not in {"", C_LINKAGE})
             yield from [] if declared is None else ["::".join([*spaces, declared[0]])]
         if mark == "{":
             scopes.append(_scope(head))
@@ -80,6 +51,6 @@ def _kernels(tokens: Sequence[str]) -> Iterator[str]:
 
 def _scope(head: Sequence[str]) -> str:
     """Return what a brace after these tokens opens: the name of a namespace, C linkage, or nothing of the kind."""
-    if head[-1:] == [_C]:
-        return _C
+    if head[-1:] == [C_LINKAGE]:
+        return C_LINKAGE
     return "".join(head[head.index("namespace") + 1 :]) if "namespace" in head else ""

@@ -10,18 +10,19 @@ import re
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.source.kernel_marks import KERNEL, with_marks_shown
 from hatch_cuda_kernels.source.lexer import blank_literals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["Declarations", "Parameter", "declaration_at", "declarations_of", "find_declarations"]
+__all__ = ["Declarations", "DeclaredParameter", "declaration_at", "declarations_of", "find_declarations"]
 
 #: Programs whose declarations are remembered.
 _MOST: Final = 256
 
 
-class Parameter(NamedTuple):
+class DeclaredParameter(NamedTuple):
     """One parameter as it is declared: its type, and its name (empty if it has none)."""
 
     type: str
@@ -30,7 +31,6 @@ class Parameter(NamedTuple):
 
 _DIRECTIVE: Final = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 _TOKEN: Final = re.compile(r"\w+|::|\.\.\.|[^\w\s]")
-_KERNEL: Final = "__global__"
 #: Words before or after a kernel's name that take arguments of their own.
 _ATTRIBUTES: Final = frozenset(
     {"__launch_bounds__", "__cluster_dims__", "__block_size__", "__maxnreg__", "__attribute__", "__declspec__"}
@@ -47,13 +47,13 @@ _TYPE_WORDS: Final = frozenset(
 )
 
 
-def find_declarations(text: str) -> dict[str, list[tuple[Parameter, ...]]]:
+def find_declarations(text: str) -> dict[str, list[tuple[DeclaredParameter, ...]]]:
     """Return the parameter lists of every ``__global__`` function of a text, by its name without namespaces."""
     code = _DIRECTIVE.sub(" ", blank_literals(text))
     tokens = _TOKEN.findall(code)
-    found: dict[str, list[tuple[Parameter, ...]]] = {}
+    found: dict[str, list[tuple[DeclaredParameter, ...]]] = {}
     for at, token in enumerate(tokens):
-        declared = declaration_at(tokens, at + 1) if token == _KERNEL else None
+        declared = declaration_at(tokens, at + 1) if token == KERNEL else None
         if declared is not None:
             found.setdefault(declared[0], []).append(declared[1])
     return found
@@ -63,17 +63,26 @@ class Declarations:
     """The kernels that the texts of one program declare."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = tuple(text for text in texts if _KERNEL in text)
+        self._texts = tuple(texts)
 
-    def parameters(self, name: str, count: int) -> tuple[Parameter, ...]:
+    def parameters(self, name: str, count: int) -> tuple[DeclaredParameter, ...]:
         """Return what all declarations of a kernel with so many parameters agree on; nothing where there is none."""
         found = self._found.get(name.rpartition("::")[2], [])
         return tuple(map(_agreed, zip(*(declared for declared in found if len(declared) == count), strict=True)))
 
+    def counts(self, name: str) -> frozenset[int]:
+        """Return how many parameters a kernel is declared with; several numbers for an overloaded one."""
+        return frozenset(map(len, self._found.get(name.rpartition("::")[2], [])))
+
+    @property
+    def kernels(self) -> frozenset[str]:
+        """All kernels, without namespaces."""
+        return frozenset(self._found)
+
     @cached_property
-    def _found(self) -> dict[str, list[tuple[Parameter, ...]]]:
-        found: dict[str, list[tuple[Parameter, ...]]] = {}
-        for text in self._texts:
+    def _found(self) -> dict[str, list[tuple[DeclaredParameter, ...]]]:
+        found: dict[str, list[tuple[DeclaredParameter, ...]]] = {}
+        for text in with_marks_shown(self._texts):
             for name, declared in find_declarations(text).items():
                 found.setdefault(name, []).extend(declared)
         return found
@@ -85,19 +94,19 @@ def declarations_of(texts: tuple[str, ...]) -> Declarations:
     return Declarations(texts)
 
 
-def _agreed(forms: Sequence[Parameter]) -> Parameter:
+def _agreed(forms: Sequence[DeclaredParameter]) -> DeclaredParameter:
     """Return what all declarations agree on for one parameter; those without a name do not count for the name."""
     types, names = {form.type for form in forms}, {form.name for form in forms} - {""}
-    return Parameter(types.pop() if len(types) == 1 else "", names.pop() if len(names) == 1 else "")
+    return DeclaredParameter(types.pop() if len(types) == 1 else "", names.pop() if len(names) == 1 else "")
 
 
-def declaration_at(tokens: Sequence[str], at: int) -> tuple[str, tuple[Parameter, ...]] | None:
+def declaration_at(tokens: Sequence[str], at: int) -> tuple[str, tuple[DeclaredParameter, ...]] | None:
     """Return the name and parameters of the function declared from ``at`` on; None if none is recognised.
 
     It is the last name with parentheses before the body or the semicolon: any before it is an attribute or a macro.
     """
     best = None
-    while at < len(tokens) and tokens[at] not in {"{", ";", _KERNEL}:
+    while at < len(tokens) and tokens[at] not in {"{", ";", KERNEL}:
         name, after = tokens[at], at + 1
         if after < len(tokens) and tokens[after] == "<" and not name[0].isdigit():
             after = _end(tokens, after)  # arguments of an explicit specialisation
@@ -141,7 +150,7 @@ def _split(tokens: Sequence[str]) -> Iterator[list[str]]:
         yield part
 
 
-def _parameter(tokens: list[str]) -> Parameter:
+def _parameter(tokens: list[str]) -> DeclaredParameter:
     if "=" in tokens:
         tokens = tokens[: tokens.index("=")]
     head = tokens[: tokens.index("[")] if "[" in tokens[1:] else tokens
@@ -153,7 +162,7 @@ def _parameter(tokens: list[str]) -> Parameter:
         and head[-2] != "::"
     )
     kind = (head[:-1] if named else head) + rest
-    return Parameter(_spell(kind), head[-1] if named else "")
+    return DeclaredParameter(_spell(kind), head[-1] if named else "")
 
 
 def _spell(tokens: Sequence[str]) -> str:

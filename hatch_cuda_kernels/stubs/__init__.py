@@ -1,1 +1,1 @@
-"""Generated ``.pyi`` files: a kernel's parameters with their names from the source and their types from PTX."""
+"""Generated ``.pyi`` files: kernels' parameters, with names from the source and types from the compiler."""

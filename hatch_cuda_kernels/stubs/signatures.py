@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import keyword
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.names import base_name, plain_name
-from hatch_cuda_kernels.source.declarations import Declarations, Parameter
+from hatch_cuda_kernels.names import base_name, plain_name, python_names
+from hatch_cuda_kernels.source.declarations import Declarations, DeclaredParameter
 from hatch_cuda_kernels.store.launch_rules.rule import find_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.store.built import BuiltModule
 
@@ -55,8 +52,8 @@ class SignatureReader:
         """Return a kernel's signature; parameters are ``arg0`` and so on if the source does not tell their names."""
         name = base_name(plain_name(symbol.name) or symbol.name)
         merged = self._declarations.parameters(name, len(symbol.params))
-        parameters = merged or (Parameter("", ""),) * len(symbol.params)
-        names = _python_names([parameter.name for parameter in parameters])
+        parameters = merged or (DeclaredParameter("", ""),) * len(symbol.params)
+        names = python_names([parameter.name for parameter in parameters])
         known = symbol.types or [parameter.type for parameter in parameters]
         types = map(_python_type, symbol.params, known)
         spelled = [
@@ -71,15 +68,6 @@ class SignatureReader:
             rule=str(rule or ""),
             by_name=rule is not None and rule.names == tuple(names),
         )
-
-
-def _python_names(names: Sequence[str]) -> list[str]:
-    """Return names that Python accepts as positional parameters of a method."""
-    usable: list[str] = []
-    for index, name in enumerate(names):
-        plain = f"{name}_" if keyword.iskeyword(name) or name == "self" else name.lstrip("_")
-        usable.append(plain if plain.isidentifier() and plain not in usable else f"arg{index}")
-    return usable
 
 
 def _python_type(kind: str, declared: str) -> str:

@@ -75,7 +75,9 @@ def test_colours_are_for_terminals(told, argv, environment, coloured):
 
 def test_a_compile_error_is_framed_at_its_line(told, make_project, tmp_path):
     """The source's own place, line and mark, the fix as a hint, and none of the compiler's options."""
-    root = make_project(ONE, **{"saxpy.cu": "\n\nvoid host() {}\n"})
+    root = make_project(
+        ONE.replace("saxpy.cu", "saxpy.cu, options: {host_code: keep}"), **{"saxpy.cu": "\n\nvoid host() {}\n"}
+    )
     told("build", root / "kernels.yaml", "--out", tmp_path / "out")
     status, _, err = told("build", root / "kernels.yaml", "--out", tmp_path / "out", FORCE_COLOR="1", NO_COLOR="1")
     lines = [line for line in err.splitlines() if line]

@@ -79,8 +79,8 @@ MISTAKES = {
         "kernels/saxpy.cu:1:23: error: cannot open source file", "hint: it is not in the project; list its folder",
     ),
     "host code": (
-        (BUILD, CU, "", "void host() { saxpy<<<1, 1>>>(0, 0, 0, 0); }\n"),
-        "kernels/saxpy.cu:6:6: error: A function without execution space", "'host_code: drop'",
+        (BUILD, CU, "if (i < n)", "cudaMalloc(&y, n); if (i < n)"),
+        "kernels/saxpy.cu:4:5: error: ", "cudaMalloc is the host's",
     ),
     "the wrong toolkit": (
         (BUILD, "kernels.yaml", "13.0", "13.4"),

@@ -19,6 +19,8 @@ from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan.front_end import lay_out_jobs
 from hatch_cuda_kernels.pool.compile_all import compile_on
+from hatch_cuda_kernels.pool.executors import default_workers
+from hatch_cuda_kernels.pool.worker import WorkerExecutor
 
 sys.path.append(str(REPOSITORY / "benchmarks"))
 from build_sources import write_project
@@ -109,7 +111,10 @@ def made(recipes, slow):
         return following
 
     kept = []
-    with closing(compile_on("process", jobs, followers=len(finishing), follow=follow)) as outcomes:
+    with (
+        WorkerExecutor(default_workers()) as workers,
+        closing(compile_on(workers, jobs, followers=len(finishing), follow=follow)) as outcomes,
+    ):
         for job, outcome in outcomes:
             assert not isinstance(outcome, Exception), outcome
             if "cubin" in outcome.images:

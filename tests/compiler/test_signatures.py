@@ -11,7 +11,7 @@ from hatch_cuda_kernels.errors import CompileError
 SOURCE = r"""
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#define KERNEL extern "C" __global__
+#include "kernel.h"
 struct Params { double a; int b; };
 namespace ns { struct Query { int x; }; enum Kind { FEW }; template <class T, int N> struct Span { T* data; }; }
 namespace { struct Hidden { int x; }; }
@@ -34,6 +34,15 @@ extern "C" __global__ void not_there(int n) {}
 #define DECLARE(name) extern "C" __global__ void name(int hidden) {}
 DECLARE(made_by_a_macro)
 """
+HEADER = """
+#ifdef __OPENCL__
+#define KERNEL kernel
+#else
+#define C_NAME extern "C"
+#define KERNEL C_NAME __global__
+#endif
+"""
+HEADERS = {"kernel.h": HEADER}
 TYPES = {
     "saxpy": (
         "float*", "const float*", "long long", "float", "Params", "ns::Query*", "ns::Kind", "unsigned int",
@@ -53,7 +62,8 @@ TYPES = {
 @pytest.fixture(scope="module")
 def kernels(isolation):
     """Return the kernels of the source, by name."""
-    compiled = compile_to_cubin(SOURCE, arch="sm_90", names=["fill<float, 2>", "fill<__half, 1>"], use_cache=False)
+    names = ["fill<float, 2>", "fill<__half, 1>"]
+    compiled = compile_to_cubin(SOURCE, arch="sm_90", names=names, headers=HEADERS, use_cache=False)
     return {symbol.name: symbol for symbol in compiled.kernels}
 
 
@@ -65,6 +75,7 @@ def test_types_are_those_of_the_source(kernels, name):
 
 def test_names_are_those_of_the_source(kernels):
     """They are told where all declarations agree."""
+    assert kernels["marked_by_a_macro"].names == ("h", "out", "b", "c", "s")
     assert kernels["saxpy"].names == ("y", "x", "n", "a", "p", "q", "k", "u", "bytes", "rows")
     assert kernels["fill<float, 2>"].names == ("y", "v", "s", "hidden")
     assert kernels["_Z10overloadedPdi"].names == ("y", "n")
@@ -76,9 +87,10 @@ def test_asking_changes_no_image(monkeypatch, flags):
     """The same bytes come out when nothing is asked."""
     options = NvrtcOptions(**flags)
     names = ["fill<float, 2>"]
-    made = [compile_to_cubin(SOURCE, arch="sm_90", names=names, options=options, use_cache=False)]
+    given = {"arch": "sm_90", "names": names, "options": options, "headers": HEADERS, "use_cache": False}
+    made = [compile_to_cubin(SOURCE, **given)]
     monkeypatch.setattr("hatch_cuda_kernels.compiler.nvrtc.Questions.of", lambda _: NO_QUESTIONS)
-    made.append(compile_to_cubin(SOURCE, arch="sm_90", names=names, options=options, use_cache=False))
+    made.append(compile_to_cubin(SOURCE, **given))
     assert made[0].image == made[1].image
     assert [bool(symbol.types) for compiled in made for symbol in compiled.kernels[:1]] == [True, False]
 
@@ -119,3 +131,10 @@ def test_errors_are_those_of_the_source(monkeypatch, kind):
     asked = refusal()
     monkeypatch.setattr("hatch_cuda_kernels.compiler.nvrtc.Questions.of", lambda _: NO_QUESTIONS)
     assert asked == refusal()
+
+
+def test_the_disk_cache_keeps_them(fresh_cache):
+    """An image that is taken from it tells what its compile told."""
+    made, taken = (compile_to_cubin(SOURCE, arch="sm_90", headers=HEADERS) for _ in range(2))
+    assert (made.cached, taken.cached) == (False, True)
+    assert taken.kernels == made.kernels

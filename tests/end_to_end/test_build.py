@@ -78,7 +78,7 @@ def test_a_changed_header_compiles_only_its_modules(make_project, tmp_path, fres
     assert recompiled == {"b"}
 
 
-def test_processes_and_threads_give_the_same_store(make_project, tmp_path, monkeypatch, fresh_cache):
+def test_processes_and_threads_give_the_same_store(make_project, tmp_path, monkeypatch, fresh_cache, worker_processes):
     """Worker processes compile what this process would."""
     root = make_project(TWO, **{"b.cu": B})
     build(root, tmp_path / "one", executor=DaemonThreads(1))

@@ -24,7 +24,7 @@ from hatch_cuda_kernels.store.staging import workspace
 pytestmark = linux
 
 #: Enough work for worker processes.
-MODULES = 6
+MODULES = 4
 MANIFEST = f"""
 schema: 1
 arches: [sm_80, sm_90, sm_120]

@@ -21,7 +21,7 @@ def isolated(plugin_wheel, tmp_path_factory):
 
     def make(folder):
         root = copy_project(folder / "example_project")
-        run(sys.executable, "-m", "build", "--outdir", folder / "dist", root, PIP_FIND_LINKS=str(plugin_wheel))
+        build_isolated(root, folder / "dist", offered=plugin_wheel)
 
     return make_once(tmp_path_factory, "isolated", make) / "dist"
 

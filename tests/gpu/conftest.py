@@ -31,6 +31,7 @@ modules:
     source: basics.cu
     instances: ["fill<float, 8>"]
     globals: [d_bias]
+    launch: {{saxpy: {{grid: "ceil_div(n, 256)", block: 256}}}}
     options: {{include: [include]}}
 """
 

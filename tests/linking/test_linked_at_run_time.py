@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from linked_project import build_linked, objects_of, write_linked
+from own_cache import copy_with_cache, own_cache
 
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.errors import CompileError
@@ -24,12 +25,20 @@ MANIFEST = """
 """
 
 
-@pytest.fixture(params=["", "        options: {lto: true}"], ids=["objects", "LTO-IR"])
-def project(request, tmp_path, fresh_cache):
-    """Return the project with a store in ``out``, and a cache of its own."""
-    folder = write_linked(tmp_path / "project", MANIFEST.format(options=request.param))
-    build_linked(folder, folder / "out")
+@pytest.fixture(scope="module", params=["", "        options: {lto: true}"], ids=["objects", "LTO-IR"])
+def built(request, tmp_path_factory):
+    """Return a folder with the project, its store in ``out``, and the cache of its build."""
+    folder = tmp_path_factory.mktemp("linked")
+    with own_cache(folder):
+        project = write_linked(folder / "project", MANIFEST.format(options=request.param))
+        build_linked(project, project / "out")
     return folder
+
+
+@pytest.fixture
+def project(built, tmp_path, monkeypatch):
+    """Return a copy of the project, with a cache of its own."""
+    return copy_with_cache(built, tmp_path / "copy", monkeypatch) / "project"
 
 
 def test_an_architecture_that_is_not_listed_is_compiled(project):

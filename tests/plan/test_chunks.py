@@ -6,6 +6,7 @@ import json
 
 import pytest
 from jobs import watch_jobs
+from own_cache import copy_with_cache, own_cache
 
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
@@ -29,15 +30,32 @@ modules:
 NAMES = [f"fill<{n}>" for n in (1, 2, 3, 4, 5)]
 
 
+def manifest_of(count, more="chunk: 2"):
+    """Return a manifest whose module has so many instances, in chunks of two."""
+    return MANIFEST.format(values=", ".join(map(str, range(1, count + 1))), more=more)
+
+
 @pytest.fixture
 def project(make_project):
     """Return a function that writes a project whose module has so many instances, in chunks of two."""
+    return lambda *what: make_project(manifest_of(*what), **{"a.cu": SOURCE})
 
-    def make(count, more="chunk: 2"):
-        values = ", ".join(map(str, range(1, count + 1)))
-        return make_project(MANIFEST.format(values=values, more=more), **{"a.cu": SOURCE})
 
-    return make
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Return a folder with a project of five instances, its store in ``out``, and the cache of its build."""
+    folder = tmp_path_factory.mktemp("five")
+    (folder / "a.cu").write_text(SOURCE)
+    (folder / "kernels.yaml").write_text(manifest_of(5))
+    with own_cache(folder):
+        build(folder, folder / "out")
+    return folder
+
+
+@pytest.fixture
+def five(built, tmp_path, monkeypatch):
+    """Return a copy of that folder, with a cache of its own."""
+    return copy_with_cache(built, tmp_path / "five", monkeypatch)
 
 
 def build(root, out):
@@ -70,18 +88,16 @@ def test_every_kernel_is_found_as_if_there_were_no_chunks(project, tmp_path, fre
         store.find_image("fill<1>", arch="sm_90", module="other")
 
 
-def test_an_unlisted_instance_is_compiled_as_ever(project, tmp_path, fresh_cache):
+def test_an_unlisted_instance_is_compiled_as_ever(five):
     """Also where the module is named."""
-    build(project(5), tmp_path / "out")
-    store = open_store(tmp_path / "out")
+    store = open_store(five / "out")
     for module in (None, "m"):
         assert store.find_image("fill<77>", arch="sm_90", module=module).origin in {"jitted", "cached"}
 
 
-def test_a_device_without_an_image_compiles_the_chunk_only(project, tmp_path, fresh_cache):
+def test_a_device_without_an_image_compiles_the_chunk_only(five):
     """The kernel's own program is compiled for it, with the two instances it has."""
-    build(project(5), tmp_path / "out")
-    image = open_store(tmp_path / "out").find_image("fill<3>", arch="sm_120")
+    image = open_store(five / "out").find_image("fill<3>", arch="sm_120")
     assert (image.origin, str(image.arch)) == ("jitted", "sm_120")
     assert [f"ILi{n}EEvPi".encode() in image.data for n in (1, 2, 3, 4, 5)] == [False, False, True, True, False]
 
@@ -98,10 +114,9 @@ def test_an_added_instance_compiles_the_last_chunk_only(project, tmp_path, fresh
     assert ran == ["m.4 sm_80", "m.4 sm_90"]
 
 
-def test_verify_passes_and_builds_the_same_again(project, tmp_path, fresh_cache, capsys):
+def test_verify_passes_and_builds_the_same_again(five, capsys):
     """Every check knows chunks, the promises of their module too."""
-    build(project(5), tmp_path / "out")
-    status = main(["verify", "--rebuild", "--json", str(tmp_path / "out")])
+    status = main(["verify", "--rebuild", "--json", str(five / "out")])
     report = json.loads(capsys.readouterr().out)
     assert (status, [check for check in report["checks"] if check["findings"]]) == (0, [])
     assert {"6 CUBINs", "6 images compiled again"} <= {
@@ -109,13 +124,11 @@ def test_verify_passes_and_builds_the_same_again(project, tmp_path, fresh_cache,
     }
 
 
-def test_the_stub_knows_no_chunks(project, tmp_path, fresh_cache):
+def test_the_stub_knows_no_chunks(five, project, tmp_path):
     """Editors see the one module of the manifest, and one type for all its instances."""
-    root = project(5)
+    root = project(5, "packing: none")
     build(root, tmp_path / "out")
-    chunked = (root / "_kernels.pyi").read_text()
-    build(project(5, "packing: none"), tmp_path / "out")
-    assert chunked == (root / "_kernels.pyi").read_text()
+    assert (five / "_kernels.pyi").read_text() == (root / "_kernels.pyi").read_text()
 
 
 def test_a_failing_instance_is_reported_at_its_place(make_project, tmp_path, fresh_cache):
@@ -133,16 +146,14 @@ def test_chunks_and_variables_contradict_each_other(project):
         make_plan(load_manifest(root / "kernels.yaml"))
 
 
-def test_what_a_chunk_lacked_is_promoted_to_its_module(project, tmp_path, fresh_cache, monkeypatch):
+def test_what_a_chunk_lacked_is_promoted_to_its_module(five, monkeypatch):
     """The patch is for the manifest's module, whichever chunk's kernel was compiled."""
-    root = project(5)
-    monkeypatch.chdir(root)
-    build(root, tmp_path / "out")
-    store = open_store(tmp_path / "out")
+    monkeypatch.chdir(five)
+    store = open_store(five / "out")
     for name, arch in (("fill<3>", "sm_120"), ("fill<9>", "sm_80")):
         assert store.find_image(name, arch=arch).origin == "jitted"
-    assert main(["promote", "--package", str(tmp_path / "out"), "--apply"]) == 0
-    text = (root / "kernels.yaml").read_text()
+    assert main(["promote", "--package", str(five / "out"), "--apply"]) == 0
+    text = (five / "kernels.yaml").read_text()
     assert "arches: [sm_80, sm_90, sm_120]" in text
     assert "matrix: {N: [1, 2, 3, 4, 5, 9]}" in text
 

@@ -18,6 +18,8 @@ from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.pool.apart import compile_apart
 
+pytestmark = pytest.mark.usefixtures("worker_processes")
+
 #: NVRTC 13.0 reports the unknown name, goes on to find the instance, and dies of that.
 CRASHER = "template <class T> __global__ void smooth(gone::Texture<float> from, T* to) { *to = from(0); }\n"
 INSTANCE = "smooth<float>"

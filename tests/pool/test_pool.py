@@ -42,8 +42,8 @@ print(len(report.compiled), "compiled")
 
 
 @pytest.fixture
-def in_workers(monkeypatch):
-    """Send even the smallest jobs to worker processes."""
+def in_workers(monkeypatch, worker_processes):
+    """Send even the smallest jobs to several worker processes."""
     monkeypatch.setattr("hatch_cuda_kernels.pool.executors._WORTH_ANOTHER", 0.0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import pickle
 import threading
 import time
@@ -192,3 +193,31 @@ def test_kernels_of_compiled_text_are_loaded(driver, fresh_cache):
     driver.refuse = lambda *_: Result.CUDA_ERROR_NO_BINARY_FOR_GPU
     with pytest.raises(ImageRefusedError, match=r"CUDA_ERROR_NO_BINARY_FOR_GPU \(209\)"):
         compile_to_cubin(source, arch="sm_90").get_kernel("k")
+
+
+def test_a_kernel_is_loaded_while_a_stream_is_captured(store, driver):
+    """The driver lets a thread load that says it is no part of the capture; afterwards its mode is what it was."""
+    driver.is_capturing = True
+    store.get_kernel("saxpy")[4, 256](2.5, 0x10, 0x20, 1000)
+    store.get_global("d_filter").address  # noqa: B018 - is looked up
+    assert [name for _, name, _ in driver.launches] == [b"saxpy"]
+    assert driver.capture_mode == 0
+
+
+def test_a_driver_that_loads_nothing_during_captures_says_what_to_do_before(store, driver):
+    """Older drivers refuse in every mode: the error names the calls that load in advance."""
+    driver.is_capturing = True
+    driver.cuThreadExchangeStreamCaptureMode = lambda mode: (Result.CUDA_SUCCESS, mode)
+    with pytest.raises(DriverError, match=r"store\.get_kernel.* or store\.warm_up"):
+        store.get_kernel("saxpy")
+
+
+def test_what_is_unused_is_unloaded_while_a_stream_is_captured(store, driver):
+    """It would end the capture if the driver were not told that it is no part of it."""
+    store.get_kernel("saxpy")
+    other = open_store(store.path)
+    del store._loaded, store.__dict__["get_kernel"]
+    gc.collect()
+    driver.is_capturing = True
+    other.get_kernel("block_sum<float, 128>")
+    assert len(driver.unloaded) == 1

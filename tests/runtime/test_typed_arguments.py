@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import shutil
 import struct
 import sys
 import types
@@ -11,6 +12,7 @@ import types
 import numpy as np
 import pytest
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.errors import ArgumentError
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
 
@@ -200,3 +202,16 @@ def test_small_floats_are_rounded_to_the_nearest(type_):
     assert bits_of(value(largest)) == largest
     assert bits_of(math.inf) == largest + 1
     assert bits_of(math.nan) > largest + 1
+
+
+def test_a_store_that_tells_no_types_launches_as_before(example_store, driver, tmp_path):
+    """An older version wrote five fields for a kernel; arrays of any dtype are taken then, and integers of any sign."""
+    old = tmp_path / "_kernels"
+    shutil.copytree(example_store, old)
+    lines = [line.split("\t")[:5] for line in (old / "kernels.tsv").read_text().splitlines()]
+    (old / "kernels.tsv").write_text("".join("\t".join(fields) + "\n" for fields in lines))
+    arguments = (2.0, Array("<f8"), Array("<f8", read_only=True), -1)
+    open_store(old).get_kernel("saxpy")[1, 32](*arguments)
+    assert len(driver.launches) == 1
+    with pytest.raises(ArgumentError, match=r"argument 1 \(x\) of saxpy is const float\*, got .* of float64"):
+        open_store(example_store).get_kernel("saxpy")[1, 32](*arguments)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from pathlib import Path
 
@@ -140,11 +139,15 @@ extern "C" __global__ void k(int* x) {
 """
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations((OURS, LIBCUDACXX, CUB))), ids=lambda order: None)
-def test_no_clash_with_libcudacxx_and_cub_in_any_order(order, slow):
-    """Macros, typedefs and what std::tuple_size is for: each has one meaning, and nothing warns."""
-    result = compile_with("".join(order) + USES, "c++20" if order[0] is CUB else "c++17")
-    assert result.log.strip() == ""
+@pytest.mark.parametrize(
+    ("order", "std"), [((OURS, LIBCUDACXX, CUB), "c++17"), ((CUB, LIBCUDACXX, OURS), "c++20")], ids=["first", "last"]
+)
+def test_no_clash_with_libcudacxx_and_cub_whichever_comes_first(order, std, slow):
+    """Macros, typedefs and what std::tuple_size is for: each has one meaning, and nothing warns.
+
+    Of any two, each comes first once: a clash is between two.
+    """
+    assert compile_with("".join(order) + USES, std).log.strip() == ""
 
 
 def test_types_of_the_users_own():

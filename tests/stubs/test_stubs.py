@@ -236,17 +236,17 @@ def test_mypy_takes_a_right_program_and_refuses_wrong_ones(build, mypy):
     assert mypy(root, ".")[0] == {("wrong.py", number): code for number, code in enumerate(BAD.values(), 4)}
 
 
-def test_the_example_uses_its_stub(example_store, mypy):
-    """The example's stub is up to date, and mypy finds nothing in the example."""
-    assert main(["check", str(EXAMPLE / "kernels.yaml")]) == 0
-    found, shown = mypy(EXAMPLE, "-p", "example_project")
-    assert found == {}, shown
-
-
 def check(capsys, root):
     """Return the status of ``check`` and what it says of the stub."""
     status = main(["check", str(root / "kernels.yaml"), "--json"])
     return status, json.loads(capsys.readouterr().out)["stubs"]["state"]
+
+
+def test_the_example_uses_its_stub(whole_example_store, mypy, capsys):
+    """The example's stub is up to date, and mypy finds nothing in the example."""
+    assert check(capsys, EXAMPLE) == (0, "fresh")
+    found, shown = mypy(EXAMPLE, "-p", "example_project")
+    assert found == {}, shown
 
 
 def test_check_tells_whether_the_stub_is_stale(build, capsys, fresh_cache):

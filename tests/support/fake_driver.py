@@ -25,6 +25,7 @@ class Result(IntEnum):
     CUDA_ERROR_CONTEXT_IS_DESTROYED = 709
     CUDA_ERROR_LAUNCH_FAILED = 719
     CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720
+    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900
 
 
 OK = Result.CUDA_SUCCESS
@@ -93,6 +94,7 @@ class FakeDriver:
         CU_LAUNCH_ATTRIBUTE_PRIORITY=8,
         CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT=14,
     )
+    CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_RELAXED=2)
     CUdevice_attribute = names(
         "CU_DEVICE_ATTRIBUTE_", ["COMPUTE_CAPABILITY_MAJOR", "COMPUTE_CAPABILITY_MINOR", *DEVICE]
     )
@@ -109,8 +111,12 @@ class FakeDriver:
         self.launches = []
         self.launched_in = []
         self.configs = []
+        self.maps = []
+        """What tensor maps say, in the driver's order of dimensions."""
         self.calls = []
         """Of streams, events and copies."""
+        self.is_capturing = False
+        """Whether a stream is captured in the default mode."""
         self.device_attributes = dict(DEVICE)
         self.kernel_attributes = {}
         self.pointers = {}
@@ -212,13 +218,31 @@ class FakeDriver:
 
     # Libraries and kernels
 
+    @property
+    def capture_mode(self):
+        """How this thread and captures get on: 0 unless it was exchanged for 2, which is relaxed."""
+        return self._stacks.__dict__.get("capture_mode", 0)
+
+    def cuThreadExchangeStreamCaptureMode(self, mode):
+        """Exchange the mode of this thread."""
+        before, self._stacks.capture_mode = self.capture_mode, mode
+        return OK, before
+
+    @property
+    def _refuses_now(self):
+        return self.is_capturing and self.capture_mode != 2
+
     def cuLibraryLoadData(self, data, *_):
         """Take any image, as the driver does: it loads lazily."""
+        if self._refuses_now:
+            return Result.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, None
         self.loaded.append(data)
         return OK, data
 
     def cuLibraryUnload(self, library):
         """Forget an image."""
+        if self._refuses_now:
+            return (Result.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,)
         self.unloaded.append(library)
         return (OK,)
 
@@ -229,8 +253,8 @@ class FakeDriver:
         return self.refuse(library, name) or OK, 1 + self._kernels.index((library, name))
 
     def cuKernelGetFunction(self, handle):
-        """Give a kernel's function in the current context, under the same number."""
-        return OK, handle
+        """Give a kernel's function in the current context, under the same number: that loads it there."""
+        return Result.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED if self._refuses_now else OK, handle
 
     def name_of(self, handle):
         """Return the lowered name of a kernel."""
@@ -238,6 +262,8 @@ class FakeDriver:
 
     def cuLibraryGetGlobal(self, library, name):
         """Give a variable's address and size where the image has its name; each context has its own."""
+        if self._refuses_now:
+            return Result.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, None, None
         found = name in library
         return OK if found else Result.CUDA_ERROR_NOT_FOUND, 0x1000 + 0x100 * (self.cuCtxGetId(0)[1] - 7), 36
 
@@ -281,6 +307,15 @@ class FakeDriver:
         if address.value not in self.pointers:
             return Result.CUDA_ERROR_INVALID_VALUE
         value._obj.value = address.value in self.managed if attribute == 8 else self.pointers[address.value]
+        return OK
+
+    def cuTensorMapEncodeTiled(self, at, kind, rank, address, dims, strides, box, steps, *modes):  # noqa: PLR0917 - as it is
+        """Keep what a tensor map says, and write its number into each of its bytes; the memory must be aligned."""
+        if at.value % 64:
+            return Result.CUDA_ERROR_INVALID_VALUE
+        sizes = [*dims][:rank], [*strides][: rank - 1], [*box][:rank], [*steps][:rank]
+        self.maps.append((kind, address.value, *sizes, *modes))
+        ctypes.memset(at.value, len(self.maps), 128)
         return OK
 
     def cuStreamGetCtx(self, stream):

@@ -8,7 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["EXAMPLE", "PYPROJECT", "REPOSITORY", "build_isolated", "build_wheel", "copy_project", "run"]
+__all__ = [
+    "EXAMPLE",
+    "PYPROJECT",
+    "REPOSITORY",
+    "build_isolated",
+    "build_wheel",
+    "copy_project",
+    "run",
+    "without_cub",
+]
 
 REPOSITORY = Path(__file__).parents[2]
 EXAMPLE = REPOSITORY / "example_project"
@@ -53,3 +62,9 @@ def copy_project(folder, project=EXAMPLE):
     """Return a copy of a project without what builds and tests left in it."""
     junk = shutil.ignore_patterns("_kernels", "dist", "build", "*.egg-info", "__pycache__", ".*_cache")
     return shutil.copytree(project, folder, ignore=junk)
+
+
+def without_cub(manifest):
+    """Return the example's manifest without the module that uses CUB: nine tenths of what its build takes."""
+    before, _, after = manifest.partition("  radix_sort:")
+    return before + after[after.index("  filter:") :]

@@ -18,7 +18,7 @@ __all__ = ["Mutation", "mutations"]
 
 #: What a parameter type is changed to: one of the same size where there is one.
 TYPES = {"ptr": "u64", "u64": "ptr", "u32": "f32", "f32": "u32", "f64": "u64"}
-COLUMNS = ("key", "module", "lowered", "params", "name")
+COLUMNS = ("key", "module", "lowered", "params", "name", "types", "names")
 
 
 class Mutation(NamedTuple):
@@ -65,10 +65,10 @@ def _of_table(data: bytes) -> Iterator[tuple[str, bytes]]:
         yield f"{name} drop", _table(lines[:at] + lines[at + 1 :])
         yield f"{name} double", _table([*lines[:at], fields, *lines[at:]])
         yield f"{name} move", _table([*lines[:at], *lines[at + 1 :], fields])
-        for column, word in enumerate(COLUMNS):
+        for column, word in enumerate(COLUMNS[: len(fields)]):
             for change, value in _of_column(word, fields[column]):
                 yield f"{name} {word} {change}", _table(_with(lines, at, column, value))
-            for other in range(len(lines))[at + 1 : at + 2]:
+            for other in [other for other in (at + 1,) if other < len(lines) and column < len(lines[other])]:
                 swapped = _with(_with(lines, at, column, lines[other][column]), other, column, fields[column])
                 yield f"{name} {word} swap with {' '.join(lines[other][:2])}", _table(swapped)
     yield "last line without end", data[:-1]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.arch import cuda_release_for_arch
+from hatch_cuda_kernels.cache.notes import file_state
 from hatch_cuda_kernels.compiler.toolchain.assembler import find_ptxas
 from hatch_cuda_kernels.compiler.toolchain.libraries import (
     altered_library,
@@ -130,8 +131,14 @@ def _system_folders(part: str) -> list[Path]:
 
 
 def _major_of(folder: Path) -> int | None:
+    header = folder / "cuda.h"
+    return _major_in(header, file_state(header))
+
+
+@lru_cache(maxsize=16)
+def _major_in(header: Path, _state: str) -> int | None:
     try:
-        text = (folder / "cuda.h").read_text(errors="replace")
+        text = header.read_text(errors="replace")  # a megabyte
     except OSError:
         return None
     match = re.search(r"#define CUDA_VERSION (\d+)", text)

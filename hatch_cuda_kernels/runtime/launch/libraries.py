@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary, finalize
 
+from hatch_cuda_kernels.capture import outside_captures
 from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.errors import DriverError, ImageRefusedError
 
@@ -40,7 +41,7 @@ class Libraries:
     """Images as libraries of the driver, each loaded once. Thread-safe.
 
     One that is no longer used is unloaded when the next one is loaded, and not when Python finds it unused: that may be
-    within any other call of the driver, or while a stream is captured.
+    within any other call of the driver.
     """
 
     def __init__(self) -> None:
@@ -61,7 +62,7 @@ class Libraries:
         ``scope`` says whose image it is: equal images of two modules are two libraries, each with its own variables.
         Raises ImageRefusedError when the driver cannot use the image, DriverError for any other failure.
         """
-        with self._lock:
+        with self._lock, outside_captures():
             try:
                 library = self._library(image, scope)
                 call = cuda().cuLibraryGetKernel(library.handle, lowered.encode())

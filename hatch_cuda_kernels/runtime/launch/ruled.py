@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.launches import Launches
     from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 
-__all__ = ["rule_function"]
+__all__ = ["NAMES", "refusal", "rule_function", "rule_texts"]
 
 _TEMPLATE: Final = """
 def make(known, find, otherwise, refusal, missing, size, shape):
@@ -52,10 +52,7 @@ def rule_function(kernel: str, launches: Launches, rule: LaunchRule | None) -> C
         call = f"{kernel}[grid, block](...)"
         raise LaunchError(f"{kernel} has no grid: its manifest states no rule for it under launch:; call {call}")
     names = [f"a{index}" for index in range(len(rule.names))]
-    try:
-        *sizes, shared = rule.python_texts(names, rule.values(kernel) or {})
-    except ValueError as error:
-        raise LaunchError(f"{kernel} has an unusable launch rule ({error}); reinstall its package") from error
+    *sizes, shared = rule_texts(kernel, rule, names)
     sizes += [shared] if rule.attributes or shared != "0" else []
     scope: dict[str, Any] = {}
     exec(_source(names, sizes), scope)  # noqa: S102 - of positions and checked expressions only
@@ -66,9 +63,20 @@ def rule_function(kernel: str, launches: Launches, rule: LaunchRule | None) -> C
 
     known = {} if rule.attributes else launches.known
     function: Callable[..., None] = scope["make"](
-        known, find, otherwise, partial(_refusal, kernel, rule), MISSING, _size, _shape
+        known, find, otherwise, partial(refusal, kernel, rule), MISSING, **NAMES
     )
     return function
+
+
+def rule_texts(kernel: str, rule: LaunchRule, spelled: Sequence[str]) -> tuple[str, ...]:
+    """Return grid, block and shared memory as Python text, which uses ``NAMES`` and the parameters as ``spelled``.
+
+    Raises LaunchError for a rule that no build writes.
+    """
+    try:
+        return rule.python_texts(spelled, rule.values(kernel) or {})
+    except ValueError as error:
+        raise LaunchError(f"{kernel} has an unusable launch rule ({error}); reinstall its package") from error
 
 
 def _source(names: Sequence[str], sizes: Sequence[str]) -> str:
@@ -81,7 +89,8 @@ def _source(names: Sequence[str], sizes: Sequence[str]) -> str:
     )
 
 
-def _refusal(kernel: str, rule: LaunchRule, error: Exception) -> LaunchError:
+def refusal(kernel: str, rule: LaunchRule, error: Exception) -> LaunchError:
+    """Return the error for a rule that gives no sizes for some arguments."""
     reason = "it divides by zero" if isinstance(error, ZeroDivisionError) else f"{type(error).__name__}: {error}"
     return LaunchError(f"{kernel}: its launch ({rule}) cannot be computed from these arguments: {reason}")
 
@@ -123,3 +132,7 @@ def _shape(array: Any) -> Any:  # a tuple of integers, of any library
 def _size(array: Any) -> int:
     """Return the number of an array's elements."""
     return prod(_shape(array))
+
+
+#: What the text of a rule uses, besides its parameters.
+NAMES: Final[dict[str, Callable[[Any], Any]]] = {"size": _size, "shape": _shape}

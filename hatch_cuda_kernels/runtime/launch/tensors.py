@@ -113,7 +113,7 @@ def _oddity(tensor: Any) -> str | None:
     return next((reason for test, reason in _ODDITIES.items() if test(torch, tensor)), None)
 
 
-_TRACED: Final = "while torch traces, launch inside a torch.library.custom_op that has a fake implementation"
+_TRACED: Final = "while torch traces, call the kernel as an operator: store.torch_ops(...)"
 _LAYOUT: Final = "has no single block of elements; pass its .values(), or .to_dense()"
 #: What a tensor may be instead of a block of memory, the first that holds, and what to do about it.
 _ODDITIES: Final[dict[Callable[[Any, Any], bool], str]] = {
@@ -122,7 +122,7 @@ _ODDITIES: Final[dict[Callable[[Any, Any], bool], str]] = {
     ),
     lambda torch, tensor: torch._C._functorch.is_functorch_wrapped_tensor(tensor): (  # noqa: SLF001 - no public test
         "inside vmap, grad and other transforms of torch.func a tensor has no memory; "
-        "launch inside a torch.library.custom_op that supports them"
+        "call the kernel as an operator: store.torch_ops(...)"
     ),
     lambda torch, tensor: torch._is_functional_tensor(tensor): (  # noqa: SLF001 - no public test
         f"a functional tensor has no memory; {_TRACED}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hatch_cuda_kernels.capture import outside_captures
 from hatch_cuda_kernels.contexts import add_by_context
 from hatch_cuda_kernels.driver import check, cuda, current_context_id
 from hatch_cuda_kernels.errors import DriverError, KernelNotFoundError
@@ -85,7 +86,8 @@ class GlobalVariable:
 
 def _look_up(loaded: Loaded, name: str, lowered: str) -> tuple[int, int]:
     """Return the address and size of a variable. Raises KernelNotFoundError if the image has none of this name."""
-    call = cuda().cuLibraryGetGlobal(loaded.library.handle, lowered.encode())
+    with outside_captures():
+        call = cuda().cuLibraryGetGlobal(loaded.library.handle, lowered.encode())
     try:
         address, size = check("cuLibraryGetGlobal", call)
     except DriverError as error:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store.image_record import ImageRecord
     from hatch_cuda_kernels.store.promises.model import Promises, Supports
 
-__all__ = ["Candidate", "broken_supports", "check_built"]
+__all__ = ["Coverage", "broken_supports", "check_built"]
 
 _MOST_NAMES: Final = 5
 
 
-class Candidate(NamedTuple):
+class Coverage(NamedTuple):
     """A module whose images are held against the promised devices, before or after a build."""
 
     name: str
@@ -38,8 +38,8 @@ def check_built(modules: Sequence[BuiltModule], promises: Promises) -> list[Prob
     spills = [problem for built in sound for problem in _spilling(built, promises)]
     gaps: list[Problem] = []
     if promises.supports is not None:
-        candidates = [Candidate(built.name, built.where, built.kernels, built.images) for built in sound]
-        gaps = broken_supports(promises.supports, candidates)
+        coverages = [Coverage(built.name, built.where, built.kernels, built.images) for built in sound]
+        gaps = broken_supports(promises.supports, coverages)
     return [*(problem for found in wrong.values() for problem in found), *gaps, *spills]
 
 
@@ -50,7 +50,7 @@ def _spilling(built: BuiltModule, promises: Promises) -> Iterator[Problem]:
         yield problem._replace(where=built.where)
 
 
-def broken_supports(supports: Supports, modules: Iterable[Candidate]) -> list[Problem]:
+def broken_supports(supports: Supports, modules: Iterable[Coverage]) -> list[Problem]:
     """Return each gap in the promise once, where the manifest promises it, with the modules that it is in."""
     gaps: dict[Problem, dict[str, None]] = {}
     for module in modules:

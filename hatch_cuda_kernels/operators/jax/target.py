@@ -1,0 +1,69 @@
+"""The devices that JAX has: where a kernel is loaded ahead of calls, and launched by them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+from hatch_cuda_kernels.contexts import on_device
+from hatch_cuda_kernels.driver import cuda, launch_by_address
+from hatch_cuda_kernels.operators.jax.handler import Entered
+from hatch_cuda_kernels.operators.jax.replies import stream_getter
+from hatch_cuda_kernels.runtime.launch.configs import Configs
+from hatch_cuda_kernels.runtime.launch.launch import Launch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+    from hatch_cuda_kernels.runtime.launch.shapes import Shape
+
+__all__ = ["CudaTarget"]
+
+
+class CudaTarget:
+    """A kernel on the CUDA devices of this process. XLA has the context of its stream current when it calls."""
+
+    platform = "CUDA"
+
+    def __init__(self, get_kernel: Callable[[], Kernel]) -> None:
+        self._get_kernel = get_kernel
+        self._prepared = False
+
+    @property
+    def launch(self) -> Callable[[int, int, int, int], int]:
+        """The driver's launch. Raises DriverError without a driver."""
+        launch: Callable[[int, int, int, int], int] = launch_by_address()
+        return launch
+
+    def prepare(self) -> None:
+        """Load the kernel on each device that JAX uses, once; on none where JAX has no GPU, as when it only traces."""
+        for ordinal in () if self._prepared else _ordinals():
+            with on_device(ordinal):
+                self._get_kernel()
+        self._prepared = True
+
+    def get_stream(self, api: int) -> Callable[[int], Any]:
+        """Return XLA's function for the stream."""
+        return stream_getter(api)
+
+    def enter(self, shape: Shape, stream: int | None) -> Entered:
+        """Return the kernel and the configuration for a shape on a stream. Raises what ``Store.get_kernel`` raises."""
+        loaded = self._get_kernel().loaded()
+        loaded.allow(shape)
+        configs = Configs(shape)
+        # The kernel, not the function of this context: it goes to the context of the stream, whichever that is by then.
+        return Entered(int(configs[stream].getPtr()), int(loaded.handle), (configs, loaded))
+
+    def refuse(self, status: int, shape: Shape, stream: int | None) -> None:
+        """Raise the DriverError for a launch that the driver refused, with what explains it."""
+        Launch(self._get_kernel(), shape, stream).refuse(cuda().CUresult(status), stream)
+
+
+def _ordinals() -> list[int]:
+    try:
+        devices = jax.local_devices(backend="cuda")
+    except RuntimeError:  # no such backend
+        return []
+    return [device.local_hardware_id for device in devices]

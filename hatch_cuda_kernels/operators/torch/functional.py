@@ -1,0 +1,119 @@
+"""Out-of-place variants: they allocate what the kernel writes to, and return it.
+
+The function for ``scale(y, x, factor, n)``, whose ``y`` is like ``x``, reads as below. It works on fake tensors too,
+with the check in place of the launch. Only positions get into its text.
+
+    def run(i0, i1, i2):
+        o0 = make0(i0)
+        launch(o0, i0, i1, i2)
+        return o0
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import torch
+
+from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.operators.torch.launching import function_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hatch_cuda_kernels.operators.torch.launching import OperatorLaunch
+    from hatch_cuda_kernels.operators.torch.schema import Argument
+
+__all__ = ["Functional", "Like"]
+
+#: What an output is like: an input by name, itself for a changed copy, or a function of inputs that returns it.
+Like = str | Callable[..., torch.Tensor]
+
+_TEMPLATE: Final = """
+def make(launch, {makers}):
+    def run({inputs}):
+        {made}
+        launch({passed})
+        return {returned}
+    return run
+"""
+
+
+class _Output(NamedTuple):
+    """A tensor that the operator allocates."""
+
+    argument: Argument
+    make: Callable[..., torch.Tensor]
+    """Allocates it; what is no copy is not initialised."""
+    wanted: tuple[str, ...]
+    """The inputs that this takes."""
+
+
+class Functional:
+    """An operator that takes a kernel's arguments without those it only writes to, and returns all it writes to."""
+
+    def __init__(self, launch: OperatorLaunch, like: Mapping[str, Like]) -> None:
+        """Raise InputError unless every written tensor is like something that there is."""
+        self._launch = launch
+        self.name = f"{launch.name}_functional"
+        written = {argument.name: argument for argument in launch.arguments if argument.is_written}
+        if set(like) != set(written):
+            named, wanted = ", ".join(like) or "nothing", ", ".join(written) or "nothing"
+            raise InputError(f"functional for {launch.name} names {named}, and the kernel writes to {wanted}")
+        new = {name for name in written if like[name] != name}
+        self.arguments = tuple(
+            argument._replace(is_written=False) for argument in launch.arguments if argument.name not in new
+        )
+        self.outputs = tuple(self._output(argument, like[name]) for name, argument in written.items())
+
+    @cached_property
+    def run(self) -> Callable[..., Any]:
+        """Allocates, launches, and returns. Raises what the in-place operator raises."""
+        return self._around(self._launch.run)
+
+    @cached_property
+    def fake(self) -> Callable[..., Any]:
+        """Allocates and returns without a launch. Raises ArgumentError for dtypes that do not fit."""
+        return self._around(self._launch.fake)
+
+    def _around(self, launch: Callable[..., None]) -> Callable[..., Any]:
+        inputs = {argument.name: f"i{index}" for index, argument in enumerate(self.arguments)}
+        outputs = {output.argument.name: f"o{index}" for index, output in enumerate(self.outputs)}
+        made = (
+            f"{outputs[output.argument.name]} = make{index}({', '.join(inputs[name] for name in output.wanted)})"
+            for index, output in enumerate(self.outputs)
+        )
+        source = _TEMPLATE.format(
+            makers=", ".join(f"make{index}" for index in range(len(outputs))),
+            inputs=", ".join(inputs.values()),
+            made="; ".join(made),
+            passed=", ".join((inputs | outputs)[argument.name] for argument in self._launch.arguments),
+            returned=", ".join(outputs.values()),
+        )
+        run: Callable[..., Any] = function_of(source)(launch, *(output.make for output in self.outputs))
+        return run
+
+    def _output(self, argument: Argument, like: Like) -> _Output:
+        """Return how a tensor is allocated. Raises InputError for inputs that are not there."""
+        names = (like,) if isinstance(like, str) else tuple(inspect.signature(like).parameters)
+        inputs = [given.name for given in self.arguments if given.is_tensor or not isinstance(like, str)]
+        for name in names:
+            if name not in inputs:
+                message = f"{self._launch.name} has no input {name!r} for {argument.name} to be like"
+                raise InputError(f"{message}; the inputs are {', '.join(inputs) or 'none'}")
+        return _Output(argument, _maker(argument, like), names)
+
+
+def _maker(argument: Argument, like: Like) -> Callable[..., torch.Tensor]:
+    """Return what makes an output, contiguous as the kernel takes it."""
+    if callable(like):
+        return like
+    contiguous = {"memory_format": torch.contiguous_format}
+    if like == argument.name:
+        return partial(torch.clone, **contiguous)
+    stated: Sequence[str] = argument.dtypes
+    dtype = {"dtype": getattr(torch, stated[0])} if len(stated) == 1 else {}
+    return partial(torch.empty_like, **contiguous, **dtype)

@@ -1,0 +1,190 @@
+"""What operators do: launch a kernel with checked tensors, or, while torch traces, check them only.
+
+The function for ``saxpy(y, x, n, a)`` reads as below: a call of an operator costs microseconds in torch, and this shall
+not add another one. Only positions get into its text. An operator of several kernels finds the one for ``a0.dtype,
+a1.dtype`` in place of None; the dtypes of a single kernel are checked by its launch.
+
+    def run(a0, a1, a2, a3):
+        if not (a0.is_contiguous() and a1.is_contiguous()):
+            raise scattered((a0, a1, a2, a3))
+        kind = None
+        (known.get(kind) or find(kind, (a0, a1, a2, a3)))(a0, a1, a2, a3)
+        changed((a0,))
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import torch
+
+from hatch_cuda_kernels.contexts import on_device
+from hatch_cuda_kernels.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from hatch_cuda_kernels.operators.ruled import RuledKernel
+    from hatch_cuda_kernels.operators.torch.schema import Argument
+
+    #: Gives the function that launches a kernel, for a device.
+    Launcher = Callable[[RuledKernel, torch.device], Callable[..., None]]
+
+__all__ = ["Choice", "OperatorLaunch", "function_of", "launcher_of"]
+
+_TEMPLATE: Final = """
+def make(known, find, scattered, changed):
+    def run({args}):
+        if not ({contiguous}):
+            raise scattered(({args}))
+        kind = {kind}
+        (known.get(kind) or find(kind, ({args})))({args})
+        {bump}
+    return run
+"""
+#: Kinds of tensors by their dtypes that an operator remembers the kernel for.
+_MOST_KINDS: Final = 256
+#: Texts whose functions are remembered; few packages have more signatures.
+_MOST_SOURCES: Final = 256
+
+
+def launcher_of(get_kernel: Callable[..., Callable[..., None]]) -> Launcher:
+    """Return what gives a store's kernels, loaded for the device that they are launched on first."""
+
+    def find(kernel: RuledKernel, device: torch.device) -> Callable[..., None]:
+        with on_device(device.index):
+            return get_kernel(kernel.name, module=kernel.module)
+
+    return find
+
+
+class Choice(NamedTuple):
+    """A kernel of an operator, with the dtypes of the tensors that it takes; None stands for any."""
+
+    kernel: RuledKernel
+    dtypes: tuple[frozenset[torch.dtype] | None, ...]
+
+    @classmethod
+    def make(cls, kernel: RuledKernel, arguments: Sequence[Argument]) -> Choice:
+        """Return a kernel with the dtypes of its arguments."""
+        return cls(kernel, tuple(_dtypes(argument) for argument in arguments if argument.is_tensor))
+
+    def is_apart(self, other: Choice) -> bool:
+        """Return whether no tensors fit both."""
+        pairs = zip(self.dtypes, other.dtypes, strict=True)
+        return any(one is not None and two is not None and one.isdisjoint(two) for one, two in pairs)
+
+
+def _dtypes(argument: Argument) -> frozenset[torch.dtype] | None:
+    known = (getattr(torch, name, None) for name in argument.dtypes)
+    return frozenset(dtype for dtype in known if dtype is not None) if argument.dtypes else None
+
+
+class OperatorLaunch:
+    """The launches of one operator, whose tensors must be contiguous unless the kernel is told their strides."""
+
+    def __init__(
+        self,
+        name: str,
+        arguments: Sequence[Argument],
+        choices: Sequence[Choice],
+        launcher: Launcher,
+        *,
+        is_strided: bool,
+    ) -> None:
+        self.name = name
+        self.arguments = tuple(arguments)
+        self._choices = tuple(choices)
+        self._launcher = launcher
+        self._is_strided = is_strided
+        self._tensors = [index for index, argument in enumerate(arguments) if argument.is_tensor]
+        self._known: dict[Any, Callable[..., None]] = {}
+
+    @cached_property
+    def run(self) -> Callable[..., None]:
+        """Launches. Raises ArgumentError for tensors that do not fit, and what ``Kernel`` raises."""
+        make = function_of(_source(self.arguments, is_strided=self._is_strided, is_single=len(self._choices) == 1))
+        run: Callable[..., None] = make(
+            self._known, self._find, self._scattered, torch.autograd.graph.increment_version
+        )
+        return run
+
+    def fake(self, *args: Any) -> None:
+        """Only check, while torch traces. Raises ArgumentError for dtypes that do not fit."""
+        self._choice(args)
+
+    def _choice(self, args: Sequence[Any]) -> Choice:
+        """Return the kernel for tensors, fake ones included. Raises ArgumentError if there is none."""
+        for choice in self._choices:
+            pairs = zip(choice.dtypes, self._tensors, strict=True)
+            if all(dtypes is None or args[at] is None or args[at].dtype in dtypes for dtypes, at in pairs):
+                return choice
+        raise ArgumentError(f"{self.name}: {self._misfit(args)}")
+
+    def _find(self, kind: Any, args: Sequence[Any]) -> Callable[..., None]:
+        given = (args[index] for index in self._tensors if args[index] is not None)
+        device = next((tensor.device for tensor in given), torch.device("cuda"))
+        found = self._launcher(self._choice(args).kernel, device)
+        if len(self._known) >= _MOST_KINDS:
+            self._known.clear()
+        self._known[kind] = found
+        return found
+
+    def _scattered(self, args: Sequence[Any]) -> ArgumentError:
+        """Return the error for the first tensor that is not contiguous."""
+        scattered = (at for at in self._tensors if args[at] is not None and not args[at].is_contiguous())
+        index = next(scattered)
+        argument, tensor = self.arguments[index], args[index]
+        told = f"must be contiguous, got strides {tuple(tensor.stride())} for the shape {tuple(tensor.shape)}"
+        fix = "" if argument.is_written else f"pass {argument.name}.contiguous(), or "
+        return ArgumentError(
+            f"argument {index} ({argument.name}) of {self.name} {told}; {fix}name the operator in strided= if its "
+            "kernel is told the strides"
+        )
+
+    def _misfit(self, args: Sequence[Any]) -> str:
+        """Return what is wrong with the first tensor that fits no kernel, or with all together."""
+        for place, at in enumerate(self._tensors):
+            wanted = [choice.dtypes[place] for choice in self._choices]
+            dtypes = [dtypes for dtypes in wanted if dtypes is not None]
+            if args[at] is not None and len(dtypes) == len(wanted) and args[at].dtype not in frozenset().union(*dtypes):
+                words = " or ".join(dict.fromkeys(str(dtype) for some in dtypes for dtype in sorted(some, key=str)))
+                return f"argument {at} ({self.arguments[at].name}) must be {words}, got {args[at].dtype}"
+        given = ", ".join(
+            f"{self.arguments[at].name}: {args[at].dtype}" for at in self._tensors if args[at] is not None
+        )
+        kernels = "; ".join(choice.kernel.name for choice in self._choices)
+        return f"no kernel takes {given} together; there are {kernels}"
+
+
+@lru_cache(_MOST_SOURCES)
+def function_of(source: str) -> Any:
+    """Return the function of a text, which is the same for kernels of one signature."""
+    scope: dict[str, Any] = {}
+    exec(source, scope)  # noqa: S102 - made of positions only
+    return scope["make"]
+
+
+def _source(arguments: Sequence[Argument], *, is_strided: bool, is_single: bool) -> str:
+    """Fill in the template."""
+    tensors = [(f"a{index}", argument) for index, argument in enumerate(arguments) if argument.is_tensor]
+    written = [(name, argument) for name, argument in tensors if argument.is_written]
+    dtypes = (f"{name} is not None and {name}.dtype" for name, _ in tensors)
+    contiguous = (_if_given(f"{name}.is_contiguous()", name, argument) for name, argument in tensors)
+    given = any(argument.is_optional for _, argument in written)
+    changed = f"[a for a in ({_listed(name for name, _ in written)}) if a is not None]" if given else None
+    return _TEMPLATE.format(
+        args=_listed(f"a{index}" for index in range(len(arguments))),
+        contiguous="True" if is_strided else " and ".join(contiguous) or "True",
+        kind="None" if is_single else f"({_listed(dtypes)})",
+        bump=f"changed({changed or f'({_listed(name for name, _ in written)})'})" if written else "",
+    )
+
+
+def _if_given(text: str, name: str, argument: Argument) -> str:
+    return f"({name} is None or {text})" if argument.is_optional else text
+
+
+def _listed(items: Iterable[str]) -> str:
+    return "".join(f"{item}, " for item in items)

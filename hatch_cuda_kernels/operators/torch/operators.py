@@ -1,0 +1,192 @@
+"""A store's kernels as operators of torch, from signatures and launch rules alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.operators.torch.functional import Functional
+from hatch_cuda_kernels.operators.torch.gradient import Gradient, Operation
+from hatch_cuda_kernels.operators.torch.launching import Choice, OperatorLaunch
+from hatch_cuda_kernels.operators.torch.options import TorchOptions, check_names, functional_of
+from hatch_cuda_kernels.operators.torch.registration import Definition, register
+from hatch_cuda_kernels.operators.torch.schema import Argument, arguments_of, base_operator, operator_name, schema_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hatch_cuda_kernels.operators.ruled import RuledKernel
+    from hatch_cuda_kernels.operators.torch.launching import Launcher
+
+__all__ = ["TorchOperators", "make_operators"]
+
+
+class TorchOperators(Mapping[str, Any]):
+    """Operators by name, as ``torch.ops`` has them, and why other kernels have none."""
+
+    def __init__(self, namespace: str, operators: Mapping[str, Any], left_out: Mapping[str, str]) -> None:
+        self.namespace = namespace
+        self.left_out = dict(left_out)
+        """The reason by kernel."""
+        self._operators = dict(operators)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._operators[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._operators)
+
+    def __len__(self) -> int:
+        return len(self._operators)
+
+    def __repr__(self) -> str:
+        listed = [str(operator._schema) for operator in self._operators.values()]  # noqa: SLF001 - torch's
+        listed += [f"{kernel}: no operator: {reason}" for kernel, reason in self.left_out.items()]
+        return "\n".join(listed)
+
+
+class _Kernels(NamedTuple):
+    """The kernels of one operator, which takes the same arguments for all."""
+
+    arguments: tuple[Argument, ...]
+    choices: tuple[Choice, ...]
+
+
+def make_operators(
+    kernels: Iterable[RuledKernel],
+    namespace: str,
+    store: str,
+    launcher: Launcher,
+    options: TorchOptions,
+    device_key: str = "CUDA",
+) -> TorchOperators:
+    """Register operators; see ``Store.torch_ops``. ``store`` says whose kernels they are."""
+    if not hasattr(torch.library, "register_vmap"):
+        raise InputError(f"operators need torch 2.5 or newer, and this is {torch.__version__}")
+    if not namespace.isidentifier():
+        raise InputError(f"the namespace of operators must be an identifier, not {namespace!r}")
+    left_out: dict[str, str] = {}
+    named = _named(kernels, options.get("optional", {}), left_out)
+    _check(options, named, left_out)
+    registry = _Registry(namespace, store, launcher, options, device_key)
+    for name, found in named.items():
+        registry.add_in_place(name, found)
+    for name in named:
+        registry.add_functional(name)
+    return TorchOperators(namespace, registry.operators, left_out)
+
+
+def _named(
+    kernels: Iterable[RuledKernel], optional: Mapping[str, Iterable[str]], left_out: dict[str, str]
+) -> dict[str, _Kernels]:
+    """Return the operators by name. Those that can have none are added to ``left_out``.
+
+    Raises InputError for two kernels whose operators would have one name.
+    """
+    named: dict[str, _Kernels] = {}
+    instances: dict[str, list[_Kernels]] = {}
+    for kernel in kernels:
+        prefix = f"{kernel.module}::" if kernel.module else ""
+        name, base = operator_name(prefix + kernel.name), base_operator(prefix + kernel.name)
+        try:
+            arguments = arguments_of(kernel.parameters, {*optional.get(name, ()), *optional.get(base, ())})
+        except ValueError as error:
+            left_out[kernel.name] = str(error)
+            continue
+        if name in named:
+            other = named[name].choices[0].kernel.name
+            raise InputError(f"{kernel.name} and {other} would both be the operator {name}; rename one of them")
+        named[name] = _Kernels(arguments, (Choice.make(kernel, arguments),))
+        instances.setdefault(base, []).append(named[name])
+    templates = {base: _joined(found) for base, found in instances.items() if base not in named}
+    return named | {base: joined for base, joined in templates.items() if joined is not None}
+
+
+def _joined(instances: list[_Kernels]) -> _Kernels | None:
+    """Return the instances of a template as one operator; None if tensors do not tell which one is meant."""
+    choices = tuple(choice for found in instances for choice in found.choices)
+    kinds = {tuple(argument._replace(text="", dtypes=()) for argument in found.arguments) for found in instances}
+    if len(kinds) > 1 or not all(one.is_apart(other) for one, other in combinations(choices, 2)):
+        return None
+    common = zip(*(found.arguments for found in instances), strict=True)
+    arguments = (forms[0]._replace(dtypes=_common([form.dtypes for form in forms])) for forms in common)
+    return _Kernels(tuple(arguments), choices)
+
+
+def _common(dtypes: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the dtypes that all instances have; nothing where they differ."""
+    return dtypes[0] if len(set(dtypes)) == 1 else ()
+
+
+def _check(options: TorchOptions, named: Mapping[str, _Kernels], left_out: Mapping[str, str]) -> None:
+    """Raise InputError for names in options that no operator or no parameter has."""
+    functional = options.get("functional", {})
+    if isinstance(functional, Mapping):
+        check_names("functional", functional, named, left_out)
+    check_names("backward", options.get("backward", {}), named, left_out)
+    check_names("strided", options.get("strided", ()), named, left_out)
+    optional = options.get("optional", {})
+    check_names("optional", optional, named, left_out)
+    for name, parameters in optional.items():
+        tensors = [argument.name for argument in named[name].arguments if argument.is_tensor]
+        for parameter in parameters:
+            if parameter not in tensors:
+                raise InputError(f"optional: {name} has no tensor {parameter!r}; it has {', '.join(tensors) or 'none'}")
+
+
+class _Registry:
+    """The operators of one call of ``Store.torch_ops``."""
+
+    def __init__(self, namespace: str, store: str, launcher: Launcher, options: TorchOptions, device_key: str) -> None:
+        self.operators: dict[str, Any] = {}
+        self._namespace = namespace
+        self._store = store
+        self._launcher = launcher
+        self._device_key = device_key
+        self._functional = options.get("functional", {})
+        self._backward = options.get("backward", {})
+        self._strided = frozenset(options.get("strided", ()))
+        self._launches: dict[str, OperatorLaunch] = {}
+        self._kernels: dict[str, tuple[Any, ...]] = {}
+
+    def add_in_place(self, name: str, found: _Kernels) -> None:
+        """Register the operator that writes to its arguments."""
+        launch = OperatorLaunch(name, *found, self._launcher, is_strided=name in self._strided)
+        schema = schema_text(name, found.arguments)
+        kernels = tuple((choice.kernel.name, choice.kernel.module, choice.dtypes) for choice in found.choices)
+        self._launches[name] = launch
+        self._kernels[name] = schema, kernels, name in self._strided
+        self._register(
+            Definition(name, schema, found.arguments, launch.run, launch.fake, None, self._store, self._kernels[name])
+        )
+
+    def add_functional(self, name: str) -> None:
+        """Register the out-of-place operator, if there shall be one. Raises InputError for what does not fit."""
+        like = functional_of(self._functional, self._launches[name])
+        backward = self._backward.get(name)
+        if not like:
+            if backward is not None:
+                raise InputError(f"backward: {name} has no out-of-place variant; name its outputs in functional=")
+            return
+        function = Functional(self._launches[name], like)
+        schema = schema_text(function.name, function.arguments, len(function.outputs))
+        gradient = None if backward is None else Gradient.make(function, self._operation(backward))
+        identity = schema, self._kernels[name], tuple(like.items()), backward
+        self._register(
+            Definition(
+                function.name, schema, function.arguments, function.run, function.fake, gradient, self._store, identity
+            )
+        )
+
+    def _operation(self, backward: Any) -> Any:
+        if not isinstance(backward, str):
+            return backward
+        check_names("backward", [backward], self._launches, {})
+        return Operation(self.operators[backward], self._launches[backward].arguments)
+
+    def _register(self, definition: Definition) -> None:
+        self.operators[definition.name] = register(self._namespace, definition, self._device_key)
