@@ -32,6 +32,7 @@ device variable whose value must be known. ``expand``: put what a macro stands f
 
 _VIRTUAL: Final = frozenset({"virtual", "override", "final"})
 _EXPLICIT: Final = frozenset({"specialisation", "instantiation"})
+_TYPE_PARAMETER: Final = re.compile(r"\b(?:typename|class)\s*(?:\.\.\.)?\s*(\w+)")
 _CONSTANT: Final = frozenset({"constexpr", "consteval"})
 #: Macros of host libraries that stand for functions, or begin one.
 _HOST_MACROS: Final = frozenset(
@@ -58,7 +59,18 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     if declared.kind == "call" and not is_constructor:
         spelled = text[item.start : item.end]
         return "drop" if _is_host_call(declared, facts) or _has_host_argument(declared, spelled, facts) else "keep"
-    return _function(item, facts)
+    return "mark" if _does_nothing(item, text) else _function(item, facts)
+
+
+def _does_nothing(item: OutlineItem, text: str) -> bool:
+    """Return whether a template does nothing with references to anything, as device code calls for unused names."""
+    declared = item.declaration
+    if declared.form != "template" or item.class_name is not None or declared.ending != "{}":
+        return False
+    names = set(_TYPE_PARAMETER.findall(text[item.start : declared.first]))
+    types = {word for one in declared.parameters for word in re.findall(r"\w+", one)} - {"const"}
+    is_any = types <= names and all("&" in one for one in declared.parameters) and bool(declared.parameters)
+    return is_any and not re.sub(r"\s", "", text[declared.last : item.end]).strip("{};")
 
 
 def _is_dropped(facts: Facts) -> Callable[[FoundFunction], bool]:
