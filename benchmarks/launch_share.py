@@ -1,22 +1,27 @@
 """Our own share of a launch, without a GPU: on an imitated driver whose calls cost next to nothing.
 
-    python benchmarks/launch_share.py [--driver-us 3.9]
+    python benchmarks/launch_share.py [--driver-us 3.3] [--bindings]
 
 Needs NVRTC and torch (one for the CPU will do: torch numbers the CPU -1, and so does the driver here). Prints
-microseconds, minima of rounds that take turns, and ratios to the plain launch once the driver's call is added to both.
+microseconds, minima of short rounds that take turns, and ratios to the plain launch once the driver's call is added to
+both. The driver is imitated in Python; with ``--bindings`` it is a library that does nothing, made by the C compiler,
+so that the bindings' own cost counts, and cuda.core can be measured beside.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import os
+import subprocess
 import sys
 import tempfile
 import timeit
 from pathlib import Path
 
-ROUNDS, BATCH = 15, 1000
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "tests" / "support")]
+ROUNDS, BATCH = 1500, 100
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "support")]
 
 from fake_driver import OK, FakeDriver  # noqa: E402 - of the tests
 from runtime_hot import build  # noqa: E402 - a sibling script
@@ -24,6 +29,7 @@ from runtime_hot import build  # noqa: E402 - a sibling script
 STATEMENTS = {
     "kernel[grid, block](torch, torch, int, float)": "kernel[4, 256](y, x, 1000, 2.0)",
     "launcher kept": "kept(y, x, 1000, 2.0)",
+    "kernel(torch, torch, int, float)": "kernel(y, x, 1000, 2.0)",
     "bound": "bound()",
     "kernel.launch(...)": "kernel.launch(4, 256, (y, x, 1000, 2.0))",
     "addresses as int": "kernel[4, 256](4096, 8192, 1000, 2.0)",
@@ -34,6 +40,13 @@ STATEMENTS = {
     "a stream object": "kernel[4, 256, 0, stream](y, x, 1000, 2.0)",
     "a grid not seen before": "kernel[next(grids), 256](y, x, 1000, 2.0)",
     "get_kernel": 'store.get_kernel("saxpy")',
+}
+PEERS = {
+    "the bindings' cuLaunchKernelEx alone": "cu_launch(config, function, 0, extra)",
+    "cuda.core, typed before": "launch(core_stream, core_config, core_kernel, *typed)",
+    "cuda.core, typed each time": (
+        "launch(core_stream, core_config, core_kernel, y.data_ptr(), x.data_ptr(), int32(1000), float32(2))"
+    ),
 }
 
 
@@ -52,31 +65,48 @@ class Array:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--driver-us", type=float, default=3.9, help="what the driver's call takes (H200: 3.9)")
-    call = parser.parse_args().driver_us
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--driver-us", type=float, default=3.3, help="what the driver itself takes (H200: 3.3)")
+    parser.add_argument("--bindings", action="store_true", help="count the bindings' cost, and measure cuda.core")
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        if args.bindings and "LAUNCH_SHARE_STUB" not in os.environ:
+            sys.exit(again_with_stub(Path(folder)))
+        if not args.bindings:
+            imitate_driver()
         names = prepare(build(Path(folder) / "p", "sm_90"))
-        timers = {name: timeit.Timer(statement, globals=names) for name, statement in STATEMENTS.items()}
-        times: dict[str, list[float]] = {name: [] for name in timers}
-        for _ in range(ROUNDS):
-            for name, timer in timers.items():
-                timer.timeit(20)
-                times[name].append(timer.timeit(BATCH) / BATCH * 1e6)
-    plain = min(next(iter(times.values())))
-    for name, values in times.items():
-        added = 0 if name == "get_kernel" else call
-        print(f"{name:48s} {min(values):7.3f} us {(min(values) + added) / (plain + call):6.2f}")
+        statements = STATEMENTS | (PEERS if args.bindings and add_peers(names) else {})
+        best = measure({name: timeit.Timer(text, globals=names) for name, text in statements.items()})
+    plain = next(iter(best.values()))
+    for name, value in best.items():
+        added = 0 if name == "get_kernel" else args.driver_us
+        print(f"{name:48s} {value:7.3f} us {(value + added) / (plain + args.driver_us):6.2f}")
 
 
-def prepare(store_folder: Path) -> dict[str, object]:
-    """Return what the statements name, with the imitated driver in the place of the bindings."""
+def again_with_stub(folder: Path) -> int:
+    """Run this script again where the driver's library is one that does nothing."""
+    library = folder / "libcuda.so.1"
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-w", "-o", library, HERE / "stub_driver.c"], check=True)
+    environment = os.environ | {"LD_LIBRARY_PATH": str(folder), "LAUNCH_SHARE_STUB": "1"}
+    return subprocess.run([sys.executable, *sys.argv], env=environment, check=False).returncode
+
+
+def measure(timers: dict[str, timeit.Timer]) -> dict[str, float]:
+    """Return minima in microseconds. Rounds are so short that a busy machine leaves some of them alone."""
+    best = dict.fromkeys(timers, float("inf"))
+    for _ in range(ROUNDS):
+        for name, timer in timers.items():
+            timer.timeit(5)
+            best[name] = min(best[name], timer.timeit(BATCH) / BATCH * 1e6)
+    return best
+
+
+def imitate_driver() -> None:
+    """Put the imitated driver in the place of the bindings."""
     import cuda.bindings
     import cuda.bindings.driver as real
-    import numpy as np
-    import torch
 
-    from hatch_cuda_kernels import early, open_store
+    from hatch_cuda_kernels import early
 
     fake = FakeDriver()
     sys.modules["cuda.bindings.driver"] = cuda.bindings.driver = fake
@@ -87,6 +117,15 @@ def prepare(store_folder: Path) -> dict[str, object]:
     fake.cuCtxGetDevice = lambda: (OK, -1)
     fake.cuLaunchKernelEx = lambda *_: launched
     fake.CUlaunchConfig = real.CUlaunchConfig
+
+
+def prepare(store_folder: Path) -> dict[str, object]:
+    """Return what the statements name."""
+    import numpy as np
+    import torch
+
+    from hatch_cuda_kernels import open_store
+
     torch._C._cuda_getCurrentRawStream = lambda _: 0
     store = open_store(store_folder)
     kernel = store.get_kernel("saxpy")
@@ -98,6 +137,30 @@ def prepare(store_folder: Path) -> dict[str, object]:
         "parameter": torch.nn.Parameter(torch.ones(4)), "array": Array(), "stream": Stream(),
         "count": np.int32(1000), "factor": np.float32(2), "grids": itertools.count(1000),
     }  # fmt: skip
+
+
+def add_peers(names: dict[str, object]) -> bool:
+    """Add what the peers' statements name; return whether cuda.core is here."""
+    try:
+        import numpy as np
+        from cuda.bindings import driver
+        from cuda.core import Device, LaunchConfig, launch
+    except ImportError as error:
+        print(f"left out: the peers ({error})", file=sys.stderr)
+        return False
+    from hatch_cuda_kernels.runtime.launch.arguments import Slot
+
+    kernel, device = names["kernel"], Device()
+    device.set_current()
+    slot = Slot(kernel.signature.layout.size)
+    names |= {
+        "launch": launch, "core_stream": device.default_stream, "core_config": LaunchConfig(grid=4, block=256),
+        "core_kernel": kernel.as_cuda_core(), "int32": np.int32, "float32": np.float32,
+        "typed": [names["y"].data_ptr(), names["x"].data_ptr(), np.int32(1000), np.float32(2)],
+        "cu_launch": driver.cuLaunchKernelEx, "config": driver.CUlaunchConfig(), "function": kernel.loaded().function,
+        "slot": slot, "extra": slot.extra,
+    }  # fmt: skip
+    return True
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.driver_cache import DriverCacheSettings, configure_driver_cache
     from hatch_cuda_kernels.runtime.ladder.explain import Explanation
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+    from hatch_cuda_kernels.runtime.launch.tensor_map import TensorMap, tensor_map
     from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
     from hatch_cuda_kernels.runtime.store import Store, open_store
     from hatch_cuda_kernels.standalone import CompiledSource, compile_async, compile_to_cubin, compile_to_ptx
@@ -63,6 +64,7 @@ _HOMES = {
     "build": ("build_kernels",),
     "build_report": ("BuildReport",),
     "runtime.launch.kernel": ("Kernel",),
+    "runtime.launch.tensor_map": ("TensorMap", "tensor_map"),
     "runtime.launch.variables": ("GlobalVariable",),
     "runtime.driver_cache": ("DriverCacheSettings", "configure_driver_cache"),
     "runtime.ladder.explain": ("Explanation",),
@@ -100,6 +102,7 @@ __all__ = [
     "StaleKernelError",
     "Store",
     "StoreError",
+    "TensorMap",
     "ToolchainError",
     "build_kernels",
     "compile_async",
@@ -107,6 +110,7 @@ __all__ = [
     "compile_to_ptx",
     "configure_driver_cache",
     "open_store",
+    "tensor_map",
 ]
 
 

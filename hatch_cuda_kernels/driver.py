@@ -20,6 +20,7 @@ __all__ = [
     "current_context_id",
     "current_device",
     "device_count",
+    "driver_library",
     "driver_version",
     "failure",
     "launch_by_address",
@@ -111,7 +112,7 @@ def memory_device(address: int) -> int | None:
     """
     managed, ordinal = ctypes.c_int(), ctypes.c_int()
     for attribute, value in ((_IS_MANAGED, managed), (_DEVICE_ORDINAL, ordinal)):
-        if _library().cuPointerGetAttribute(ctypes.byref(value), attribute, ctypes.c_uint64(address)) != 0:
+        if driver_library().cuPointerGetAttribute(ctypes.byref(value), attribute, ctypes.c_uint64(address)) != 0:
             return None
     return None if managed.value else ordinal.value
 
@@ -120,13 +121,13 @@ def memory_device(address: int) -> int | None:
 def launch_by_address() -> Any:  # a function of ctypes
     """Return cuLaunchKernelEx as a function of four addresses, which it takes as integers. It releases the GIL."""
     cuda()
-    launch = _library()["cuLaunchKernelEx"]
+    launch = driver_library()["cuLaunchKernelEx"]
     launch.argtypes, launch.restype = [ctypes.c_void_p] * 4, ctypes.c_int
     return launch
 
 
 @cache
-def _library() -> Any:  # ctypes.CDLL, or its kin of Windows
+def driver_library() -> Any:  # ctypes.CDLL, or its kin of Windows
     """Return the driver's library, which the bindings have loaded by now."""
     return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
 

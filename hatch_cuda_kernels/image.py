@@ -35,7 +35,7 @@ class Symbol(NamedTuple):
     names: tuple[str, ...] = ()
     """What the source calls the parameters, each empty where that is not clear; none where it tells no name."""
 
-    def is_called_otherwise(self, other: Symbol) -> bool:
+    def differs_in_parameters(self, other: Symbol) -> bool:
         """Return whether a kernel takes other parameters; of types, only what both know counts."""
         differ = self.types != other.types and bool(self.types) and bool(other.types)
         return self.params != other.params or differ

@@ -8,13 +8,14 @@ from hatch_cuda_kernels.manifest.spot import suggest
 from hatch_cuda_kernels.names import base_name
 from hatch_cuda_kernels.patterns import placeholders
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.source.declarations import find_declarations
+from hatch_cuda_kernels.source.declarations import declarations_of
 from hatch_cuda_kernels.store.launch_rules.expressions import ExpressionError, python_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.manifest.model import Module, StatedRule
+    from hatch_cuda_kernels.source.declarations import Declarations
     from hatch_cuda_kernels.source.source_set import SourceSet
     from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 
@@ -32,38 +33,26 @@ def name_rules(
     """
     found: dict[str, tuple[LaunchRule, ...]] = {}
     problems: list[Problem] = []
-    declared = {module.name: _declared(sources[module.name]) for module in modules if module.launch}
+    declared = {module.name: declarations_of(tuple(sources[module.name].texts.values())) for module in modules}
     for module in modules:
-        own = declared.get(module.name, {})
-        siblings = [declared[other.name] for other in modules if other.entry == module.entry and other.launch]
+        siblings = [declared[other.name] for other in modules if other.entry == module.entry]
         rules = []
         for stated in module.launch:
-            names = parameter_names(own, stated.rule.kernel)
+            names = parameter_names(declared[module.name], stated.rule.kernel)
             if names is not None:
                 problems += _problems(stated, names)
                 rules.append(stated.rule._replace(names=names))
             elif all(parameter_names(other, stated.rule.kernel) is None for other in siblings):
-                problems.append(_unknown(stated, own))
+                problems.append(_unknown(stated, declared[module.name]))
         found[module.name] = tuple(rules)
     return found, list(dict.fromkeys(problems))
 
 
-def _declared(sources: SourceSet) -> dict[str, list[tuple[str, ...]]]:
-    """Return the names of parameters of each declaration of a kernel, by its name without namespaces."""
-    found: dict[str, list[tuple[str, ...]]] = {}
-    for text in sources.texts.values():
-        for name, forms in find_declarations(text).items():
-            found.setdefault(name, []).extend(tuple(parameter.name for parameter in form) for form in forms)
-    return found
-
-
-def parameter_names(declared: Mapping[str, Sequence[tuple[str, ...]]], kernel: str) -> tuple[str, ...] | None:
+def parameter_names(declared: Declarations, kernel: str) -> tuple[str, ...] | None:
     """Return a kernel's parameters as its declarations agree on them; None if there is none, or it is overloaded."""
-    forms = declared.get(base_name(kernel).rpartition("::")[2], ())
-    if len({len(form) for form in forms}) != 1:
-        return None
-    named = [set(names) - {""} for names in zip(*forms, strict=True)]
-    return tuple(names.pop() if len(names) == 1 else "" for names in named)
+    name = base_name(kernel)
+    counts = declared.counts(name)
+    return tuple(found.name for found in declared.parameters(name, *counts)) if len(counts) == 1 else None
 
 
 def _problems(stated: StatedRule, names: tuple[str, ...]) -> Iterator[Problem]:
@@ -84,9 +73,9 @@ def _problems(stated: StatedRule, names: tuple[str, ...]) -> Iterator[Problem]:
                     yield Problem(problem, where=stated.places.get(key, stated.where))
 
 
-def _unknown(stated: StatedRule, declared: Mapping[str, Sequence[tuple[str, ...]]]) -> Problem:
+def _unknown(stated: StatedRule, declared: Declarations) -> Problem:
     name = base_name(stated.rule.kernel).rpartition("::")[2]
-    if name in declared:
+    if name in declared.kernels:
         return Problem(f"{name!r} is declared with different numbers of parameters", "rename one of them", stated.where)
-    message = f"no kernel {name!r} is declared in the sources{suggest(name, declared)}"
+    message = f"no kernel {name!r} is declared in the sources{suggest(name, declared.kernels)}"
     return Problem(message, _HIDDEN, stated.where)

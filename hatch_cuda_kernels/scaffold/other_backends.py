@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, release_requirements
-from hatch_cuda_kernels.manifest.find import MANIFEST_FILE
+from hatch_cuda_kernels.manifest_file import MANIFEST_FILE
 from hatch_cuda_kernels.scaffold.files import filled, ignore_store, write_missing
 from hatch_cuda_kernels.scaffold.kernel_files import kernel_files, stated_release
 from hatch_cuda_kernels.scaffold.pyproject import add_package, check_tables, read_toml

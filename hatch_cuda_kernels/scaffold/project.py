@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, own
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.manifest.find import MANIFEST_FILE, hook_table
+from hatch_cuda_kernels.manifest_file import MANIFEST_FILE, hook_table
 from hatch_cuda_kernels.scaffold.files import filled, ignore_store, read_text, write_missing
 from hatch_cuda_kernels.scaffold.kernel_files import kernel_files, manifest_of_sources, stated_release, watched_files
 from hatch_cuda_kernels.scaffold.other_backends import SETUP_FILES, join_other

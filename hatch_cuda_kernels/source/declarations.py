@@ -70,6 +70,15 @@ class Declarations:
         found = self._found.get(name.rpartition("::")[2], [])
         return tuple(map(_agreed, zip(*(declared for declared in found if len(declared) == count), strict=True)))
 
+    def counts(self, name: str) -> frozenset[int]:
+        """Return how many parameters a kernel is declared with; several numbers for an overloaded one."""
+        return frozenset(map(len, self._found.get(name.rpartition("::")[2], [])))
+
+    @property
+    def kernels(self) -> frozenset[str]:
+        """All kernels, without namespaces."""
+        return frozenset(self._found)
+
     @cached_property
     def _found(self) -> dict[str, list[tuple[DeclaredParameter, ...]]]:
         found: dict[str, list[tuple[DeclaredParameter, ...]]] = {}

@@ -309,7 +309,7 @@ def public(test):
 
 
 #: Public classes that have a section instead of a row.
-OWN_SECTION = {"Store", "Kernel", "GlobalVariable"}
+OWN_SECTION = {"Store", "Kernel", "GlobalVariable", "TensorMap"}
 
 
 def is_error(value):

@@ -66,6 +66,54 @@ def test_a_bound_launch_in_a_graph():
     assert y.item() == 6
 
 
+RULED = """
+schema: 1
+arches: [{arch}]
+modules:
+  m:
+    source: m.cu
+    instances: ["add<{{T}}, {{BLOCK}}>"]
+    matrix: {{T: [float], BLOCK: [64, 128]}}
+    launch:
+      outer: {{grid: ["ceil_div(x.size, 16)", "ceil_div(y.size, 16)"], block: [16, 16]}}
+      "add<{{T}}, {{BLOCK}}>": {{grid: "ceil_div(n, {{BLOCK}})", block: "{{BLOCK}}", shared_mem: "{{BLOCK}} * 4"}}
+"""
+RULED_SOURCE = """
+extern "C" __global__ void outer(float* out, const float* x, const float* y, int n, int m) {
+    int i = blockIdx.x * 16 + threadIdx.x, j = blockIdx.y * 16 + threadIdx.y;
+    if (i < n && j < m) out[i * m + j] = x[i] * y[j];
+}
+template <class T, int BLOCK> __global__ void add(T* y, const T* x, int n) {
+    extern __shared__ T copy[];
+    int i = blockIdx.x * BLOCK + threadIdx.x;
+    copy[threadIdx.x] = i < n ? x[i] : 0;
+    __syncthreads();
+    if (i < n && blockDim.x == BLOCK) y[i] += copy[threadIdx.x];
+}
+"""
+
+
+def test_calls_without_brackets(make_project, tmp_path, native, on_device):
+    """Two dimensions, shapes, a template's values, shared memory, arguments by name, an empty batch."""
+    from hatch_cuda_kernels import open_store
+    from hatch_cuda_kernels.build import build_store
+    from hatch_cuda_kernels.manifest import load_manifest
+
+    root = make_project(RULED.format(arch=native), **{"m.cu": RULED_SOURCE})
+    build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out")
+    store = open_store(tmp_path / "out")
+    x, y = np.arange(100, dtype=np.float32), np.arange(30, dtype=np.float32)
+    out = on_device(np.zeros((100, 30), np.float32))
+    store.get_kernel("outer")(out, on_device(x), on_device(y), 100, m=30)
+    assert (out.numpy() == np.outer(x, y)).all()
+    for block in (64, 128, 256):  # the last one is compiled now
+        total = on_device(x)
+        add = store.get_kernel(f"add<float, {block}>")
+        add(total, on_device(x), n=100)
+        add(total, on_device(x), n=0)
+        assert (total.numpy() == 2 * x).all()
+
+
 def test_launch_attributes_are_taken(compiled, on_device):
     """Each by itself, and all that go together."""
     out = on_device(np.zeros(1, np.float32))

@@ -7,7 +7,8 @@ import threading
 import numpy as np
 import pytest
 
-from hatch_cuda_kernels.driver import device_count, memory_device
+from hatch_cuda_kernels import compile_to_cubin, tensor_map
+from hatch_cuda_kernels.driver import compute_capability, device_count, memory_device
 from hatch_cuda_kernels.errors import ArgumentError, HatchCudaKernelsError
 
 
@@ -103,6 +104,39 @@ def test_cupy_arrays_on_the_other_device(saxpy):
         other = cupy.ones(1000, cupy.float32)
     with pytest.raises(ArgumentError, match="on several devices"):
         saxpy[4, 256](y, other, 1000, 5.0)
+
+
+def test_jax_beside_torch(torch, saxpy):
+    """Arrays of both on the second device, while torch's current device is the first one."""
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() != "gpu" or len(jax.devices()) < 2:
+        pytest.skip("jax sees no two GPUs here")
+    x = jax.device_put(np.full(1000, 3, np.float32), jax.devices()[1])
+    x.block_until_ready()
+    y = torch.zeros(1000, device="cuda:1")
+    with torch.cuda.device(0):
+        saxpy[4, 256](y, x, 1000, 2.0)
+        assert (y == 6).all()
+        with pytest.raises(ArgumentError, match="on several devices"):
+            saxpy[4, 256](torch.zeros(1000, device="cuda:0"), x, 1000, 2.0)
+
+
+def test_a_tensor_map_on_the_other_device(torch, native):
+    """The launch goes to the device of the map's array, on its current stream."""
+    if compute_capability(0) < (9, 0):
+        pytest.skip("TMA needs compute capability 9.0")
+    x = torch.ones(64, 64, device="cuda:1")
+    source = """
+    struct alignas(64) Map { unsigned long long opaque[16]; };
+    extern "C" __global__ void first(const __grid_constant__ Map map, unsigned long long* y) { *y = map.opaque[0]; }
+    """
+    y = torch.zeros(1, dtype=torch.int64, device="cuda:1")
+    found = tensor_map(x, box=(8, 32))
+    with torch.cuda.device(1):
+        kernel = compile_to_cubin(source, arch=native).get_kernel("first")
+    with torch.cuda.device(0):
+        kernel[1, 1](found, y)
+    assert y.item() == int.from_bytes(found.tobytes()[:8], "little", signed=True)
 
 
 def test_arrays_of_the_interface_alone(torch, saxpy):

@@ -18,6 +18,8 @@ from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.pool.apart import compile_apart
 
+pytestmark = pytest.mark.usefixtures("worker_processes")
+
 #: NVRTC 13.0 reports the unknown name, goes on to find the instance, and dies of that.
 CRASHER = "template <class T> __global__ void smooth(gone::Texture<float> from, T* to) { *to = from(0); }\n"
 INSTANCE = "smooth<float>"
@@ -69,7 +71,7 @@ def test_the_end_of_a_process_says_how_it_came(number):
     assert caught.value.crashed == (number == signal.SIGSEGV)
 
 
-def test_a_small_build_says_which_module_nvrtc_crashed_on(crashing, tmp_path, fresh_cache, worker_processes):
+def test_a_small_build_says_which_module_nvrtc_crashed_on(crashing, tmp_path, fresh_cache):
     """And what is wrong with its source; the others are compiled, and are there for the next build."""
     with pytest.raises(BuildError) as caught:
         build_store(load_manifest(crashing / "kernels.yaml"), tmp_path / "out")

@@ -72,7 +72,7 @@ def test_the_problems_of_all_modules_come_in_one_run(problems):
     """
     found = problems(manifest, broken_cu="broken", empty_cu=TEMPLATE)
     assert [problem.partition(": ")[0] for problem in found] == [
-        "kernels.yaml:5:3", "kernels.yaml:6:3", "kernels.yaml:9:15", "kernels.yaml:10:3", "kernels.yaml:11:3"
+        "kernels.yaml:5:3", "kernels.yaml:6:3", "kernels.yaml:9:15", "kernels.yaml:12:22"
     ]  # fmt: skip
     assert "no kernel is in the image" in found[1]
     assert "did you mean 'saxpy'?" in found[2]

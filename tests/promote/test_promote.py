@@ -122,7 +122,7 @@ def test_without_a_manifest_there_is_nothing_to_patch(example, capsys, monkeypat
     monkeypatch.chdir(tmp_path)
     status, _, told = run(capsys, "--package", example / "example_project")
     assert status == 2
-    assert told.startswith("kernels.yaml:1:1: manifest: cannot read")
+    assert told.startswith("error: there is no kernels.yaml in ")
 
 
 def test_stale_and_foreign_entries_are_not_promoted(example, capsys, monkeypatch):

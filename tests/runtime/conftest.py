@@ -10,7 +10,7 @@ from fake_driver import FakeDriver
 
 from hatch_cuda_kernels import contexts, early
 from hatch_cuda_kernels import driver as our_driver
-from hatch_cuda_kernels.runtime.launch import arrays
+from hatch_cuda_kernels.runtime.launch import arrays, tensor_map
 from hatch_cuda_kernels.runtime.launch.generated import forget_signatures
 from hatch_cuda_kernels.runtime.launch.libraries import LIBRARIES
 
@@ -21,7 +21,8 @@ def driver(monkeypatch):
     fake = FakeDriver()
     monkeypatch.setattr("cuda.bindings.driver", fake)
     monkeypatch.setattr(early, "_started", [None])  # nothing to wait for
-    monkeypatch.setattr(our_driver, "_library", lambda: fake)
+    monkeypatch.setattr(our_driver, "driver_library", lambda: fake)
+    monkeypatch.setattr(tensor_map, "driver_library", lambda: fake)
     monkeypatch.setattr(LIBRARIES, "_libraries", WeakValueDictionary())
     monkeypatch.setattr(LIBRARIES, "_refused", {})
     monkeypatch.setattr(LIBRARIES, "_unused", [])

@@ -47,6 +47,34 @@ def test_a_refused_launch_says_why(kernel, driver, options, message):
         kernel.launch(**{"grid": 1, "block": 32, "args": ARGS} | options)
 
 
+def test_a_cluster_that_the_kernel_cannot_have(kernel, driver, monkeypatch):
+    """One of 16, where registers and shared memory allow 8."""
+    monkeypatch.setattr(driver, "cuOccupancyMaxPotentialClusterSize", lambda *_: (Result.CUDA_SUCCESS, 8))
+    driver.status = Result.CUDA_ERROR_INVALID_VALUE
+    with pytest.raises(DriverError, match=r"a cluster of 16 blocks: this kernel takes at most 8 \(cuOccupancyMaxPot"):
+        kernel.launch(16, 32, ARGS, cluster=16)
+
+
+WAYS = {
+    "brackets": lambda kernel: kernel[1, 2048](*ARGS),
+    "launch": lambda kernel: kernel.launch(1, 2048, ARGS),
+    "bind": lambda kernel: kernel.bind(1, 2048, ARGS)(),
+    "a stream in the brackets": lambda kernel: kernel[1, 2048, 0, 5](*ARGS),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_launch_explains(kernel, driver, way):
+    """The first launch, a shape not seen before, one that is remembered: the same facts."""
+    launch = WAYS[way]
+    driver.status = Result.CUDA_ERROR_INVALID_VALUE
+    for warm in (False, False, True, True, True):
+        kernel.was_launched = warm
+        with pytest.raises(DriverError, match=r"launching saxpy failed .*: a block of 2048 threads: this device takes"):
+            launch(kernel)
+    assert len(driver.launches) == 5
+
+
 def test_launch_bounds_are_named(kernel, driver):
     """A block that the device would take and the kernel does not."""
     driver.kernel_attributes["MAX_THREADS_PER_BLOCK", kernel.handle, 0] = 64

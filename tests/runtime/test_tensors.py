@@ -5,6 +5,8 @@ The tensors are the CPU's, whose device torch numbers -1; so does the driver her
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from hatch_cuda_kernels import open_store
@@ -136,6 +138,46 @@ def test_a_torch_without_cuda_is_no_obstacle(example_store, driver, monkeypatch)
         kernel[1, 32](2.0, torch.ones(4), None, 4)
     kernel[1, 32](2.0, 0x10, 0x20, 4)
     assert len(driver.launches) == 1
+
+
+def test_a_torch_that_is_imported_late_is_taken(kernel, driver, monkeypatch):
+    """A launch function that was made, and used, before there was a torch reads tensors as all others do."""
+    for name in ("tensor", "parameter"):
+        monkeypatch.setitem(tensors.FAST, name, tensors._NoTensor)
+    with monkeypatch.context() as patch:
+        patch.delitem(sys.modules, "torch")
+        launch = kernel[1, 32]
+        for _ in range(3):
+            launch(2.0, 0x10, 0x20, 4)
+    tensor = torch.ones(4)
+    launch(2.0, tensor, tensor, 4)
+    launch(2.0, tensor, 0x20, 4)
+    assert [stream for stream, _, _ in driver.launches] == [0, 0, 0, STREAM, STREAM]
+    assert driver.launches[3][2] == kernel.signature.layout.pack(2.0, tensor.data_ptr(), tensor.data_ptr(), 4)
+
+
+class OfAnotherLibrary:
+    """An array of a library that is there beside torch, on a stream of its own."""
+
+    def __init__(self, tensor, stream):
+        shape = tuple(tensor.shape)
+        data = (tensor.data_ptr(), False)
+        self.__cuda_array_interface__ = {
+            "shape": shape, "typestr": "<f4", "data": data, "version": 3, "stream": stream,
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_tensors_beside_another_library(kernel, driver, first):
+    """Whichever comes first: torch's stream is taken, after what the other array's holds."""
+    tensor = torch.ones(4)
+    given = [tensor, OfAnotherLibrary(tensor, 6)]
+    for _ in range(2):
+        kernel[1, 32](2.0, *(given if first else given[::-1]), 4)
+    kernel.bind(1, 32, (2.0, *given, 4))()
+    assert {stream for stream, _, _ in driver.launches} == {STREAM}
+    waits = [call for call in driver.calls if call[0] in {"cuEventRecord", "cuStreamWaitEvent"}]
+    assert waits == [("cuEventRecord", 99, 6), ("cuStreamWaitEvent", STREAM, 99, 0)] * 3
 
 
 def test_a_tensor_for_a_number_is_refused(kernel, driver):

@@ -111,6 +111,8 @@ class FakeDriver:
         self.launches = []
         self.launched_in = []
         self.configs = []
+        self.maps = []
+        """What tensor maps say, in the driver's order of dimensions."""
         self.calls = []
         """Of streams, events and copies."""
         self.is_capturing = False
@@ -305,6 +307,15 @@ class FakeDriver:
         if address.value not in self.pointers:
             return Result.CUDA_ERROR_INVALID_VALUE
         value._obj.value = address.value in self.managed if attribute == 8 else self.pointers[address.value]
+        return OK
+
+    def cuTensorMapEncodeTiled(self, at, kind, rank, address, dims, strides, box, steps, *modes):  # noqa: PLR0917 - as it is
+        """Keep what a tensor map says, and write its number into each of its bytes; the memory must be aligned."""
+        if at.value % 64:
+            return Result.CUDA_ERROR_INVALID_VALUE
+        sizes = [*dims][:rank], [*strides][: rank - 1], [*box][:rank], [*steps][:rank]
+        self.maps.append((kind, address.value, *sizes, *modes))
+        ctypes.memset(at.value, len(self.maps), 128)
         return OK
 
     def cuStreamGetCtx(self, stream):

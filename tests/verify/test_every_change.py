@@ -13,6 +13,7 @@ from slow_parameters import slow_but
 from store_mutations import mutations
 
 from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.compiler import nvrtc
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.store.reader import StoreReader
@@ -92,8 +93,8 @@ SOURCES = {
 ONLY_REBUILD = {
     r"kernels.tsv: linked linked params \d to": "a CUBIN has the sizes of parameters, and this module has no PTX",
     r"kernels.tsv: \w+ several params \d to": "nor has this one",
-    r"kernels.tsv: \S+ \w+ types": "a symbol of C linkage does not tell its types",
-    r"kernels.tsv: \S+ \w+ names": "only the source tells the names of parameters",
+    r"kernels.tsv: \S+ [\w.]+ types": "a symbol of C linkage does not tell its types",
+    r"kernels.tsv: \S+ [\w.]+ names": "only the source tells the names of parameters",
     r"/index.json: options(\.define\S*)? (to|drop|swap)": "an image does not say with which macros it was compiled",
     r"/index.json: options.use_fast_math drop": "nor with which other options",
     r"(linked|several)/index.json: toolchain.nv": "what nvJitLink finished names one tool, and the index has two",
@@ -155,6 +156,9 @@ def every(built):
 def found(stores, monkeypatch):
     """Return a function that makes one change and returns whether ``verify`` reports it."""
     monkeypatch.setattr(subject, "read_cubin", cache(read_cubin))  # most changes leave the images as they are
+    monkeypatch.setattr(
+        nvrtc, "compile", cache(nvrtc.compile)
+    )  # and the jobs: each is done once, in threads of this one
 
     def report(change, *, sealed, rebuild=False):
         name, mutation = change

@@ -62,7 +62,7 @@ class Signature:
         self.packings = tuple(packing for packing in packings if packing is not None)
         self.readers = tuple(packing.reader for packing in self.packings)
         self.layout = struct.Struct(_layout(self.packings))
-        self._pointers = [index for index, packing in enumerate(self.packings) if packing.may_be_pointer]
+        self._arrays = [index for index, packing in enumerate(self.packings) if packing.may_be_array]
 
     def pack(self, args: Sequence[Any]) -> bytes:
         """Return the parameter buffer's bytes for device 0. Raises ArgumentError as ``convert`` does."""
@@ -80,7 +80,7 @@ class Signature:
 
     def device(self, args: Sequence[Any]) -> int | None:
         """Return the device of the arrays among the arguments, None without any. Raises ArgumentError for several."""
-        given = [index for index in self._pointers if index < len(args)]
+        given = [index for index in self._arrays if index < len(args)]
         devices = {family(args[index]).device(args[index]) for index in given} - {None}
         if len(devices) > 1:
             places = ((index, family(args[index]).device(args[index])) for index in given)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from functools import cache, partial
+from functools import cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -16,15 +16,16 @@ from hatch_cuda_kernels.driver import check, cuda, device_count, memory_device
 from hatch_cuda_kernels.errors import DriverError
 from hatch_cuda_kernels.runtime.launch import dlpack, tensors
 from hatch_cuda_kernels.runtime.launch.elements import ANYTHING, Element, word_of_numpy
+from hatch_cuda_kernels.runtime.launch.maps import TensorMap
 from hatch_cuda_kernels.runtime.launch.unusable import ElsewhereError, UnusableError
-from hatch_cuda_kernels.runtime.launch.values import NUMBERS, remember_type
+from hatch_cuda_kernels.runtime.launch.values import NUMBERS, remember_type, struct_reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hatch_cuda_kernels.runtime.launch.values import Reader
 
-__all__ = ["Family", "address_reader", "current_streams", "family", "read_address"]
+__all__ = ["Family", "address_reader", "by_value_reader", "current_streams", "family", "read_address"]
 
 #: Gives an array's address, as a Reader does, if a pointer to such an element takes it.
 Address: TypeAlias = "Callable[[Any, int, list[int], Element], Any]"
@@ -77,19 +78,34 @@ def family(arg: Any) -> Family:
     return known
 
 
+def by_value_reader(size: int) -> Reader:
+    """Return what reads a struct that is passed by value, which may be a tensor map, as its bytes.
+
+    A map's array is one of the launch: its device and its stream count. Raises UnusableError if it has moved since.
+    """
+    as_bytes = struct_reader(size)
+
+    def read(arg: Any, ordinal: int, streams: list[int]) -> bytes:
+        if arg.__class__ is TensorMap and read_address(arg.array, ordinal, streams) != arg.address:
+            raise UnusableError("the array has other memory since the tensor map was made; make another one")
+        data: bytes = as_bytes(arg, ordinal, streams)
+        return data
+
+    return read
+
+
 def _nowhere(_: Any) -> None:
     """Answer for what is on no device in particular."""
 
 
 def _family_of(arg: Any) -> Family:
-    if isinstance(arg, Integral):  # numpy integers, which have an array interface too
-        return _INTEGERS
+    fixed = next((family for kinds, family in _OF_CLASSES.items() if isinstance(arg, kinds)), None)
+    if fixed is not None:
+        return fixed
     if tensors.learn(arg):
         return Family(tensors.address, tensors.device, tensors.examine)
     if _is_cupy(arg):
         return Family(_cupy_address, lambda array: int(array.data.device_id))
-    if isinstance(arg, ctypes._SimpleCData | ctypes._Pointer | ctypes.Array | ctypes.Structure):  # noqa: SLF001 - bases
-        return Family(_ctypes_address, _nowhere)
     for attribute, family in _PROTOCOLS.items():
         if hasattr(type(arg), attribute) or hasattr(arg, attribute):
             return family
@@ -103,13 +119,14 @@ def _integer_address(value: Any, *_: Any) -> int:
     return number
 
 
-def current_streams(args: Sequence[Any], ordinal: int) -> list[Callable[[], int]]:
+def current_streams(args: Sequence[Any]) -> list[Callable[[int], int]]:
     """Return what tells the current stream on a device of each framework that owns an argument, torch first."""
-    found: list[Callable[[], int]] = []
+    found: list[Callable[[int], int]] = []
+    args = [arg.array if isinstance(arg, TensorMap) else arg for arg in args]
     if any(map(tensors.learn, args)):
-        found.append(partial(tensors.FAST["torch_stream"], ordinal))
+        found.append(tensors.FAST["torch_stream"])
     if any(map(_is_cupy, args)):
-        found.append(partial(_cupy_stream, ordinal))
+        found.append(_cupy_stream)
     return found
 
 
@@ -207,7 +224,18 @@ def _handle_address(value: Any, *_: Any) -> int:
         raise UnusableError("neither an array, nor an address, nor None") from error
 
 
-_INTEGERS: Final = Family(_integer_address, _nowhere)
+def _map_address(*_: Any) -> int:
+    raise UnusableError("a tensor map is passed by value, for const __grid_constant__ CUtensorMap")
+
+
+#: Families by class, numpy's integers first: they have an array interface, too.
+_OF_CLASSES: Final[dict[Any, Family]] = {
+    Integral: Family(_integer_address, _nowhere),
+    TensorMap: Family(_map_address, lambda found: family(found.array).device(found.array)),
+    ctypes._SimpleCData | ctypes._Pointer | ctypes.Array | ctypes.Structure: Family(  # noqa: SLF001 - bases of all
+        _ctypes_address, _nowhere
+    ),
+}
 #: The attribute that shows a protocol and the family that has it, cheapest first.
 _PROTOCOLS: Final = {
     "__cuda_array_interface__": Family(_interface_address, _interface_device),

@@ -28,29 +28,29 @@ def bind_launch(kernel: PerContext, shape: Shape, stated: int | None, args: Sequ
         ready = launch.ready(args)
     if shape.is_empty:
         return lambda: None
-    now = current_streams(args, ready.loaded.ordinal)
-    then = {stream() for stream in now}
+    now = current_streams(args)
+    then = {stream(ready.loaded.ordinal) for stream in now}
     ready.streams[:] = [stream for stream in ready.streams if stream not in then]  # those that arrays name themselves
     return _launcher(kernel.name, launch, ready, stated, now if stated is None else [])
 
 
 def _launcher(
-    name: str, launch: Launch, ready: Ready, stated: int | None, now: Sequence[Callable[[], int]]
+    name: str, launch: Launch, ready: Ready, stated: int | None, now: Sequence[Callable[[int], int]]
 ) -> Callable[[], None]:
     """Return a launch of what is ready; ``now`` tells the current streams of the arrays' frameworks."""
     driver, loaded, configs, extra = cuda(), ready.loaded, ready.configs, ready.slot.extra
     cu_launch, success, function = driver.cuLaunchKernelEx, driver.CUresult.CUDA_SUCCESS, loaded.function
     context_id, current, bound_to = driver.cuCtxGetId, driver.CUcontext(0), loaded.context_id  # NULL: the current one
     current_stream, others = (now[0], now[1:]) if now else (None, ())
-    several = bool(others or ready.streams)
+    ordinal, several = loaded.ordinal, bool(others or ready.streams)
 
     def go() -> None:
         if context_id(current)[1] != bound_to:
             elsewhere()
             return
-        stream = stated if current_stream is None else current_stream()
+        stream = stated if current_stream is None else current_stream(ordinal)
         if several:
-            stream = join([*(other() for other in others), *ready.streams], stream)
+            stream = join([*(other(ordinal) for other in others), *ready.streams], stream)
         status = cu_launch(configs[stream], function, 0, extra)[0]
         if status is not success:
             launch.refuse(status, stream)
@@ -60,6 +60,6 @@ def _launcher(
             if not there:
                 message = f"{name} was bound in a context that is gone, and so are its arrays; bind it again"
                 raise StaleKernelError(message)
-            launch.enqueue(ready, [*(stream() for stream in now), *ready.streams])
+            launch.enqueue(ready, [*(stream(ordinal) for stream in now), *ready.streams])
 
     return go

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.runtime.launch.elements import word_of_dlpack
+from hatch_cuda_kernels.runtime.launch.elements import type_name, word_of_dlpack
 from hatch_cuda_kernels.runtime.launch.unusable import UnusableError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hatch_cuda_kernels.runtime.launch.elements import Element
 
-__all__ = ["address", "device"]
+__all__ = ["address", "device", "layout"]
 
 _CUDA: Final = 2
 #: Device types whose memory a kernel can reach: CUDA, pinned host, managed (DLDeviceType).
@@ -29,13 +32,27 @@ def address(array: Any, element: Element) -> int:
     kind, _ = array.__dlpack_device__()
     if int(kind) not in _REACHABLE:
         raise UnusableError(f"the array is on DLPack device type {int(kind)}, which kernels cannot reach")
+    with _tensor(array) as tensor:
+        element.check(word_of_dlpack(tensor.code, tensor.bits), f"{type_name(array)} of ")
+        return int(tensor.data or 0) + int(tensor.byte_offset)
+
+
+def layout(array: Any) -> tuple[tuple[int, ...], tuple[int, ...] | None, str | None, int]:
+    """Return shape, strides in elements (None for contiguous ones), what an element is called, and its bytes."""
+    with _tensor(array) as tensor:
+        shape = tuple(tensor.shape[: tensor.ndim])
+        strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else None
+        return shape, strides, word_of_dlpack(tensor.code, tensor.bits), tensor.bits // 8
+
+
+@contextmanager
+def _tensor(array: Any) -> Iterator[_DLTensor]:
+    """Give the structure of an array, which is valid while its capsule is held."""
     capsule = array.__dlpack__(stream=-1)  # -1: the launch is ordered by its stream, no synchronisation is needed
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    tensor = _DLTensor.from_address(pointer(capsule, b"dltensor"))
-    kind = type(array)
-    element.check(word_of_dlpack(tensor.code, tensor.bits), f"{kind.__module__}.{kind.__qualname__} of ")
-    return int(tensor.data or 0) + int(tensor.byte_offset)
+    yield _DLTensor.from_address(pointer(capsule, b"dltensor"))
+    del capsule
 
 
 class _DLTensor(ctypes.Structure):
@@ -49,7 +66,7 @@ class _DLTensor(ctypes.Structure):
         ("code", ctypes.c_uint8),
         ("bits", ctypes.c_uint8),
         ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.c_void_p),
-        ("strides", ctypes.c_void_p),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
         ("byte_offset", ctypes.c_uint64),
     )

@@ -9,7 +9,7 @@ from hatch_cuda_kernels.runtime.launch.unusable import MismatchError
 if TYPE_CHECKING:
     from hatch_cuda_kernels.signature import Parameter
 
-__all__ = ["ANYTHING", "WORDS", "Element", "word_of_dlpack", "word_of_numpy"]
+__all__ = ["ANYTHING", "WORDS", "Element", "type_name", "word_of_dlpack", "word_of_numpy", "word_of_typestr"]
 
 #: By type code and size of the array interface.
 _BY_TYPESTR: Final = {
@@ -54,12 +54,17 @@ class Element(NamedTuple):
     def check_interface(self, array: Any, interface: dict[str, Any]) -> None:
         """Raise MismatchError for an array that does not fit, by its array interface."""
         if self.dtypes and interface["typestr"] not in self.typestrs:
-            self.check(_BY_TYPESTR.get(interface["typestr"][1:]), f"{_name(array)} of ")
+            self.check(_BY_TYPESTR.get(interface["typestr"][1:]), f"{type_name(array)} of ")
         if self.is_written and interface["data"][1]:
-            raise MismatchError(f"a read-only {_name(array)}: pass one that may be written, or declare it const")
+            raise MismatchError(f"a read-only {type_name(array)}: pass one that may be written, or declare it const")
 
 
 ANYTHING: Final = Element()
+
+
+def word_of_typestr(typestr: str) -> str | None:
+    """Return what a type of the array interface is called here; None for one that is no type of C++."""
+    return _BY_TYPESTR.get(typestr[1:])
 
 
 def word_of_numpy(dtype: Any) -> str | None:
@@ -76,6 +81,7 @@ def word_of_dlpack(code: int, bits: int) -> str | None:
     return word if word is None or "_" in word else f"{word}{bits}"
 
 
-def _name(array: Any) -> str:
+def type_name(array: Any) -> str:
+    """Return what the type of an array is called in messages."""
     kind = type(array)
     return f"{kind.__module__}.{kind.__qualname__}"

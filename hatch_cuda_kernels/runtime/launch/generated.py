@@ -163,7 +163,7 @@ def _listed(items: Iterable[str]) -> str:
 def _value(index: int, parameter: Packing) -> str:
     """Return the expression for a parameter's value: the usual arguments in place, others by a call."""
     name, other = f"a{index}", f"p{index}(a{index}, ordinal, slot.streams)"
-    within = "" if parameter.special == "integer" else f" and {name} >= 0"  # struct knows the range
+    within = "" if parameter.is_signed is not None else f" and {name} >= 0"  # struct knows the range
     integer = f"{name} if {name}.__class__ is int{within} else {other}"
     if parameter.may_be_pointer:
         here = f"({name}.__class__ is tensor or {name}.__class__ is parameter) and get_device({name}) == ordinal"

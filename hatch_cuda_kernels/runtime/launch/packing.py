@@ -11,15 +11,15 @@ from functools import lru_cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.runtime.launch.arrays import address_reader, read_address
+from hatch_cuda_kernels.runtime.launch.arrays import address_reader, by_value_reader, read_address
 from hatch_cuda_kernels.runtime.launch.elements import ANYTHING, Element
+from hatch_cuda_kernels.runtime.launch.maps import MAP_BYTES
 from hatch_cuda_kernels.runtime.launch.small_floats import PACKERS
 from hatch_cuda_kernels.runtime.launch.values import (
     bool_reader,
     float_reader,
     integer_reader,
     small_float_reader,
-    struct_reader,
     vector_reader,
 )
 from hatch_cuda_kernels.signature import Parameter, lanes_of
@@ -72,8 +72,15 @@ class Packing(NamedTuple):
     may_be_pointer: bool
     element: Element = ANYTHING
     """What a pointer points to."""
+    is_signed: bool | None = None
+    """Whether an integer may be negative; None where that is not known."""
     special: str = ""
     """The type of numbers that struct cannot pack, or its codes for the lanes of a vector."""
+
+    @property
+    def may_be_array(self) -> bool:
+        """Whether an array can be behind its argument: a pointer, or a tensor map."""
+        return self.may_be_pointer or (self.is_struct and self.size == MAP_BYTES)
 
     @property
     def is_float(self) -> bool:
@@ -84,11 +91,6 @@ class Packing(NamedTuple):
     def is_struct(self) -> bool:
         """Whether it is passed as bytes."""
         return self.code.endswith("s")
-
-    @property
-    def is_signed(self) -> bool | None:
-        """Whether negative integers fit; None where that is not known."""
-        return self.code.islower() if self.special == "integer" else None
 
     @property
     def reader(self) -> Reader:
@@ -107,7 +109,7 @@ class Packing(NamedTuple):
         pack = PACKERS.get(self.special)
         if pack is not None:
             return small_float_reader(self.size, pack)
-        return vector_reader(struct.Struct(f"<{self.special}")) if self.special else struct_reader(self.size)
+        return vector_reader(struct.Struct(f"<{self.special}")) if self.special else by_value_reader(self.size)
 
 
 @lru_cache(_MOST_PACKINGS)
@@ -132,7 +134,7 @@ def packing_of(kind: str, type_: str) -> Packing | None:
     signed = parameter.is_signed if type_ else kind.startswith("s") or None
     if signed is not None and code not in "efd":
         code = code.lower() if signed else code.upper()
-        return Packing(code, size, size, words, False, special="integer")
+        return Packing(code, size, size, words, False, is_signed=signed)
     return Packing(code, size, size, words, not type_ and kind in {"u64", "b64"})
 
 

@@ -79,7 +79,7 @@ class PerContext:
                 return known[0]
             start = time.perf_counter()
             loaded = self._load()
-            if self.latest is not None and loaded.symbol.is_called_otherwise(self.latest.symbol):
+            if self.latest is not None and loaded.symbol.differs_in_parameters(self.latest.symbol):
                 raise LaunchError(
                     f"the parameters of {self.name} have changed since it was loaded; open its store again"
                 )
