@@ -129,7 +129,7 @@ def test_kernels_of_two_modules_are_named_by_module(make, kernels):
         make([ruled_kernel("a_scale", "float* y"), *twins], kernels)
 
 
-def test_torch_finds_nothing_wrong(make, kernels):
+def test_torch_finds_nothing_wrong(make, kernels, slow):
     """Its checks: the schema tells what is written, fakes are right, autograd is registered, dynamic shapes work."""
     operators = make(
         [SAXPY, SCALE, SCALE_BACKWARD, *SORTS],
@@ -149,7 +149,7 @@ def test_torch_finds_nothing_wrong(make, kernels):
 
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-def test_nothing_breaks_a_compiled_graph(make, kernels, namespace, backend, dynamic):
+def test_nothing_breaks_a_compiled_graph(make, kernels, namespace, backend, dynamic, slow):
     """What is written to in place and out of place, with sizes of any shape."""
     make([SAXPY, SCALE], kernels, functional={"scale": {"y": "x"}})
     ops = getattr(torch.ops, namespace)
@@ -177,7 +177,7 @@ def test_a_wrong_dtype_is_found_while_torch_traces(make, kernels, namespace):
     assert kernels.launched == []
 
 
-def test_an_operator_is_exported(make, kernels, namespace):
+def test_an_operator_is_exported(make, kernels, namespace, slow):
     """The program names it, and runs where it is registered; the shape may be dynamic."""
     make([SAXPY], kernels)
 
@@ -223,7 +223,7 @@ def test_a_gradient_is_a_function(make, kernels):
     assert torch.equal(seen["x"], x)
 
 
-def test_a_gradient_is_compiled(make, kernels, namespace):
+def test_a_gradient_is_compiled(make, kernels, namespace, slow):
     """Forward and backward are one graph each."""
     make([SCALE, SCALE_BACKWARD], kernels, functional={"scale": {"y": "x"}}, backward={"scale": "scale_backward"})
     ops = getattr(torch.ops, namespace)
@@ -366,8 +366,7 @@ def test_a_name_that_is_taken_is_refused(make, kernels, namespace):
 
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="torch's compiler needs g++")
-@pytest.mark.slow
-def test_torchs_compiler_takes_operators(tmp_path):
+def test_torchs_compiler_takes_operators(tmp_path, slow):
     """It calls them in compiled functions and in packages made ahead; a process without the operators says so."""
     script = f"""
     import sys
