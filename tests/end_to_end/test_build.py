@@ -202,7 +202,8 @@ def test_the_table_lists_images_and_totals(make_project, tmp_path, fresh_cache):
     assert len(lines) == 1 + 6 + 1
     assert "6 images of 2 modules" in lines[-1]
     assert "6 compiled, 0 from the cache" in lines[-1]
-    assert stream.getvalue() == "cuda-kernels: compiling 4 module x architecture pairs\n"
+    told = stream.getvalue().splitlines()  # on a busy machine also what was slowest
+    assert told[0] == "cuda-kernels: compiling 4 module x architecture pairs"
 
 
 def test_lto_module_ships_ltoir_for_virtual_architectures(make_project, tmp_path):

@@ -40,7 +40,7 @@ def job(root, source, *names):
 
 
 @pytest.fixture
-def crashing(make_project):
+def crashing(make_project, worker_processes):
     """Return a project with a source on which NVRTC crashes, and one that compiles."""
     root = make_project(MANIFEST, **{"plain.cu": PLAIN, "smooth.cu": CRASHER})
     if not crashes(job(root, "smooth.cu", INSTANCE)):
