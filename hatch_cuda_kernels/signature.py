@@ -100,7 +100,8 @@ class Parameter(NamedTuple):
     def dtypes(self) -> tuple[str, ...]:
         """What arrays may call the elements: a ``float2`` is complex, or two of ``float32``. Anything if it is empty.
 
-        Arrays of bytes are memory of any kind, as they are to C++.
+        Arrays of bytes are memory of any kind, as they are to C++. Unsigned integers may be called signed ones, since
+        torch computes little with unsigned dtypes.
         """
         return () if self._element == "unsigned char" else _dtypes(self._element)
 
@@ -151,7 +152,8 @@ def _layout(kind: str) -> tuple[int, int]:
 
 def _dtypes(element: str) -> tuple[str, ...]:
     if element in _SCALARS:
-        return tuple(filter(None, [_SCALARS[element][1]]))
+        word = _SCALARS[element][1]
+        return (word, word[1:]) if word.startswith("uint") else tuple(filter(None, [word]))
     number = _COMPLEX.fullmatch(element)
     if number is not None:
         return (_COMPLEX_OF[_SCALARS[number[1]][1]],)

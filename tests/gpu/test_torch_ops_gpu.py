@@ -208,11 +208,13 @@ def test_an_operator_is_exported_and_compiled_ahead(torch, ops, folder, tmp_path
         model = torch._inductor.aoti_load_package({package!r})
         print(model(torch.ones(100, device="cuda")).sum().item())
         """
-        return subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True)
+        return subprocess.run(
+            [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(script)], capture_output=True, text=True
+        )
 
     options = "functional={'cube': {'y': 'x'}}"
     done = run(f"open_store({str(folder)!r}).torch_ops('hatch_gpu', {options})")
-    assert done.stdout.strip() == "1600.0", done.stderr[-2000:]
+    assert done.stdout.strip() == "1600.0", (done.returncode, done.stderr[-3000:])
     missing = run("")
     assert missing.returncode != 0
     print(missing.stderr.strip().splitlines()[-1])  # noqa: T201 - a fact to record
@@ -228,6 +230,7 @@ def test_streams_and_devices(torch, ops):
         y = torch.zeros_like(x)
         ops.saxpy(y, x, x.numel(), 2.0)
         total = y.sum()
+    side.synchronize()
     assert total.item() == 2 << 20
     for ordinal in range(torch.cuda.device_count()):
         y = ops.cube_functional(torch.full((10,), 2.0, device=f"cuda:{ordinal}"), 10)

@@ -87,8 +87,10 @@ def test_cupy_arrays_of_another_dtype(compiled):
 def test_jax_arrays_of_another_dtype(compiled, on_device):
     """By the array interface, and by DLPack where an array does not have that."""
     jax = pytest.importorskip("jax")
+    before = check("cuCtxGetCurrent", cuda().cuCtxGetCurrent())
     if jax.default_backend() != "gpu":
         pytest.skip("JAX has no CUDA here")
+    check("cuCtxSetCurrent", cuda().cuCtxSetCurrent(before))  # JAX leaves that of its last device
     add, y = compiled.get_kernel("add"), on_device(np.zeros(1, np.float32))
     for dtype in (jax.numpy.int32, jax.numpy.bfloat16):
         with pytest.raises(ArgumentError, match=rf"argument 1 \(x\) of add is const float\*, got .* of {dtype.dtype}"):

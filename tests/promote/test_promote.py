@@ -82,7 +82,7 @@ def test_what_was_compiled_is_prebuilt_after_a_promotion(example, capsys, monkey
 
     assert run(capsys, "--package", example / "example_project", "--apply")[0] == 0
     assert (example / "kernels.yaml").read_text() == before.replace("compute_80]", "compute_80, sm_75]").replace(
-        "[128, 256]}\n\n  softmax", "[128, 256, 512]}\n\n  softmax"
+        "[128, 256]}\n    launch", "[128, 256, 512]}\n    launch"
     )
     build(example)
     store = open_store(example / "example_project")

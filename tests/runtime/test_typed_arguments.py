@@ -59,6 +59,7 @@ POINTERS = [
     ("float*", Array()),
     ("const float*", Array(read_only=True)),
     ("long*", Array("<i8")), ("long long*", Array("<i8")), ("unsigned long long*", Array("<u8")),
+    ("unsigned int*", Array("<i4")), ("unsigned long long*", Array("<i8")),
     ("bool*", Array("|b1")), ("signed char*", Array("|i1")),
     ("__half*", Array("<f2")), ("__half2*", Array("<f2")),
     ("float2*", Array("<c8")), ("float2*", Array("<f4")), ("float4*", Array("<f4")), ("int4*", Array("<i4")),
@@ -68,6 +69,7 @@ POINTERS = [
     ("float*", None),
     ("float*", Capsule(2, 32)), ("__nv_bfloat16*", Capsule(4, 16)), ("__nv_fp8_e4m3*", Capsule(10, 8)),
     ("bool*", Capsule(6, 8)), ("float2*", Capsule(5, 64)), ("float*", Capsule(9, 8)),
+    ("float*", Capsule(0, 8)),  # memory, as cuda.core gives it
 ]  # fmt: skip
 
 
@@ -80,7 +82,8 @@ def test_pointers_take_arrays_of_their_elements(type_, array):
 MISMATCHES = [
     ("float*", Array("<f8"), r"float\*, got .*Array of float64"),
     ("const float*", Array("<i4"), r"const float\*, got .*Array of int32"),
-    ("unsigned int*", Array("<i4"), r"unsigned int\*, got .*Array of int32"),
+    ("int*", Array("<u4"), r"int\*, got .*Array of uint32"),
+    ("unsigned int*", Array("<i8"), r"unsigned int\*, got .*Array of int64"),
     ("__half*", Array("<f4"), r"__half\*, got .*Array of float32"),
     ("__nv_bfloat16*", Array("<f2"), r"__nv_bfloat16\*, got .*Array of float16"),
     ("float2*", Array("<c16"), r"float2\*, got .*Array of complex128"),

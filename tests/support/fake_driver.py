@@ -8,6 +8,8 @@ import threading
 from enum import IntEnum
 from types import SimpleNamespace
 
+from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+
 
 class Result(IntEnum):
     """The results of driver calls that tests meet."""
@@ -288,9 +290,14 @@ class FakeDriver:
         """Take clusters of up to 16 blocks."""
         return OK, 16
 
-    def cuLaunchKernelEx(self, config, handle, _, extra):
-        """Keep what was launched; the parameter buffer is copied while it is valid."""
+    def cuLaunchKernelEx(self, config, handle, params, extra):
+        """Keep what was launched; the parameters are copied while they are valid, each of the size in the image."""
         data = None
+        if params:
+            library, name = self._kernels[handle - 1]
+            sizes = [size for _, size in read_cubin(bytes(library)).kernels[name.decode()].params]
+            places = (ctypes.c_void_p * len(sizes)).from_address(params)
+            data = b"".join(map(ctypes.string_at, places, sizes))
         if extra:
             words = (ctypes.c_void_p * 5).from_address(extra)
             data = ctypes.string_at(words[1], ctypes.c_size_t.from_address(words[3]).value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.errors import ArgumentError, LaunchError
 from hatch_cuda_kernels.runtime.launch.arrays import family
@@ -23,16 +23,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Signature", "Slot"]
 
+#: Of where a kernel's parameters begin, on every architecture (0x210 for compute capability 9.0). What is aligned to
+#: more, such as a tensor map, the kernel finds elsewhere than where a buffer that begins at 0 would have it.
+_BASE_ALIGNMENT: Final = 16
+
 
 class Slot:
-    """A parameter buffer and the ``extra`` array that describes it to cuLaunchKernel, at fixed addresses.
+    """A parameter buffer and what describes it to cuLaunchKernel, at fixed addresses: ``extra`` or ``params``.
 
-    Without parameters, ``extra`` is NULL: the driver refuses a buffer that is larger than what the kernel takes.
+    Without parameters, both are NULL: the driver refuses a buffer that is larger than what the kernel takes.
     """
 
-    __slots__ = ("_extra", "_size", "buffer", "extra", "streams")
+    __slots__ = ("_extra", "_params", "_size", "buffer", "extra", "params", "streams")
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, offsets: Sequence[int] = ()) -> None:
+        """Describe the buffer as a whole, or with ``offsets`` the parameters one by one."""
         self.buffer = ctypes.create_string_buffer(size)
         self.streams: list[int] = []
         """Streams of the arrays of one launch, besides torch's current one."""
@@ -40,7 +45,9 @@ class Slot:
         # CU_LAUNCH_PARAM_BUFFER_POINTER = 1, CU_LAUNCH_PARAM_BUFFER_SIZE = 2, CU_LAUNCH_PARAM_END = 0 (cuda.h)
         pointers = (1, ctypes.addressof(self.buffer), 2, ctypes.addressof(self._size), 0)
         self._extra = (ctypes.c_void_p * len(pointers))(*pointers)
-        self.extra = ctypes.addressof(self._extra) if size else 0
+        self.extra = ctypes.addressof(self._extra) if size and not offsets else 0
+        self._params = (ctypes.c_void_p * len(offsets))(*(ctypes.addressof(self.buffer) + at for at in offsets))
+        self.params = ctypes.addressof(self._params) if offsets else 0
 
 
 class Signature:
@@ -61,7 +68,10 @@ class Signature:
             raise LaunchError(f"{message}; reinstall its package, or upgrade hatch-cuda-kernels")
         self.packings = tuple(packing for packing in packings if packing is not None)
         self.readers = tuple(packing.reader for packing in self.packings)
-        self.layout = struct.Struct(_layout(self.packings))
+        places = _offsets(self.packings)
+        self.layout = struct.Struct(_layout(self.packings, places))
+        self.offsets = places if any(packing.alignment > _BASE_ALIGNMENT for packing in self.packings) else ()
+        """Of the parameters in the buffer, where the driver must be given them one by one."""
         self._arrays = [index for index, packing in enumerate(self.packings) if packing.may_be_array]
 
     def pack(self, args: Sequence[Any]) -> bytes:
@@ -111,13 +121,21 @@ class Signature:
         return f"argument {index}{name} of {self.kernel} {what}"
 
 
-def _layout(packings: Sequence[Packing]) -> str:
-    """Return the struct format: each parameter at the next multiple of its alignment, without tail padding."""
-    layout, offset = "<", 0
+def _offsets(packings: Sequence[Packing]) -> tuple[int, ...]:
+    """Return where the parameters are: each at the next multiple of its alignment."""
+    found, end = list[int](), 0
     for packing in packings:
-        padding = -offset % packing.alignment
-        layout += f"{padding}x" * bool(padding) + packing.code
-        offset += padding + packing.size
+        found.append(end + -end % packing.alignment)
+        end = found[-1] + packing.size
+    return tuple(found)
+
+
+def _layout(packings: Sequence[Packing], offsets: Sequence[int]) -> str:
+    """Return the struct format, without tail padding."""
+    layout, end = "<", 0
+    for packing, offset in zip(packings, offsets, strict=True):
+        layout += f"{offset - end}x" * (offset > end) + packing.code
+        end = offset + packing.size
     return layout
 
 

@@ -38,10 +38,11 @@ def _launcher(
     name: str, launch: Launch, ready: Ready, stated: int | None, now: Sequence[Callable[[int], int]]
 ) -> Callable[[], None]:
     """Return a launch of what is ready; ``now`` tells the current streams of the arrays' frameworks."""
-    driver, loaded, configs, extra = cuda(), ready.loaded, ready.configs, ready.slot.extra
+    driver, loaded, configs, slot = cuda(), ready.loaded, ready.configs, ready.slot
     cu_launch, success, function = driver.cuLaunchKernelEx, driver.CUresult.CUDA_SUCCESS, loaded.function
     context_id, current, bound_to = driver.cuCtxGetId, driver.CUcontext(0), loaded.context_id  # NULL: the current one
     current_stream, others = (now[0], now[1:]) if now else (None, ())
+    params, extra = slot.params, slot.extra
     ordinal, several = loaded.ordinal, bool(others or ready.streams)
 
     def go() -> None:
@@ -51,7 +52,7 @@ def _launcher(
         stream = stated if current_stream is None else current_stream(ordinal)
         if several:
             stream = join([*(other(ordinal) for other in others), *ready.streams], stream)
-        status = cu_launch(configs[stream], function, 0, extra)[0]
+        status = cu_launch(configs[stream], function, params, extra)[0]
         if status is not success:
             launch.refuse(status, stream)
 

@@ -10,6 +10,8 @@ from hatch_cuda_kernels.driver import cuda
 from hatch_cuda_kernels.runtime.launch.arguments import Slot
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
 __all__ = ["SIZES", "Configs", "FreshSlot"]
@@ -29,8 +31,8 @@ class FreshSlot(Slot):
 
     __slots__ = ("config", "memory")
 
-    def __init__(self, size: int) -> None:
-        super().__init__(size)
+    def __init__(self, size: int, offsets: Sequence[int] = ()) -> None:
+        super().__init__(size, offsets)
         self.config = cuda().CUlaunchConfig()
         self.memory = _Memory.from_address(self.config.getPtr())
 

@@ -33,7 +33,8 @@ def address(array: Any, element: Element) -> int:
     if int(kind) not in _REACHABLE:
         raise UnusableError(f"the array is on DLPack device type {int(kind)}, which kernels cannot reach")
     with _tensor(array) as tensor:
-        element.check(word_of_dlpack(tensor.code, tensor.bits), f"{type_name(array)} of ")
+        if tensor.bits != 8 or hasattr(array, "dtype"):  # else it is memory and no array: a buffer of cuda.core
+            element.check(word_of_dlpack(tensor.code, tensor.bits), f"{type_name(array)} of ")
         return int(tensor.data or 0) + int(tensor.byte_offset)
 
 

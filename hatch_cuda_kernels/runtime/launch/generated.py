@@ -34,17 +34,19 @@ other contexts and devices, arguments that convert in a slower way, and errors t
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hatch_cuda_kernels.driver import cuda
-from hatch_cuda_kernels.runtime.launch.arguments import Signature, Slot
+from hatch_cuda_kernels.runtime.launch.arguments import Slot
 from hatch_cuda_kernels.runtime.launch.configs import SIZES, FreshSlot
 from hatch_cuda_kernels.runtime.launch.streams import join
 from hatch_cuda_kernels.runtime.launch.tensors import FAST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
+    from hatch_cuda_kernels.runtime.launch.arguments import Signature
     from hatch_cuda_kernels.runtime.launch.packing import Packing
 
     #: What a function is bound to: by context id, ordinal, function and configurations; a stated stream; two ways out.
@@ -57,7 +59,7 @@ __all__ = ["MISSING", "bind_for"]
 #: Stands for an argument that was not given.
 MISSING: Final = object()
 _TEMPLATE: Final = """
-def make(context_id, current, pop, push, new_slot, size, pack, {readers}join, cu_launch, success, missing, pack_config):
+def make(context_id, current, pop, push, new_slot, pack, {readers}join, cu_launch, success, missing, pack_config):
     def bind(here, stated, otherwise, refuse):
         def launch({own}{parameters}*more):
             if more:
@@ -67,7 +69,7 @@ def make(context_id, current, pop, push, new_slot, size, pack, {readers}join, cu
                 try:
                     slot = pop()
                 except IndexError:
-                    slot = new_slot(size)
+                    slot = new_slot()
                 pack(slot.buffer, 0, {values})
             except Exception:
                 slot = None
@@ -77,7 +79,7 @@ def make(context_id, current, pop, push, new_slot, size, pack, {readers}join, cu
             if slot.streams:
                 stream = join(slot.streams, stream)
             {prepare}
-            status = cu_launch({config}, function, 0, slot.extra)[0]
+            status = cu_launch({config}, function, {given})[0]
             push(slot)
             if status is not success:
                 refuse({own}status, stream)
@@ -122,14 +124,13 @@ def _make(signature: Signature, kind: Kind) -> Bind:
     driver = cuda()
     free: list[Slot] = []
     scope: dict[str, Any] = {}
-    exec(_source(signature.packings, kind), FAST, scope)  # noqa: S102 - made of positions only, see _source
+    exec(_source(signature, kind), FAST, scope)  # noqa: S102 - made of positions only, see _source
     bind: Bind = scope["make"](
         driver.cuCtxGetId,
         driver.CUcontext(0),  # NULL: the current context (CUDA Driver API, cuCtxGetId)
         free.pop,
         free.append,
-        FreshSlot if kind == "fresh" else Slot,
-        signature.layout.size,
+        partial(FreshSlot if kind == "fresh" else Slot, signature.layout.size, signature.offsets),
         signature.layout.pack_into,
         *signature.readers,
         join,
@@ -141,8 +142,9 @@ def _make(signature: Signature, kind: Kind) -> Bind:
     return bind
 
 
-def _source(parameters: Sequence[Packing], kind: Kind) -> str:
+def _source(signature: Signature, kind: Kind) -> str:
     """Fill in the template. Only the positions and types of the parameters get into the text."""
+    parameters = signature.packings
     names = [f"a{index}" for index in range(len(parameters))]
     tensors = [name for name, parameter in zip(names, parameters, strict=True) if parameter.may_be_pointer]
     any_tensor = " or ".join(f"{name}.__class__ is {kind}" for kind in ("tensor", "parameter") for name in tensors)
@@ -151,6 +153,7 @@ def _source(parameters: Sequence[Packing], kind: Kind) -> str:
         parameters=_listed(f"{name}=missing" for name in names),
         values=_listed(map(_value, range(len(parameters)), parameters)),
         names=_listed(names),
+        given="slot.params, 0" if signature.offsets else "0, slot.extra",
         stream=f"torch_stream(ordinal) if {any_tensor} else stated" if tensors and kind != "stated" else "stated",
         **(_FRESH if kind == "fresh" else _SHAPED),
     )

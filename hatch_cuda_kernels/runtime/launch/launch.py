@@ -83,14 +83,15 @@ class Launch:
         loaded = self._kernel.loaded()
         _, _, configs = self._enter(loaded)
         signature, streams = self._kernel.signature, list[int]()
-        slot = Slot(signature.layout.size)
+        slot = Slot(signature.layout.size, signature.offsets)
         signature.layout.pack_into(slot.buffer, 0, *signature.convert(args, loaded.ordinal, streams))
         return Ready(loaded, configs, slot, streams, args)
 
     def enqueue(self, ready: Ready, streams: list[int]) -> None:
         """Launch what is ready in the current context, after the work that the streams of its arrays hold."""
         stream = join(streams, self._stated)
-        call = cuda().cuLaunchKernelEx(ready.configs[stream], ready.loaded.function, 0, ready.slot.extra)
+        slot = ready.slot
+        call = cuda().cuLaunchKernelEx(ready.configs[stream], ready.loaded.function, slot.params, slot.extra)
         if int(call[0]) != 0:
             self.refuse(call[0], stream)
 
