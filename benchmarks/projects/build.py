@@ -18,9 +18,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from project_list import Project, copy_sources, load_projects
 from python_kernels import Written, write_kernels
 from report import line, render
-from sources import Project, copy_sources, load_projects
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain

@@ -37,7 +37,7 @@ def python_kernels(monkeypatch):
 def test_manifests_are_short_and_have_their_sources_stated(monkeypatch):
     """A project takes a manifest of at most 15 lines, and none lacks its entry in projects.toml."""
     monkeypatch.syspath_prepend(str(PROJECTS))
-    from sources import load_projects
+    from project_list import load_projects
 
     manifests = {path.stem: path.read_text().splitlines() for path in PROJECTS.glob("*.yaml")}
     assert {name for name, lines in manifests.items() if len(lines) > MOST_LINES} == set()

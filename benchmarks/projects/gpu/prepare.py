@@ -17,8 +17,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
+from project_list import copy_sources, load_projects  # noqa: E402
 from python_kernels import write_kernels  # noqa: E402 - the folder above
-from sources import copy_sources, load_projects  # noqa: E402
 
 PYPROJECT = """\
 [build-system]
