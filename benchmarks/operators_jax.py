@@ -86,7 +86,7 @@ def compare(given, work):
 def child(given, work, kind, contenders, flags):
     """Run this script in a process of its own, and return what it measured."""
     environment = os.environ | {
-        "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {flags}" if given.platform == "cuda" else "",
+        "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip() if given.platform == "cuda" else "",
         "JAX_PLATFORMS": given.platform,
         "SCALE_CUBIN": str(next(work.glob("images/*.cubin"), "")),
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "support"), os.environ.get("PYTHONPATH", "")]),

@@ -1,4 +1,5 @@
 // The benchmark's kernel as operators of a C++ extension, built by nvcc: the same schemas as ours.
+#include <ATen/ATen.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <torch/library.h>
 

@@ -106,10 +106,10 @@ def test_a_mistake_is_named_with_its_fix(mistake, place, fix, told, example_stor
 
 def test_the_tenth_is_a_launch_with_another_dtype(example_store, device):
     """An array of doubles for a kernel of floats: its name, the parameter, both types."""
-    numpy = pytest.importorskip("torch")
-    y = numpy.ones(4, dtype=numpy.float64, device="cuda")
+    torch = pytest.importorskip("torch")
+    x = torch.ones(4, dtype=torch.float64, device="cuda")
     with pytest.raises(ArgumentError, match="saxpy") as caught:
-        open_store(example_store).get_kernel("saxpy")[1, 32](y, y, 4, 1.0)
+        open_store(example_store).get_kernel("saxpy")[1, 32](2.0, x, x, 4)
     assert len(str(caught.value).splitlines()) <= 12
     assert "float64" in str(caught.value)
 

@@ -17,7 +17,7 @@ from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.cli.doctor import _ASKED
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.packages import pip_install, release_requirements
-from hatch_cuda_kernels.compiler.toolchain.wheels import find_library
+from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major, find_library
 from hatch_cuda_kernels.doctor import Finding, judge
 from hatch_cuda_kernels.doctor.children import ask as ask_probes
 from hatch_cuda_kernels.doctor.verdicts import TASKS
@@ -142,7 +142,9 @@ def test_without_the_extras_nothing_is_broken(bare):
         "build", "jit", "link",
     ]  # fmt: skip
     assert verdicts["build"]["fix"] == 'python3 -m pip install "hatch-cuda-kernels[build]"'
-    assert verdicts["jit"]["fix"] == pip_install(*release_requirements((13, 0), finishers=["nvjitlink"]))
+    release = (13, 0) if bindings_major() == 13 else (12, 9)
+    advised = pip_install(*release_requirements(release, finishers=["nvjitlink"])).partition(" install ")[2]
+    assert verdicts["jit"]["fix"] == f"python3 -m pip install {advised}"
     assert status == (0 if verdicts["load"]["works"] else 1)
 
 

@@ -17,6 +17,7 @@ from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.toolchain.packages import pip_install
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import NoImageError
 from hatch_cuda_kernels.runtime.ladder import jit
@@ -132,7 +133,7 @@ def test_verify_proves_what_it_can(capsys):
         12: (r"written by CUDA 13.0: nvJitLink 12.9 cannot prove that it assembles", '"nvidia-nvjitlink>=13.0,<14"'),
     }[HERE]
     assert problem in finding["problem"]
-    assert finding["fix"] == f"python3 -m pip install {BINDINGS} {wheel}"
+    assert finding["fix"] == f"{pip_install()} {BINDINGS} {wheel}"
     assert run(capsys, "verify", STORE, "--skip", "assembly")[0] == 0
 
 
@@ -143,4 +144,4 @@ def test_rebuild_needs_the_recorded_toolchain(capsys):
     nvrtc = {13: "nvidia-cuda-nvrtc-cu12==12.9.", 12: "nvidia-cuda-nvrtc==13.0."}[HERE]
     assert status == 1
     assert finding["problem"].startswith(f"was compiled by nvrtc {OTHER}.")
-    assert finding["fix"].startswith(f"python3 -m pip install {BINDINGS} {nvrtc}")
+    assert finding["fix"].startswith(f"{pip_install()} {BINDINGS} {nvrtc}")

@@ -66,9 +66,10 @@ class Choice(NamedTuple):
     dtypes: tuple[frozenset[torch.dtype] | None, ...]
 
     @classmethod
-    def make(cls, kernel: RuledKernel, arguments: Sequence[Argument]) -> Choice:
-        """Return a kernel with the dtypes of its arguments."""
-        return cls(kernel, tuple(_dtypes(argument) for argument in arguments if argument.is_tensor))
+    def make(cls, kernel: RuledKernel, arguments: Sequence[Argument], *, is_single: bool) -> Choice:
+        """Return a kernel with the dtypes of its arguments: all that it takes, or of several kernels its own."""
+        tensors = (argument for argument in arguments if argument.is_tensor)
+        return cls(kernel, tuple(_dtypes(argument, is_single=is_single) for argument in tensors))
 
     def is_apart(self, other: Choice) -> bool:
         """Return whether no tensors fit both."""
@@ -76,8 +77,10 @@ class Choice(NamedTuple):
         return any(one is not None and two is not None and one.isdisjoint(two) for one, two in pairs)
 
 
-def _dtypes(argument: Argument) -> frozenset[torch.dtype] | None:
-    known = (getattr(torch, name, None) for name in argument.dtypes)
+def _dtypes(argument: Argument, *, is_single: bool) -> frozenset[torch.dtype] | None:
+    # Only a kernel that is alone takes signed integers for unsigned ones.
+    names = argument.dtypes[:1] if "uint" in "".join(argument.dtypes) and not is_single else argument.dtypes
+    known = (getattr(torch, name, None) for name in names)
     return frozenset(dtype for dtype in known if dtype is not None) if argument.dtypes else None
 
 

@@ -49,7 +49,10 @@ def layout(array: Any) -> tuple[tuple[int, ...], tuple[int, ...] | None, str | N
 @contextmanager
 def _tensor(array: Any) -> Iterator[_DLTensor]:
     """Give the structure of an array, which is valid while its capsule is held."""
-    capsule = array.__dlpack__(stream=-1)  # -1: the launch is ordered by its stream, no synchronisation is needed
+    try:
+        capsule = array.__dlpack__(stream=-1)  # -1: the launch is ordered by its stream, no synchronisation is needed
+    except RuntimeError:  # of JAX, which takes it for a stream's address
+        capsule = array.__dlpack__()
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     yield _DLTensor.from_address(pointer(capsule, b"dltensor"))
