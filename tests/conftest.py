@@ -44,6 +44,7 @@ def isolation(tmp_path_factory):
     ask for ``worker_processes``.
     """
     from hatch_cuda_kernels.daemon_threads import DaemonThreads
+    from hatch_cuda_kernels.pool.apart import compile_here
     from hatch_cuda_kernels.pool.executors import default_workers
 
     with pytest.MonkeyPatch.context() as patch:
@@ -54,6 +55,8 @@ def isolation(tmp_path_factory):
             "hatch_cuda_kernels.pool.compile_all.local_executor",
             lambda costs, workers=None: DaemonThreads(min(workers or default_workers(), len(costs)) or 1),
         )
+        for caller in ("refine", "check_instances"):
+            patch.setattr(f"hatch_cuda_kernels.port.{caller}.compile_apart", compile_here)
         patch.setenv("MYPY_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "mypy"))
         yield
 
@@ -61,8 +64,11 @@ def isolation(tmp_path_factory):
 @pytest.fixture
 def worker_processes(monkeypatch):
     """Let the builds of this test compile in worker processes, as they do outside the tests."""
+    from hatch_cuda_kernels.pool.apart import compile_apart
     from hatch_cuda_kernels.pool.executors import local_executor
 
+    for caller in ("refine", "check_instances"):
+        monkeypatch.setattr(f"hatch_cuda_kernels.port.{caller}.compile_apart", compile_apart)
     monkeypatch.setattr("hatch_cuda_kernels.pool.compile_all.local_executor", local_executor)
 
 

@@ -55,6 +55,7 @@ def test_killed_at_any_step(path, scenario):
     assert left[-1] == after
 
 
+@pytest.mark.slow
 def test_killed_at_random_times(path):
     """Sixty processes killed while they read, write and evict do no harm to the one after them."""
     assert run(path, "at_random") == 60

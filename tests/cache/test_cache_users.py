@@ -148,6 +148,7 @@ def live(path, bundle, until):
     return [sorted(map(str, found)), sorted(told), rounds]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victims", [1, 2])
 def test_a_folder_exchanged_all_the_time(ground, victims):
     """Whatever the owner of a parent puts in the folder's place while it is used, his code is not loaded.
@@ -237,6 +238,7 @@ def vandalise(path, evil, precious, until):
     return done
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_open_to_all_now_and_then(ground):
     """Whatever is put into it, nothing of that is loaded, nobody waits, and nothing else of the user's is written."""
     path, evil, precious, bundle = (ground / name for name in ("cache", "evil", "precious", "bundle"))

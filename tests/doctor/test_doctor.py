@@ -175,6 +175,7 @@ def test_a_compiler_that_kills_its_process_is_survived(bare):
     assert data["nvjitlink"]["state"] == "missing"
 
 
+@pytest.mark.slow
 def test_a_driver_and_its_device(settled, capsys, tmp_path, monkeypatch, example_store):
     """The device and the driver's CUDA are named, and each module's image for them: here a driver too old for PTX."""
     folder = compile_library(tmp_path / "driver" / "libcuda.so.1", DRIVER, INIT=0)
@@ -283,6 +284,7 @@ def test_every_task_can_be_asked_for():
     assert tuple(TASKS) == _ASKED
 
 
+@pytest.mark.slow
 def test_a_build_is_judged_by_the_manifest_here(settled, make_project, monkeypatch, capsys):
     """NVRTC of another release than the one stated builds nothing; the fix is what the manifest asks for."""
     root = make_project('{schema: 1, cuda: "13.4", arches: [sm_90], modules: {a: {source: saxpy.cu}}}')

@@ -51,6 +51,7 @@ def test_store_holds_images_source_and_index(make_project, tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_builds_are_byte_identical(make_project, tmp_path, monkeypatch):
     """The same inputs, compiled twice, give the same store."""
     root = make_project(TWO, **{"b.cu": B})
@@ -78,6 +79,7 @@ def test_a_changed_header_compiles_only_its_modules(make_project, tmp_path, fres
     assert recompiled == {"b"}
 
 
+@pytest.mark.slow
 def test_processes_and_threads_give_the_same_store(make_project, tmp_path, monkeypatch, fresh_cache, worker_processes):
     """Worker processes compile what this process would."""
     root = make_project(TWO, **{"b.cu": B})

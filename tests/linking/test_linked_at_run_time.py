@@ -41,6 +41,7 @@ def project(built, tmp_path, monkeypatch):
     return copy_with_cache(built, tmp_path / "copy", monkeypatch) / "project"
 
 
+@pytest.mark.slow
 def test_an_architecture_that_is_not_listed_is_compiled(project):
     """From every source, to an image as a build would give; the next process finds it recorded."""
     image = open_store(project / "out").find_image("blend", arch="sm_120")

@@ -178,6 +178,7 @@ def test_a_shared_front_end_compiles_each_source_once(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_builds_are_the_same_in_workers(project, tmp_path, fresh_cache):
     """Objects travel to worker processes, and images back: the store is the same, byte for byte."""
     from hatch_cuda_kernels.pool.worker import WorkerExecutor
@@ -230,6 +231,7 @@ def test_warnings_of_every_source_are_shown(tmp_path):
         assert all(f'variable "unused_in_{name}" was declared but never referenced' in warning for name in "ab")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", ["lineinfo: true", "debug: true", "maxrregcount: 32, use_fast_math: true"])
 def test_options_reach_the_linked_image(tmp_path, options):
     """The image can be built again, whatever it shows of sources and options."""

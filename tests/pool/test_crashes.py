@@ -71,6 +71,7 @@ def test_the_end_of_a_process_says_how_it_came(number):
     assert caught.value.crashed == (number == signal.SIGSEGV)
 
 
+@pytest.mark.slow
 def test_a_small_build_says_which_module_nvrtc_crashed_on(crashing, tmp_path, fresh_cache):
     """And what is wrong with its source; the others are compiled, and are there for the next build."""
     with pytest.raises(BuildError) as caught:
@@ -84,6 +85,7 @@ def test_a_small_build_says_which_module_nvrtc_crashed_on(crashing, tmp_path, fr
     assert [entry.key in report.compiled for built in report.modules for entry in built.entries] == [False, True]
 
 
+@pytest.mark.slow
 def test_init_says_which_source_nvrtc_crashed_on(crashing, capsys, monkeypatch):
     """The manifest lists the others."""
     (crashing / "kernels.yaml").unlink()

@@ -141,6 +141,7 @@ def killer(monkeypatch):
     return left.update
 
 
+@pytest.mark.slow
 def test_the_job_of_a_dead_worker_is_compiled_again(make_jobs, killer):
     """A killed worker costs no image: its job, and no other, is compiled again, and the build is told once."""
     jobs = make_jobs(a=kernel("a"), b=kernel("b"), c=kernel("c"))
@@ -153,6 +154,7 @@ def test_the_job_of_a_dead_worker_is_compiled_again(make_jobs, killer):
     assert warnings[0].endswith("compiling again, one at a time: b for sm_90")
 
 
+@pytest.mark.slow
 def test_a_job_that_kills_its_worker_twice_is_blamed_alone(make_jobs, killer):
     """What dies again is an error of that job; the others keep their images."""
     jobs = make_jobs(a=kernel("a"), b=kernel("b"), c=kernel("c"))
@@ -219,6 +221,7 @@ def script(make_project, tmp_path):
         process.communicate()
 
 
+@pytest.mark.slow
 def test_a_script_without_a_main_guard_builds(script):
     """Workers do not run the caller's script again."""
     process = script(a=kernel("a"), b=kernel("b"))
@@ -226,6 +229,7 @@ def test_a_script_without_a_main_guard_builds(script):
     assert (process.returncode, out, err) == (0, "2 compiled\n", "")
 
 
+@pytest.mark.slow
 @linux
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "killed"])
 def test_workers_end_with_the_build(script, end):

@@ -228,6 +228,7 @@ def test_conditions_that_cross_a_function_are_left_alone(tmp_path):
     assert ported.notes == ("k.cu:2: f cannot be guarded: an #if ends inside it",)
 
 
+@pytest.mark.slow
 def test_the_patch_applies(project, capsys):
     """On standard output alone, or in a file; the rest is on standard error, or in the JSON."""
     assert main(["port", "mixed.cu"]) == 0

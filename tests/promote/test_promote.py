@@ -125,6 +125,7 @@ def test_without_a_manifest_there_is_nothing_to_patch(example, capsys, monkeypat
     assert told.startswith("error: there is no kernels.yaml in ")
 
 
+@pytest.mark.slow
 def test_stale_and_foreign_entries_are_not_promoted(example, capsys, monkeypatch):
     """What another source gave, and what a build compiled, is none of this package's misses."""
     monkeypatch.chdir(example)

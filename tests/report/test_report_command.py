@@ -12,6 +12,7 @@ from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
 
 pytest.importorskip("jinja2", reason="the page needs the report extra")
 pytest.importorskip("vl_convert", reason="the page needs the report extra")
+pytestmark = pytest.mark.slow  # all share the two pages
 
 
 def test_the_page_forbids_the_network(pages):

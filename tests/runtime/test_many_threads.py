@@ -86,6 +86,7 @@ def run_together(work):
         raise error
 
 
+@pytest.mark.slow
 def test_launches_do_not_mix(store, driver):
     """Every way to launch, shapes and types and streams without end: what is remembered is cleared meanwhile."""
     expected = []

@@ -56,6 +56,7 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_manifest_lists_what_compiles(project, capsys):
     """Each kernel source with what it needs; the others with the reason; then it builds."""
     (project / "pyproject.toml").write_text(PYPROJECT)

@@ -190,6 +190,7 @@ def passed_by_verify(every, found):
     return passed
 
 
+@pytest.mark.slow
 def test_every_twentieth_change_is_reported(stores, every, found):
     """Each by itself, with digests that fit it."""
     assert all(verify_store(StoreReader(store)).ok for store in stores.values())

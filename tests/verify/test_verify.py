@@ -88,6 +88,7 @@ def test_a_record_that_does_not_fit_is_found(wheel, capsys, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_rebuild_gives_the_same_bytes_or_says_which_differ(wheel, capsys, tmp_path):
     """The shipped sources give the shipped images; with an edited source, each image of its module differs."""
     status, states, _ = verify(capsys, wheel, "--rebuild", "--skip", "assembly")
