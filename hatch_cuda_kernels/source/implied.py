@@ -17,7 +17,7 @@ from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 from hatch_cuda_kernels.source.plain_names import PlainNames
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.source.closure import Closure
     from hatch_cuda_kernels.source.outer_headers import OuterHeaders
@@ -48,9 +48,10 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders) -> Closure:
     """Return a closure with the headers that its project files use without an include."""
     texts = [closure.source, *(text for name, text in closure.headers if name.startswith(VIRTUAL_ROOT))]
     known = {*surely_included(closure.source)}
+    own = {found.name for found in closure.dropped if found.kind in {"function", "variable"}}
     names = {name: header for name, header in GLOBAL_NAMES.items() if f"{header[1:]}.h" not in known}
-    standard = {*_for_global_names(texts, names), *_for_members(texts)} & outer.standard.names
-    wanted = sorted({*standard, *(toolkit_headers(texts) if closure.dropped else ())} - known)
+    standard = {*_for_global_names(texts, names, own), *_for_members(texts)} & outer.standard.names
+    wanted = sorted({*standard, *(toolkit_headers(texts, own) if closure.dropped else ())} - known)
     if not wanted:
         return closure
     fresh = outer.without_asked(closure.asked)
@@ -86,18 +87,21 @@ def _without_comments(found: re.Match[str]) -> str:
     return " " if found[0].startswith("/") else found[0]
 
 
-def toolkit_headers(texts: Sequence[str]) -> Iterator[str]:
-    """Yield the toolkit's headers whose names texts use and do not declare."""
-    return _for_global_names(texts, TOOLKIT_NAMES)
+def toolkit_headers(texts: Sequence[str], own: Collection[str] = ()) -> Iterator[str]:
+    """Yield the toolkit's headers whose names texts use and do not declare; ``own`` are declared, too."""
+    return _for_global_names(texts, TOOLKIT_NAMES, own)
 
 
 def _union(some: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({*some, *others}))
 
 
-def _for_global_names(texts: Sequence[str], names: Mapping[str, str]) -> Iterator[str]:
-    """Yield the headers of the global names that texts use and do not declare."""
-    used = {word for text in texts for word in names.keys() & {*_WORD.findall(text)}}
+def _for_global_names(texts: Sequence[str], names: Mapping[str, str], own: Collection[str]) -> Iterator[str]:
+    """Yield the headers of the global names that texts use and do not declare.
+
+    A name of the project's ``own`` that was left out brings none: it would become something else.
+    """
+    used = {word for text in texts for word in names.keys() & {*_WORD.findall(text)}} - {*own}
     if used:
         used -= {found[found.lastgroup] for text in texts for found in _DECLARED.finditer(text) if found.lastgroup}
     return (names[name] for name in used)

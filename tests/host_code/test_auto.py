@@ -16,7 +16,7 @@ from hatch_cuda_kernels.build_report import render_report
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
-from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.errors import BuildError, CompileError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import HostCode
 
@@ -202,6 +202,19 @@ def test_a_missing_name_says_that_it_was_left_out():
     assert 'identifier "twice" is undefined' in message
     assert "to fix: twice (source.cu:1) was left out as host code" in message
     assert "mark it __device__" in message
+
+
+def test_the_name_of_a_host_function_brings_no_header(tmp_path):
+    """It is refused as with nvcc, and does not become a type of the toolkit's that happens to have the name."""
+    text = "float half(float x) { return x / 2; }\n__global__ void k(float* p) { *p = half(*p); }\n"
+    load_manifest(_manifest(tmp_path, text))
+    with pytest.raises(BuildError, match="half"):
+        build_store(load_manifest(tmp_path / "kernels.yaml"), tmp_path / "store")
+
+
+def _manifest(root, text):
+    (root / "kernels.yaml").write_text("{schema: 1, arches: [sm_90], modules: {k: {source: k.cu}}}")
+    return project(root, text) / "kernels.yaml"
 
 
 def test_the_words_are_three(tmp_path):
