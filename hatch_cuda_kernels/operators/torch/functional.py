@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.operators.torch.launching import function_of
+from hatch_cuda_kernels.operators.torch.launching import dtypes_of, function_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,9 +111,12 @@ def _maker(argument: Argument, like: Like) -> Callable[..., torch.Tensor]:
     """Return what makes an output, contiguous as the kernel takes it."""
     if callable(like):
         return like
-    contiguous = {"memory_format": torch.contiguous_format}
     if like == argument.name:
-        return partial(torch.clone, **contiguous)
-    stated: Sequence[str] = argument.dtypes
-    dtype = {"dtype": getattr(torch, stated[0])} if len(stated) == 1 else {}
-    return partial(torch.empty_like, **contiguous, **dtype)
+        return partial(torch.clone, memory_format=torch.contiguous_format)
+    return partial(_empty_like, dtypes_of(argument) or ())
+
+
+def _empty_like(dtypes: Sequence[torch.dtype], tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor of the same dtype, or of the first of several where it may not have that."""
+    dtype = dtypes[0] if dtypes and tensor.dtype not in dtypes else tensor.dtype
+    return torch.empty_like(tensor, dtype=dtype, memory_format=torch.contiguous_format)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     #: Gives the function that launches a kernel, for a device.
     Launcher = Callable[[RuledKernel, torch.device], Callable[..., None]]
 
-__all__ = ["Choice", "OperatorLaunch", "function_of", "launcher_of"]
+__all__ = ["Choice", "OperatorLaunch", "dtypes_of", "function_of", "launcher_of"]
 
 _TEMPLATE: Final = """
 def make(known, find, scattered, changed):
@@ -60,28 +60,31 @@ def launcher_of(get_kernel: Callable[..., Callable[..., None]]) -> Launcher:
 
 
 class Choice(NamedTuple):
-    """A kernel of an operator, with the dtypes of the tensors that it takes; None stands for any."""
+    """A kernel of an operator, with the dtypes of the tensors that it takes, its own first; None stands for any."""
 
     kernel: RuledKernel
-    dtypes: tuple[frozenset[torch.dtype] | None, ...]
+    dtypes: tuple[tuple[torch.dtype, ...] | None, ...]
 
     @classmethod
-    def make(cls, kernel: RuledKernel, arguments: Sequence[Argument], *, is_single: bool) -> Choice:
-        """Return a kernel with the dtypes of its arguments: all that it takes, or of several kernels its own."""
-        tensors = (argument for argument in arguments if argument.is_tensor)
-        return cls(kernel, tuple(_dtypes(argument, is_single=is_single) for argument in tensors))
+    def make(cls, kernel: RuledKernel, arguments: Sequence[Argument]) -> Choice:
+        """Return a kernel with the dtypes of its arguments."""
+        return cls(kernel, tuple(dtypes_of(argument) for argument in arguments if argument.is_tensor))
+
+    @property
+    def own(self) -> tuple[tuple[torch.dtype, ...] | None, ...]:
+        """The dtypes that the kernel's types are called by, without others that it takes as well."""
+        return tuple(dtypes and dtypes[:1] for dtypes in self.dtypes)
 
     def is_apart(self, other: Choice) -> bool:
-        """Return whether no tensors fit both."""
-        pairs = zip(self.dtypes, other.dtypes, strict=True)
-        return any(one is not None and two is not None and one.isdisjoint(two) for one, two in pairs)
+        """Return whether no tensors are both kernels' own."""
+        pairs = zip(self.own, other.own, strict=True)
+        return any(one is not None and two is not None and one != two for one, two in pairs)
 
 
-def _dtypes(argument: Argument, *, is_single: bool) -> frozenset[torch.dtype] | None:
-    # Only a kernel that is alone takes signed integers for unsigned ones.
-    names = argument.dtypes[:1] if "uint" in "".join(argument.dtypes) and not is_single else argument.dtypes
-    known = (getattr(torch, name, None) for name in names)
-    return frozenset(dtype for dtype in known if dtype is not None) if argument.dtypes else None
+def dtypes_of(argument: Argument) -> tuple[torch.dtype, ...] | None:
+    """Return the dtypes that a tensor may have, the kernel's own first; None stands for any."""
+    known = (getattr(torch, name, None) for name in argument.dtypes)
+    return tuple(dtype for dtype in known if dtype is not None) if argument.dtypes else None
 
 
 class OperatorLaunch:
@@ -119,9 +122,12 @@ class OperatorLaunch:
 
     def _choice(self, args: Sequence[Any]) -> Choice:
         """Return the kernel for tensors, fake ones included. Raises ArgumentError if there is none."""
+        given = [None if args[at] is None else args[at].dtype for at in self._tensors]
         for choice in self._choices:
-            pairs = zip(choice.dtypes, self._tensors, strict=True)
-            if all(dtypes is None or args[at] is None or args[at].dtype in dtypes for dtypes, at in pairs):
+            if _fit(given, choice.own):
+                return choice
+        for choice in self._choices:
+            if _fit(given, choice.dtypes):
                 return choice
         raise ArgumentError(f"{self.name}: {self._misfit(args)}")
 
@@ -151,14 +157,20 @@ class OperatorLaunch:
         for place, at in enumerate(self._tensors):
             wanted = [choice.dtypes[place] for choice in self._choices]
             dtypes = [dtypes for dtypes in wanted if dtypes is not None]
-            if args[at] is not None and len(dtypes) == len(wanted) and args[at].dtype not in frozenset().union(*dtypes):
-                words = " or ".join(dict.fromkeys(str(dtype) for some in dtypes for dtype in sorted(some, key=str)))
+            taken = dict.fromkeys(dtype for some in dtypes for dtype in some)
+            if args[at] is not None and len(dtypes) == len(wanted) and args[at].dtype not in taken:
+                words = " or ".join(map(str, taken))
                 return f"argument {at} ({self.arguments[at].name}) must be {words}, got {args[at].dtype}"
         given = ", ".join(
             f"{self.arguments[at].name}: {args[at].dtype}" for at in self._tensors if args[at] is not None
         )
         kernels = "; ".join(choice.kernel.name for choice in self._choices)
         return f"no kernel takes {given} together; there are {kernels}"
+
+
+def _fit(given: Sequence[torch.dtype | None], taken: Sequence[tuple[torch.dtype, ...] | None]) -> bool:
+    pairs = zip(given, taken, strict=True)
+    return all(dtype is None or dtypes is None or dtype in dtypes for dtype, dtypes in pairs)
 
 
 @lru_cache(_MOST_SOURCES)

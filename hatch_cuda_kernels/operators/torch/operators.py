@@ -100,7 +100,7 @@ def _named(
         if name in named:
             other = named[name].choices[0].kernel.name
             raise InputError(f"{kernel.name} and {other} would both be the operator {name}; rename one of them")
-        named[name] = _Kernels(arguments, (Choice.make(kernel, arguments, is_single=True),))
+        named[name] = _Kernels(arguments, (Choice.make(kernel, arguments),))
         instances.setdefault(base, []).append(named[name])
     templates = {base: _joined(found) for base, found in instances.items() if base not in named}
     return named | {base: joined for base, joined in templates.items() if joined is not None}
@@ -108,7 +108,7 @@ def _named(
 
 def _joined(instances: list[_Kernels]) -> _Kernels | None:
     """Return the instances of a template as one operator; None if tensors do not tell which one is meant."""
-    choices = tuple(Choice.make(found.choices[0].kernel, found.arguments, is_single=False) for found in instances)
+    choices = tuple(choice for found in instances for choice in found.choices)
     kinds = {tuple(argument._replace(text="", dtypes=()) for argument in found.arguments) for found in instances}
     if len(kinds) > 1 or not all(one.is_apart(other) for one, other in combinations(choices, 2)):
         return None

@@ -63,9 +63,8 @@ def learn(arg: Any) -> bool:
 
 
 def _dtypes(torch: Any) -> dict[str, Any]:
-    """Return torch's dtypes. One without unsigned integers has the signed ones of their size in their place."""
-    known = {word: getattr(torch, word, getattr(torch, word.removeprefix("u"), None)) for word in WORDS}
-    return {f"torch_{word}": dtype for word, dtype in known.items() if dtype is not None}
+    """Return torch's dtypes, None for those that it does not have: no tensor has them."""
+    return {f"torch_{word}": getattr(torch, word, None) for word in WORDS}
 
 
 def address(tensor: Any, ordinal: int, streams: list[int], element: Element) -> int:

@@ -121,6 +121,44 @@ def test_a_templates_operator_takes_the_instance_for_the_dtypes(make, kernels):
         sort(x, out.int(), 3)
 
 
+def traced(operator):
+    """Return a function whose calls of an operator torch traces with fake tensors first."""
+
+    def call(*args):
+        operator(*args)
+
+    return torch.compile(call, backend="eager", fullgraph=True)
+
+
+def test_unsigned_integers_may_be_signed_ones(make):
+    """Torch computes little with unsigned dtypes; but an instance of the very type comes first."""
+    kernels = Kernels(copy=lambda x, out: out.copy_(x))
+    copies = [ruled_kernel(f"copy<{t}>", f"const {t}* x, {t}* out") for t in ("unsigned int", "int")]
+    operators = make(copies, kernels)
+    for name, dtype, launched in (
+        ("copy", torch.int32, "copy<int>"),
+        ("copy", torch.uint32, "copy<unsigned int>"),
+        ("copy_unsigned_int", torch.int32, "copy<unsigned int>"),
+    ):
+        x = torch.tensor([1, 2]).to(dtype)
+        operators[name](x, torch.zeros(2, dtype=dtype))
+        traced(operators[name])(x, torch.zeros(2, dtype=dtype))
+        assert kernels.launched[-2:] == [launched] * 2
+    with pytest.raises(RuntimeError, match=r"\(x\) must be torch.uint32 or torch.int32, got torch.int64"):
+        traced(operators["copy_unsigned_int"])(torch.ones(2).long(), torch.ones(2).long())
+
+
+def test_an_output_has_a_dtype_that_the_kernel_writes(make):
+    """That of the input it is like, if the kernel takes it, and otherwise the kernel's own."""
+    kernels = Kernels(count=lambda out, x: out.zero_())
+    count = ruled_kernel("count", "unsigned int* out, const float* x")
+    operators = make([count], kernels, functional={"count": {"out": "x"}})
+    assert operators["count_functional"](torch.ones(3)).dtype == torch.uint32
+    keys = ruled_kernel("count", "unsigned int* out, const void* x")
+    operators = make([keys], kernels, functional={"count": {"out": "x"}})
+    assert operators["count_functional"](torch.ones(3, dtype=torch.int32)).dtype == torch.int32
+
+
 def test_kernels_of_two_modules_are_named_by_module(make, kernels):
     """And two that would have one name all the same are refused."""
     twins = [ruled_kernel("scale", "float* y", module) for module in ("a", "b")]
