@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.marks import gather_facts
-from hatch_cuda_kernels.host_code.refused import is_refused, read_suspects
+from hatch_cuda_kernels.host_code.refused import is_refused, read_suspects, takes_overloads
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.clocks import find_clocks
 from hatch_cuda_kernels.source.directives import find_directives
@@ -30,7 +30,8 @@ def without_host_code(
     """Return a closure whose project files have blanks in place of host code. ``define`` are the options' macros.
 
     Nothing but these texts has a part in it. A file that cannot be parsed stays as it is. With ``if_refused``, the
-    closure is returned as it is unless NVRTC certainly refuses it for its host code.
+    closure is returned as it is unless NVRTC certainly refuses it for its host code, and no call can mean another
+    function without that.
     """
     texts = {closure.program_name: closure.source}
     texts |= {name: text for name, text in closure.headers if name.startswith(VIRTUAL_ROOT)}
@@ -41,6 +42,8 @@ def without_host_code(
         return closure
     facts, outlines = gather_facts(macros(), texts.values(), suspects)
     if if_refused and not is_refused(suspects.values(), facts):  # where another text has the mark
+        return closure
+    if if_refused and takes_overloads(outlines, facts):
         return closure
     dropped: list[Dropped] = []
     for name, outline in zip(texts, outlines, strict=True):

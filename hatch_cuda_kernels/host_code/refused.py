@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.host_code.includes import host_header, included, is_missing
-from hatch_cuda_kernels.host_code.marks import gather_facts, gather_macros
+from hatch_cuda_kernels.host_code.marks import gather_facts, gather_macros, member_of
 from hatch_cuda_kernels.host_code.rule import action_of
 from hatch_cuda_kernels.host_code.seen import guard_of, seen_parts
 from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Tokens, UnclearTextError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.marks import Facts
     from hatch_cuda_kernels.source.macros import MacroText
 
-__all__ = ["is_refused", "read_suspects"]
+__all__ = ["is_refused", "read_suspects", "takes_overloads"]
 
 #: Functions of the host's that NVRTC takes declared without a mark.
 _BUILTIN: Final = frozenset({"printf", "malloc", "free", "__assertfail"})
@@ -159,6 +159,34 @@ def _has_host_code(outline: Outline, facts: Facts) -> bool:
 
 def _includes_host(lines: Iterable[DirectiveLine]) -> bool:
     return any(name is not None and is_missing(name) for name in map(host_header, lines))
+
+
+def takes_overloads(outlines: Iterable[Outline | None], facts: Facts) -> bool:
+    """Return whether there is a host function that device code may mean, which then would call an overload of it.
+
+    nvcc refuses such calls. A mark may be lacking, so this is not for a text to decide.
+    """
+    return any(
+        _is_overload(item, facts) and action_of(item, outline.source.text, facts) == "drop"
+        for outline in outlines
+        if outline is not None
+        for item in outline.items
+    )
+
+
+def _is_overload(item: OutlineItem, facts: Facts) -> bool:
+    """Return whether a device function of the same namespace takes as many arguments, of other types.
+
+    Operators do not count: one of their operands is of a class, so that seldom another one takes them.
+    """
+    declared = item.declaration
+    if declared.kind != "function" or item.class_name is not None or declared.name.startswith("operator"):
+        return False
+    marked = facts.marked.get(member_of(item, facts))
+    if marked is None or (item.namespace, declared.name) not in facts.marked_in:
+        return False
+    others = marked.declared | marked.defined
+    return declared.parameters not in others and len(declared.parameters) in set(map(len, others))
 
 
 def _is_refused(item: OutlineItem, text: str, facts: Facts) -> bool:

@@ -204,6 +204,39 @@ def test_a_missing_name_says_that_it_was_left_out():
     assert "mark it __device__" in message
 
 
+OVERLOADS = {
+    "of other arguments": "float f(float x) { return x; }\n__device__ double f(double x) { return x; }\n",
+    "a template": (
+        "namespace n { float f(float x) { return x; }\ntemplate <class T> __device__ T f(T x) { return x; } }\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("functions", OVERLOADS.values(), ids=OVERLOADS.keys())
+def test_an_overload_that_device_code_may_mean_is_not_left_out(tmp_path, functions):
+    """Else a call would go to another function, where nvcc refuses it: a mark is lacking, or drop says that none is."""
+    root = project(tmp_path, f"{functions}{KERNEL}")
+    assert keys(root)["auto"] == keys(root)["keep"] != keys(root)["drop"]
+    with pytest.raises(CompileError, match=r"(?s)f.*mark it __device__.*'host_code: drop'"):
+        compile_to_ptx((root / "k.cu").read_text(), arch="sm_80", use_cache=False)
+
+
+APART = {
+    "the same arguments": "float f(float x) { return x; }\n__device__ float f(float x);\n",
+    "another number": "float f(float x, int n) { return x; }\n__device__ double f(double x) { return x; }\n",
+    "another namespace": (
+        "namespace cpu { float f(float x) { return x; } }\n__device__ double f(double x) { return x; }\n"
+    ),
+    "a kernel": "void k(float x) {}\n",
+}
+
+
+@pytest.mark.parametrize("functions", APART.values(), ids=APART.keys())
+def test_what_device_code_cannot_mean_is_left_out(tmp_path, functions):
+    """Wrappers of kernels, and functions of other namespaces or with other numbers of arguments."""
+    assert job(project(tmp_path, f"int main() {{ return 0; }}\n{functions}{KERNEL}"))[1].dropped
+
+
 def test_the_name_of_a_host_function_brings_no_header(tmp_path):
     """It is refused as with nvcc, and does not become a type of the toolkit's that happens to have the name."""
     text = "float half(float x) { return x / 2; }\n__global__ void k(float* p) { *p = half(*p); }\n"

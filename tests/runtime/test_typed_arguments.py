@@ -44,6 +44,15 @@ class Capsule:
         return new(self._tensor, b"dltensor", None)
 
 
+class JaxCapsule(Capsule):
+    """One that takes -1 for the address of a stream, which is not there."""
+
+    def __dlpack__(self, *, stream=None):
+        if stream is not None:
+            raise RuntimeError("INTERNAL: CUDA error: CUDA_ERROR_INVALID_HANDLE")
+        return super().__dlpack__(stream=stream)
+
+
 def cupy(dtype):
     """Return an array of CuPy's on device 0."""
     members = {"data": types.SimpleNamespace(ptr=4096, device_id=0), "dtype": np.dtype(dtype)}
@@ -70,6 +79,7 @@ POINTERS = [
     ("float*", Capsule(2, 32)), ("__nv_bfloat16*", Capsule(4, 16)), ("__nv_fp8_e4m3*", Capsule(10, 8)),
     ("bool*", Capsule(6, 8)), ("float2*", Capsule(5, 64)), ("float*", Capsule(9, 8)),
     ("float*", Capsule(0, 8)),  # memory, as cuda.core gives it
+    ("float*", JaxCapsule(2, 32)),
 ]  # fmt: skip
 
 
