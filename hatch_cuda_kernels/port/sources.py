@@ -11,7 +11,7 @@ from hatch_cuda_kernels.host_code.conditions import NVCC, as_for_nvcc
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.marks import Facts, gather_facts
 from hatch_cuda_kernels.options import HostCode
-from hatch_cuda_kernels.port.guard import guardable
+from hatch_cuda_kernels.port.guard import guardable, widened
 from hatch_cuda_kernels.port.model import Guard
 from hatch_cuda_kernels.port.torch_types import has_stand_in, stand_ins
 from hatch_cuda_kernels.source.implied import toolkit_headers
@@ -70,6 +70,9 @@ class Sources:
         """Note a change; return whether a guard can make it."""
         source = self.outlines[path].source.original
         line = source.count("\n", 0, change.start) + 1
+        wide = widened(self.outlines[path], change)
+        if not guardable(self.outlines[path], change) and not self.facts.is_marked(source[wide.start : wide.end]):
+            change = wide
         if not guardable(self.outlines[path], change):
             self.notes.append(f"{path}:{line}: {change.name} cannot be guarded: an #if ends inside it")
             return False

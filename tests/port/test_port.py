@@ -279,6 +279,27 @@ def test_names_that_a_guarded_header_brought_are_there(tmp_path):
     assert as_nvcc_reads(ported.after["k.cu"]).split() == f"#include <ATen/ATen.h>\n{kernel}".split()
 
 
+def test_names_that_a_guarded_header_brought_are_there_before_the_first_include(tmp_path):
+    """A header of the project's that comes before the guarded one uses them, too."""
+    (tmp_path / "h.h").write_text("struct H { half h; };\n")
+    top = "// A kernel.\n#ifdef A\n#include <b.h>\n#endif\n"
+    text = f'{top}int f();\n#include "h.h"\n#include <ATen/ATen.h>\n__global__ void k(H h) {{}}\n'
+    (tmp_path / "k.cu").write_text(text)
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert ported.remaining == ()
+    assert ported.after["k.cu"].startswith(f"{top}#if")
+    assert as_nvcc_reads(ported.after["k.cu"]).split() == text.split()
+
+
+def test_a_declaration_that_begins_in_branches_is_guarded_with_them(tmp_path):
+    """Where nothing else is in them."""
+    begun = "#ifdef A\nlong\n#else\nint\n#endif\ninline size() { return 1; }\n"
+    (tmp_path / "k.cu").write_text(f"struct S {{ int a;\n{begun}}};\n__global__ void k(S s) {{}}\n")
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert ported.remaining == ()
+    assert f"#ifndef __CUDACC_RTC__\n{begun}#endif\n" in ported.after["k.cu"]
+
+
 def test_a_guard_covers_what_is_nested_in_it(tmp_path):
     """A variable's type has members of its own, which are for the host too."""
     text = "static struct {\n    int get() { return 1; }\n    int n;\n} state;\nint f();\n__global__ void k() {}\n"
@@ -289,7 +310,7 @@ def test_a_guard_covers_what_is_nested_in_it(tmp_path):
 
 def test_conditions_that_cross_a_function_are_left_alone(tmp_path):
     """A guard that ends inside an #if would be no guard; the note says where."""
-    text = "#ifdef A\nvoid f(int a) {\n#else\nvoid f() {\n#endif\n}\n__global__ void k() {}\n"
+    text = "#ifdef A\nvoid f(int a) {\n#else\n__device__ void f() {\n#endif\n}\n__global__ void k() {}\n"
     (tmp_path / "k.cu").write_text(text)
     ported = port(tmp_path, ["k.cu"])
     assert ported.after == {}
