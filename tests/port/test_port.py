@@ -240,6 +240,21 @@ def test_torch_types_have_stand_ins(tmp_path):
     assert port(tmp_path, ["k.cu"], arch=ARCH).remaining == ()
 
 
+def test_torch_types_of_the_host_have_stand_ins(tmp_path):
+    """A class has constants that device code uses, beside tensors of the host's."""
+    text = (
+        "#include <torch/torch.h>\nusing torch::Tensor;\nstruct P : public torch::CustomClassHolder {\n"
+        "  static constexpr int N = 3; at::Tensor a; Tensor b = torch::Tensor(); c10::intrusive_ptr<P> next;\n"
+        "  P(at::Tensor x) : a(x) {}\n};\n"
+        "struct D { float x[P::N]; D(const P& p); };\n__global__ void k(D d, float* p) { *p = d.x[0]; }\n"
+    )
+    (tmp_path / "k.cu").write_text(text)
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert ported.remaining == ()
+    assert as_nvcc_reads(ported.after["k.cu"]).split() == text.split()
+    assert ported.notes == ()
+
+
 @pytest.mark.parametrize("header", ["cstdint", "curand_kernel.h", "cuda_fp16.h", "lib/device.cuh"])
 def test_headers_that_device_code_may_need_are_not_guarded(tmp_path, header):
     """Not even where they are missing: that is for the user to install, or to name a folder for."""
