@@ -102,9 +102,13 @@ class Sources:
         """Return what NVRTC is shown in place of the headers that are guarded, and Torch's types among that."""
         texts = list(self.shown().values())
         guards_include = any(guard.kind == "include" for guard in self.guards)
-        items = (item for outline in self.outlines.values() for item in outline.items)
-        declared = {item.declaration.name for item in items if item.namespace in NAMESPACES}
-        return stand_ins(texts, toolkit_headers(texts) if guards_include else (), declared)
+        own = {
+            item.declaration.name
+            for outline in self.outlines.values()
+            for item in outline.items
+            if item.namespace in NAMESPACES and "{" in outline.source.text[item.start : item.end]
+        }
+        return stand_ins(texts, toolkit_headers(texts) if guards_include else (), own)
 
 
 def read_project_files(root: Path, sources: Sequence[str], options: NvrtcOptions) -> Sources:

@@ -24,25 +24,31 @@ NAMESPACES: Final = ("c10", "at", "torch")
 _PLAIN: Final = {"Half": ("cuda_fp16.h", "__half"), "BFloat16": ("cuda_bf16.h", "__nv_bfloat16")}
 #: The host's, for classes that have one as a member or as their base; nothing of them is defined.
 _HELD: Final = """\
-namespace hatch_torch {
+namespace at {
 class Tensor {
     void* held;
 public:
     __host__ __device__ Tensor();
     template <typename A> __host__ __device__ Tensor(A&&);
 };
+}
+namespace c10 {
 template <typename T> class intrusive_ptr {
     T* held;
 public:
     __host__ __device__ intrusive_ptr();
     template <typename A> __host__ __device__ intrusive_ptr(A&&);
 };
-class CustomClassHolder {
+}
+namespace torch {
+using at::Tensor;
+using c10::intrusive_ptr;
+struct CustomClassHolder {
     unsigned long long held[2];
-public:
     __host__ __device__ virtual ~CustomClassHolder();
 };
 }
+namespace at { using c10::intrusive_ptr; }
 """
 _HOSTS: Final = frozenset({"Tensor", "CustomClassHolder", "intrusive_ptr"})
 #: As Torch's lie in memory: a pointer, the sizes, the strides.
@@ -94,7 +100,7 @@ def stand_ins(
     """Return the text that stands for the types of Torch that texts use, and those that device code computes with.
 
     ``headers`` are the toolkit's that a header brought that is guarded; the text includes them in its place.
-    ``declared`` are the types that the texts themselves declare in Torch's namespaces.
+    ``declared`` are the types that the texts themselves define in Torch's namespaces.
     """
     used = sorted({name for text in texts for name in _USED.findall(without_guarded(text))} - {*declared})
     plain = [name for name in used if name in _PLAIN]
@@ -107,8 +113,8 @@ def stand_ins(
     lines += [f"#include <{header}>" for header in included]
     lines += [_ACCESSORS.rstrip()] if len(packed) > len(held) else []
     lines += [_HELD.rstrip()] if held else []
-    for namespace in NAMESPACES if used else ():
+    for namespace in NAMESPACES if len(used) > len(held) else ():
         aliases = [f"using {name} = {_PLAIN[name][1]};" for name in plain]
-        aliases += [f"using hatch_torch::{name};" for name in packed]
+        aliases += [f"using hatch_torch::{name};" for name in packed if name not in _HOSTS]
         lines.append(f"namespace {namespace} {{ {' '.join(aliases)} }}")
     return "\n".join([*lines, "#endif", ""]), tuple(name for name in used if name not in _HOSTS)

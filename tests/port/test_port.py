@@ -243,7 +243,8 @@ def test_torch_types_have_stand_ins(tmp_path):
 def test_torch_types_of_the_host_have_stand_ins(tmp_path):
     """A class has constants that device code uses, beside tensors of the host's."""
     text = (
-        "#include <torch/torch.h>\nusing torch::Tensor;\nstruct P : public torch::CustomClassHolder {\n"
+        "#include <torch/torch.h>\nnamespace at { class Tensor; }\nusing torch::Tensor;\n"
+        "struct P : public torch::CustomClassHolder {\n"
         "  static constexpr int N = 3; at::Tensor a; Tensor b = torch::Tensor(); c10::intrusive_ptr<P> next;\n"
         "  P(at::Tensor x) : a(x) {}\n};\n"
         "struct D { float x[P::N]; D(const P& p); };\n__global__ void k(D d, float* p) { *p = d.x[0]; }\n"
