@@ -18,12 +18,13 @@ NOTE: Final = (
 )
 _USED: Final = re.compile(
     r"\b(?:c10|at|torch)::(Half|BFloat16|PackedTensorAccessor(?:32|64)?|RestrictPtrTraits|DefaultPtrTraits"
-    r"|Tensor|CustomClassHolder|intrusive_ptr)\b"
+    r"|Tensor|CustomClassHolder|intrusive_ptr|optional)\b"
 )
 NAMESPACES: Final = ("c10", "at", "torch")
 _PLAIN: Final = {"Half": ("cuda_fp16.h", "__half"), "BFloat16": ("cuda_bf16.h", "__nv_bfloat16")}
 #: The host's, for classes that have one as a member or as their base; nothing of them is defined.
 _HELD: Final = """\
+#include <optional>
 namespace at {
 class Tensor {
     void* held;
@@ -43,14 +44,16 @@ public:
 namespace torch {
 using at::Tensor;
 using c10::intrusive_ptr;
+using std::optional;
 struct CustomClassHolder {
     unsigned long long held[2];
     __host__ __device__ virtual ~CustomClassHolder();
 };
 }
-namespace at { using c10::intrusive_ptr; }
+namespace at { using c10::intrusive_ptr; using std::optional; }
+namespace c10 { using std::optional; }
 """
-_HOSTS: Final = frozenset({"Tensor", "CustomClassHolder", "intrusive_ptr"})
+_HOSTS: Final = frozenset({"Tensor", "CustomClassHolder", "intrusive_ptr", "optional"})
 #: As Torch's lie in memory: a pointer, the sizes, the strides.
 _ACCESSORS: Final = """\
 namespace hatch_torch {
