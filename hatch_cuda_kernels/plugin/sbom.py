@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels import __version__
 from hatch_cuda_kernels.store.reader import StoreReader
-from hatch_cuda_kernels.store.sbom import SBOM_FILE, Project, sbom_text
+from hatch_cuda_kernels.store.sbom import SBOM_FILE, Distribution, sbom_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +18,6 @@ def add_sbom(store: Path, metadata: Any, build_data: dict[str, Any]) -> None:  #
     """Write the document about a store beside it, and let the wheel have it; an older hatchling does not take it."""
     files = build_data.get("sbom_files")
     if files is not None:
-        path, project = store.parent / SBOM_FILE, Project(metadata.name, metadata.version)
+        path, project = store.parent / SBOM_FILE, Distribution(metadata.name, metadata.version)
         path.write_text(sbom_text(StoreReader(store), project, made_by=__version__), encoding="utf-8", newline="\n")
         files.append(str(path))

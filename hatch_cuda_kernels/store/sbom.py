@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
 
-__all__ = ["SBOM_FILE", "Project", "sbom_text"]
+__all__ = ["SBOM_FILE", "Distribution", "sbom_text"]
 
 SBOM_FILE: Final = "cuda-kernels.cdx.json"
 _SCHEMA: Final = "http://cyclonedx.org/schema/bom-1.6.schema.json"
@@ -34,14 +34,14 @@ _COMPILERS: Final = frozenset({"nvrtc", "nvjitlink", "ptxas"})
 _PACKAGED: Final = re.compile(r"[0-9.]+")
 
 
-class Project(NamedTuple):
+class Distribution(NamedTuple):
     """The project whose wheel it is, by its normalised name."""
 
     name: str
     version: str
 
 
-def sbom_text(reader: StoreReader, project: Project, *, made_by: str) -> str:
+def sbom_text(reader: StoreReader, project: Distribution, *, made_by: str) -> str:
     """Return the document for a store; ``made_by`` is the version of this package that built it. Raises StoreError."""
     modules, root = reader.modules(), _package(*project)
     own = _package(_OWN, made_by, licenses=[_OWN_LICENCE])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.shape import check_shape
 from hatch_cuda_kernels.store.opened import UNREADABLE, read_member
-from hatch_cuda_kernels.store.sbom import SBOM_FILE, Project, sbom_text
+from hatch_cuda_kernels.store.sbom import SBOM_FILE, Distribution, sbom_text
 from hatch_cuda_kernels.verify.model import Outcome
 from hatch_cuda_kernels.verify.subject import REBUILD
 
@@ -52,7 +52,7 @@ def _differences(subject: Subject, place: str, text: bytes, made_by: str) -> Ite
     """Yield where the document differs from the one that a build by this version of the package writes, if it does."""
     name, _, version = place.partition("/")[0].removesuffix(".dist-info").rpartition("-")
     try:
-        written = sbom_text(subject.reader, Project(name.replace("_", "-"), version), made_by=made_by)
+        written = sbom_text(subject.reader, Distribution(name.replace("_", "-"), version), made_by=made_by)
     except (KeyError, ValueError):
         return  # the check of the index says that no build writes such a toolchain
     if text != written.encode():

@@ -12,10 +12,10 @@ from wheels import Wheel
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.store.opened import opened
-from hatch_cuda_kernels.store.sbom import SBOM_FILE, Project, sbom_text
+from hatch_cuda_kernels.store.sbom import SBOM_FILE, Distribution, sbom_text
 from hatch_cuda_kernels.verify import Demands, verify_store
 
-PROJECT = Project("example-project", "0.1.0")
+PROJECT = Distribution("example-project", "0.1.0")
 PLACE = f"example_project-0.1.0.dist-info/sboms/{SBOM_FILE}"
 
 
