@@ -24,6 +24,9 @@ sys.path.insert(0, str(HERE))
 from runtime_cold import VARIANTS, prepare  # noqa: E402 - a sibling script
 from runtime_hot import measure_hot  # noqa: E402 - a sibling script
 
+# Processes find what they import compiled, as users do: some containers turn that off.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
