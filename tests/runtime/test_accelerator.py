@@ -311,6 +311,18 @@ def test_a_launch_function_in_a_cycle_is_collected(launches):
     assert gone() is None
 
 
+@pytest.mark.parametrize(("setting", "flags"), [(None, 0), ("0", 0), ("1", 2)])
+def test_default_streams_are_those_of_the_bindings(launches, driver, monkeypatch, setting, flags):
+    """They can be told that each thread has a default stream of its own; then it is so here."""
+    asked, give = [], driver.cuGetProcAddress
+    driver.cuGetProcAddress = lambda name, *rest: asked.append(rest) or give(name)
+    monkeypatch.delenv("CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM", raising=False)
+    if setting is not None:
+        monkeypatch.setenv("CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM", setting)
+    bind(("f32",))(1.0)
+    assert asked == [(12000, flags)] * 2
+
+
 def test_a_loaded_kernel_is_looked_up(launches, driver, example_store, fresh_cache):
     """By name, for the current context; its hits are counted, and everything else is Python's."""
     driver.devices = 2

@@ -21,6 +21,8 @@ __all__ = ["Accelerator", "accelerator", "learn", "state"]
 _PROTOCOL: Final = 1
 #: The version of cuCtxGetId and cuLaunchKernelEx that is called there, by the CUDA that it came with.
 _CUDA: Final = 12000
+#: Set to anything but 0, the bindings call the driver's functions for default streams that each thread has of its own.
+_OWN_DEFAULT_STREAMS: Final = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM"
 
 
 class Accelerator(NamedTuple):
@@ -97,5 +99,6 @@ def _found() -> Accelerator | None:
 
 def _address(name: str) -> int:
     """Return where a function of the driver is, the one that the bindings call. Raises DriverError."""
-    address, _ = check("cuGetProcAddress", cuda().cuGetProcAddress(name.encode(), _CUDA, 0))
+    flags = 0 if os.environ.get(_OWN_DEFAULT_STREAMS, "0") in {"", "0"} else 2  # PER_THREAD_DEFAULT_STREAM of CUDA
+    address, _ = check("cuGetProcAddress", cuda().cuGetProcAddress(name.encode(), _CUDA, flags))
     return int(address)
