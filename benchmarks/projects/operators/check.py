@@ -40,7 +40,9 @@ class Call(NamedTuple):
     """The parameters that it returns; nothing if it writes in place."""
 
     def positional(self, given):
-        return tuple(given[argument.name] for argument in self.operator._schema.arguments)
+        names = (argument.name for argument in self.operator._schema.arguments)
+        # An operator's argument has an underscore more where torch needs the kernel's name for itself: mode.
+        return tuple(given[name if name in given else name.removesuffix("_")] for name in names)
 
     def results(self, given, run):
         """Return what a function of the arguments writes or returns, by name."""
