@@ -20,6 +20,7 @@ exclude_patterns = ["conf.py"]
 nitpicky = True
 myst_heading_anchors = 6
 myst_links_external_new_tab = False
+smartquotes_action = "qe"  # no dashes: --threads is an option
 html_theme = "furo"
 html_title = f"{project} {release}"
 html_static_path = ["static"]
