@@ -17,7 +17,7 @@ from hatch_cuda_kernels.cli.output import print_json
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["CommandParser"]
+__all__ = ["CommandParser", "ShowVersion"]
 
 _WIDTH: Final = 78
 _CHOICE: Final = re.compile(
@@ -32,6 +32,21 @@ _STYLES: Final = {
 }
 _HEADING: Final = r"(?m)^(?P<groups>[a-z ]+:)$"
 _PLACE_OF_COMMANDS: Final = ("command", "action")
+
+
+class ShowVersion(argparse.Action):
+    """Prints the version, which no other command has to look up, and exits."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        options["help"] = "show program's version number and exit"
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        """Print and exit."""
+        from hatch_cuda_kernels import __version__  # looks through the installed packages
+
+        print(f"{parser.prog} {__version__}")
+        parser.exit()
 
 
 class CommandParser(argparse.ArgumentParser):

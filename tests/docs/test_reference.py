@@ -192,7 +192,7 @@ def test_hook_reference_names_every_option():
     from hatch_cuda_kernels.plugin.options import _OPTIONS
 
     assert first_words(HOOK, "# Hook") == list(_OPTIONS)
-    words = {str: "text", int: "integer"}
+    words = {str: "text", int: "integer", bool: "boolean"}
     assert [row[1] for row in rows(HOOK, "# Hook")] == [words[kind] for kind in _OPTIONS.values()]
 
 
