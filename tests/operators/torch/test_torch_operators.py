@@ -148,6 +148,14 @@ def test_unsigned_integers_may_be_signed_ones(make):
         traced(operators["copy_unsigned_int"])(torch.ones(2).long(), torch.ones(2).long())
 
 
+def test_a_name_of_torchs_own_gets_an_underscore(make, namespace):
+    """Else torch's functionalisation would be given two arguments of that name, and nothing would be compiled."""
+    kernels = Kernels(fill=lambda y, mode, mode_: y.fill_(mode * mode_))
+    operator = make([ruled_kernel("fill", "float* y, int mode, int mode_")], kernels)["fill"]
+    assert str(operator._schema) == f"{namespace}::fill(Tensor(a!) y, SymInt mode__, SymInt mode_) -> ()"
+    torch.library.opcheck(operator, (torch.ones(3), 2, 3))
+
+
 def test_an_output_has_a_dtype_that_the_kernel_writes(make):
     """That of the input it is like, if the kernel takes it, and otherwise the kernel's own."""
     kernels = Kernels(count=lambda out, x: out.zero_())
