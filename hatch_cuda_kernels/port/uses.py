@@ -88,7 +88,7 @@ def _hidden(change: TextChange) -> tuple[int, int]:
 
 
 def _words(tokens: Tokens) -> Iterator[tuple[str, int]]:
-    while (token := tokens.next("head")) is not None:
+    for token in tokens.each("head"):
         if isinstance(token, DirectiveLine):
             yield from ((word, token.start) for word in _WORD.findall(token.operand))
         elif _WORD.fullmatch(token.text):
