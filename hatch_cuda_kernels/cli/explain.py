@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="show which image a kernel gets, and why not another one")
-    parser.add_argument("kernel", metavar="KERNEL")
+    parser.add_argument("kernel", metavar="KERNEL", help="its name, such as saxpy or 'block_sum<float, 256>'")
     add_package(parser, name="--package")
     parser.add_argument(
         "--arch", type=arch_text, metavar="sm_NN", help="a hypothetical device (default: the device here)"

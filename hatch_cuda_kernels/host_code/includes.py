@@ -29,7 +29,10 @@ _HEADERS: Final = re.compile(
     | nvrtc\.h | nvJitLink\.h | nvjpeg\.h | nvml\.h | nvToolsExt.*\.h | cupti.*\.h | cuda_?[pP]rofiler.*\.h
     | cudaProfiler\.h | cuda_gl_interop\.h | cuda_egl_interop\.h | cuda_d3d\w*_interop\.h | cudla\.h | cufile\.h
     | cub/device/.* | cub/util_allocator\.cuh
-    | thrust/(?!(?:addressof|advance|complex|distance|functional|pair|tuple|version|zip_function)\.h)\w+\.h
+    | thrust/(?!(?:addressof|advance|complex|device_allocator|device_malloc_allocator|device_ptr|device_reference
+    |device_vector|distance|functional|host_vector|pair|tuple|universal_vector|version|zip_function)\.h)\w+\.h
+    | thrust/system/(?!\w+/detail/execution_policy\.h|detail/generic/tag\.h).* | thrust/mr/.*
+    | thrust/detail/(?:(?:contiguous_storage|execute_with_allocator|temporary_array)\.h|allocator/.*)
     | windows\.h | Windows\.h | winsock2?\.h | direct\.h | io\.h | process\.h | conio\.h | intrin\.h
     | (?:[bepstwanix]mm|immin|x86)intrin\.h | mach/.*
     """,

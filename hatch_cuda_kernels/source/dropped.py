@@ -16,6 +16,7 @@ _TEXTS: Final = {
     "mark": "{} is marked __host__ __device__",
     "constant": "{} is made constexpr",
     "macro": "{} is replaced by what it stands for, without host code",
+    "condition": "{} counts as defined, as for nvcc",
 }
 
 
@@ -25,8 +26,8 @@ class Dropped(NamedTuple):
     path: str
     """Relative to the project and posix."""
     line: int
-    kind: Literal["function", "variable", "include", "using", "body", "mark", "constant", "macro"]
-    """``body``: of a function that stays declared. ``mark``, ``constant``, ``macro``: what stays, changed."""
+    kind: Literal["function", "variable", "include", "using", "body", "mark", "constant", "macro", "condition"]
+    """``body``: of a function that stays declared. The last four: what stays, changed."""
     name: str
 
     def __str__(self) -> str:

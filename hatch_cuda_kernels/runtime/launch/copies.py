@@ -6,7 +6,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.contexts import on_device
-from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.driver import check, cuda, current_device
 from hatch_cuda_kernels.errors import ArgumentError
 from hatch_cuda_kernels.runtime.launch import tensors
 from hatch_cuda_kernels.runtime.launch.arrays import family, read_address
@@ -34,11 +34,12 @@ def copy(name: str, place: Callable[[], tuple[int, int]], array: Any, stream: An
     ``place`` gives the variable's address and size in the current context.
     """
     stated = None if stream is None else stream_address(stream)
-    device = None if _is_host(array) else family(array).device(array)
+    on_host = _is_host(array)
+    device = None if on_host else family(array).device(array)  # None, too, where it does not matter which
     with on_device(device):
         address, size = place()
         streams: list[int] = []
-        span = _host_span(array, writable=not into_variable) if device is None else _device_span(array, device, streams)
+        span = _host_span(array, writable=not into_variable) if on_host else _device_span(array, streams)
         if span.size != size:
             raise ArgumentError(f"{name} has {size} bytes, the array that was passed has {span.size}")
         _copy(address, span, join(streams, stated) or 0, into_variable=into_variable)
@@ -74,8 +75,9 @@ def _host_span(array: Any, *, writable: bool) -> _Span:
     return _Span(ctypes.addressof(held), view.nbytes, True, held)
 
 
-def _device_span(array: Any, ordinal: int, streams: list[int]) -> _Span:
-    address = read_address(array, ordinal, streams)
+def _device_span(array: Any, streams: list[int]) -> _Span:
+    """Return the bytes of an array on the current device."""
+    address = read_address(array, current_device().ordinal, streams)
     if tensors.learn(array):
         contiguous, size = array.is_contiguous(), array.numel() * array.element_size()
     else:
