@@ -38,7 +38,8 @@ def run(args: argparse.Namespace) -> int:
                 args.kernel, arch=args.arch, driver=args.driver, policy=args.policy, module=args.module
             )
         except DriverError as error:
-            raise InputError(f"{error}\n  to fix: name a device to explain for, such as --arch sm_90") from error
+            problem = error.name if error.code < 0 else str(error)
+            raise InputError(f"{problem}\n  to fix: name a device to explain for, such as --arch sm_90") from error
     if args.json:
         print_json(explanation.to_json())
     else:

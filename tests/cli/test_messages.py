@@ -115,6 +115,11 @@ def test_an_error_fits_the_terminal(told, make_project, monkeypatch):
     assert max(map(len, err.splitlines())) <= 50
 
 
+def test_a_missing_wheel_is_called_so(told):
+    """Without a number of the system's."""
+    assert told("inspect", "nothing.whl")[2] == "error: nothing.whl: there is no such file\n"
+
+
 def test_an_error_without_a_place_says_that_it_is_one(told, make_project):
     """The word in front, and what to do on a line of its own."""
     assert told("inspect", "nothing.whl")[2].startswith("error: nothing.whl: ")

@@ -6,7 +6,9 @@ import re
 import shutil
 import subprocess
 import sys
+from email.message import Message
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 from browser import open_browser
@@ -91,6 +93,18 @@ def test_pictures_follow_the_theme(visit):
         page = visit("howto/report.html", scheme=scheme)
         assert page.locator(f"img.only-{scheme}").first.is_visible()
         assert not page.locator(f"img.only-{other}").first.is_visible()
+
+
+@pytest.mark.parametrize("label", ["Source", "Repository"])
+def test_the_navigation_links_the_repository(label, monkeypatch):
+    """As soon as the package's metadata names one."""
+    metadata = Message()
+    monkeypatch.setattr("importlib.metadata.metadata", lambda name: metadata)
+    navigation = run_path(str(DOCS / "conf.py"))["navigation"]
+    index = (DOCS / "index.md").read_text()
+    assert "Source code" not in navigation(index)
+    metadata["Project-URL"] = f"{label}, https://example.org/code"
+    assert "Source code <https://example.org/code>" in navigation(index)
 
 
 def test_a_broken_link_fails_the_build(build, tmp_path):
