@@ -80,9 +80,19 @@ class Sources:
         if change.action != "drop":
             kind = "body" if change.action == "declare" and change.last else "mark"
             kind = {"constant": "constant", "expand": "macro"}.get(change.action, kind)
+        self._forget(path, change)
         self.guards.append(Guard(path, line, kind, change.name, reason or _REASONS.get(kind, _NO_MARK)))
         self.changes[path] = sorted([*self.changes[path], change], key=lambda one: one.start)
         return True
+
+    def _forget(self, path: str, change: TextChange) -> None:
+        """Forget what was to be changed in a place that is guarded now."""
+        source = self.outlines[path].source.original
+        gone = [one for one in self.changes[path] if change.start <= one.start and one.end <= change.end]
+        if gone:
+            places = {(source.count("\n", 0, one.start) + 1, one.name) for one in gone}
+            self.changes[path] = [one for one in self.changes[path] if one not in gone]
+            self.guards = [one for one in self.guards if one.path != path or (one.line, one.name) not in places]
 
     def shown(self) -> dict[str, str]:
         """Return the files as NVRTC is to see them, with blanks in place of what is guarded, so that lines agree."""

@@ -155,6 +155,9 @@ template <class T> class Vector<T, 0> { host::Map map; public: __device__ T* raw
 template <> class Vector<int, 1> : public host::Map { __host__ __device__ Vector(); };
 enum Kind { PLAIN = host::plain };
 class Solver { Vector<int, 1> v; Kind kind; __device__ int get(); };
+#define REGISTER(T) static T T##_registered
+REGISTER(Solver);
+constexpr int solvers(const Solver* s) { return 1; }
 __device__ int Solver::get() { return PLAIN; }
 #define VECTOR Vector<int, 1>
 #ifdef VECTOR
@@ -168,7 +171,7 @@ def test_classes_that_only_the_host_uses_are_guarded_whole(tmp_path):
     (tmp_path / "k.cu").write_text(HOSTED)
     ported = port(tmp_path, ["k.cu"], arch=ARCH)
     assert ported.remaining == ()
-    assert {guard.line for guard in ported.guards} == {1, 2, 3, 4, 5, 6, 7}
+    assert {guard.line for guard in ported.guards} == {1, 2, 3, 4, 5, 6, 8, 9, 10}
     assert as_nvcc_reads(ported.after["k.cu"]).split() == HOSTED.split()
 
 

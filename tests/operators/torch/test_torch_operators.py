@@ -413,10 +413,12 @@ def test_a_name_that_is_taken_is_refused(make, kernels, namespace):
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="torch's compiler needs g++")
 def test_torchs_compiler_takes_operators(tmp_path, slow):
-    """It calls them in compiled functions and in packages made ahead; a process without the operators says so."""
+    """It calls them in compiled functions, straight where it can, and in packages made ahead, which need them."""
     script = f"""
+    import importlib.util
     import sys
     import torch
+    from torch._inductor.utils import run_and_get_code
     from torch_kernels import Kernels, ruled_kernel
     from hatch_cuda_kernels.operators.torch.operators import make_operators
 
@@ -435,11 +437,19 @@ def test_torchs_compiler_takes_operators(tmp_path, slow):
             return y + 1
 
     given = torch.ones(6), torch.ones(6)
-    assert torch.compile(Model(), fullgraph=True)(*given).tolist() == [14] * 6
+    compiled = torch.compile(Model(), fullgraph=True)
+    result, code = run_and_get_code(compiled, *given)
+    assert result.tolist() == [14] * 6
+    straight = importlib.util.find_spec("torch._inductor.codegen.custom_extern_kernel_codegen") is not None
+    for name in ("scale_functional", "saxpy"):
+        assert (f"torch.ops.ahead.{{name}}.default.without_dispatcher(" in code[0]) is straight
+    named = torch.compile(lambda x: torch.ops.ahead.scale_functional(x + 1, n=x.numel(), factor=2.0), fullgraph=True)
+    assert named(given[0]).tolist() == [4] * 6
+    assert kernels.launched == ["scale", "saxpy", "scale"]
     program = torch.export.export(Model(), given)
     package = torch._inductor.aoti_compile_and_package(program, package_path={str(tmp_path / "model.pt2")!r})
     assert torch._inductor.aoti_load_package(package)(*given).tolist() == [14] * 6
-    assert kernels.launched == ["scale", "saxpy"] * 2
+    assert kernels.launched[3:] == ["scale", "saxpy"]
     """
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(sys.path),
