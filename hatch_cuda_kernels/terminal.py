@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 __all__ = ["is_terminal", "painted", "printable", "width_of"]
 
-_CODES: Final = {"bold": "1", "red": "1;31", "yellow": "1;33", "cyan": "1;36", "dim": "2"}
+#: Only what can be read on white and on black: yellow, green and cyan vanish on one, blue on the other.
+_CODES: Final = {"bold": "1", "red": "1;31", "magenta": "1;35", "dim": "2"}
 
 
 def printable(text: str, *, lines: bool = False) -> str:

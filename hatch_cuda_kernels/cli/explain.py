@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
     """Add the command."""
     parser = commands.add_parser(name, help="show which image a kernel gets, and why not another one")
-    parser.add_argument("kernel", metavar="KERNEL")
+    parser.add_argument("kernel", metavar="KERNEL", help="its name, such as saxpy or 'block_sum<float, 256>'")
     add_package(parser, name="--package")
     parser.add_argument(
         "--arch", type=arch_text, metavar="sm_NN", help="a hypothetical device (default: the device here)"
@@ -38,7 +38,8 @@ def run(args: argparse.Namespace) -> int:
                 args.kernel, arch=args.arch, driver=args.driver, policy=args.policy, module=args.module
             )
         except DriverError as error:
-            raise InputError(f"{error}\n  to fix: name a device to explain for, such as --arch sm_90") from error
+            problem = error.name if error.code < 0 else str(error)
+            raise InputError(f"{problem}\n  to fix: name a device to explain for, such as --arch sm_90") from error
     if args.json:
         print_json(explanation.to_json())
     else:

@@ -6,19 +6,20 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels.host_code.conditions import NVCC, as_for_nvcc
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.marks import gather_facts
 from hatch_cuda_kernels.host_code.refused import is_refused, read_suspects, takes_overloads
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.clocks import find_clocks
 from hatch_cuda_kernels.source.directives import find_directives
+from hatch_cuda_kernels.source.dropped import Dropped
 from hatch_cuda_kernels.source.macros import find_macro_texts, parse_define
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from hatch_cuda_kernels.source.closure import Closure
-    from hatch_cuda_kernels.source.dropped import Dropped
     from hatch_cuda_kernels.source.macros import MacroText
 
 __all__ = ["find_macros", "without_host_code"]
@@ -40,12 +41,12 @@ def without_host_code(
     suspects = read_suspects(texts, start, macros) if if_refused else {}
     if if_refused and not suspects:
         return closure
+    dropped = [*_with_conditions(texts)]
     facts, outlines = gather_facts(macros(), texts.values(), suspects)
     if if_refused and not is_refused(suspects.values(), facts):  # where another text has the mark
         return closure
     if if_refused and takes_overloads(outlines, facts):
         return closure
-    dropped: list[Dropped] = []
     for name, outline in zip(texts, outlines, strict=True):
         if outline is not None:
             texts[name], found = apply(name.removeprefix(VIRTUAL_ROOT), outline, find_changes(outline, facts))
@@ -58,6 +59,13 @@ def without_host_code(
         dropped=tuple(sorted(dropped)),
         clocks=tuple(find_clocks(texts)) if closure.clocks else (),
     )
+
+
+def _with_conditions(texts: dict[str, str]) -> Iterator[Dropped]:
+    """Let nvcc's branches of texts hold, and yield what was changed."""
+    for name, text in texts.items():
+        texts[name], lines = as_for_nvcc(text)
+        yield from (Dropped(name.removeprefix(VIRTUAL_ROOT), line, "condition", NVCC) for line in lines)
 
 
 def find_macros(texts: Iterable[str], define: Sequence[tuple[str, str | None]] = ()) -> Iterator[MacroText]:

@@ -16,8 +16,8 @@ _FOLDERS: Final = frozenset(
     """
     ATen TH THC EGL GL GLES2 GLES3 GLFW Python arpa blaze boost benchmark c10 c10d cblas cereal cxxopts dlpack doctest
     drm fmt gflags glad glog google gtest gmock hdf5 hip jsoncpp linux mpi ncclras net netinet nlohmann numpy nvml
-    nvtx3 opencv opencv2 openssl pybind11 nanobind rapidjson rmm spdlog tbb tensorflow tinyxml2 torch torchvision vtk
-    vulkan xla
+    nvtx3 opencv opencv2 openssl pybind11 nanobind rapidjson rmm spdlog tbb tensorflow tinyxml2 torch torchvision tvm
+    vtk vulkan xla
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
 #: Headers of libraries that are called from the host, the toolkit's among them: NVRTC refuses what it has of these.
@@ -29,7 +29,10 @@ _HEADERS: Final = re.compile(
     | nvrtc\.h | nvJitLink\.h | nvjpeg\.h | nvml\.h | nvToolsExt.*\.h | cupti.*\.h | cuda_?[pP]rofiler.*\.h
     | cudaProfiler\.h | cuda_gl_interop\.h | cuda_egl_interop\.h | cuda_d3d\w*_interop\.h | cudla\.h | cufile\.h
     | cub/device/.* | cub/util_allocator\.cuh
-    | thrust/(?!(?:addressof|advance|complex|distance|functional|pair|tuple|version|zip_function)\.h)\w+\.h
+    | thrust/(?!(?:addressof|advance|complex|device_allocator|device_malloc_allocator|device_ptr|device_reference
+    |device_vector|distance|functional|host_vector|pair|tuple|universal_vector|version|zip_function)\.h)\w+\.h
+    | thrust/system/(?!\w+/detail/execution_policy\.h|detail/generic/tag\.h).* | thrust/mr/.*
+    | thrust/detail/(?:(?:contiguous_storage|execute_with_allocator|temporary_array)\.h|allocator/.*)
     | windows\.h | Windows\.h | winsock2?\.h | direct\.h | io\.h | process\.h | conio\.h | intrin\.h
     | (?:[bepstwanix]mm|immin|x86)intrin\.h | mach/.*
     """,

@@ -36,6 +36,7 @@ _NAMESPACE_ALIAS: Final = re.compile(r"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?(\w+)
 _DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
 _OPERAND: Final = re.compile(r"\b(?:decltype|sizeof|noexcept)\s*\(")
 _CALLED: Final = re.compile(r"([A-Za-z_]\w*)\s*[(<]")
+_BRACKET: Final = re.compile("[()]")
 _LONGEST_OPERAND: Final = 1_000
 _LITERAL: Final = re.compile(f"{STRING}|{CHARACTER}")
 _NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
@@ -195,10 +196,12 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
 def _unevaluated(text: str) -> Iterator[str]:
     """Yield the words before parentheses or angles in the operands of ``decltype``, ``sizeof`` and ``noexcept``."""
     for found in _OPERAND.finditer(text):
-        depth, end = 1, found.end()
-        while depth and end < min(len(text), found.end() + _LONGEST_OPERAND):
-            depth += (text[end] == "(") - (text[end] == ")")
-            end += 1
+        depth, end = 1, found.end() + _LONGEST_OPERAND
+        for bracket in _BRACKET.finditer(text, found.end(), end):
+            depth += 1 if bracket[0] == "(" else -1
+            if not depth:
+                end = bracket.end()
+                break
         yield from _CALLED.findall(text, found.end(), end)
 
 

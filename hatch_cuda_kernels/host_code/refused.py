@@ -104,9 +104,8 @@ def _reached(names: Container[str], start: Iterable[str], includes: Callable[[st
 @lru_cache(maxsize=1024)
 def _glance(text: str) -> _Glance:
     source = Joined(text)
-    tokens = Tokens(source)
     try:
-        lines = [line for line in iter(lambda: tokens.next("skipped"), None) if isinstance(line, DirectiveLine)]
+        lines = [line for line in Tokens(source).each("skipped") if isinstance(line, DirectiveLine)]
     except UnclearTextError:
         return _Glance()
     parts = [*seen_parts(lines, len(source.text))]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.pool.apart import compile_apart, one_worker
+from hatch_cuda_kernels.port.spelled import words
 from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
@@ -19,7 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["accepted_guesses", "refused_instances"]
 
-#: Of one module; what is left is taken as it is.
+_UNTRIED: Final = "NVRTC refuses some of many, and this one was not tried"
+#: In a name expression; other names with the word are refused, too.
+_UNKNOWN: Final = re.compile(r'^__nv_name_map\(\d+\): error: identifier "(\w+)" is undefined', re.MULTILINE)
+#: Of one module.
 _MOST_COMPILES: Final = 40
 
 
@@ -74,6 +79,7 @@ class _Trial:
         self._unit: Final = unit
         self._arch: Final = arch
         self._left = _MOST_COMPILES
+        self._is_named = False  # whether the compiler said which names it refused last
 
     def refusal(self, names: Sequence[str]) -> dict[str, str]:
         """Return the names that NVRTC does not know, or all of them with its first error; empty if it takes them."""
@@ -84,16 +90,25 @@ class _Trial:
             compile_apart(job)
         except CompileError as error:
             reason = (error.faults or (error.message,))[0].partition("\n")[0]
-            return dict.fromkeys(error.bad_names or names or ("",), reason)
+            unknown = set(_UNKNOWN.findall(error.log))
+            alike = dict.fromkeys((name for name in names if words(name) & unknown), reason)
+            named = alike | dict.fromkeys(error.bad_names, reason)
+            self._is_named = bool(named)
+            return named or dict.fromkeys(names or ("",), reason)
         return {}
 
     def refused(self, names: Sequence[str]) -> dict[str, str]:
-        """Return the refused ones of names: by halves, where the compiler does not say which they are."""
+        """Return the refused ones of names: by halves, where the compiler does not say which they are.
+
+        Of a half that is not tried any more, all are.
+        """
         found: dict[str, str] = {}
         while names and self._left > 0 and (bad := self.refusal(names)):
-            if len(bad) == len(names) > 1:
+            if len(bad) == len(names) > 1 and not self._is_named:
                 middle = len(names) // 2
-                return found | self.refused(names[:middle]) | self.refused(names[middle:])
+                halves = names[:middle], names[middle:]
+                tried = (self.refused(half) if self._left > 0 else dict.fromkeys(half, _UNTRIED) for half in halves)
+                return found | {name: reason for each in tried for name, reason in each.items()}
             found |= bad
             names = [name for name in names if name not in bad]
         return found

@@ -94,6 +94,8 @@ def stated_options(options: NvrtcOptions) -> dict[str, Any]:
         stated["define"] = dict(options.define)
     if options.std is not CppStd.CPP17:
         stated["std"] = str(options.std)
+    if options.default_device:
+        stated["default_device"] = True
     return stated
 
 

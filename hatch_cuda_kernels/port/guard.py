@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.drop import TextChange
     from hatch_cuda_kernels.host_code.items import Outline
 
-__all__ = ["guardable", "guarded"]
+__all__ = ["guardable", "guarded", "widened"]
 
 #: What a guard takes in behind what it is for: the rest of a line that is empty, and semicolons behind a body.
 _REST_OF_LINE: Final = re.compile(r"[ \t\r]*(?://[^\n]*)?(?:\n|\Z)")
@@ -37,12 +37,23 @@ def guardable(outline: Outline, change: TextChange) -> bool:
     return depth == 0
 
 
+def widened(outline: Outline, change: TextChange) -> TextChange:
+    """Return a change that begins where an ``#if`` does that has only the beginning of a declaration in it."""
+    source, start = outline.source, outline.source.position(change.start)
+    before = [line for line in outline.directives if line.start < start]
+    opened = before and before[-1].word.startswith("if") and not source.text[before[-1].end : start].strip()
+    first = source.place(before[-1].start) if opened else change.start
+    inside = (item for item in outline.items if first <= source.place(item.start) < change.end)
+    alone = all(source.place(item.start) == change.start for item in inside)
+    return change._replace(start=first) if alone and change.kind == "function" and change.action == "drop" else change
+
+
 def guarded(outline: Outline, changes: Sequence[TextChange], additions: str = "") -> str:
-    """Return a text with its guards. ``additions`` go behind the first include that is guarded, or to the top."""
+    """Return a text with its guards, and with ``additions`` before its first include that has no condition."""
     text = outline.source.original
+    place = _first_include(outline)
     pieces: list[str] = []
     done = 0
-    pending = additions
     for group in _groups(text, changes):
         start, end = group[0].start, max(change.end for change in group)
         if start < done:
@@ -54,19 +65,29 @@ def guarded(outline: Outline, changes: Sequence[TextChange], additions: str = ""
         if group[-1].kind == "call" or (text[end - 1] == "}" and group[-1].kind != "variable"):
             end = _end(_SEMICOLONS, text, end)
         end_of_line = _end(_REST_OF_LINE, text, end)
+        if place < end and additions:
+            pieces += text[done : min(place, start)], additions
+            done, additions = min(place, start), ""
         pieces += text[done:start], "" if starts_line else "\n"
         if group[0].action == "drop":
             end = end_of_line
             pieces += _HEAD, _line(text[start:end]), _END
-            if pending and group[0].kind == "include":
-                pieces.append(pending)
-                pending = ""
         else:
             end = end_of_line if group[0].last else end
             pieces.append(_shown(text, group[0], start, end))
         done = end
-    made = "".join((pending, *pieces, text[done:]))
+    made = "".join((*pieces, text[done:] if not additions else text[done:place] + additions + text[place:]))
     return re.sub(r"(?<!\r)\n", "\r\n", made) if "\r\n" in text else made
+
+
+def _first_include(outline: Outline) -> int:
+    """Return where the line of the first include begins that no ``#if`` is around; 0 where there is none."""
+    depth = 0
+    for line in outline.directives:
+        if line.word == "include" and not depth:
+            return outline.source.original.rfind("\n", 0, outline.source.place(line.start)) + 1
+        depth += line.word.startswith("if") - (line.word == "endif")
+    return 0
 
 
 def _end(pattern: re.Pattern[str], text: str, position: int) -> int:

@@ -13,6 +13,7 @@ from hatch_cuda_kernels.port.model import SeenLaunch
 from hatch_cuda_kernels.port.scopes import settled
 from hatch_cuda_kernels.port.spelled import deduce, type_of
 from hatch_cuda_kernels.port.template_head import template_parameters
+from hatch_cuda_kernels.source.expansion import without_comments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,7 +107,7 @@ def _parts(text: str, tokens: Sequence[Token], begin: int, end: int) -> tuple[st
         if token.text == "," and depth <= 0:
             cuts.append(token.end)
     cuts.append(tokens[end].start + 1 if end < len(tokens) else len(text) + 1)
-    return tuple(" ".join(text[first : last - 1].split()) for first, last in pairwise(cuts))
+    return tuple(" ".join(without_comments(text[first : last - 1]).split()) for first, last in pairwise(cuts))
 
 
 def _axes(

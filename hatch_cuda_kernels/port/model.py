@@ -17,7 +17,7 @@ class Guard(NamedTuple):
     line: int
     """In the file as it was."""
     kind: str
-    """``function``, ``variable``, ``include``, ``body``, ``mark``, ``constant``, ``type`` or ``using``."""
+    """What is guarded (``function``, ``variable``, ``include``, ``type``, ``using``), or changed: a kind of Dropped."""
     name: str
     reason: str
 

@@ -17,7 +17,7 @@ from hatch_cuda_kernels.port.hidden import with_hidden
 from hatch_cuda_kernels.port.launches import find_launches, resolved
 from hatch_cuda_kernels.port.model import Ported
 from hatch_cuda_kernels.port.qualified import names_of_namespaces, qualified
-from hatch_cuda_kernels.port.refine import errors_of, refine
+from hatch_cuda_kernels.port.refine import errors_of, refined
 from hatch_cuda_kernels.port.sources import read_project_files
 from hatch_cuda_kernels.port.torch_types import NOTE
 from hatch_cuda_kernels.source.expansion import Macros
@@ -51,7 +51,8 @@ def port(
     """
     found = read_project_files(root, sources, options)
     if arch is not None:
-        refine(found, arch)
+        found = refined(found, arch)
+        options = options.override(default_device=found.options.default_device)
     types, used = found.stand_ins()
     notes = [*found.notes, *([NOTE.format(f"CUDA's types stand for Torch's {', '.join(used)}")] if used else [])]
     after = _after(found, types)
@@ -75,7 +76,7 @@ def port(
         guessed = accepted_guesses(root, shown, manifest_text(drafted, options), arch, guesses)
         drafted = draft_modules(modules, refused, guessed)
     return Ported(
-        before={path: found.texts[path] for path in after},
+        before={path: found.originals[path] for path in after},
         after=after,
         guards=tuple(sorted(found.guards)),
         templates=tuple(chain.from_iterable(templates.values())),
@@ -148,6 +149,6 @@ def _after(sources: Sources, types: str) -> dict[str, str]:
     after = {}
     for path, outline in sources.outlines.items():
         text = guarded(outline, sources.changes[path], types if path in starts else "")
-        if text != sources.texts[path]:
+        if text != sources.originals[path]:
             after[path] = text
     return after

@@ -25,15 +25,37 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.port.sources import Sources
 
-__all__ = ["errors_of", "refine"]
+__all__ = ["errors_of", "refined"]
 
 _MOST_ROUNDS: Final = 30
 _TYPES: Final = "hatch_torch_types.h"
+_UNMARKED: Final = re.compile(r"without (?:execution|memory) space annotations|inferred to be __host__")
+_BY_DEFAULT: Final = (
+    "the draft has default_device: true, because NVRTC refuses functions without a mark that cannot be guarded; nvcc "
+    "lets no device code call these"
+)
 _ANGLED: Final = re.compile(r"<([^<>]+)>")
 
 
-def refine(sources: Sources, arch: SmArch) -> None:
-    """Compile, guard what errors name and can be guarded, and compile again, until nothing more can be."""
+def refined(sources: Sources, arch: SmArch) -> Sources:
+    """Return sources with guards around what NVRTC complains about, where that is safe. Raises ToolchainError.
+
+    Where it goes on to refuse what has no mark, in macros or lambdas, and takes all of it as device code, they are to
+    be compiled so.
+    """
+    left = _refine(sources, arch)
+    if sources.options.default_device or not any(_UNMARKED.search(error.message) for error in left):
+        return sources
+    other = sources.with_options(default_device=True)
+    if _refine(other, arch):
+        return sources
+    other.notes.append(_BY_DEFAULT)
+    return other
+
+
+def _refine(sources: Sources, arch: SmArch) -> list[Diagnostic]:
+    """Compile, guard what errors name and can be guarded, and again; return the errors of which nothing more can be."""
+    errors: list[Diagnostic] = []
     for _ in range(_MOST_ROUNDS):
         count = len(sources.guards)
         errors = errors_of(sources, sources.shown(), arch)
@@ -46,7 +68,8 @@ def refine(sources: Sources, arch: SmArch) -> None:
                         follows = "" if change is found[0][1] else f"names {found[0][1].name}; "
                         sources.add(path, change, f"{follows}NVRTC: {error.message}")
         if len(sources.guards) == count:
-            return
+            break
+    return errors
 
 
 def errors_of(sources: Sources, texts: Mapping[str, str], arch: SmArch) -> list[Diagnostic]:
@@ -95,7 +118,7 @@ def _line(outline: Outline, line: int) -> tuple[int, int]:
 def _change(outline: Outline, item: OutlineItem, names: tuple[str, ...]) -> TextChange:
     kind = "using" if item.declaration.kind == "other" else item.declaration.kind
     text = " ".join(outline.source.text[item.start : item.end - 1].split())
-    name = ", ".join(names) or text.removeprefix("using ")
+    name = item.declaration.name if kind == "type" else ", ".join(names) or text.removeprefix("using ")
     return _dropped(outline, kind, name, item.start, item.end)
 
 

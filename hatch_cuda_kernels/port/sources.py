@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.host_code.closures import find_macros
+from hatch_cuda_kernels.host_code.conditions import NVCC, as_for_nvcc
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.marks import Facts, gather_facts
 from hatch_cuda_kernels.options import HostCode
-from hatch_cuda_kernels.port.guard import guardable
+from hatch_cuda_kernels.port.guard import guardable, widened
 from hatch_cuda_kernels.port.model import Guard
 from hatch_cuda_kernels.port.torch_types import has_stand_in, stand_ins
 from hatch_cuda_kernels.source.implied import toolkit_headers
@@ -33,6 +34,7 @@ _REASONS: Final = {
     "mark": "NVRTC refuses it without marks",
     "macro": "what it stands for has host code",
     "using": "NVRTC sees nothing that it names",
+    "condition": "nvcc's branch, as NVRTC does not define it",
     "constant": "NVRTC folds no constant that is made of it, or it of another, unless they are constexpr",
 }
 
@@ -43,17 +45,34 @@ class Sources:
 
     root: Path
     recipes: tuple[Recipe, ...]
+    originals: dict[str, str]
+    """By path, as the project has them."""
     texts: dict[str, str]
+    """The same, with nvcc's branches."""
     outlines: dict[str, Outline]
     facts: Facts
     changes: dict[str, list[TextChange]]
     guards: list[Guard] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def options(self) -> NvrtcOptions:
+        """The options that they are compiled with."""
+        return self.recipes[0].options
+
+    def with_options(self, **options: Any) -> Sources:
+        """Return a copy with other options, of which guards can be added without adding them here."""
+        recipes = tuple(replace(one, options=one.options.override(**options)) for one in self.recipes)
+        changes = {path: [*found] for path, found in self.changes.items()}
+        return replace(self, recipes=recipes, changes=changes, guards=[*self.guards], notes=[*self.notes])
+
     def add(self, path: str, change: TextChange, reason: str = "") -> bool:
         """Note a change; return whether a guard can make it."""
         source = self.outlines[path].source.original
         line = source.count("\n", 0, change.start) + 1
+        wide = widened(self.outlines[path], change)
+        if not guardable(self.outlines[path], change) and not self.facts.is_marked(source[wide.start : wide.end]):
+            change = wide
         if not guardable(self.outlines[path], change):
             self.notes.append(f"{path}:{line}: {change.name} cannot be guarded: an #if ends inside it")
             return False
@@ -61,9 +80,19 @@ class Sources:
         if change.action != "drop":
             kind = "body" if change.action == "declare" and change.last else "mark"
             kind = {"constant": "constant", "expand": "macro"}.get(change.action, kind)
+        self._forget(path, change)
         self.guards.append(Guard(path, line, kind, change.name, reason or _REASONS.get(kind, _NO_MARK)))
         self.changes[path] = sorted([*self.changes[path], change], key=lambda one: one.start)
         return True
+
+    def _forget(self, path: str, change: TextChange) -> None:
+        """Forget what was to be changed in a place that is guarded now."""
+        source = self.outlines[path].source.original
+        gone = [one for one in self.changes[path] if change.start <= one.start and one.end <= change.end]
+        if gone:
+            places = {(source.count("\n", 0, one.start) + 1, one.name) for one in gone}
+            self.changes[path] = [one for one in self.changes[path] if one not in gone]
+            self.guards = [one for one in self.guards if one.path != path or (one.line, one.name) not in places]
 
     def shown(self) -> dict[str, str]:
         """Return the files as NVRTC is to see them, with blanks in place of what is guarded, so that lines agree."""
@@ -82,10 +111,14 @@ def read_project_files(root: Path, sources: Sequence[str], options: NvrtcOptions
     recipes = tuple(Recipe(module=source, sources=(source,), options=options) for source in sources)
     project = Project(root)
     paths = sorted({path for recipe in recipes for path in recipe.read(root, project=project, clocks=True).files})
-    texts = {path: project.text(path).text for path in paths}
+    originals = {path: project.text(path).text for path in paths}
+    texts = {path: as_for_nvcc(text)[0] for path, text in originals.items()}
     facts, outlines = gather_facts(find_macros(texts.values(), options.define), texts.values())
     known = {path: outline for path, outline in zip(paths, outlines, strict=True) if outline is not None}
-    found = Sources(root, recipes, texts, known, facts, {path: [] for path in known})
+    found = Sources(root, recipes, originals, texts, known, facts, {path: [] for path in known})
+    for path in known:
+        lines = as_for_nvcc(originals[path])[1]
+        found.guards += [Guard(path, line, "condition", NVCC, _REASONS["condition"]) for line in lines]
     found.notes += [f"{path} cannot be parsed and stays as it is" for path in paths if path not in known]
     for path, outline in known.items():
         for change in find_changes(outline, facts):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.source.expansion import without_comments
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -32,8 +34,9 @@ def replaced(text: str, meanings: Mapping[str, str]) -> str:
 
 def template_arguments(text: str, start: int) -> tuple[str, ...] | None:
     """Return the arguments behind a ``<`` at a position; None where nothing closes it."""
-    parts, depth, begin = [], 0, start + 1
-    for at in range(start, min(start + _LONGEST, len(text))):
+    text = without_comments(text[start : start + _LONGEST])
+    parts, depth, begin = [], 0, 1
+    for at in range(len(text)):
         character = text[at]
         depth += (character in "<([") - (character in ">)]")
         if character in ";{}":

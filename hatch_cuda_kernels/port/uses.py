@@ -6,10 +6,12 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from hatch_cuda_kernels.host_code.includes import included
+from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from hatch_cuda_kernels.host_code.drop import TextChange
     from hatch_cuda_kernels.host_code.items import OutlineItem
@@ -21,19 +23,28 @@ _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _ALIAS: Final = re.compile(r"(?:using|namespace)\s+(?P<alias>\w+)\s*=|using\s+(?:\w*\s*::\s*)*(?P<brought>\w+)\s*;\Z")
 _TYPEDEF: Final = re.compile(r"typedef\s[^(){}]*?(?P<name>\w+)\s*;\Z")
 _DIRECTIVE: Final = re.compile(r"using\s+namespace\s")
+_HEAD_ENDS: Final = re.compile(r"(?<!:):(?!:)|[{;]")
+_VALUES: Final = re.compile(r"\{(.*)\}", re.DOTALL)
 
 _Place: TypeAlias = tuple[str, int]
 
 
 class Uses:
-    """Every word of the files as they are shown now; comments and literals do not count, directives do."""
+    """Every word of the files as they are shown now; comments, literals and conditions do not count, macros do.
+
+    What stands in a macro is used only where the macro is used.
+    """
 
     def __init__(self, sources: Sources) -> None:
         self._sources: Final = sources
         self._places: Final[dict[str, list[_Place]]] = defaultdict(list)
+        self._defined: Final[dict[_Place, str]] = {}  # where macros are defined, with their names
         for path, outline in sources.outlines.items():
             gone = [outline.source.position(at) for change in sources.changes[path] for at in _hidden(change)]
             spans = list(zip(gone[::2], gone[1::2], strict=True))
+            for line in outline.directives:
+                if line.word == "define" and (defined := _WORD.match(line.operand)):
+                    self._defined[path, line.start] = defined[0]
             for word, start in _words(Tokens(outline.source)):
                 if not any(first <= start < last for first, last in spans):
                     self._places[word].append((path, start))
@@ -41,7 +52,9 @@ class Uses:
     def together(self, path: str, item: OutlineItem) -> dict[tuple[str, OutlineItem], tuple[str, ...]] | None:
         """Return a declaration and all that has to go with it, each with its names; None where one of them must stay.
 
-        What must stay: members, assertions, specialisations, kernels' and device code, what has no name, and macros.
+        What must stay: members, assertions, functions and variables with a mark, macros, what has no name, and
+        specialisations of what stays. A class goes with all its members, those of device code too, as nothing that
+        stays names it.
         """
         found: dict[tuple[str, OutlineItem], tuple[str, ...]] = {}
         waiting = [(path, item)]
@@ -50,16 +63,50 @@ class Uses:
             if (where, one) in found:
                 continue
             names = self._names(where, one)
-            if names is None:
+            users = None if names is None else self._users(names)
+            if names is None or users is None:
                 return None
             found[where, one] = names
-            for name in names:
-                for place in self._places[name]:
-                    user = self._item_at(*place)
-                    if user is None:
-                        return None
-                    waiting.append((place[0], user))
+            waiting += users
+        return found if all(self._goes_whole(*one, found) for one in found) else None
+
+    def _users(self, names: Iterable[str]) -> list[tuple[str, OutlineItem]] | None:
+        """Return the declarations that names stand in, also by way of macros; None where one stands elsewhere."""
+        found: list[tuple[str, OutlineItem]] = []
+        waiting, macros = [*names], set[str]()
+        while waiting:
+            name = waiting.pop()
+            for place in self._places[name]:
+                macro = self._defined.get(place)
+                user = self._item_at(*place) if macro is None else None
+                if user is not None:
+                    found.append((place[0], user))
+                elif macro is None or (macro == name and name not in macros):
+                    return None
+                elif macro not in macros:
+                    macros.add(macro)
+                    waiting.append(macro)
         return found
+
+    def _goes_whole(self, path: str, item: OutlineItem, found: Iterable[tuple[str, OutlineItem]]) -> bool:
+        """Return whether what a declaration belongs to goes with it: a template, or the class of a member."""
+        declared = item.declaration
+        classes = [one.declaration for _, one in found if one.declaration.kind == "type"]
+        if declared.kind == "function" and self._is_marked(path, item):
+            return any(one.name == declared.scope for one in classes)
+        if declared.kind != "type" or not _is_special(self._text(path, item), declared.name):
+            return True
+        owners = ((where, one) for where, one in found if one.declaration.name == declared.name)
+        return any(
+            one.declaration.kind == "type" and not _is_special(self._text(where, one), declared.name)
+            for where, one in owners
+        )
+
+    def _text(self, path: str, item: OutlineItem) -> str:
+        return self._sources.outlines[path].source.text[item.start : item.end]
+
+    def _is_marked(self, path: str, item: OutlineItem) -> bool:
+        return self._sources.facts.is_marked(self._text(path, item))
 
     def _item_at(self, path: str, position: int) -> OutlineItem | None:
         """Return the declaration outside classes that a position is in."""
@@ -69,15 +116,48 @@ class Uses:
     def _names(self, path: str, item: OutlineItem) -> tuple[str, ...] | None:
         """Return the names that a declaration gives; None where it must stay or they are not known."""
         declared = item.declaration
-        text = self._sources.outlines[path].source.text[item.start : item.end]
-        if item.class_name is not None or declared.form == "specialisation" or self._sources.facts.is_marked(text):
+        if item.class_name is not None:
             return None
-        if declared.kind == "other":
-            alias = _ALIAS.match(text) or _TYPEDEF.match(text)
-            if alias is not None:
-                return tuple(name for name in alias.groupdict().values() if name)
-            return () if _DIRECTIVE.match(text) else None
-        return (declared.name,) if declared.name and declared.kind != "call" else None
+        if declared.kind == "type":
+            return self._names_of_type(path, item) if declared.name else None
+        if self._is_marked(path, item):
+            return () if declared.kind == "function" and declared.scope else None
+        if declared.kind in {"call", "other"}:
+            named = self._names_of_macro if declared.kind == "call" else _names_of_alias
+            return named(self._text(path, item))
+        return (declared.name,) if declared.name and declared.form != "specialisation" else None
+
+    def _names_of_macro(self, text: str) -> tuple[str, ...] | None:
+        """Return the names that a macro's use gives; None where it may give what must stay."""
+        facts = self._sources.facts
+        made = facts.macros.expand_clear(text)
+        outline = None if made is None or facts.is_marked(made) else read_outline(f"{made};", facts.whole)
+        items = [item.declaration for item in outline.items if item.class_name is None] if outline is not None else []
+        clear = all(one.name and one.kind not in {"call", "other"} and one.form != "specialisation" for one in items)
+        return tuple(one.name for one in items) if items and clear else None
+
+    def _names_of_type(self, path: str, item: OutlineItem) -> tuple[str, ...] | None:
+        """Return the names of a type, its enumerators and the macros that its text defines; None with an include."""
+        lines = self._sources.outlines[path].directives
+        inside = [line for line in lines if item.start <= line.start < item.end]
+        if any(included(line) for line in inside):
+            return None
+        values = _VALUES.search(self._text(path, item)) if "enum" in item.declaration.words else None
+        defined = [word[0] for line in inside if line.word == "define" and (word := _WORD.match(line.operand))]
+        return (item.declaration.name, *_WORD.findall(values[1] if values else ""), *defined)
+
+
+def _names_of_alias(text: str) -> tuple[str, ...] | None:
+    """Return the names that an alias or a ``using`` brings; None where that is not known."""
+    alias = _ALIAS.match(text) or _TYPEDEF.match(text)
+    if alias is not None:
+        return tuple(name for name in alias.groupdict().values() if name)
+    return () if _DIRECTIVE.match(text) else None
+
+
+def _is_special(text: str, name: str) -> bool:
+    """Return whether the text of a class is that of a specialisation, whole or partial."""
+    return re.search(rf"\b{re.escape(name)}\s*<", _HEAD_ENDS.split(text, maxsplit=1)[0]) is not None
 
 
 def _hidden(change: TextChange) -> tuple[int, int]:
@@ -88,8 +168,9 @@ def _hidden(change: TextChange) -> tuple[int, int]:
 
 
 def _words(tokens: Tokens) -> Iterator[tuple[str, int]]:
-    while (token := tokens.next("head")) is not None:
+    for token in tokens.each("head"):
         if isinstance(token, DirectiveLine):
-            yield from ((word, token.start) for word in _WORD.findall(token.operand))
+            words = _WORD.findall(token.operand) if token.word == "define" else []
+            yield from ((word, token.start) for word in words)
         elif _WORD.fullmatch(token.text):
             yield token.text, token.start

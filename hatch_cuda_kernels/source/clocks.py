@@ -21,10 +21,18 @@ _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _UNSEEN: Final = re.compile(
     rf"{COMMENT}|{STRING}|{CHARACTER}|^[ \t]*#[ \t]*(?:define|undef|ifn?def)\b(?:\\\r?\n|[^\n])*", re.MULTILINE
 )
+_NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
+_CONDITION: Final = re.compile(r"^[ \t]*#[ \t]*(if(?:n?def)?|elif\w*|else|endif)\b(.*)$", re.MULTILINE)
+_VISIBLE: Final = re.compile(r"\S")
 
 
 def find_clocks(texts: Mapping[str, str]) -> Iterator[str]:
-    """Yield what of texts, by name, would make each build another, with its place; a macro must be used to do so."""
+    """Yield what of texts, by name, would make each build another, with its place; a macro must be used to do so.
+
+    What ``#ifndef __CUDACC_RTC__`` keeps from NVRTC does not count.
+    """
+    if any(clock in text for text in texts.values() for clock in _CLOCKS):
+        texts = {name: _seen(text) for name, text in texts.items()}
     names = _names([text for text in texts.values() if any(clock in text for clock in _CLOCKS)], texts)
     if not any(names.intersection(_WORD.findall(_UNSEEN.sub(" ", text))) for text in texts.values()):
         return
@@ -33,6 +41,26 @@ def find_clocks(texts: Mapping[str, str]) -> Iterator[str]:
             if found.is_clock:
                 line = text.count("\n", 0, found.start) + 1
                 yield f"{name.removeprefix(VIRTUAL_ROOT)}:{line}: {found.problem}"
+
+
+def _seen(text: str) -> str:
+    """Return a text with blanks for what a guard keeps from NVRTC."""
+    if "__CUDACC_RTC__" not in text:
+        return text
+    plain = _NOISE.sub(lambda found: _VISIBLE.sub(" ", found[0]), text)
+    opened: list[bool] = []  # for each condition that is open, whether its part is not for NVRTC
+    pieces: list[str] = []
+    done = 0
+    for line in _CONDITION.finditer(plain):
+        part = text[done : line.start()]
+        pieces += _VISIBLE.sub(" ", part) if any(opened) else part, line[0]
+        done = line.end()
+        test = f"{line[1]} {line[2]}".split()
+        if line[1].startswith("if"):
+            opened.append(test == ["ifndef", "__CUDACC_RTC__"])
+        elif opened:
+            opened[-1:] = [] if line[1] == "endif" else [False]
+    return "".join((*pieces, text[done:]))
 
 
 def _names(telling: list[str], texts: Mapping[str, str]) -> set[str]:

@@ -10,15 +10,23 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.source.macros import MacroText
 
-__all__ = ["MacroUse", "Macros"]
+__all__ = ["MacroUse", "Macros", "without_comments"]
 
-_PIECE: Final = re.compile(
-    r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/|[A-Za-z_]\w*|[()]', re.DOTALL
-)
 _BODY: Final = re.compile(r'"(?:\\.|[^"\\\n])*"|(?P<string>#\s*\w+)|(?P<paste>\s*##\s*)|(?P<word>[A-Za-z_]\w*)')
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_OPENING: Final = re.compile(r"\s*\(")
+_COMMENT: Final = r"//[^\n]*|/\*.*?\*/"
+_LITERAL: Final = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+_DELIMITER: Final = re.compile(rf"{_LITERAL}|{_COMMENT}|[(),]", re.DOTALL)
+_LITERAL_OR_COMMENT: Final = re.compile(rf"({_LITERAL})|{_COMMENT}", re.DOTALL)
+_PIECE: Final = re.compile(rf"{_LITERAL}|{_COMMENT}|[A-Za-z_]\w*|[()]", re.DOTALL)
 _LONGEST: Final = 200_000
 _DEEPEST: Final = 40
+
+
+def without_comments(text: str) -> str:
+    """Return a short text with a blank for each comment."""
+    return _LITERAL_OR_COMMENT.sub(lambda found: found[1] or " ", text) if "/" in text else text
 
 
 class MacroUse(NamedTuple):
@@ -132,14 +140,14 @@ class Macros:
 
 def _arguments(text: str, start: int, end: int) -> tuple[list[str], int] | None:
     """Return what commas separate between the parentheses behind a position, and where these end; None without."""
-    opening = re.compile(r"\s*\(").match(text, start, end)
+    opening = _OPENING.match(text, start, end)
     if opening is None:
         return None
     parts, depth, begin = [], 1, opening.end()
-    for found in re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[(),]').finditer(text, begin, end):
+    for found in _DELIMITER.finditer(text, begin, end):
         depth += (found[0] == "(") - (found[0] == ")")
         if (found[0] == "," and depth == 1) or not depth:
-            parts.append(text[begin : found.start()].strip())
+            parts.append(without_comments(text[begin : found.start()]).strip())
             begin = found.end()
         if not depth:
             return parts, found.end()

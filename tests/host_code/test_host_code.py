@@ -139,6 +139,18 @@ def test_the_time_of_a_build_in_host_code_is_no_matter(tmp_path, option, header)
     assert recipe.read(tmp_path, clocks=True).files
 
 
+def test_the_time_of_a_build_behind_a_guard_is_no_matter(tmp_path):
+    """What NVRTC is not shown; the other branch of the guard counts, and lines are right."""
+    host = "#if A\nconst char* a = __DATE__;\n#endif"
+    guarded = f"#ifndef __CUDACC_RTC__\n{host}\n#else\n{{}}\n#endif\n__global__ void k() {{{{}}}}\n"
+    recipe = Recipe(module="m", sources=("k.cu",), options=NvrtcOptions())
+    (tmp_path / "k.cu").write_text(guarded.format("// #ifndef __CUDACC_RTC__"))
+    assert recipe.read(tmp_path)
+    (tmp_path / "k.cu").write_text(guarded.format("__device__ auto t = __TIME__;"))
+    with pytest.raises(InputError, match=r"k\.cu:6: __TIME__ differs in each build[^\n]*\Z"):
+        recipe.read(tmp_path)
+
+
 def test_device_code_may_not_use_the_time_of_the_build(tmp_path):
     """Also where a macro stands for it."""
     (tmp_path / "k.cu").write_text('#define NOW "at " __TIME__\n__global__ void k() { printf(NOW); }\n')

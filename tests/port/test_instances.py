@@ -62,6 +62,13 @@ CASES = {
     ),
     "recursion": (RECURSION, ["k<float>"]),
     "what nothing says": (NOTHING, ["k<float>"]),
+    "comments among the arguments": (
+        (
+            "#define LAUNCH(T, N) k<T, N><<<1, 1>>>(p, 1) // , N\n"
+            "void f(P p) { k</*a, b*/ float, 2><<<1, 1>>>(p, 1); LAUNCH(/*type, a*/ int, 3 /* , */); }"
+        ),
+        ["k<float, 2>", "k<int, 3>"],
+    ),
     "a macro that launches": (
         (
             "#define LAUNCH(N) case N: k<T, N><<<1, 1>>>(p, v); break\n"

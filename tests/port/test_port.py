@@ -148,6 +148,77 @@ def test_what_device_code_means_is_never_guarded(tmp_path):
     assert "struct Used {" in re.sub(r"#ifndef.*?#endif\n", "", ported.after["k.cu"], flags=re.DOTALL)
 
 
+HOSTED = """\
+#include <host/map.hpp>
+template <class T, int S> class Vector;
+template <class T> class Vector<T, 0> { host::Map map; public: __device__ T* raw() { return p; } T* p; };
+template <> class Vector<int, 1> : public host::Map { __host__ __device__ Vector(); };
+enum Kind { PLAIN = host::plain };
+class Solver { Vector<int, 1> v; Kind kind; __device__ int get(); };
+#define REGISTER(T) static T T##_registered
+REGISTER(Solver);
+constexpr int solvers(const Solver* s) { return 1; }
+__device__ int Solver::get() { return PLAIN; }
+#define VECTOR Vector<int, 1>
+#ifdef VECTOR
+__global__ void k(int* p) { *p = 1; }
+#endif
+"""
+
+
+def test_classes_that_only_the_host_uses_are_guarded_whole(tmp_path):
+    """With their specialisations, and with the members that have a mark: no device code that stays names them."""
+    (tmp_path / "k.cu").write_text(HOSTED)
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert ported.remaining == ()
+    assert {guard.line for guard in ported.guards} == {1, 2, 3, 4, 5, 6, 8, 9, 10}
+    assert as_nvcc_reads(ported.after["k.cu"]).split() == HOSTED.split()
+
+
+@pytest.mark.parametrize(
+    ("use", "name"),
+    [
+        ("__device__ int f() { return PLAIN; }", "Kind"),
+        ("__device__ int f(Solver* s) { return 1; }", "Solver"),
+        ("__device__ Vector<float, 0>* v;", "Vector"),
+        ("#define W Vector<float, 0>\n#define V() sizeof(W)\n__device__ int f() { return V(); }", "Vector"),
+        ("struct S { Kind kind; __device__ int g(); }; __device__ int f(S s);", "Kind"),
+    ],
+)
+def test_a_class_that_device_code_names_is_not_guarded(tmp_path, use, name):
+    """Nor is what belongs to it: without it, the code may mean something else."""
+    (tmp_path / "k.cu").write_text(f"{HOSTED}{use}\n")
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert ported.remaining
+    assert name not in {guard.name for guard in ported.guards}
+
+
+def test_a_specialisation_of_a_librarys_template_is_not_guarded(tmp_path):
+    """The toolkit's headers may name it."""
+    text = "#include <limits>\ntemplate <> struct std::numeric_limits<host::Half> { };\n__global__ void k() {}\n"
+    (tmp_path / "k.cu").write_text(text)
+    assert port(tmp_path, ["k.cu"], arch=ARCH).guards == ()
+
+
+def test_functions_that_cannot_be_guarded_count_as_device_code(tmp_path):
+    """Those that NVRTC takes for the host's: of a macro with two meanings here, and of a lambda as a default."""
+    text = (
+        "#ifdef OTHER\n#define BOTH(T) int host(T a) { return 1; }\n#else\n"
+        "#define BOTH(T) struct B { T a; int f() { return a; } }\n#endif\nBOTH(int);\n"
+        "template <class F = int (*)(int)> __device__ int call(F&& f = [](int a) { return a; }) { return f(1); }\n"
+        "__global__ void k(int* p, B b) { *p = call() + b.a; }\n"
+    )
+    (tmp_path / "k.cu").write_text(text)
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert ported.remaining == ()
+    assert "options: {default_device: true}" in ported.manifest
+    assert "default_device" in ported.notes[0]
+    (tmp_path / "k.cu").write_text(f"{text}__device__ no_such_type x;\n")
+    refused = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert refused.remaining
+    assert "default_device" not in refused.manifest + "".join(refused.notes)
+
+
 TORCH = """\
 #include <ATen/ATen.h>
 __global__ void k(at::PackedTensorAccessor32<float, 2, at::RestrictPtrTraits> a, c10::Half* h, at::BFloat16 b) {
@@ -211,6 +282,27 @@ def test_names_that_a_guarded_header_brought_are_there(tmp_path):
     assert as_nvcc_reads(ported.after["k.cu"]).split() == f"#include <ATen/ATen.h>\n{kernel}".split()
 
 
+def test_names_that_a_guarded_header_brought_are_there_before_the_first_include(tmp_path):
+    """A header of the project's that comes before the guarded one uses them, too."""
+    (tmp_path / "h.h").write_text("struct H { half h; };\n")
+    top = "// A kernel.\n#ifdef A\n#include <b.h>\n#endif\n"
+    text = f'{top}int f();\n#include "h.h"\n#include <ATen/ATen.h>\n__global__ void k(H h) {{}}\n'
+    (tmp_path / "k.cu").write_text(text)
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert ported.remaining == ()
+    assert ported.after["k.cu"].startswith(f"{top}#if")
+    assert as_nvcc_reads(ported.after["k.cu"]).split() == text.split()
+
+
+def test_a_declaration_that_begins_in_branches_is_guarded_with_them(tmp_path):
+    """Where nothing else is in them."""
+    begun = "#ifdef A\nlong\n#else\nint\n#endif\ninline size() { return 1; }\n"
+    (tmp_path / "k.cu").write_text(f"struct S {{ int a;\n{begun}}};\n__global__ void k(S s) {{}}\n")
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert ported.remaining == ()
+    assert f"#ifndef __CUDACC_RTC__\n{begun}#endif\n" in ported.after["k.cu"]
+
+
 def test_a_guard_covers_what_is_nested_in_it(tmp_path):
     """A variable's type has members of its own, which are for the host too."""
     text = "static struct {\n    int get() { return 1; }\n    int n;\n} state;\nint f();\n__global__ void k() {}\n"
@@ -221,7 +313,7 @@ def test_a_guard_covers_what_is_nested_in_it(tmp_path):
 
 def test_conditions_that_cross_a_function_are_left_alone(tmp_path):
     """A guard that ends inside an #if would be no guard; the note says where."""
-    text = "#ifdef A\nvoid f(int a) {\n#else\nvoid f() {\n#endif\n}\n__global__ void k() {}\n"
+    text = "#ifdef A\nvoid f(int a) {\n#else\n__device__ void f() {\n#endif\n}\n__global__ void k() {}\n"
     (tmp_path / "k.cu").write_text(text)
     ported = port(tmp_path, ["k.cu"])
     assert ported.after == {}

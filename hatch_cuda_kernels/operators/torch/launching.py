@@ -10,6 +10,8 @@ a1.dtype`` in place of None; the dtypes of a single kernel are checked by its la
         kind = None
         (known.get(kind) or find(kind, (a0, a1, a2, a3)))(a0, a1, a2, a3)
         changed((a0,))
+
+An out-of-place operator writes to new tensors only, which nobody has seen: its launch leaves the last line out.
 """
 
 from __future__ import annotations
@@ -110,10 +112,19 @@ class OperatorLaunch:
     @cached_property
     def run(self) -> Callable[..., None]:
         """Launches. Raises ArgumentError for tensors that do not fit, and what ``Kernel`` raises."""
-        make = function_of(_source(self.arguments, is_strided=self._is_strided, is_single=len(self._choices) == 1))
-        run: Callable[..., None] = make(
-            self._known, self._find, self._scattered, torch.autograd.graph.increment_version
+        return self._function(is_in_place=True)
+
+    @cached_property
+    def run_on_new(self) -> Callable[..., None]:
+        """As ``run``, where what is written to is new: it does not count as changed."""
+        return self._function(is_in_place=False)
+
+    def _function(self, *, is_in_place: bool) -> Callable[..., None]:
+        source = _source(
+            self.arguments, is_strided=self._is_strided, is_single=len(self._choices) == 1, is_in_place=is_in_place
         )
+        changed = torch.autograd.graph.increment_version
+        run: Callable[..., None] = function_of(source)(self._known, self._find, self._scattered, changed)
         return run
 
     def fake(self, *args: Any) -> None:
@@ -181,10 +192,10 @@ def function_of(source: str) -> Any:
     return scope["make"]
 
 
-def _source(arguments: Sequence[Argument], *, is_strided: bool, is_single: bool) -> str:
+def _source(arguments: Sequence[Argument], *, is_strided: bool, is_single: bool, is_in_place: bool) -> str:
     """Fill in the template."""
     tensors = [(f"a{index}", argument) for index, argument in enumerate(arguments) if argument.is_tensor]
-    written = [(name, argument) for name, argument in tensors if argument.is_written]
+    written = [(name, argument) for name, argument in tensors if argument.is_written and is_in_place]
     dtypes = (f"{name} is not None and {name}.dtype" for name, _ in tensors)
     contiguous = (_if_given(f"{name}.is_contiguous()", name, argument) for name, argument in tensors)
     given = any(argument.is_optional for _, argument in written)

@@ -1,0 +1,1 @@
+#include <hatch_cuda_kernels/thrust_classes.h>
