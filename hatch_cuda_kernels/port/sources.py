@@ -13,7 +13,7 @@ from hatch_cuda_kernels.host_code.marks import Facts, gather_facts
 from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.port.guard import guardable, widened
 from hatch_cuda_kernels.port.model import Guard
-from hatch_cuda_kernels.port.torch_types import has_stand_in, stand_ins
+from hatch_cuda_kernels.port.torch_types import NAMESPACES, has_stand_in, stand_ins
 from hatch_cuda_kernels.source.implied import toolkit_headers
 from hatch_cuda_kernels.source.project import Project
 
@@ -102,7 +102,13 @@ class Sources:
         """Return what NVRTC is shown in place of the headers that are guarded, and Torch's types among that."""
         texts = list(self.shown().values())
         guards_include = any(guard.kind == "include" for guard in self.guards)
-        return stand_ins(texts, toolkit_headers(texts) if guards_include else ())
+        own = {
+            item.declaration.name
+            for outline in self.outlines.values()
+            for item in outline.items
+            if item.namespace in NAMESPACES and "{" in outline.source.text[item.start : item.end]
+        }
+        return stand_ins(texts, toolkit_headers(texts) if guards_include else (), own)
 
 
 def read_project_files(root: Path, sources: Sequence[str], options: NvrtcOptions) -> Sources:
