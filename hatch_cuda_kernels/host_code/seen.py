@@ -51,10 +51,10 @@ def parts_for_others(text: str) -> list[tuple[int, int]]:
     That is what the header says. Who defines another compiler's macros for NVRTC makes it see some of them.
     """
     source = Joined(text)
-    tokens, branches = Tokens(source), Branches[None](lambda _, __: None, _truth_in_toolkit)
+    branches = Branches[None](lambda _, __: None, _truth_in_toolkit)
     parts, start = [], 0
     try:
-        while line := tokens.next("skipped"):
+        for line in Tokens(source).each("skipped"):
             if isinstance(line, DirectiveLine) and line.word in CONDITIONS:
                 if branches.hidden:
                     parts.append((source.place(start), source.place(line.start)))
