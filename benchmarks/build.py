@@ -26,6 +26,9 @@ from build_scaling import measure_scaling
 from build_sources import MATRICES, write_project
 from build_wheels import wheel_sizes
 
+# Processes find what they import compiled, as users do: some containers turn that off.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -5,12 +5,14 @@
 Needs NVRTC and torch (one for the CPU will do: torch numbers the CPU -1, and so does the driver here). Prints
 microseconds, minima of short rounds that take turns, and ratios to the plain launch once the driver's call is added to
 both. The driver is imitated in Python; with ``--bindings`` it is a library that does nothing, made by the C compiler,
-so that the bindings' own cost counts, and cuda.core can be measured beside.
+so that the bindings' own cost counts, and cuda.core can be measured beside; so can our launches with the accelerator,
+where it is installed.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import itertools
 import os
 import subprocess
@@ -74,13 +76,20 @@ def main() -> None:
             sys.exit(again_with_stub(Path(folder)))
         if not args.bindings:
             imitate_driver()
-        names = prepare(build(Path(folder) / "p", "sm_90"))
+        store = build(Path(folder) / "p", "sm_90")
+        names = prepare(store, compiled=False)
         statements = STATEMENTS | (PEERS if args.bindings and add_peers(names) else {})
-        best = measure({name: timeit.Timer(text, globals=names) for name, text in statements.items()})
+        timers = {name: timeit.Timer(text, globals=names) for name, text in statements.items()}
+        for timer in timers.values():
+            timer.timeit(1)  # makes its launch function, in Python
+        if args.bindings and add_exchange(Path(folder)):
+            names = prepare(store, compiled=True)
+            timers |= {f"compiled: {name}": timeit.Timer(text, globals=names) for name, text in STATEMENTS.items()}
+        best = measure(timers)
     plain = next(iter(best.values()))
     for name, value in best.items():
-        added = 0 if name == "get_kernel" else args.driver_us
-        print(f"{name:48s} {value:7.3f} us {(value + added) / (plain + args.driver_us):6.2f}")
+        added = 0 if name.endswith("get_kernel") else args.driver_us
+        print(f"{name:56s} {value:7.3f} us {(value + added) / (plain + args.driver_us):6.2f}")
 
 
 def again_with_stub(folder: Path) -> int:
@@ -119,18 +128,47 @@ def imitate_driver() -> None:
     fake.CUlaunchConfig = real.CUlaunchConfig
 
 
-def prepare(store_folder: Path) -> dict[str, object]:
-    """Return what the statements name."""
+def add_exchange(folder: Path) -> bool:
+    """Let tensors of the CPU be on the driver's device for C, too; return whether the accelerator reads them."""
+    try:
+        import hatch_cuda_kernels_accelerator as accelerator
+    except ImportError as error:
+        print(f"left out: the accelerator ({error})", file=sys.stderr)
+        return False
+    import torch
+
+    library = folder / "cpu_exchange.so"
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, HERE / "cpu_exchange.c"], check=True)
+    get, make = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_New
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    change = ctypes.CDLL(str(library)).on_device
+    change.restype, change.argtypes = ctypes.c_void_p, (ctypes.c_void_p,)
+    name = b"dlpack_exchange_api"
+    own = get(torch.Tensor.__dlpack_c_exchange_api__, name)
+    torch.Tensor.__dlpack_c_exchange_api__ = make(change(own), name, None)
+    return accelerator.learn(torch.Tensor) and accelerator.learn(torch.nn.Parameter)
+
+
+def prepare(store_folder: Path, *, compiled: bool) -> dict[str, object]:
+    """Return what the statements name, of a store whose launches are compiled or not."""
     import numpy as np
     import torch
 
     from hatch_cuda_kernels import open_store
+    from hatch_cuda_kernels.runtime.launch import accelerator
+    from hatch_cuda_kernels.runtime.launch.generated import forget_signatures
 
+    forget_signatures()
+    os.environ["HATCH_CUDA_KERNELS_ACCELERATOR"] = str(int(compiled))
+    for known in (accelerator._module, accelerator._found):
+        known.cache_clear()
     torch._C._cuda_getCurrentRawStream = lambda _: 0
     store = open_store(store_folder)
     kernel = store.get_kernel("saxpy")
     x, y = torch.ones(4), torch.ones(4)
     kernel[4, 256](y, x, 1000, 2.0)  # the first launch is checked in full
+    store.get_kernel("saxpy")
     return {
         "store": store, "kernel": kernel, "x": x, "y": y, "kept": kernel[4, 256],
         "bound": kernel.bind(4, 256, (y, x, 1000, 2.0)),

@@ -1,27 +1,43 @@
 """What an operator of torch costs: a call, ten in a compiled function, and a cold process, beside other ways.
 
-Usage: python benchmarks/operators_torch.py [OUT.json]. Needs a CUDA device and torch; nvcc, ninja and Triton are used
-where they are. Prints a table, and writes the figures.
+    python benchmarks/operators_torch.py [OUT.json] [--seconds 230]
+
+Needs a CUDA device and torch; nvcc and Triton are used where they are. The C++ extension is built beside everything
+else, so timing starts when it is ready. OUT.json is written after each part, so that a run which is cut off leaves what
+it measured; cold processes are started for as long as the seconds last. Prints tables at the end.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import textwrap
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
-from operators_torch_contenders import ALL
+from operators_torch_contenders import ALL, EXTENSION, Contender, start_extension
+from operators_torch_report import report
 
 ROUNDS, CALLS, COLD_ROUNDS = 15, 300, 7
 KERNELS = 10
-N = 1024
+#: So few elements that only the host's work counts, and so many that the device's does.
+FEW, MANY = 1024, 1 << 23
+#: Compiled functions by name: torch's mode, elements, and how often one is called in a round.
+COMPILED = {
+    "default": ("default", FEW, 50),
+    "reduce-overhead": ("reduce-overhead", FEW, 50),
+    "default, 8 M elements": ("default", MANY, 5),
+}
+#: Seconds that one contender may take to be made, and to be compiled.
+MOST_TO_MAKE, MOST_TO_COMPILE = 100, 40
 COLD = """
 import time
 start = time.perf_counter()
@@ -36,40 +52,82 @@ print((ready - start) * 1e3, (end - ready) * 1e3)
 """
 
 
-def main(out: str | None) -> None:
-    """Measure, print, write."""
+class Record:
+    """The figures so far, kept in a file."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.figures: dict[str, object] = {"when": datetime.now(UTC).isoformat(timespec="minutes"), "left_out": {}}
+        self._path = path
+        self._start = time.perf_counter()
+
+    def add(self, part: str, figures: object) -> None:
+        """Keep the figures of a part."""
+        self.figures[part] = figures
+        self.figures["seconds"] = round(time.perf_counter() - self._start)
+        print(f"{self.figures['seconds']:4} s: {part}", file=sys.stderr, flush=True)
+        if self._path:
+            self._path.write_text(json.dumps(self.figures, indent=1) + "\n")
+
+    def fail(self, name: str, error: BaseException) -> None:
+        """Keep the reason why there are no figures."""
+        reason = f"{type(error).__name__}: {str(error).strip()[-300:]}"
+        self.add("left_out", {**self.figures["left_out"], name: reason})
+        print(f"left out: {name}: {reason}", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path, nargs="?")
+    parser.add_argument("--seconds", type=float, default=230, help="no cold process is started after so many")
+    args = parser.parse_args()
+    end = time.perf_counter() + args.seconds
+    record = Record(args.out)
     with tempfile.TemporaryDirectory() as folder:
-        contenders, left_out = prepared(Path(folder))
-        record = {
-            "when": datetime.now(UTC).isoformat(timespec="minutes"),
-            "machine": machine(),
-            "left_out": left_out,
-            "eager_us": eager(contenders),
-            "compiled_us": {mode: compiled(contenders, mode) for mode in ("default", "reduce-overhead")},
-            "cold_ms": cold(contenders),
-        }
-    print(table(record))
-    if out:
-        Path(out).write_text(json.dumps(record, indent=1) + "\n")
-
-
-def prepared(work: Path):
-    """Return the contenders that work here, checked, and why others do not."""
-    found, left_out = {}, {}
-    for name, make in ALL.items():
         try:
-            start = time.perf_counter()
-            contender = make(work)
-            y, x = torch.ones(N, device="cuda"), torch.full((N,), 2.0, device="cuda")
-            contender.saxpy(y, x, N, 3.0)
-            assert (y == 7).all(), "saxpy is wrong"
-            assert (contender.cube(x, N) == 8).all(), "cube is wrong"
-            found[name] = contender
-            print(f"{name}: ready after {time.perf_counter() - start:.1f} s", file=sys.stderr)
-        except Exception as error:  # noqa: BLE001 - the reason is recorded
-            left_out[name] = f"{type(error).__name__}: {str(error).strip()[-300:]}"
-            print(f"left out: {name}: {left_out[name]}", file=sys.stderr)
-    return found, left_out
+            measure(record, Path(folder), end)
+        finally:
+            print(report(record.figures))
+
+
+def measure(record: Record, work: Path, end: float) -> None:
+    """Measure everything, what matters most first."""
+    wait_for_nvcc = start_extension(work)
+    record.add("machine", machine())
+    contenders: dict[str, Contender] = {}
+    functions: dict[tuple[str, str], object] = {}
+    for name, make in ALL.items():
+        with left_out_if_it_fails(record, name, MOST_TO_MAKE):
+            if name == EXTENSION:
+                wait_for_nvcc()
+            contenders[name] = checked(make(work))
+            record.add(f"made: {name}", "")
+        for kind, (mode, count, _) in COMPILED.items():
+            if name in contenders and contenders[name].is_operator:
+                with left_out_if_it_fails(record, f"{name}, compiled, {kind}", MOST_TO_COMPILE):
+                    functions[name, kind] = compiled(contenders[name], mode, count)
+                    record.add(f"compiled: {name}, {kind}", "")
+    record.add("eager_us", eager(contenders))
+    for kind, (_, _, calls) in COMPILED.items():
+        there = {name: function for (name, of), function in functions.items() if of == kind}
+        record.add(f"compiled_us: {kind}", in_turns(there, calls))
+    cold(record, {name: contender.cold for name, contender in contenders.items() if contender.cold}, end)
+
+
+@contextmanager
+def left_out_if_it_fails(record: Record, name: str, seconds: int):
+    """Go on without what fails or takes too long, and keep the reason."""
+
+    def stop(*_):
+        raise TimeoutError(f"took longer than {seconds} s")
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - the reason is recorded
+        record.fail(name, error)
+    finally:
+        signal.alarm(0)
 
 
 def machine():
@@ -81,43 +139,40 @@ def machine():
         facts["triton"] = triton.__version__
     except ImportError:
         pass
-    done = subprocess.run(
-        ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
     return facts | {"driver": done.stdout.strip()}
 
 
+def checked(contender: Contender) -> Contender:
+    """Return a contender whose results are right."""
+    y, x = torch.ones(FEW, device="cuda"), torch.full((FEW,), 2.0, device="cuda")
+    contender.saxpy(y, x, FEW, 3.0)
+    assert (y == 7).all(), "saxpy is wrong"
+    assert (contender.cube(x, FEW) == 8).all(), "cube is wrong"
+    return contender
+
+
 def eager(contenders):
-    """Return microseconds of a call, medians; contenders take turns, and the device is drained outside the clock."""
-    y, x = torch.ones(N, device="cuda"), torch.ones(N, device="cuda")
+    """Return microseconds of a call by contender and kernel."""
+    y, x = torch.ones(FEW, device="cuda"), torch.ones(FEW, device="cuda")
     work = {}
     for name, contender in contenders.items():
-        work[name, "saxpy"] = lambda call=contender.saxpy: call(y, x, N, 1e-9)
-        work[name, "cube"] = lambda call=contender.cube: call(x, N)
+        work[name, "saxpy"] = lambda call=contender.saxpy: call(y, x, FEW, 1e-9)
+        work[name, "cube"] = lambda call=contender.cube: call(x, FEW)
     times = in_turns(work, CALLS)
     return {name: {kernel: times[name, kernel] for kernel in ("saxpy", "cube")} for name in contenders}
 
 
-def compiled(contenders, mode):
-    """Return microseconds of a compiled function with ten kernels, by contender; and a reason where there is none."""
-    work, failed = {}, {}
-    x = torch.ones(N, device="cuda")
-    for name, contender in contenders.items():
-        if name == "our launch alone":  # is no operator
-            continue
-        torch._dynamo.reset()
-        try:
-            function = torch.compile(ten(contender), fullgraph=True, mode=mode)
-            for _ in range(5):
-                result = function(x)
-            assert torch.allclose(result, ten(contender)(x)), "the compiled function is wrong"
-            work[name] = lambda function=function: function(x)
-        except Exception as error:  # noqa: BLE001 - the reason is recorded
-            failed[name] = f"{type(error).__name__}: {str(error).strip()[:300]}"
-    return in_turns(work, 50) | failed
+def compiled(contender, mode, count):
+    """Return a compiled function with ten kernels, without its argument."""
+    x = torch.ones(count, device="cuda")
+    plain = ten(contender)
+    function = torch.compile(plain, fullgraph=True, mode=mode, dynamic=False)
+    for _ in range(5):
+        result = function(x)
+    assert torch.allclose(result, plain(x)), "the compiled function is wrong"
+    return lambda: function(x)
 
 
 def ten(contender):
@@ -131,11 +186,12 @@ def ten(contender):
             x = y + 0.125
         return x
 
+    function.__code__ = function.__code__.replace()  # torch keeps what it compiled by code: each has its own
     return function
 
 
 def in_turns(work, calls):
-    """Return medians of microseconds by name."""
+    """Return medians of microseconds by name; the device is drained outside the clock."""
     for function in work.values():
         for _ in range(20):
             function()
@@ -146,43 +202,48 @@ def in_turns(work, calls):
             start = time.perf_counter()
             for _ in range(calls):
                 function()
+            if calls < 10:  # so much work that the device is what takes the time
+                torch.cuda.synchronize()
             times[name].append((time.perf_counter() - start) / calls * 1e6)
     return {name: round(statistics.median(found), 3) for name, found in times.items()}
 
 
-def cold(contenders):
-    """Return milliseconds of a cold process, torch and its context apart, to the first result; medians."""
-    times = {name: [] for name, contender in contenders.items() if contender.cold}
-    for _ in range(COLD_ROUNDS + 1):  # the first round fills caches of files
-        for name, found in times.items():
-            script = COLD.format(cold=textwrap.dedent(contenders[name].cold))
-            done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
-            if done.returncode:
-                print(f"cold, {name}: {done.stderr[-500:]}", file=sys.stderr)
-                found.append((float("nan"), float("nan")))
-            else:
-                found.append(tuple(map(float, done.stdout.split())))
-    columns = {name: list(zip(*found[1:], strict=True)) for name, found in times.items()}
+def cold(record: Record, scripts: dict[str, str], end: float) -> None:
+    """Record milliseconds of cold processes to the first result, torch and its context apart; medians."""
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in scripts}
+    longest = 0.0
+    for turn in range(COLD_ROUNDS + 1):
+        for name, script in scripts.items():
+            start = time.perf_counter()
+            if start + longest > end:
+                return
+            found = cold_process(record, name, script)
+            longest = max(longest, time.perf_counter() - start)
+            if found and turn:  # the first round fills caches of files
+                times[name].append(found)
+        if turn:
+            record.add("cold_ms", {name: cold_summary(found) for name, found in times.items() if found})
+
+
+def cold_process(record: Record, name: str, script: str) -> tuple[float, float] | None:
+    command = [sys.executable, "-c", COLD.format(cold=textwrap.dedent(script))]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        record.fail(f"{name}, cold", RuntimeError(done.stderr))
+        return None
+    before, after = map(float, done.stdout.split())
+    return before, after
+
+
+def cold_summary(found):
+    before, after = zip(*found, strict=True)
     return {
-        name: {"torch": round(statistics.median(before), 1), "first result": round(statistics.median(after), 2)}
-        for name, (before, after) in columns.items()
+        "torch": round(statistics.median(before), 1),
+        "first result": round(statistics.median(after), 2),
+        "least": round(min(after), 2),
+        "processes": len(found),
     }
 
 
-def table(record):
-    """Return the figures for people."""
-    lines = [", ".join(f"{key} {value}" for key, value in record["machine"].items()), ""]
-    modes = list(record["compiled_us"])
-    lines.append("| | saxpy, us | cube, us | " + " | ".join(f"ten, {mode}, us" for mode in modes) + " | cold, ms |")
-    lines.append("|---" * (4 + len(modes)) + "|")
-    for name, figures in record["eager_us"].items():
-        ten_of = [record["compiled_us"][mode].get(name, "") for mode in modes]
-        first = record["cold_ms"].get(name, {}).get("first result", "")
-        cells = [name, f"{figures['saxpy']:.2f}", f"{figures['cube']:.2f}", *(str(cell)[:40] for cell in ten_of), first]
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    lines += [f"left out: {name}: {reason}" for name, reason in record["left_out"].items()]
-    return "\n".join(lines)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else None)
+    main()

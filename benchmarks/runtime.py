@@ -1,6 +1,6 @@
 """What a process feels on a GPU: cold start, look-up, launch and import, each beside its peers in one run.
 
-    python benchmarks/runtime.py --out FOLDER [--repeat 9]
+    python benchmarks/runtime.py --out FOLDER [--repeat 9] [--only ctypes ours]
 
 Prints one table and writes runtime.json with every raw number. It builds the kernels it needs for the device; peers
 that are not installed are left out. Every cold figure is a whole process, from the
@@ -24,28 +24,33 @@ sys.path.insert(0, str(HERE))
 from runtime_cold import VARIANTS, prepare  # noqa: E402 - a sibling script
 from runtime_hot import measure_hot  # noqa: E402 - a sibling script
 
+# Processes find what they import compiled, as users do: some containers turn that off.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--repeat", type=int, default=9)
+    parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="cold variants with one of these texts")
     args = parser.parse_args()
     work = args.out / "work"
     work.mkdir(parents=True, exist_ok=True)
     prepare(work)
-    results = {"machine": machine(), "cold_ms": cold(work, args.repeat), "hot_us": measure_hot(work)}
+    results = {"machine": machine(), "cold_ms": cold(work, args.repeat, args.only), "hot_us": measure_hot(work)}
     (args.out / "runtime.json").write_text(json.dumps(results, indent=1) + "\n")
     report(results)
 
 
-def cold(work: Path, repeat: int) -> dict[str, dict[str, list[float]]]:
+def cold(work: Path, repeat: int, only: list[str]) -> dict[str, dict[str, list[float]]]:
     """Return milliseconds of each run, by kernel and variant."""
+    variants = [variant for variant in VARIANTS if any(text in variant for text in only)]
     environment = os.environ | {"HATCH_CUDA_KERNELS_CACHE_DIR": str(work / "cache"), "CUDA_CACHE_DISABLE": "1"}
     times: dict[str, dict[str, list[float]]] = {}
     broken: set[tuple[str, str]] = set()
     for round_ in range(repeat + 1):
         for kernel in ("trivial", "heavy"):
-            for variant in VARIANTS:
+            for variant in variants:
                 if (kernel, variant) in broken:
                     continue
                 command = [sys.executable, str(HERE / "runtime_cold.py"), variant, kernel, str(work)]

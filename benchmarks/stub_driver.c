@@ -19,6 +19,7 @@ int cuLibraryLoadData(void **library) { *library = (void *)0x200; return 0; }
 int cuLibraryGetKernel(void **kernel) { *kernel = (void *)0x300; return 0; }
 int cuKernelGetFunction(void **function) { *function = (void *)0x400; return 0; }
 int cuKernelGetAttribute(int *value) { *value = 1024; return 0; }
+int cuLaunchKernelEx(const void *config, void *function, void **params, void **extra) { return 0; }
 static int nothing(void) { return 0; }
 
 #define CALL(name) if (strcmp(wanted, #name) == 0) *function = (void *)name;
@@ -26,9 +27,10 @@ static int nothing(void) { return 0; }
 int cuGetProcAddress_v2(const char *wanted, void **function, int version, uint64_t flags, int *status) {
     if (status) *status = 0;
     *function = (void *)nothing;
+    if (strcmp(wanted, "cuGetProcAddress") == 0) *function = (void *)cuGetProcAddress_v2;
     CALL(cuGetProcAddress_v2) CALL(cuDriverGetVersion) CALL(cuDeviceGetCount) CALL(cuDeviceGet)
     CALL(cuDeviceGetAttribute) CALL(cuDevicePrimaryCtxRetain) CALL(cuDevicePrimaryCtxGetState) CALL(cuCtxGetCurrent)
     CALL(cuCtxGetId) CALL(cuCtxGetDevice) CALL(cuLibraryLoadData) CALL(cuLibraryGetKernel) CALL(cuKernelGetFunction)
-    CALL(cuKernelGetAttribute)
+    CALL(cuKernelGetAttribute) CALL(cuLaunchKernelEx)
     return 0;
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels import __version__
+from hatch_cuda_kernels.cli.help import project_url
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -20,6 +21,7 @@ exclude_patterns = ["conf.py"]
 nitpicky = True
 myst_heading_anchors = 6
 myst_links_external_new_tab = False
+smartquotes_action = "qe"  # no dashes: --threads is an option
 html_theme = "furo"
 html_title = f"{project} {release}"
 html_static_path = ["static"]
@@ -30,15 +32,23 @@ html_show_copyright = False
 
 FILE = re.compile(r'^```(\w+)(?: gpu| shown)? title="([^"]+)"$', re.MULTILINE)
 LINK = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)\s]+)\)")
+#: What a caption says again.
+NAMED = re.compile(r'^`([^`\n]+)`:\n\n(?=```\w+[^\n]* title="\1"$)', re.MULTILINE)
 #: The sentence of the index in whose place the site has the README's first screen.
 README = "The [README](../README.md) shows it on one screen."
-#: A row of the index's first table: what a reader wants, and the pages for it.
-ROW = re.compile(r"^\| ([^|]+) \| (.*\]\(.*) \|$", re.MULTILINE)
-PAGE = re.compile(r"\[([^\]]+)\]\(([^)]+)\.md\)")
+#: A section of the index, and a page in its list.
+SECTION = re.compile(r"^## (.+)\n\n((?:[- ] .+\n)+)", re.MULTILINE)
+PAGE = re.compile(r"^- \[([^\]]+)\]\(([^)]+)\.md\)", re.MULTILINE)
+#: A picture with one for dark pages, as browsers and GitHub choose between them; here the reader can, too.
+PICTURE = re.compile(
+    r'^<picture>\n *<source [^>]*srcset="(?P<dark>[^"]+)">\n'
+    r' *<img src="(?P<light>[^"]+)" alt="(?P<alt>[^"]+)">\n</picture>$',
+    re.MULTILINE,
+)
 
 
 def prepare(_: Sphinx, docname: str, source: list[str]) -> None:
-    """Caption the blocks that are files, unlink what is not in the site, and complete the index."""
+    """Caption the blocks that are files, unlink what is not in the site, pair pictures, and complete the index."""
     folder = (DOCS / docname).parent
 
     def unlink(link: re.Match[str]) -> str:
@@ -47,13 +57,19 @@ def prepare(_: Sphinx, docname: str, source: list[str]) -> None:
 
     if docname == "index":
         source[0] = source[0].replace(README, first_screen()) + navigation(source[0])
-    source[0] = FILE.sub(captioned, LINK.sub(unlink, source[0]))
+    source[0] = PICTURE.sub(in_both_themes, FILE.sub(captioned, NAMED.sub("", LINK.sub(unlink, source[0]))))
 
 
 def captioned(fence: re.Match[str]) -> str:
     """Return the opening of a block that is a file. Captions are marked-up text, file names are not."""
     name = re.sub(r"([_*])", r"\\\1", fence[2])
     return f"```{{code-block}} {fence[1]}\n:caption: {name}\n"
+
+
+def in_both_themes(picture: re.Match[str]) -> str:
+    """Return a picture of which the theme shows the light file or the dark one."""
+    files = ("light", "dark")
+    return "\n".join(f"```{{image}} {picture[of]}\n:alt: {picture['alt']}\n:class: only-{of}\n```\n" for of in files)
 
 
 def first_screen() -> str:
@@ -63,11 +79,17 @@ def first_screen() -> str:
 
 
 def navigation(index: str) -> str:
-    """Return hidden tables of contents: a row of the index's first table becomes a caption with its pages."""
+    """Return hidden tables of contents: a section of the index becomes a caption with its pages.
+
+    The last is the repository, if the package's metadata names it.
+    """
     found = []
-    for caption, cell in ROW.findall(index):
-        pages = "\n".join(f"{text[0].upper()}{text[1:]} <{page}>" for text, page in PAGE.findall(cell))
-        found.append(f"\n```{{toctree}}\n:hidden:\n:caption: {caption[0].upper()}{caption[1:]}\n\n{pages}\n```\n")
+    for caption, listed in SECTION.findall(index):
+        pages = "\n".join(f"{text} <{page}>" for text, page in PAGE.findall(listed))
+        found.append(f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{pages}\n```\n")
+    code = project_url("source", "repository")
+    if code:
+        found.append(f"\n```{{toctree}}\n:hidden:\n:caption: Project\n\nSource code <{code}>\n```\n")
     return "".join(found)
 
 

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.store import Store, open_store
     from hatch_cuda_kernels.standalone import CompiledSource, compile_async, compile_to_cubin, compile_to_ptx
 
-__version__ = "0.1.0"
+__version__: str
 
 _HOMES = {
+    "own_version": ("__version__",),
     "arch": ("ComputeCapability", "SmArch"),
     "errors": (
         "ArgumentError",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.table import counted, text_table
+from hatch_cuda_kernels.table import counted, fitted, text_table
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import Entry
@@ -40,7 +40,7 @@ def render_report(report: BuildReport) -> str:
         f"{len(entries) - cached} compiled, {cached} from the cache, in {report.seconds:.2f} s"
     )
     left_out = dict.fromkeys(filter(None, (built.recipe.left_out(built.sources) for built in report.modules)))
-    return "\n".join((text_table(headings, rows, right=headings[3:]), *left_out, summary))
+    return "\n".join((text_table(headings, rows, right=headings[3:]), *(fitted(line, 2) for line in left_out), summary))
 
 
 def _describe(entry: Entry) -> tuple[str, ...]:

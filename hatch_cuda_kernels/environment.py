@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["CACHE_DIR", "CACHE_MAX_BYTES", "CACHE_TRUST", "EXECUTOR", "FOREIGN", "JIT", "OWN", "PATH"]
+__all__ = ["ACCELERATOR", "CACHE_DIR", "CACHE_MAX_BYTES", "CACHE_TRUST", "EXECUTOR", "FOREIGN", "JIT", "OWN", "PATH"]
 
+#: 0 leaves launches to Python even if the compiled accelerator is installed.
+ACCELERATOR = "HATCH_CUDA_KERNELS_ACCELERATOR"
 #: The folder of the disk cache.
 CACHE_DIR = "HATCH_CUDA_KERNELS_CACHE_DIR"
 #: The size that the disk cache stays below, in bytes.
@@ -17,7 +19,7 @@ JIT = "HATCH_CUDA_KERNELS_JIT"
 #: Read-only cache folders, separated as in PATH.
 PATH = "HATCH_CUDA_KERNELS_PATH"
 
-OWN = (CACHE_DIR, CACHE_MAX_BYTES, CACHE_TRUST, EXECUTOR, JIT, PATH)
+OWN = (ACCELERATOR, CACHE_DIR, CACHE_MAX_BYTES, CACHE_TRUST, EXECUTOR, JIT, PATH)
 #: Variables of CUDA, Hatch and the system that decide what is found and loaded here.
 FOREIGN = (
     "CONDA_PREFIX",

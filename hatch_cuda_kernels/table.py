@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
 from functools import partial
@@ -11,12 +12,14 @@ from hatch_cuda_kernels.terminal import printable, width_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import TextIO
 
 __all__ = ["counted", "fitted", "text_table"]
 
 _GAP: Final = "  "
 #: A column is not made narrower than this; then lines are longer than the terminal.
 _NARROWEST: Final = 20
+_COMMAND: Final = re.compile(r"pip install |uv |uvx |pipx |python3? -m |hatch-cuda-kernels [a-z]+ ")
 
 
 def counted(number: int, noun: str) -> str:
@@ -24,14 +27,17 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def fitted(text: str, indent: int) -> str:
-    """Return text whose lines fit the terminal, if there is one; what does not goes on below, indented."""
-    width = width_of(sys.stdout)
+def fitted(text: str, indent: int, stream: TextIO | None = None) -> str:
+    """Return text whose lines fit the terminal, if there is one; what does not goes on below, indented.
+
+    Lines with a command stay as they are: people copy them. The stream is standard output, or another one.
+    """
+    width = width_of(stream or sys.stdout)
     if width is None or width < indent + _NARROWEST:
         return text
     wrap = partial(textwrap.wrap, width=width, subsequent_indent=" " * indent, break_long_words=False)
     return "\n".join(
-        "\n".join(wrap(line, drop_whitespace=True, break_on_hyphens=False)) if len(line) > width else line
+        "\n".join(wrap(line, break_on_hyphens=False)) if len(line) > width and not _COMMAND.search(line) else line
         for line in text.splitlines()
     )
 
@@ -63,6 +69,17 @@ def _wrapped(cells: Sequence[Sequence[str]], widths: list[int], width: int | Non
         return
     widths[widest] -= excess
     for row in cells:
-        for number, part in enumerate(textwrap.wrap(row[widest], widths[widest], break_on_hyphens=False) or [""]):
+        text = _breakable(row[widest], widths[widest])
+        for number, part in enumerate(textwrap.wrap(text, widths[widest], break_on_hyphens=False) or [""]):
             others = row if number == 0 else [""] * len(row)
             yield [*others[:widest], part, *others[widest + 1 :]]
+
+
+def _breakable(text: str, width: int) -> str:
+    """Return text in which paths that are longer than a line have spaces behind some of their slashes."""
+    return " ".join(part for word in text.split(" ") for part in _parts(word, width))
+
+
+def _parts(word: str, width: int) -> list[str]:
+    end = word.rfind("/", 1, width) + 1 if len(word) > width else 0
+    return [word[:end], *_parts(word[end:], width)] if end else [word]

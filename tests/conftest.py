@@ -172,8 +172,12 @@ def _edited_example(edit, folder):
 
 @pytest.fixture(scope="session")
 def plugin_wheel(tmp_path_factory, slow):
-    """Return the folder with this package's own wheel, as an index of packages offers it."""
-    return make_once(tmp_path_factory, "plugin_wheel", lambda folder: build_wheel(REPOSITORY, folder))
+    """Return the folder with this package's own wheel, as an index of packages offers it.
+
+    Its version is higher than any that the index has: what is tested is what is here.
+    """
+    version = {"SETUPTOOLS_SCM_PRETEND_VERSION": "999"}
+    return make_once(tmp_path_factory, "plugin_wheel", lambda folder: build_wheel(REPOSITORY, folder, **version))
 
 
 @pytest.fixture(scope="session")

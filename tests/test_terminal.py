@@ -107,3 +107,20 @@ def test_long_lines_go_on_below(monkeypatch):
         "    refused  prebuilt compute_80 ptx:",
         "        written as PTX ISA 9.0",
     ]
+
+
+def test_a_command_stays_on_its_line(monkeypatch):
+    """Broken in two, it could not be copied; a terminal goes on below by itself."""
+    text = '  to fix: python3 -m pip install "nvidia-cuda-nvrtc==13.0.*" "nvidia-cuda-crt==13.0.*"'
+    monkeypatch.setattr("hatch_cuda_kernels.table.width_of", lambda _: 40)
+    assert fitted(text, 8) == text
+
+
+def test_a_long_path_is_broken_behind_a_slash():
+    """In a column of a table, no folder's name is cut in two."""
+    rows = [("headers", "cccl 13.0.85, /opt/environments/lib/python3.11/site-packages/nvidia/cu13/include")]
+    assert text_table(("here", ""), rows, width=50).splitlines()[1:] == [
+        "headers  cccl 13.0.85,",
+        "         /opt/environments/lib/python3.11/",
+        "         site-packages/nvidia/cu13/include",
+    ]

@@ -11,10 +11,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels import __version__
 from hatch_cuda_kernels.cli.messages import show_error, show_hint
 from hatch_cuda_kernels.cli.output import print_json, quieted
-from hatch_cuda_kernels.cli.parser import CommandParser
+from hatch_cuda_kernels.cli.parser import CommandParser, ShowVersion
 from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, ManifestError
 
@@ -65,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Return the parser of the command that the arguments begin with; of all commands, if that is none."""
     parser = CommandParser(prog="hatch-cuda-kernels", usage="%(prog)s [options] command ...")
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    parser.add_argument("--version", action=ShowVersion)
     commands = parser.add_subparsers(metavar="command", required=True, help=argparse.SUPPRESS)
     every = [name for names in _GROUPS.values() for name in names]
     asked = [name for name in every if name in argv[:1]]

@@ -24,7 +24,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
         ("ls", run_ls, "what it holds, entry by entry"),
         ("prune", run_prune, "remove the least recently used entries and stale leftovers"),
         ("clear", run_clear, "remove every entry and what is remembered about toolchains"),
-        ("export", run_export, "write entries into a bundle for another machine or an image layer"),
+        ("export", run_export, "write entries into a bundle, for another machine or a container"),
         ("import", run_import, "read the entries of a bundle into the cache"),
     ):
         sub = actions.add_parser(action, help=text)
@@ -36,7 +36,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
                 help="how much to keep at most, such as 500MB (default: the cap)",
             )
         if action in {"export", "import"}:
-            sub.add_argument("bundle", type=Path, metavar="BUNDLE")
+            sub.add_argument("bundle", type=Path, metavar="BUNDLE", help="a file, such as kernels.zip")
         add_json(sub)
         sub.set_defaults(run=run)
 
@@ -64,9 +64,20 @@ def run_ls(args: argparse.Namespace) -> int:
         }
         for entry, size, used in _cache().entries()
     ]
-    headings = ("key", "module", "arch", "kind", "bytes", "created", "used")
-    cells = [(row["key"][:12], *(row[heading] for heading in headings[1:])) for row in rows]
-    return _show(args, {"entries": rows}, text_table(headings, cells, right=("bytes",)))
+    headings = ("key", "module", "arch", "kind", "bytes", "used, UTC")
+    cells = [
+        (
+            row["key"][:12],
+            row["module"],
+            row["arch"],
+            row["kind"],
+            f"{row['bytes']:,}",
+            row["used"][:16].replace("T", " "),
+        )
+        for row in rows
+    ]
+    total = f"{counted(len(rows), 'image')}, {sum(row['bytes'] for row in rows):,} bytes"
+    return _show(args, {"entries": rows}, f"{text_table(headings, cells, right=('bytes',))}\n{total}")
 
 
 def run_prune(args: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from hatch_cuda_kernels.cli.messages import show_error, show_warning
 from hatch_cuda_kernels.cli.output import add_json, is_quiet, print_json
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.options import HostCode
-from hatch_cuda_kernels.table import counted, text_table
+from hatch_cuda_kernels.table import counted, fitted, text_table
 
 if TYPE_CHECKING:
     import argparse
@@ -68,10 +68,11 @@ def run(args: argparse.Namespace) -> int:
         stale = sum(not row["fresh"] for row in rows)
         counts = f"{counted(len(plan), 'module')}, {counted(len(rows), 'image')}"
         print(f"{counts}: {len(rows) - stale} fresh, {stale} to compile")
-        print(*notes, sep="\n", end="\n" if notes else "")
+        for note in notes:
+            print(fitted(note, 2))
         for module, found in dropped:
             if module in asked:
-                print(f"module {module!r}, host code: {found}")
+                print(fitted(f"module {module!r}, host code: {found}", 2))
         if stubs is not None:
             print(f"{stubs['path']} is {_STUBS[stubs['state']]}")
     for problem in problems:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.cli.arguments import add_package
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.table import text_table
+from hatch_cuda_kernels.table import fitted, text_table
 
 if TYPE_CHECKING:
     import argparse
@@ -89,7 +89,7 @@ def _show(findings: dict[str, Finding], variables: dict[str, str], verdicts: dic
     print(text_table(("for", "works", ""), lines))
     for fix in dict.fromkeys(verdict.fix for verdict in verdicts.values() if verdict.fix):
         tasks = ", ".join(task for task, verdict in verdicts.items() if verdict.fix == fix)
-        print(f"  to fix {tasks}: {fix}")
+        print(fitted(f"  to fix {tasks}: {fix}", 4))
 
 
 def _line(finding: Finding) -> str:
@@ -108,7 +108,9 @@ def _text(name: str, value: Any) -> str:  # whatever JSON holds
         return " ".join(str(item["path"] if isinstance(item, dict) else item) for item in value)
     if value == "":
         return ""
-    return f"{name} {value:,}" if isinstance(value, int) and not isinstance(value, bool) else f"{name} {value}"
+    if isinstance(value, bool):
+        return name if value else f"not {name}"
+    return f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}"
 
 
 def _show_images(package: str, images: Finding) -> None:
@@ -122,4 +124,4 @@ def _show_images(package: str, images: Finding) -> None:
     if images.problem is not None:
         print(f"  {images.problem.message}")
         if images.problem.fix:
-            print(f"  to fix: {images.problem.fix}")
+            print(fitted(f"  to fix: {images.problem.fix}", 4))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["PAGES", "describe"]
+__all__ = ["describe", "page_of", "project_url"]
 
-#: Where the commands are described in full.
-PAGES: Final = "docs/reference/cli.md"
 _PROGRAM: Final = "hatch-cuda-kernels"
 
 #: By the words of the command: what it does, and the rest of each example.
@@ -97,7 +95,7 @@ _TEXTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         (
             "completion bash > ~/.hatch-cuda-kernels.bash",
             "completion zsh > ~/.zfunc/_hatch-cuda-kernels",
-            "completion fish > ~/.config/fish/completions/hatch-cuda-kernels.fish",
+            "completion fish \\\n    > ~/.config/fish/completions/hatch-cuda-kernels.fish",
         ),
     ),
 }
@@ -107,3 +105,23 @@ def describe(words: str) -> tuple[str, list[str]]:
     """Return what a command does, and examples, as they are typed. Raises KeyError for a command without a text."""
     text, examples = _TEXTS[words]
     return text, [f"{_PROGRAM} {example}" for example in examples]
+
+
+def page_of(words: str) -> str:
+    """Return where a command is described in full: on the site that the metadata names, else in the sources."""
+    site = project_url("documentation").rstrip("/")
+    command = words.partition(" ")[0]
+    section = f"#{command}" if command else ""
+    return f"{site}/reference/cli.html{section}" if site else f"docs/reference/cli.md{section} (in the sources)"
+
+
+def project_url(*labels: str) -> str:
+    """Return the address that the package's metadata has below one of these labels in lower case; empty without one."""
+    from importlib.metadata import PackageNotFoundError, metadata  # only help needs it
+
+    try:
+        urls = metadata(_PROGRAM).get_all("Project-URL", [])
+    except PackageNotFoundError:
+        return ""
+    labelled = (url.partition(",")[::2] for url in urls)
+    return next((address.strip() for label, address in labelled if label.strip().lower() in labels), "")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.table import fitted
 
 if TYPE_CHECKING:
     import argparse
@@ -39,8 +40,8 @@ def run(args: argparse.Namespace) -> int:
     for change in done.changed:
         print(f"added to {change}")
     for note in done.notes:
-        print(f"note: {note}")
+        print(fitted(f"note: {note}", 2))
     for step in done.steps:
-        print(step if step.startswith(" ") else f"to do: {step}")
+        print(step if step.startswith(" ") else fitted(f"to do: {step}", 2))
     print("\n  ".join(["next:", *commands]) if commands else "nothing to do: this project is set up")
     return 0

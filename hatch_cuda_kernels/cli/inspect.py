@@ -10,10 +10,11 @@ from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
 from hatch_cuda_kernels.signature import parameters_of
 from hatch_cuda_kernels.source.library import DEVICE_RUNTIME
-from hatch_cuda_kernels.table import counted, text_table
+from hatch_cuda_kernels.table import counted, fitted, text_table
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
 _TOOLS: Final = {str(part): tool for part, tool in FINISHER_NAMES.items()} | {DEVICE_RUNTIME: DEVICE_RUNTIME}
 
@@ -56,24 +57,28 @@ def run(args: argparse.Namespace) -> int:
     ]
     headings = ("module", "arch", "kind", "bytes", "packed", "registers", "spills", "sha256")
     print(text_table(headings, rows, right=headings[3:7]))
-    print(_totals(data, args.package, total_size(args.package, files)))
+    print(fitted(_totals(data, args.package, total_size(args.package, files)), 2))
     for name, module in data["modules"].items():
-        toolchain = module["toolchain"]
-        tools = [f"{tool} {toolchain[part]}" for part, tool in _TOOLS.items() if part in toolchain]
-        made_by = ", ".join(filter(None, (*tools, toolchain["headers"])))
-        print(f"\n{name}: {made_by}; packed {module['packed']:,} bytes with sources and index")
-        if "sources" in module:
-            print(f"  linked from {', '.join([*module['sources'], *module['libraries']])}")
-        for note in module.get("notes", ()):
-            print(f"  {note}")
-        for kernel, symbol in module["kernels"].items():
-            taken = parameters_of(symbol["params"], symbol.get("types", ()), symbol.get("names", ()))
-            print(f"  {kernel}({', '.join(map(str, taken))})  {symbol['lowered']}")
-            if "launch" in symbol:
-                print(f"    {kernel}({', '.join(symbol['launch']['names'])}) has {symbol['launch']['sizes']}")
+        print(fitted("\n".join(["", *_described(name, module)]), 6))
     if args.extract is not None:
         print(f"\n{counted(len(written), 'image')} written to {args.extract}")
     return 0
+
+
+def _described(name: str, module: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines on a module: what made it, what it is linked from, and each kernel with how it is called."""
+    toolchain = module["toolchain"]
+    tools = [f"{tool} {toolchain[part]}" for part, tool in _TOOLS.items() if part in toolchain]
+    made_by = ", ".join(filter(None, (*tools, toolchain["headers"])))
+    yield f"{name}: {made_by}; packed {module['packed']:,} bytes with sources and index"
+    if "sources" in module:
+        yield f"  linked from {', '.join([*module['sources'], *module['libraries']])}"
+    yield from (f"  {note}" for note in module.get("notes", ()))
+    for kernel, symbol in module["kernels"].items():
+        taken = parameters_of(symbol["params"], symbol.get("types", ()), symbol.get("names", ()))
+        yield f"  {kernel}({', '.join(map(str, taken))})  {symbol['lowered']}"
+        if "launch" in symbol:
+            yield f"    {kernel}({', '.join(symbol['launch']['names'])}) has {symbol['launch']['sizes']}"
 
 
 def _totals(data: dict[str, Any], package: str, size: int) -> str:

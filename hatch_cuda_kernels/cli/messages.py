@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.table import fitted
 from hatch_cuda_kernels.terminal import is_terminal, painted, printable
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ _LOCATED: Final = re.compile(r"(?P<file>[^\s:][^:]*):(?P<line>\d+):(?P<column>\d
 _EXCERPT: Final = "  | "
 _FIX: Final = "  to fix: "
 _OPTIONS: Final = "options: "
+#: The words in front, with their colours.
+_ERROR: Final = ("error:", "red")
+_HINT: Final = ("hint:", "bold")
+#: Of what goes on below its line.
+_INDENT: Final = 2
 #: What is underlined from the column on: a name, an architecture, a path, a quoted text.
 _WORD: Final = re.compile(r"\"[^\"]*\"|'[^']*'|[^\s,:\[\]{}]+")
 
@@ -39,14 +45,24 @@ def show_error(text: str, *, root: Path | None = None, verbose: bool = False) ->
 def show_warning(text: object) -> None:
     """Print a warning."""
     first, *more = printable(str(text), lines=True).splitlines() or [""]
-    print(f"{painted('warning:', 'yellow', sys.stderr)} {first}", file=sys.stderr)
+    print(_told(first, ("warning:", "magenta")), file=sys.stderr)
     for line in more:
         print(_with_hint(line), file=sys.stderr)
 
 
 def show_hint(text: str) -> None:
     """Print what to do about the error above."""
-    print(f"{painted('hint:', 'cyan', sys.stderr)} {text}", file=sys.stderr)
+    print(_told(text, _HINT), file=sys.stderr)
+
+
+def _told(message: str, *words: tuple[str, str]) -> str:
+    """Return a message below words in their colours, on as many lines as the terminal needs."""
+    before = "".join(f"{word} " for word, _ in words)
+    lines = fitted(before + message, _INDENT, sys.stderr)
+    if not lines.startswith(before):  # a path that is longer than a line
+        lines = before + message
+    coloured = "".join(f"{painted(word, colour, sys.stderr)} " for word, colour in words)
+    return coloured + lines.removeprefix(before)
 
 
 def _rendered(lines: list[str], root: Path) -> Iterator[str]:
@@ -65,7 +81,7 @@ def _rendered(lines: list[str], root: Path) -> Iterator[str]:
             excerpt += 1
             yield _framed(gutter, len(place["line"]), line.removeprefix(_EXCERPT), marks=excerpt > 1)
         elif number == 0:
-            yield f"{painted('error:', 'red', sys.stderr)} {line}"
+            yield _told(line, _ERROR)
         else:
             yield _with_hint(line)
 
@@ -73,8 +89,7 @@ def _rendered(lines: list[str], root: Path) -> Iterator[str]:
 def _located(found: re.Match[str], root: Path) -> str:
     path = root / found["file"]
     shown = os.path.relpath(path) if path.is_file() else found["file"]
-    place = painted(f"{shown}:{found['line']}:{found['column']}:", "bold", sys.stderr)
-    return f"{place} {painted('error:', 'red', sys.stderr)} {found['message']}"
+    return _told(found["message"], (f"{shown}:{found['line']}:{found['column']}:", "bold"), _ERROR)
 
 
 def _goes_on(below: list[str], found: re.Match[str]) -> bool:
@@ -102,6 +117,4 @@ def _framed(gutter: str, width: int, text: str, *, marks: bool) -> str:
 
 
 def _with_hint(line: str) -> str:
-    if not line.startswith(_FIX):
-        return line
-    return f"{painted('hint:', 'cyan', sys.stderr)} {line.removeprefix(_FIX)}"
+    return _told(line.removeprefix(_FIX), _HINT) if line.startswith(_FIX) else fitted(line, _INDENT, sys.stderr)

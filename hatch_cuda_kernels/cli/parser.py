@@ -4,25 +4,50 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import os
 import re
 import sys
 import textwrap
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from hatch_cuda_kernels.cli.help import PAGES, describe
+from hatch_cuda_kernels.cli.help import describe, page_of
 from hatch_cuda_kernels.cli.messages import show_error, show_hint
 from hatch_cuda_kernels.cli.output import print_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["CommandParser"]
+__all__ = ["CommandParser", "ShowVersion"]
 
 _WIDTH: Final = 78
 _CHOICE: Final = re.compile(
     r"(?:argument (?P<argument>[^:]+): )?invalid choice: '(?P<given>.*)' \(choose from (?P<known>.*)\)"
 )
+#: As in ``terminal``: what can be read on white and on black.
+_STYLES: Final = {
+    "argparse.groups": "bold",
+    "argparse.prog": "bold",
+    "argparse.args": "magenta",
+    "argparse.metavar": "default",
+}
+_HEADING: Final = r"(?m)^(?P<groups>[a-z ]+:)$"
 _PLACE_OF_COMMANDS: Final = ("command", "action")
+_NO_COMMAND: Final = tuple(f"are required: {place}" for place in _PLACE_OF_COMMANDS)
+
+
+class ShowVersion(argparse.Action):
+    """Prints the version, which no other command has to look up, and exits."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        options["help"] = "show program's version number and exit"
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        """Print and exit."""
+        from hatch_cuda_kernels import __version__  # looks through the installed packages
+
+        print(f"{parser.prog} {__version__}")
+        parser.exit()
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -31,10 +56,10 @@ class CommandParser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         options |= {"formatter_class": _formatter, "allow_abbrev": False}
         super().__init__(**options)
+        self._positionals.title = "arguments"
         self.words = self.prog.partition(" ")[2]
-        text, examples = describe(self.words)
+        text, self._examples = describe(self.words)
         self.description = textwrap.fill(text, _WIDTH)
-        self.epilog = "\n".join(["examples:", *(f"  {example}" for example in examples), "", _page(self.words)])
         self.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help="print errors only")
         self.add_argument(
             "-v",
@@ -57,6 +82,13 @@ class CommandParser(argparse.ArgumentParser):
             lines += ["", f"{heading}:", *listed]
         self.description = "\n".join([self.description or "", *lines])
 
+    def format_help(self) -> str:
+        """Return the help, which ends with examples and with where to read on."""
+        self.epilog = "\n".join(
+            ["examples:", *(f"  {example}" for example in self._examples), "", f"documentation: {page_of(self.words)}"]
+        )
+        return super().format_help()
+
     def parse_known_args(  # type: ignore[override]  # typeshed has overloads that say no more
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> Any:
@@ -68,7 +100,10 @@ class CommandParser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and what was meant, in place of a page of usage, and exit with 2."""
+        """Say what is wrong and what was meant, and exit with 2; without a command, show the help."""
+        if message.endswith(_NO_COMMAND) and "--json" not in self._given:
+            self.print_help(sys.stderr)
+            self.exit(2)
         choice = _CHOICE.fullmatch(message)
         if choice is None:
             self._end(message, f"see {self.prog} --help")
@@ -95,19 +130,18 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
-    """Return rich's formatter, or argparse's own where the build extra is not installed."""
+    """Return rich's formatter; argparse's own without the build extra, or with ``NO_COLOR``, which bold is, too."""
+    if os.environ.get("NO_COLOR"):
+        return argparse.RawDescriptionHelpFormatter(prog)
     try:
         from rich_argparse import RawDescriptionRichHelpFormatter as Rich  # most runs print no help
     except ImportError:
         return argparse.RawDescriptionHelpFormatter(prog)
     Rich.group_name_formatter = str  # as argparse writes it
+    Rich.styles |= _STYLES
+    Rich.highlights = [*Rich.highlights, _HEADING]
     Rich.text_markup = Rich.help_markup = False  # what is in brackets is no colour
     return Rich(prog)
-
-
-def _page(words: str) -> str:
-    command = words.partition(" ")[0]
-    return f"documentation: {PAGES}{'#' if command else ''}{command}\n"
 
 
 def _guess(word: str, known: Sequence[str]) -> str:

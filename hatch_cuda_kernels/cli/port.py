@@ -11,7 +11,7 @@ from hatch_cuda_kernels.cli.arguments import arch_text
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.cli.patches import unified_diff
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.table import counted
+from hatch_cuda_kernels.table import counted, fitted
 from hatch_cuda_kernels.terminal import printable
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _show(ported: Ported, patch: str, args: argparse.Namespace) -> None:
         lines.append(f"{launch.path}:{launch.line}: {launch.kernel}{template_arguments}[{configuration}]({arguments})")
     lines += [f"NVRTC still refuses: {error}" for error in ported.remaining]
     for line in lines:
-        print(printable(line), file=sys.stderr)
+        print(fitted(printable(line), 2, sys.stderr), file=sys.stderr)
     print(patch, end="")
     done = "changed" if args.apply else "to change"
     print(f"{counted(len(ported.after), 'file')} {done}, {counted(len(ported.guards), 'guard')}", file=sys.stderr)

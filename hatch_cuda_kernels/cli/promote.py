@@ -13,7 +13,7 @@ from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.cli.patches import unified_diff
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import listed_module
-from hatch_cuda_kernels.table import counted
+from hatch_cuda_kernels.table import counted, fitted
 from hatch_cuda_kernels.terminal import printable
 
 if TYPE_CHECKING:
@@ -90,19 +90,23 @@ def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion
     for miss in misses:
         reason = "not prebuilt for it" if miss.listed else "not listed"
         line = f"{miss.module}: {miss.kernel} on {miss.arch}: {reason}, compiled {miss.created}"
-        print(printable(line), file=sys.stderr)
+        _tell(printable(line))
     if not misses:
-        print(f"nothing was compiled here for {args.package} beyond what it has prebuilt", file=sys.stderr)
+        _tell(f"nothing was compiled here for {args.package} beyond what it has prebuilt")
     if promotion is not None:
         for problem in promotion.refused:
-            print(f"not promoted: {printable(problem)}", file=sys.stderr)
+            _tell(f"not promoted: {printable(problem)}")
         if misses and not promotion.changes and not promotion.refused:
-            print(f"{manifest_path(args)} lists all of it already; build the package again", file=sys.stderr)
+            _tell(f"{manifest_path(args)} lists all of it already; build the package again")
         print(_diff(args, promotion), end="")
         if args.apply and promotion.changes:
-            print(f"written to {manifest_path(args)}", file=sys.stderr)
+            _tell(f"written to {manifest_path(args)}")
     if args.bundle is not None:
-        print(f"wrote {counted(len(misses), 'image')} to {args.bundle}", file=sys.stderr)
+        _tell(f"wrote {counted(len(misses), 'image')} to {args.bundle}")
+
+
+def _tell(line: str) -> None:
+    print(fitted(line, 2, sys.stderr), file=sys.stderr)
 
 
 def _data(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from hatch_cuda_kernels.doctor.children import ask
 from hatch_cuda_kernels.doctor.finding import Finding
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError
 from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.runtime.launch.accelerator import state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,6 +72,7 @@ def _python() -> Finding:
             "platform": platform.platform(),
             "package": __version__,
             "folder": str(Path(__file__).parent.parent),
+            "accelerator": state(),
         }
     )
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.host_code.tokens import DirectiveLine
 
-__all__ = ["CONDITIONS", "Branches"]
+__all__ = ["CONDITIONS", "Branches", "truth_of"]
 
 CONDITIONS: Final = frozenset({"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"})
 #: Macros that NVRTC defines, whatever its options.
@@ -47,6 +47,8 @@ class Branches(Generic[_State]):
 
     choose: Callable[[_State, _State], _State]
     """Returns which of the states after the first and after another branch to go on with."""
+    truth: Callable[[DirectiveLine], bool | None] = field(default_factory=lambda: truth_of)
+    """Returns whether a condition holds under NVRTC; None where that is not known."""
     _open: list[_Group[_State]] = field(default_factory=list)
 
     @property
@@ -67,7 +69,7 @@ class Branches(Generic[_State]):
     def enter(self, line: DirectiveLine, state: _State) -> _State:
         """Return the state after a directive of a condition."""
         if line.word in {"if", "ifdef", "ifndef"}:
-            truth = False if self.hidden else _truth(line)
+            truth = False if self.hidden else self.truth(line)
             seen, hidden = self.hidden or truth is True, truth is False
             self._open.append(_Group(state, seen=seen, hidden=hidden, doubtful=truth is None, sure=truth is True))
             return state
@@ -79,7 +81,7 @@ class Branches(Generic[_State]):
         if line.word == "endif":
             self._open.pop()
             return group.before if group.after is None else group.after
-        truth = False if group.seen else True if line.word == "else" else _truth(line)
+        truth = False if group.seen else True if line.word == "else" else self.truth(line)
         group.hidden = truth is False
         group.doubtful = group.doubtful or truth is None
         group.sure = truth is True and not group.doubtful
@@ -87,8 +89,8 @@ class Branches(Generic[_State]):
         return group.before
 
 
-def _truth(line: DirectiveLine) -> bool | None:
-    """Return whether a condition holds under NVRTC; None where that is not known."""
+def truth_of(line: DirectiveLine) -> bool | None:
+    """Return whether a condition holds under NVRTC, whatever its options; None where that is not known."""
     if line.word in {"ifdef", "ifndef", "elifdef", "elifndef"}:
         return line.word.endswith("ifdef") if line.operand in _DEFINED else None
     if line.operand in {"0", "1"}:

@@ -40,9 +40,8 @@ def as_for_nvcc(text: str) -> tuple[str, tuple[int, ...]]:
 
 def _conditions(source: Joined) -> Iterator[DirectiveLine]:
     """Yield the conditions that name the macro; none from where a text is unclear."""
-    tokens = Tokens(source)
     try:
-        while (found := tokens.next("skipped")) is not None:
+        for found in Tokens(source).each("skipped"):
             if isinstance(found, DirectiveLine) and found.word in CONDITIONS and NVCC in found.operand:
                 yield found
     except UnclearTextError:

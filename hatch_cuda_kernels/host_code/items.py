@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.host_code.declaration import Declaration, read_declaration
+from hatch_cuda_kernels.host_code.declaration import Declaration
 from hatch_cuda_kernels.host_code.nodes import BRACES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from hatch_cuda_kernels.host_code.position import Frame
+    from hatch_cuda_kernels.host_code.position import Begun, Frame
     from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Token
     from hatch_cuda_kernels.source.lexer import Joined
 
@@ -40,15 +40,13 @@ class Outline(NamedTuple):
 
 
 def items_of(
-    tokens: Sequence[Token], end: int, frame: Frame | None, macros: Collection[str], *, is_sure: bool
+    declared: Declaration, item: Begun, end: int, frame: Frame | None, *, is_sure: bool
 ) -> Iterator[OutlineItem]:
-    """Yield what tokens in a frame declare: one item, or a type and the variables whose names follow its braces."""
-    declared = read_declaration(tokens, macros)
+    """Yield what is declared in a frame: one item, or a type and the variables whose names follow its braces."""
     if not is_sure:
         declared = declared._replace(is_sure=False)
-    found = OutlineItem(declared, tokens[0].start, end, *scope_of(frame))
-    braces = next((at for at, token in enumerate(tokens) if token.text == BRACES), len(tokens))
-    variables = _variables(found, tokens[braces + 1 :]) if declared.kind == "type" else None
+    found = OutlineItem(declared, item.first.start, end, *scope_of(frame))
+    variables = _variables(found, item.tokens()) if declared.kind == "type" else None
     if declared.name or variables is None:
         yield found
     if variables is not None:
@@ -67,6 +65,8 @@ def _variables(found: OutlineItem, tokens: Sequence[Token]) -> OutlineItem | Non
 
     None where there are none, or where the type would be left with a word that only variables have.
     """
+    braces = next((at for at, token in enumerate(tokens) if token.text == BRACES), len(tokens))
+    tokens = tokens[braces + 1 :]
     words, name = found.declaration.words, found.declaration.name
     names = [token.text for token in tokens if token.text.isidentifier()]
     if not names or tokens[0].text not in {"*", names[0]} or names[0].startswith("__") or (name and words & _STORAGE):

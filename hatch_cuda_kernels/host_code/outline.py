@@ -6,30 +6,32 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.host_code.braces import DEEPEST, Braces, UnevenError
 from hatch_cuda_kernels.host_code.branches import CONDITIONS, Branches
-from hatch_cuda_kernels.host_code.declaration import Declaration, read_declaration
-from hatch_cuda_kernels.host_code.items import Outline, OutlineItem, items_of, scope_of
+from hatch_cuda_kernels.host_code.declaration import Declaration
+from hatch_cuda_kernels.host_code.items import Outline, OutlineItem, scope_of
 from hatch_cuda_kernels.host_code.nodes import BRACES
-from hatch_cuda_kernels.host_code.position import Begun, Frame, Position, close_of, initialises, later
+from hatch_cuda_kernels.host_code.position import Position, close_of, later
 from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Token, Tokens, UnclearTextError
 from hatch_cuda_kernels.source.lexer import Joined
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+    from hatch_cuda_kernels.host_code.position import Begun, Frame
 
 __all__ = ["read_outline"]
 
+#: What may be more than a part of a declaration.
+_MARKS: Final = frozenset("{}()[]<>;:")
 _CLOSING: Final = {"(": ")", "[": "]", "<": ">"}
 _ACCESS: Final = frozenset({"public", "private", "protected", "signals", "slots"})
 #: What the names of macros say that open or close something, or speak to the compiler.
 _STRUCTURAL: Final = re.compile("BEGIN|END|NAMESPACE|OPEN|CLOSE|PUSH|POP|DIAG|PRAGMA|WARNING|EXTERN")
-_NAMESPACE_WORDS: Final = frozenset({"namespace", "inline", "extern"})
 _SHORTEST_MACRO: Final = 2
 _LONGEST_MACRO: Final = 100  # in tokens, with arguments
-#: Of brackets, and of braces outside functions.
-_DEEPEST: Final = 200
 
 
 def read_outline(text: str, macros: Mapping[str, bool]) -> Outline | None:
@@ -41,210 +43,148 @@ def read_outline(text: str, macros: Mapping[str, bool]) -> Outline | None:
     parser = _Parser(Joined(text), macros)
     try:
         parser.run()
-    except (UnclearTextError, _UnevenError):
+    except (UnclearTextError, UnevenError):
         return None
     return Outline(parser.source, tuple(parser.items), tuple(parser.directives))
 
 
-class _UnevenError(Exception):
-    """Brackets do not come out even."""
-
-
-class _Parser:
+class _Parser(Braces):
     """Follows the braces of a text and gathers its declarations."""
 
     def __init__(self, source: Joined, macros: Mapping[str, bool]) -> None:
+        super().__init__(macros)
         self.source: Final = source
-        self.macros: Final = macros
         self.tokens: Final = Tokens(source)
-        self.state = Position()
-        self.items: list[OutlineItem] = []
         self.directives: list[DirectiveLine] = []
         self.branches: Branches[Position] = Branches(later)
 
     def run(self) -> None:
         """Read the whole text."""
-        while (token := self.tokens.next(self._mode())) is not None:
+        while self._take():
+            pass
+        if self.frame or self.groups or self.branches.depth:
+            raise UnevenError
+        self.end(None)
+
+    def _take(self) -> bool:
+        """Take tokens while it is tokens of one kind that count; return whether there may be others."""
+        if self.branches.hidden:
+            return self._take_head(self.tokens.each("skipped"))
+        if self.frame is not None and self.frame.kind in {"function", "value"}:
+            return self._take_body(self.frame, self.tokens.each("body"))
+        return self._take_head(self.tokens.each("head"))
+
+    def _take_body(self, frame: Frame, tokens: Iterator[Token | DirectiveLine]) -> bool:
+        depth = frame.depth
+        for token in tokens:
+            if isinstance(token, DirectiveLine):
+                self.go_on(Position(frame._replace(depth=depth)))
+                self._directive(token)
+                return True
+            if token.text == "}" and not depth:
+                self.leave(frame, token)
+                return True
+            depth += 1 if token.text == "{" else -1
+        return False
+
+    def _take_head(self, tokens: Iterator[Token | DirectiveLine]) -> bool:
+        for token in tokens:
             if isinstance(token, DirectiveLine):
                 self._directive(token)
-            elif self._mode() == "body":
-                self._in_body(token)
-            elif self.state.groups:
+                return True
+            if self.is_plain and token.text not in _MARKS:
+                self.fresh.append(token)
+                continue
+            if self.groups:
                 self._in_group(token)
-            else:
-                self._at_level(token)
-        if self.state.frame or self.state.groups or self.branches.depth:
-            raise _UnevenError
-        self._end(None)
-
-    def _mode(self) -> Literal["head", "body", "skipped"]:
-        frame = self.state.frame
-        if self.branches.hidden:
-            return "skipped"
-        return "body" if frame is not None and frame.kind in {"function", "value"} else "head"
+            elif self._at_level(token):
+                self._whole_macro(token, tokens)
+            if token.text in {"{", "}"}:
+                return True
+        return False
 
     def _directive(self, line: DirectiveLine) -> None:
         self.directives.append(line._replace(hidden=self.branches.hidden))
         if line.word in CONDITIONS:
-            self.state = self.branches.enter(line, self.state)
-
-    def _in_body(self, token: Token) -> None:
-        frame = self.state.frame
-        assert frame is not None  # noqa: S101 - a body is in one
-        if token.text == "}" and not frame.depth:
-            self._leave(frame, token)
-        else:
-            depth = frame.depth + (1 if token.text == "{" else -1)
-            self.state = Position(frame._replace(depth=depth))
+            position = Position(self.frame, self.begun(), self.groups, self.doubtful)
+            self.go_on(self.branches.enter(line, position))
 
     def _in_group(self, token: Token) -> None:
         """Take a token between brackets of a declaration."""
-        groups = self.state.groups
-        if token.text == "{":
-            self._enter("value", token)
+        text, groups = token.text, self.groups
+        if text == "{":
+            self.enter("value", token)
             return
-        self._add(token)
-        if token.text in {"(", "["} or (token.text == "<" and groups[-1] == "<"):
-            if len(groups) == _DEEPEST:
-                raise _UnevenError
-            self.state = self.state._replace(groups=(*groups, token.text))
-        elif token.text == _CLOSING[groups[-1]]:
-            self.state = self.state._replace(groups=groups[:-1])
-        elif token.text in {"}", ")", "]", ";"}:
-            raise _UnevenError
+        self.fresh.append(token)
+        if text in {"(", "["} or (text == "<" and groups[-1] == "<"):
+            if len(groups) == DEEPEST:
+                raise UnevenError
+            self.groups = (*groups, text)
+        elif text == _CLOSING[groups[-1]]:
+            self.groups = groups[:-1]
+            self.is_plain = len(groups) > 1 or text != ")"
+        elif text in {"}", ")", "]", ";"}:
+            raise UnevenError
 
-    def _at_level(self, token: Token) -> None:
-        """Take a token of a declaration that is outside its brackets."""
-        item = self.state.item
-        if item is not None and item.token.text == BRACES and token.text != "catch" and item.braces == "try":
-            self._end(item.token.end)
-            item = None
+    def _at_level(self, token: Token) -> bool:
+        """Take a token outside a declaration's brackets; return whether it is a macro that stands for itself."""
+        if self.item is not None and not self.fresh and _is_tried(self.item) and token.text != "catch":
+            self.end(self.item.token.end)
+        last = self.fresh[-1] if self.fresh else self.item and self.item.token
+        if last is None and self.macros.get(token.text):
+            return True
         if token.text == ";":
-            self._end(token.end)
+            self.end(token.end)
         elif token.text == "{":
-            self._open(token)
+            self.open(token)
         elif token.text == "}":
-            self._end(None)
-            self._leave(self.state.frame, token)
-        elif token.text == ":" and item is not None and item.token.text in _ACCESS:
-            self.state = self.state._replace(item=None)
-        elif item is None and self.macros.get(token.text):
-            self._whole_macro(token)
+            self.end(None)
+            self.leave(self.frame, token)
+        elif token.text in {")", "]"}:
+            raise UnevenError
+        elif last is not None and token.text == ":" and last.text in _ACCESS:
+            self.go_on(Position(self.frame))
+        elif last is not None and not self.is_plain and self._is_line_of_its_own(last, token):
+            return self._at_level(token)
         else:
-            self._continue(item, token)
+            opens = token.text in {"(", "["} or (token.text == "<" and last is not None and last.text == "template")
+            self.groups = (token.text,) if opens else ()
+            self.fresh.append(token)
+            self.is_plain = last is not None
+        return False
 
-    def _continue(self, item: Begun | None, token: Token) -> None:
-        """Add a token to a declaration, or begin another with it."""
-        if token.text in {")", "]"}:
-            raise _UnevenError
-        if item is not None and self._is_line_of_its_own(item, token):
-            self._end(None)
-            doubtful = _STRUCTURAL.search(item.first.text) is None
-            self.state = self.state._replace(doubtful=doubtful)
-            self._at_level(token)
-            return
-        self._add(token)
-        if token.text in {"(", "["} or (token.text == "<" and item is not None and item.token.text == "template"):
-            self.state = self.state._replace(groups=(token.text,))
-
-    def _is_line_of_its_own(self, item: Begun, token: Token) -> bool:
-        """Return whether a declaration so far is a macro of others that stands before the line of a token."""
-        if not (item.token.text == ")" or item.before is None) or not token.text[0].isalpha():
+    def _is_line_of_its_own(self, last: Token, token: Token) -> bool:
+        """End a declaration that is a macro of others and stands before a token's line; return whether it is one."""
+        if not token.text[0].isalpha() or "\n" not in self.source.text[last.end : token.start]:
+            return False
+        item = self.begun()
+        if item is None or (last.text != ")" and item.length > 1) or item.length > _LONGEST_MACRO:
             return False
         first = item.first.text
-        if not first.isupper() or len(first) <= _SHORTEST_MACRO or first in self.macros or item.length > _LONGEST_MACRO:
+        if not first.isupper() or len(first) <= _SHORTEST_MACRO or first in self.macros:
             return False
         texts = [found.text for found in item.tokens()]
-        alone = len(texts) == 1 or (texts[1] == "(" and close_of(texts) == len(texts) - 1)
-        return alone and "\n" in self.source.text[item.token.end : token.start]
+        if len(texts) > 1 and (texts[1] != "(" or close_of(texts) != len(texts) - 1):
+            return False
+        self.end(None)
+        self.doubtful = _STRUCTURAL.search(first) is None
+        return True
 
-    def _whole_macro(self, token: Token) -> None:
+    def _whole_macro(self, token: Token, tokens: Iterator[Token | DirectiveLine]) -> None:
         """Take a macro that stands for whole declarations, with its arguments."""
         end, depth = token.end, 0
         if self.source.text[end : end + 1_000].lstrip().startswith("("):
-            while (found := self.tokens.next("head")) is not None:
-                depth += (found[0] == "(") - (found[0] == ")")
-                end = found.end
+            for found in tokens:
                 if isinstance(found, DirectiveLine):
-                    raise _UnevenError
+                    raise UnevenError
+                depth += (found.text == "(") - (found.text == ")")
+                end = found.end
                 if not depth:
                     break
         declaration = Declaration("call", token.text, first=token.start)
-        self.items.append(OutlineItem(declaration, token.start, end, *scope_of(self.state.frame)))
+        self.items.append(OutlineItem(declaration, token.start, end, *scope_of(self.frame)))
 
-    def _add(self, token: Token) -> None:
-        item = self.state.item
-        item = item.add(token) if item else Begun(token, None, token, self.state.doubtful)
-        self.state = self.state._replace(item=item, doubtful=False)
 
-    def _open(self, token: Token) -> None:
-        """Enter braces: of a namespace, a class, a function or something else."""
-        item = self.state.item
-        if item is not None and item.braces:
-            is_body = item.braces == "members" and item.token.text in {")", BRACES}
-            self._enter("function" if is_body else "value", token)
-            return
-        tokens = item.tokens() if item else []
-        words = {found.text for found in tokens}
-        if "namespace" in words or words <= {"extern"}:
-            self._enter_namespace("".join(found.text for found in tokens if found.text not in _NAMESPACE_WORDS))
-            return
-        plain = [found for found in tokens if found.text != "typedef"]
-        declared = read_declaration([*plain, Token(BRACES, token.start, token.end)], self.macros)
-        if declared.kind == "type" and "enum" not in declared.words:
-            self._enter("class", token, "value", declared.name)
-        elif declared.kind not in {"function", "call"}:
-            self._enter("value" if len(tokens) > 1 else "function", token, "value")
-        elif "try" in words:
-            self._enter("value", token, "try")
-        elif initialises(tokens):
-            self._enter("value", token, "members")
-        else:
-            self._enter("function", token)
-
-    def _enter_namespace(self, name: str) -> None:
-        outer = self.state.frame
-        path = "::".join(filter(None, (outer.namespace if outer else "", name)))
-        self.state = Position(Frame("namespace", namespace=path, outer=outer, level=self._level()))
-
-    def _enter(
-        self,
-        kind: Literal["class", "function", "value"],
-        token: Token,
-        braces: Literal["", "value", "members", "try"] = "",
-        name: str = "",
-    ) -> None:
-        frame, item, groups, doubtful = self.state
-        item = item or Begun(token, None, token, doubtful)
-        item = item._replace(braces=braces or item.braces)
-        path = frame.namespace if frame else ""
-        self.state = Position(Frame(kind, name, path, item, groups, frame, level=self._level()))
-
-    def _level(self) -> int:
-        """Return the level of a new frame."""
-        level = self.state.frame.level + 1 if self.state.frame else 1
-        if level > _DEEPEST:
-            raise _UnevenError
-        return level
-
-    def _leave(self, frame: Frame | None, token: Token) -> None:
-        """Close braces."""
-        if frame is None:
-            raise _UnevenError
-        self.state = Position(frame.outer)
-        if frame.item is None:
-            return
-        whole = frame.item.add(Token(BRACES, frame.item.token.end, token.end))
-        self.state = Position(frame.outer, whole, frame.groups)
-        if frame.kind == "function":
-            self._end(token.end)
-
-    def _end(self, end: int | None) -> None:
-        """End a declaration: at a semicolon or its body's end, or before the brace that closes what it is in."""
-        item = self.state.item
-        self.state = Position(self.state.frame)
-        if item is None:
-            return
-        is_sure = end is not None and not item.doubtful
-        tokens, end = item.tokens(), end or item.token.end
-        self.items += items_of(tokens, end, self.state.frame, self.macros, is_sure=is_sure)
+def _is_tried(item: Begun) -> bool:
+    """Return whether the last of a declaration is the braces behind ``try``."""
+    return item.braces == "try" and item.token.text == BRACES

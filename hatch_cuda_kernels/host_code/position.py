@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from hatch_cuda_kernels.host_code.nodes import BRACES
 
 if TYPE_CHECKING:
+    from hatch_cuda_kernels.host_code.declaration import Declaration
     from hatch_cuda_kernels.host_code.tokens import Token
 
 __all__ = ["Begun", "Frame", "Position", "close_of", "initialises", "later"]
 
 
 class Begun(NamedTuple):
-    """The tokens of a declaration so far, the last first, so that branches share what precedes them."""
+    """The tokens of a declaration so far, in chunks, so that branches share what precedes them."""
 
-    token: Token
+    chunk: tuple[Token, ...]
+    """The latest tokens."""
     before: Begun | None
+    """Those before."""
     first: Token
     doubtful: bool
     """Whether an unknown macro stands before it."""
@@ -24,19 +27,27 @@ class Begun(NamedTuple):
     """What it has had braces for: a value or a type, the values of a constructor's members, a try block."""
     length: int = 1
     """The number of tokens."""
+    declared: Declaration | None = None
+    """What the tokens declare, if it is known."""
 
-    def add(self, token: Token) -> Begun:
-        """Return the declaration with one more token."""
-        return self._replace(token=token, before=self, length=self.length + 1)
+    @property
+    def token(self) -> Token:
+        """The last token."""
+        return self.chunk[-1]
+
+    def add(self, *tokens: Token, declared: Declaration | None = None) -> Begun:
+        """Return the declaration with more tokens."""
+        length = self.length + len(tokens)
+        return Begun(tokens, self, self.first, self.doubtful, self.braces, length, declared)
 
     def tokens(self) -> list[Token]:
         """Return the tokens in order."""
-        found = [self.token]
+        chunks = [self.chunk]
         item = self.before
         while item is not None:
-            found.append(item.token)
+            chunks.append(item.chunk)
             item = item.before
-        return found[::-1]
+        return [token for chunk in reversed(chunks) for token in chunk]
 
 
 class Frame(NamedTuple):
@@ -52,6 +63,8 @@ class Frame(NamedTuple):
     groups: tuple[str, ...] = ()
     """The brackets that the declaration goes on in after the braces."""
     outer: Frame | None = None
+    declared: Declaration | None = None
+    """What that declaration declares, as far as it is before the braces."""
     depth: int = 0
     """How many braces are open in it, in a function or value."""
     level: int = 1

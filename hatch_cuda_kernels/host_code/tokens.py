@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.source.lexer import COMMENT, SPACE, Joined, Lexer, end_of_line
+from hatch_cuda_kernels.source.lexer import COMMENT, SPACE, Joined, Lexer, UnclearTextError, end_of_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Literal
 
 __all__ = ["DirectiveLine", "Token", "Tokens", "UnclearTextError", "tokens_of"]
@@ -23,11 +24,20 @@ _COMMENT: Final = re.compile(COMMENT)
 
 
 class Token(NamedTuple):
-    """A word or a mark, and where it stands in the joined text."""
+    """A word or a mark, and where it stands in the joined text; or brackets (``()``, ``[]``, ``<>``) with their inner.
+
+    Such brackets are made of tokens by ``nodes_of``.
+    """
 
     text: str
     start: int
     end: int
+    inner: tuple[Token, ...] = ()
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it is a name, a keyword or a number."""
+        return self.text[:1].isalnum() or self.text[:1] == "_"
 
 
 class DirectiveLine(NamedTuple):
@@ -42,10 +52,6 @@ class DirectiveLine(NamedTuple):
     """Whether NVRTC does not see it."""
 
 
-class UnclearTextError(Exception):
-    """Compilers read the text in two ways from some place on."""
-
-
 class Tokens:
     """Hands out a text's tokens one by one; how much of the text makes tokens may change at each."""
 
@@ -53,21 +59,23 @@ class Tokens:
         self.source: Final = source
         self._position = 0
 
-    def next(self, mode: Literal["head", "body", "skipped"]) -> Token | DirectiveLine | None:
-        """Return the next token or directive, None at the end: in bodies braces only, where skipped no token at all.
+    def each(self, mode: Literal["head", "body", "skipped"]) -> Iterator[Token | DirectiveLine]:
+        """Yield tokens and directives from where the last one ended; in bodies braces only, where skipped no token.
 
-        Raises UnclearTextError where a quote may or may not start a literal.
+        A caller that wants another mode leaves this and asks again. Raises UnclearTextError where a quote may or may
+        not start a literal.
         """
         text = self.source.text
-        while found := _LEXERS[mode].find(self.source, self._position):
-            if found.is_unclear:
-                raise UnclearTextError
-            self._position = found.end
-            if text[found.start] != "#":
-                return Token(text[found.start : found.end], found.start, found.end)
-            if _starts_line(text, found.start):
-                return self._directive(found.start)
-        return None
+        while True:
+            for start, end in _LEXERS[mode].spans(self.source, self._position):
+                self._position = end
+                if text[start] != "#":
+                    yield Token(text[start:end], start, end)
+                elif _starts_line(text, start):
+                    yield self._directive(start)
+                    break
+            else:
+                return
 
     def _directive(self, start: int) -> DirectiveLine:
         text = self.source.text
@@ -80,9 +88,7 @@ class Tokens:
 
 def tokens_of(text: str) -> tuple[Token, ...]:
     """Return the tokens of a short text, as of a declaration. Raises UnclearTextError."""
-    tokens = Tokens(Joined(text))
-    found = iter(lambda: tokens.next("head"), None)
-    return tuple(token for token in found if isinstance(token, Token))
+    return tuple(token for token in Tokens(Joined(text)).each("head") if isinstance(token, Token))
 
 
 def _starts_line(text: str, start: int) -> bool:

@@ -121,6 +121,10 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
             if build_data["pure_python"] and not build_data["infer_tag"]:
                 build_data.setdefault("tag", "py3-none-any")
             build_data["force_include"][str(out)] = store  # hatchling maps it as it maps the package
+            if self.config.get("sbom", True):
+                from hatch_cuda_kernels.plugin.sbom import add_sbom
+
+                add_sbom(out, self.metadata, build_data)
 
     def _include_sources(self, build_data: dict[str, Any]) -> None:
         """Make sure that the sdist contains what a wheel is built from, whatever its include patterns say."""

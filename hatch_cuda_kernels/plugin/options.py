@@ -14,7 +14,8 @@ __all__ = ["check_options"]
 
 #: Keys that hatchling allows in every hook's table.
 _RESERVED: Final = {"dependencies", "enable-by-default", "require-runtime-dependencies", "require-runtime-features"}
-_OPTIONS: Final = {"manifest": str, "package": str, "jobs": int, "executor": str}
+_OPTIONS: Final = {"manifest": str, "package": str, "jobs": int, "executor": str, "sbom": bool}
+_KINDS: Final = {str: "a string", int: "an integer", bool: "a boolean"}
 
 
 def check_options(config: Mapping[str, Any], hook: str) -> None:
@@ -24,9 +25,8 @@ def check_options(config: Mapping[str, Any], hook: str) -> None:
             continue
         if name not in _OPTIONS:
             raise InputError(f"Unknown option `{name}` for build hook `{hook}`")
-        if not isinstance(value, _OPTIONS[name]) or isinstance(value, bool):
-            kind = "an integer" if _OPTIONS[name] is int else "a string"
-            raise InputError(f"Option `{name}` for build hook `{hook}` must be {kind}")
+        if type(value) is not (kind := _OPTIONS[name]):
+            raise InputError(f"Option `{name}` for build hook `{hook}` must be {_KINDS[kind]}")
     if config.get("jobs", 1) < 1:
         raise InputError(f"Option `jobs` for build hook `{hook}` must be 1 or more")
     if not is_executor(config.get("executor", "process")):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
+from rich.theme import Theme
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,8 @@ __all__ = ["LineProgress", "open_progress"]
 
 #: A compile that takes less is nothing to speak of.
 _LONG_SECONDS: Final = 1.0
+#: rich has the figures green and yellow, which nobody can read on white.
+_STYLES: Final = {"progress.download": "default", "progress.elapsed": "default", "bar.complete": "magenta"}
 
 
 def open_progress(stream: TextIO | None = None) -> Progress:
@@ -77,7 +80,7 @@ class _BarProgress(_Watched):
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TextColumn("{task.description}"),
-            console=Console(file=stream),
+            console=Console(file=stream, theme=Theme(_STYLES)),
             transient=True,
         )
         self._task = self._bar.add_task("", total=None)

@@ -171,7 +171,7 @@ def _hidden(change: TextChange) -> tuple[int, int]:
 
 
 def _words(tokens: Tokens) -> Iterator[tuple[str, int]]:
-    while (token := tokens.next("head")) is not None:
+    for token in tokens.each("head"):
         if isinstance(token, DirectiveLine):
             words = _WORD.findall(token.operand) if token.word == "define" else []
             yield from ((word, token.start) for word in words)

@@ -9,6 +9,7 @@ from hatch_cuda_kernels.contexts import add_by_context
 from hatch_cuda_kernels.driver import cuda, current_context_id
 from hatch_cuda_kernels.runtime.ladder.climb import obtain
 from hatch_cuda_kernels.runtime.ladder.request import find_kernel, find_variable
+from hatch_cuda_kernels.runtime.launch.accelerator import accelerator
 from hatch_cuda_kernels.runtime.launch.kernel import Kernel
 from hatch_cuda_kernels.runtime.launch.loaded import load_image
 from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
@@ -108,7 +109,9 @@ class LoadedKernels:
 
     def lookup(self, get_kernel: Callable[..., Kernel]) -> Callable[..., Kernel]:
         """Return a faster ``Store.get_kernel``: dictionary accesses for a loaded kernel, ``get_kernel`` for others."""
-        kernels, driver = self._by_name, cuda()
+        kernels, driver, found = self._by_name, cuda(), accelerator()
+        if found is not None:
+            return found.module.Lookup(found.context_id, kernels, get_kernel, "hits").look_up  # type: ignore[no-any-return]  # its class is in C
         # NULL stands for the current context (CUDA Driver API, cuCtxGetId).
         context_id, current = driver.cuCtxGetId, driver.CUcontext(0)
 

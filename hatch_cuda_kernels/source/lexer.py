@@ -10,7 +10,10 @@ import re
 from bisect import bisect_left, bisect_right
 from functools import cached_property
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = [
     "CHARACTER",
@@ -22,6 +25,7 @@ __all__ = [
     "Found",
     "Joined",
     "Lexer",
+    "UnclearTextError",
     "blank_literals",
     "end_of_line",
 ]
@@ -82,6 +86,15 @@ class Found(NamedTuple):
     """Not what was looked for, but a quote that compilers may read in two ways."""
 
 
+class UnclearTextError(Exception):
+    """Compilers read a text in two ways from a quote on."""
+
+    def __init__(self, quote: int) -> None:
+        super().__init__(quote)
+        self.quote: Final = quote
+        """Where it stands in the joined text."""
+
+
 class Lexer:
     """Finds in C++ text what one pattern matches outside comments and literals.
 
@@ -94,11 +107,12 @@ class Lexer:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        """The whole pattern; not every process that imports it scans a source."""
+        """The whole pattern, which matches everywhere; not every process that imports it scans a source."""
         pattern, starts = self._found, self._starts
+        plain = rf"[^\"'/{starts}]"
         skipped = "|".join(
             (
-                rf"[^\"'/{starts}]++",
+                f"{plain}++",
                 COMMENT,
                 "/",
                 rf"(?<!R){STRING}",
@@ -107,19 +121,36 @@ class Lexer:
                 _LAST,
             )
         )
-        return re.compile(rf"(?:{skipped})*+(?:(?P<found>{pattern})|(?P<quote>[\"'])|\Z)", re.ASCII)
+        rest = rf"(?:{skipped})*+(?:({pattern})|(?P<quote>[\"'])|\Z)"
+        return re.compile(rf"{plain}*+(?:({pattern})|{rest})", re.ASCII)  # most matches are near
 
-    def find(self, source: Joined, position: int = 0) -> Found | None:
-        """Return the first match from a position on, which must not be inside a comment, literal or word."""
-        while match := self._pattern.match(source.text, position):
-            if match.lastgroup != "quote":
-                return Found(*match.span("found")) if match.lastgroup else None
+    def spans(self, source: Joined, position: int = 0) -> Iterator[tuple[int, int]]:
+        """Yield where matches begin and end from a position on, which must not be inside a comment, literal or word.
+
+        Raises UnclearTextError at a quote that compilers may read in two ways.
+        """
+        while True:
+            for match in self._pattern.finditer(source.text, position):
+                group = match.lastindex
+                if group is None:
+                    return
+                if match.lastgroup is not None:
+                    break
+                yield match.span(group)
+            position = match.start()
             quote = match.start("quote")
             end = _end_of_literal(source, quote, position)
             if end is None:
-                return Found(quote, quote + 1, is_unclear=True)
+                raise UnclearTextError(quote)
             position = end
-        raise AssertionError(position)  # the pattern matches everywhere
+
+    def find(self, source: Joined, position: int = 0) -> Found | None:
+        """Return the first match from such a position on, or the first quote that is not clear."""
+        try:
+            span = next(self.spans(source, position), None)
+        except UnclearTextError as error:
+            return Found(error.quote, error.quote + 1, is_unclear=True)
+        return None if span is None else Found(*span)
 
 
 def _end_of_literal(source: Joined, quote: int, floor: int) -> int | None:

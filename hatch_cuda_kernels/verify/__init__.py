@@ -13,6 +13,7 @@ from hatch_cuda_kernels.verify.listing import check_index
 from hatch_cuda_kernels.verify.model import Demands, Outcome, Result, Verification
 from hatch_cuda_kernels.verify.promised import check_size, check_spills, check_supports
 from hatch_cuda_kernels.verify.rebuild import check_rebuild
+from hatch_cuda_kernels.verify.sbom import check_sbom
 from hatch_cuda_kernels.verify.sources import check_sources
 from hatch_cuda_kernels.verify.subject import read_subject
 from hatch_cuda_kernels.verify.wheel import check_record, check_wheel
@@ -33,6 +34,7 @@ CHECKS: Final[dict[str, Callable[[Subject], Outcome]]] = {
     "digests": check_digests,
     "wheel": check_wheel,
     "record": check_record,
+    "sbom": check_sbom,
     "sources": check_sources,
     "architectures": check_architectures,
     "kernels": check_kernels,

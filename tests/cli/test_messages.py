@@ -73,6 +73,18 @@ def test_colours_are_for_terminals(told, argv, environment, coloured):
     assert ("\x1b[" in out + err) is coloured
 
 
+@pytest.mark.parametrize(
+    "argv", [("check", "WRONG"), ("inspect", "nothing.whl"), ("--help",), ("cache", "-h"), ("chek",)]
+)
+def test_colours_can_be_read_on_white_and_on_black(told, argv, make_project):
+    """Of the colours that terminals have, only red and magenta differ enough from both."""
+    wrong = make_project(WRONG) / "kernels.yaml"
+    _, out, err = told(*(wrong if word == "WRONG" else word for word in argv), FORCE_COLOR="1", TERM="xterm-256color")
+    codes = {code for found in re.findall(r"\x1b\[([0-9;]*)m", out + err) for code in found.split(";")}
+    assert codes <= {"0", "1", "2", "31", "35"} | {"3", "39"}
+    assert codes - {"0"}
+
+
 def test_a_compile_error_is_framed_at_its_line(told, make_project, tmp_path):
     """The source's own place, line and mark, the fix as a hint, and none of the compiler's options."""
     root = make_project(
@@ -88,6 +100,37 @@ def test_a_compile_error_is_framed_at_its_line(told, make_project, tmp_path):
     assert "--std=" not in err
     assert "Consider using" not in err
     assert "--std=c++17" in told("build", root / "kernels.yaml", "--out", tmp_path / "out", "-v")[2]
+
+
+def test_an_error_fits_the_terminal(told, make_project, monkeypatch):
+    """Words are not cut where a line of the terminal ends; colours do not count."""
+    monkeypatch.setattr("hatch_cuda_kernels.table.width_of", lambda _: 50)
+    monkeypatch.chdir(make_project(WRONG))
+    _, _, err = told("check", FORCE_COLOR="1", TERM="xterm")
+    assert re.sub(r"\x1b\[[0-9;]*m", "", err).splitlines()[:2] == [
+        "kernels.yaml:2:17: error: arches[1]: unknown",
+        "  architecture 'sm_9' (did you mean 'sm_90'?)",
+    ]
+    _, _, err = told("explain", "saxpy", "--package", "not a package with a name that is short")
+    assert max(map(len, err.splitlines())) <= 50
+
+
+def test_what_matters_stands_out(told, example_store):
+    """The chosen image is bold, a failed check red; a pipe gets the same text without."""
+    explain = ("explain", "saxpy", "--package", example_store, "--arch", "sm_90")
+    verify = ("verify", example_store, "--skip", "assembly", "--supports-devices", "7.5")
+    for argv, line in (
+        (explain, r"\x1b\[1m -> accepted prebuilt sm_90 .*\x1b\[0m"),
+        (verify, r"\x1b\[1;31mfailed\x1b\[0m +supp.*"),
+    ):
+        plain, coloured = told(*argv)[1], told(*argv, FORCE_COLOR="1", TERM="xterm")[1]
+        assert re.search(f"^{line}$", coloured, re.MULTILINE)
+        assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+
+
+def test_a_missing_wheel_is_called_so(told):
+    """Without a number of the system's."""
+    assert told("inspect", "nothing.whl")[2] == "error: nothing.whl: there is no such file\n"
 
 
 def test_an_error_without_a_place_says_that_it_is_one(told, make_project):

@@ -5,26 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
+from mistakes import CU, FILES, KERNELS, MANIFEST, MISTAKES, SUPPORTS, changed
 
 from hatch_cuda_kernels import ArgumentError, open_store
 from hatch_cuda_kernels.cli import main
 
-KERNELS = """\
-template <typename T> __global__ void scale(T* y, T a) { y[threadIdx.x] *= a; }
-extern "C" __global__ void saxpy(float* y, const float* x, long long n, float a) {
-    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-    if (i < n) y[i] = a * x[i] + y[i];
-}
-"""
-MANIFEST = """\
-schema: 1
-cuda: "13.0"
-arches: [sm_80, sm_90, compute_80]
-modules:
-  saxpy:
-    source: kernels/saxpy.cu
-"""
-BUILD = ("build", "--out", "out")
+#: In columns: the narrowest that terminals are, unless somebody makes them so.
+WIDTH = 80
 
 
 @pytest.fixture
@@ -32,7 +19,7 @@ def project(make_project, monkeypatch):
     """Return a project that builds, which is the working folder."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("NO_COLOR", "1")
-    root = make_project(MANIFEST, **{"kernels/saxpy.cu": KERNELS})
+    root = make_project(MANIFEST, **FILES)
     monkeypatch.chdir(root)
     return root
 
@@ -43,9 +30,7 @@ def told(project, capsys):
 
     def run(argv, file="", old="", new=""):
         if file:
-            text = (project / file).read_text()
-            assert old in text
-            (project / file).write_text(text.replace(old, new, 1) if old else text + new)
+            (project / file).write_text(changed((project / file).read_text(), old, new))
         try:
             status = main([str(word) for word in argv])
         except SystemExit as end:
@@ -56,43 +41,6 @@ def told(project, capsys):
     return run
 
 
-SUPPORTS = 'supports: {devices: ["7.5"], driver: "13.0"}\n'
-CU = "kernels/saxpy.cu"
-MISTAKES = {
-    "a mistyped template": (
-        (BUILD, "kernels.yaml", "", '    instances: ["scal<float>"]\n'),
-        "kernels.yaml:7:17: error: modules.saxpy.instances[0]", "did you mean 'scale'",
-    ),
-    "a mistyped kernel": (
-        (("explain", "saxpi", "--package", "STORE", "--arch", "sm_90"),), "no kernel 'saxpi'", "did you mean 'saxpy'",
-    ),
-    "a mistyped option": ((("build", "--ou", "x"),), "there is no option '--ou'", "did you mean '--out'"),
-    "a mistyped architecture": (
-        (BUILD, "kernels.yaml", "sm_90", "sm_9"), "kernels.yaml:3:17: error: arches[1]", "did you mean 'sm_90'",
-    ),
-    "a mistyped path": (
-        (BUILD, "kernels.yaml", "saxpy.cu", "sxpy.cu"),
-        "kernels.yaml:6:13: error: modules.saxpy.source", "did you mean 'kernels/saxpy.cu'",
-    ),
-    "a missing header": (
-        (BUILD, CU, "template", "#include <helpers.cuh>\ntemplate"),
-        "kernels/saxpy.cu:1:23: error: cannot open source file", "hint: it is not in the project; list its folder",
-    ),
-    "host code": (
-        (BUILD, CU, "if (i < n)", "cudaMalloc(&y, n); if (i < n)"),
-        "kernels/saxpy.cu:4:5: error: ", "cudaMalloc is the host's",
-    ),
-    "the wrong toolkit": (
-        (BUILD, "kernels.yaml", "13.0", "13.4"),
-        "kernels.yaml asks for CUDA 13.4, the NVRTC found is 13.0", "nvidia-cuda-nvrtc==13.4.*",
-    ),
-    "a broken promise": (
-        (BUILD, "kernels.yaml", "", SUPPORTS),
-        "kernels.yaml:7:22: error: supports.devices[0]: there is no image for the promised device 7.5", "add sm_75",
-    ),
-}  # fmt: skip
-
-
 @pytest.mark.parametrize(("mistake", "place", "fix"), MISTAKES.values(), ids=MISTAKES.keys())
 def test_a_mistake_is_named_with_its_fix(mistake, place, fix, told, example_store):
     """Where it is, what to do, and little else: no options of compilers, no exception's name."""
@@ -100,7 +48,7 @@ def test_a_mistake_is_named_with_its_fix(mistake, place, fix, told, example_stor
     err = told([str(example_store) if word == "STORE" else word for word in argv], *change)
     assert place in err
     assert fix in err
-    assert len(err.splitlines()) <= 12
+    assert sum(max(1, -(-len(line) // WIDTH)) for line in err.splitlines()) <= 12, "lines of a terminal"
     assert not re.search(r"--std=|frandom|Traceback|Error\b", err)
 
 

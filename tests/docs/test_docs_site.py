@@ -6,13 +6,19 @@ import re
 import shutil
 import subprocess
 import sys
+from email.message import Message
 from pathlib import Path
+from runpy import run_path
 
 import pytest
+from browser import open_browser
 from doc_blocks import DOCS, README, ROOT
 
+#: A common phone, in CSS pixels.
+PHONE = 390
 
-@pytest.fixture
+
+@pytest.fixture(scope="module")
 def build(slow):
     """Return a function that builds as ``hatch run docs:build`` does, and returns the finished process."""
 
@@ -23,17 +29,83 @@ def build(slow):
     return build_site
 
 
-def test_the_site_builds_and_lists_every_page(build, tmp_path):
-    """No warning, so no broken link and no block that its language cannot be; each page can be reached."""
-    done = build(DOCS, tmp_path / "site")
+@pytest.fixture(scope="module")
+def site(build, tmp_path_factory):
+    """Return the folder of the site, built without a warning, so without a broken link."""
+    folder = tmp_path_factory.mktemp("built") / "site"
+    done = build(DOCS, folder)
     assert done.returncode == 0, done.stderr
-    index = (tmp_path / "site" / "index.html").read_text()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def visit(site):
+    """Return a function that opens a page of the site in a browser."""
+    with open_browser() as browser:
+        pages = {}
+
+        def open_page(name, width=1280, scheme="light"):
+            if (width, scheme) not in pages:
+                viewport = {"width": width, "height": 844}
+                pages[width, scheme] = browser.new_page(viewport=viewport, color_scheme=scheme)
+            pages[width, scheme].goto(f"{site.as_uri()}/{name}")
+            return pages[width, scheme]
+
+        yield open_page
+
+
+def test_the_site_lists_every_page(site):
+    """Each page can be reached from each, with the README's first screen and the names of files."""
+    index = (site / "index.html").read_text()
     assert "[tool.hatch.build.hooks.cuda-kernels]" in index, "the first screen of the README"
-    assert "src/mylib/__init__.py</span>" in (tmp_path / "site" / "tutorial.html").read_text(), "the name of a file"
+    assert "src/mylib/__init__.py</span>" in (site / "tutorial.html").read_text(), "the name of a file"
     for page in DOCS.rglob("*.md"):
         name = page.relative_to(DOCS).with_suffix(".html").as_posix()
-        assert (tmp_path / "site" / name).is_file()
+        assert (site / name).is_file()
         assert f'class="reference internal" href="{name}"' in index or name == "index.html"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_is_wider_than_a_phone(visit, site, scheme):
+    """Tables and blocks of code scroll in their own boxes, samples too; the page does not scroll sideways."""
+    measure = "document.querySelectorAll('details').forEach(d => d.open = true), document.documentElement.scrollWidth"
+    pages = [page.relative_to(DOCS).with_suffix(".html").as_posix() for page in DOCS.rglob("*.md")]
+    widths = {name: visit(name, PHONE, scheme).evaluate(measure) for name in pages}
+    assert {name: width for name, width in widths.items() if width > PHONE} == {}
+
+
+def test_blocks_can_be_copied(visit):
+    """Every block of the tutorial has a button; a command is copied without a prompt or its output."""
+    page = visit("tutorial.html")
+    assert page.locator("button.copybtn").count() == page.locator("div.highlight pre").count() > 10
+
+
+def test_the_site_can_be_searched(visit):
+    """A word of a page is found there, without a server."""
+    page = visit("search.html?q=max_spill_bytes")
+    page.wait_for_selector("ul.search li a")
+    found = page.locator("ul.search li a").evaluate_all("all => all.map((link) => link.getAttribute('href'))")
+    assert any(link.startswith("reference/manifest.html") for link in found), found
+
+
+def test_pictures_follow_the_theme(visit):
+    """A page in dark colours shows dark pictures, where there are two."""
+    for scheme, other in (("light", "dark"), ("dark", "light")):
+        page = visit("howto/report.html", scheme=scheme)
+        assert page.locator(f"img.only-{scheme}").first.is_visible()
+        assert not page.locator(f"img.only-{other}").first.is_visible()
+
+
+@pytest.mark.parametrize("label", ["Source", "Repository"])
+def test_the_navigation_links_the_repository(label, monkeypatch):
+    """As soon as the package's metadata names one."""
+    metadata = Message()
+    monkeypatch.setattr("importlib.metadata.metadata", lambda name: metadata)
+    navigation = run_path(str(DOCS / "conf.py"))["navigation"]
+    index = (DOCS / "index.md").read_text()
+    assert "Source code" not in navigation(index)
+    metadata["Project-URL"] = f"{label}, https://example.org/code"
+    assert "Source code <https://example.org/code>" in navigation(index)
 
 
 def test_a_broken_link_fails_the_build(build, tmp_path):

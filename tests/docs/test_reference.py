@@ -192,7 +192,7 @@ def test_hook_reference_names_every_option():
     from hatch_cuda_kernels.plugin.options import _OPTIONS
 
     assert first_words(HOOK, "# Hook") == list(_OPTIONS)
-    words = {str: "text", int: "integer"}
+    words = {str: "text", int: "integer", bool: "boolean"}
     assert [row[1] for row in rows(HOOK, "# Hook")] == [words[kind] for kind in _OPTIONS.values()]
 
 
@@ -234,7 +234,11 @@ def test_cli_reference_names_every_command_and_flag():
     """Each command has a section that names its flags and no others, and a row in the README."""
     known = commands()
     assert re.findall(r"^## (.*)$", CLI.read_text(), re.MULTILINE) == list(known)
-    shown = {name: set(re.findall(r"--[a-z][a-z-]+", section(CLI, f"## {name}"))) for name in known}
+    said = {
+        name: re.sub(r"^```json\n.*?^```$", "", section(CLI, f"## {name}"), flags=re.MULTILINE | re.DOTALL)
+        for name in known
+    }
+    shown = {name: set(re.findall(r"--[a-z][a-z-]+", text)) for name, text in said.items()}
     assert shown == known
     assert [word.split()[0] for word in first_words(README, "## Command line")] == list(known)
 

@@ -52,3 +52,42 @@ def test_a_reset_context(build, native, how):
     assert lines[0] == "launched: True 16.0"
     assert lines[1].startswith("stale: k was loaded for another context")
     assert lines[2] == "fresh: 1.0"
+
+
+OPERATOR = """
+import os, sys
+os.environ["PYTORCH_NO_CUDA_MEMORY_CACHING"] = "1"  # else torch would hand out memory of the old context
+from pathlib import Path
+import torch
+from hatch_cuda_kernels import open_store
+from hatch_cuda_kernels.driver import check, cuda
+
+if sys.argv[2] == "ours":
+    saxpy = open_store(Path(sys.argv[1])).torch_ops("reset")["saxpy"]
+else:
+    saxpy = lambda y, x, n, a: y.add_(x, alpha=a)
+
+def total(factor):
+    y, x = torch.ones(8, device="cuda"), torch.ones(8, device="cuda")
+    saxpy(y, x, 8, factor)
+    return y.sum().item()
+
+print(total(2.0))
+check("reset", cuda().cuDevicePrimaryCtxReset(check("cuDeviceGet", cuda().cuDeviceGet(0))))
+print(total(3.0))
+"""
+
+
+def test_an_operator_after_a_reset(build, native):
+    """An operator of torch loads its kernel again, if torch itself goes on after a reset."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    if not torch.cuda.is_available():
+        pytest.skip("this torch sees no device")
+    store = build(native)
+    for whose in ("torch's", "ours"):
+        command = [sys.executable, "-c", OPERATOR, str(store.path), whose]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if whose == "torch's" and done.stdout != "24.0\n32.0\n":
+            last = (done.stderr.strip().splitlines() or [""])[-1]
+            pytest.skip(f"torch does not go on after a reset: status {done.returncode}, {last}")
+        assert done.stdout == "24.0\n32.0\n", (done.returncode, done.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from pathlib import Path
 
@@ -69,6 +70,37 @@ def test_wheel_is_pure_and_carries_the_store(project, capsys):
     assert names(wheel) == {"my_project/__init__.py", *STORE}
     assert not (root / "my_project" / "_kernels").exists()
     assert "2 images of 1 module," in capsys.readouterr().out
+
+
+SBOM = "my_project-1.0.dist-info/sboms/cuda-kernels.cdx.json"
+
+
+def members(wheel):
+    """Return the names of all files of a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def test_a_wheel_has_a_bill_of_materials(project):
+    """It is where scanners look, of the project as packaging tools call it; the option leaves it out."""
+    with zipfile.ZipFile(build(WheelBuilder, project())) as archive:
+        data = json.loads(archive.read(SBOM))
+    assert data["metadata"]["component"]["purl"] == "pkg:pypi/my-project@1.0"
+    assert SBOM not in members(build(WheelBuilder, project(options="sbom = false")))
+    assert SBOM not in members(build(WheelBuilder, project(), "editable"))
+
+
+def test_an_older_hatchling_builds_without_one(project, monkeypatch):
+    """Before 1.28, hatchling had no place for it; the wheel is the same otherwise."""
+    with_one = members(build(WheelBuilder, project()))
+    data = WheelBuilder.get_default_build_data
+
+    def older(self):
+        return {name: value for name, value in data(self).items() if name != "sbom_files"}
+
+    monkeypatch.setattr(WheelBuilder, "get_default_build_data", older)
+    monkeypatch.setattr(WheelBuilder, "add_sboms", lambda *_: None)
+    assert members(build(WheelBuilder, project())) == with_one - {SBOM}
 
 
 def test_dependencies_pin_the_toolkit_release(project):
@@ -241,6 +273,7 @@ def test_a_missing_include_folder_is_an_error_elsewhere(project, capsys):
 OPTIONS = [
     ('manifset = "x.yaml"', "Unknown option `manifset` for build hook `cuda-kernels`"),
     ("manifest = 1", "Option `manifest` for build hook `cuda-kernels` must be a string"),
+    ('sbom = "no"', "Option `sbom` for build hook `cuda-kernels` must be a boolean"),
     ("jobs = true", "Option `jobs` for build hook `cuda-kernels` must be an integer"),
     ("jobs = 0", "Option `jobs` for build hook `cuda-kernels` must be 1 or more"),
     ("jobs = -2", "Option `jobs` for build hook `cuda-kernels` must be 1 or more"),

@@ -3,44 +3,22 @@
 from __future__ import annotations
 
 import json
-import shutil
 import zipfile
 
 import pytest
-from waiting import HANG_SECONDS
+from browser import MILLISECONDS, open_browser
 
 from hatch_cuda_kernels.cli import main
 
 pytest.importorskip("jinja2", reason="the page needs the report extra")
 pytest.importorskip("vl_convert", reason="the page needs the report extra")
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-#: Nothing but the page: no sandbox (there is none in a container), no updates, no shared memory of a fixed size.
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-#: How long the browser may take for each step.
-MILLISECONDS = 1000 * HANG_SECONDS
-
 
 @pytest.fixture(scope="module")
 def browser(slow):
     """Return a headless Chromium of this machine, or skip."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is on the PATH")
-    with playwright.sync_playwright() as running:
-        started = running.chromium.launch(executable_path=path, args=FLAGS, timeout=MILLISECONDS)
+    with open_browser() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture

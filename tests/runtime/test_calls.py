@@ -153,6 +153,14 @@ def test_variables_are_copied_on_the_device_of_the_array(store, driver):
     assert target != here
 
 
+def test_variables_are_copied_where_there_is_one_device(store, driver):
+    """Nobody asks which device an array is on then, but it is on one."""
+    driver.devices = 1
+    array = array_on(driver, 0, shape=(9,))
+    store.get_global("d_filter").copy_from(array)
+    assert [(call[0], call[2]) for call in driver.calls] == [("cuMemcpyDtoDAsync", array.address)]
+
+
 BAD_ARRAYS = [
     (np.zeros(4, np.float32), "d_filter has 36 bytes, the array that was passed has 16"),
     (np.zeros(18, np.float32)[::2], "the array must be contiguous"),

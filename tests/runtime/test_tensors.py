@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+from built_accelerator import capsule_for_cpu
 
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.errors import ArgumentError
@@ -19,8 +20,10 @@ STREAM = 77
 
 
 @pytest.fixture
-def kernel(example_store, driver, monkeypatch):
+def kernel(example_store, driver, monkeypatch, launches):
     """Return saxpy on a device that the CPU's tensors are on, with torch's current stream."""
+    if launches is not None:
+        monkeypatch.setattr(torch.Tensor, "__dlpack_c_exchange_api__", capsule_for_cpu(torch))
     monkeypatch.setattr(arrays, "_FAMILIES", {})
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda ordinal: STREAM + ordinal + 1, raising=False)
     monkeypatch.setattr(driver, "cuCtxGetDevice", lambda: (driver.CUresult.CUDA_SUCCESS, -1))

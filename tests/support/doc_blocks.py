@@ -19,9 +19,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
+CLI_PAGE = DOCS / "reference" / "cli.md"
 PAGES = [README, ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 #: What snippets import and the tests need not have.
-FRAMEWORKS = ("torch", "cupy", "jax", "numba", "cuda.core", "setuptools", "mylib")
+FRAMEWORKS = ("torch", "triton", "cupy", "cupyx", "jax", "jax_triton", "numba", "cuda.core", "setuptools", "mylib")
 
 FENCE = re.compile(
     r'^```(?P<language>\w*)(?: (?P<mark>gpu|shown))?(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$',

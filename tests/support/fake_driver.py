@@ -32,6 +32,11 @@ class Result(IntEnum):
 
 OK = Result.CUDA_SUCCESS
 
+CONTEXT_ID = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_ulonglong))
+LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+#: Functions that C may call as long as the process lives.
+_KEPT = []
+
 #: What a device of compute capability 9.0 says of itself.
 DEVICE = {
     "MAX_THREADS_PER_BLOCK": 1024,
@@ -217,6 +222,23 @@ class FakeDriver:
         if not self.context:
             return Result.CUDA_ERROR_INVALID_CONTEXT, None
         return OK, 1 if self.context == 17 else 0
+
+    # The same for C
+
+    def cuGetProcAddress(self, name, *_):
+        """Give the address of a function that C calls, and that does what the method of its name does."""
+        made = CONTEXT_ID(self._context_id) if name == b"cuCtxGetId" else LAUNCH(self._launch)
+        _KEPT.append(made)
+        return OK, ctypes.cast(made, ctypes.c_void_p).value, 0
+
+    def _context_id(self, context, out):
+        status, found = self.cuCtxGetId(context)
+        out[0] = found or 0
+        return status
+
+    def _launch(self, config, handle, params, extra):
+        copy = LaunchConfig.from_buffer_copy(ctypes.string_at(config, ctypes.sizeof(LaunchConfig)))
+        return self.cuLaunchKernelEx(copy, handle or 0, params or 0, extra or 0)[0]
 
     # Libraries and kernels
 

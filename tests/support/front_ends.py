@@ -44,9 +44,9 @@ def run(*command, cwd=None, **environment):
     return done.stdout
 
 
-def build_wheel(project, out):
+def build_wheel(project, out, **environment):
     """Build a project's wheel with what is installed here, and return what was printed."""
-    return run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, project)
+    return run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, project, **environment)
 
 
 def build_isolated(project, out, *options, offered, **environment):

@@ -18,8 +18,8 @@ from wheels import Wheel
 from hatch_cuda_kernels.cli import main
 
 CHECKS = [
-    "index", "files", "digests", "wheel", "record", "sources", "architectures", "kernels", "supports", "spills", "size",
-    "assembly", "rebuild",
+    "index", "files", "digests", "wheel", "record", "sbom", "sources", "architectures", "kernels", "supports", "spills",
+    "size", "assembly", "rebuild",
 ]  # fmt: skip
 
 
@@ -50,9 +50,9 @@ def test_the_example_passes_as_wheel_folder_and_package(wheel, capsys, tmp_path,
     subprocess.run([*pip, "--target", tmp_path / "site", wheel], check=True)
     monkeypatch.syspath_prepend(tmp_path / "site")
     monkeypatch.chdir(tmp_path)
-    assert verify(capsys, "example_project")[:2] == (0, states | {"wheel": "skipped"})
+    assert verify(capsys, "example_project")[:2] == (0, states | {"wheel": "skipped", "sbom": "skipped"})
     shutil.copytree(tmp_path / "site" / "example_project" / "_kernels", tmp_path / "elsewhere")
-    skipped = {"wheel": "skipped", "record": "skipped", "assembly": "skipped"}
+    skipped = dict.fromkeys(("wheel", "record", "sbom", "assembly"), "skipped")
     assert verify(capsys, tmp_path / "elsewhere", "--skip", "assembly")[:2] == (0, states | skipped)
 
 

@@ -17,6 +17,7 @@ _LOCATED: Final = re.compile(r"(.+)\((\d+)\): (catastrophic error|error|warning)
 _ASSEMBLER: Final = re.compile(r"ptxas (.+), line (\d+); (error|warning)\s*: (.*)")
 _TOOL: Final = re.compile(r"(?:ptxas|nvlink|nvrtc:|Command-line) (fatal|error|warning)\s*: (.*)")
 _INDENT: Final = "  "
+_UNOPENED: Final = re.compile(r'cannot open source file "(.+?)"')
 _MARK: Final = re.compile(r" *\^")
 
 #: What NVRTC calls the file that holds the name expressions.
@@ -69,9 +70,18 @@ def _diagnostic(line: str) -> Diagnostic | None:
 
 
 def _with_excerpt(found: Diagnostic, line: str) -> Diagnostic:
-    if len(found.excerpt) == 0 or (len(found.excerpt) == 1 and _MARK.fullmatch(line)):
-        return replace(found, excerpt=(*found.excerpt, line))
+    if len(found.excerpt) == 0:
+        return replace(found, excerpt=(line,))
+    if len(found.excerpt) == 1 and _MARK.fullmatch(line):
+        return replace(found, excerpt=(*found.excerpt, _mark_of_header(found) or line))
     return found
+
+
+def _mark_of_header(found: Diagnostic) -> str:
+    """Return a mark below a header that cannot be opened, empty for any other message: NVRTC marks the line's end."""
+    unopened = _UNOPENED.match(found.message)
+    at = found.excerpt[0].find(unopened[1]) if unopened else 0
+    return " " * (at - 1) + "^" * (len(unopened[1]) + 2) if unopened and at > 0 else ""
 
 
 def bad_names(found: Sequence[Diagnostic], names: Sequence[str]) -> dict[str, str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Contents", "contents_at", "digest_of_all", "record_digest"]
 
-_NOTES: Final = Notes("contents")
+_NOTES: Final = Notes("includes")
 
 
 class Contents:

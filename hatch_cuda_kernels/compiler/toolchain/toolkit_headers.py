@@ -3,7 +3,8 @@
 What these files ask for is told too: NVRTC looks for it among the headers in memory before all folders.
 
 Other wheels, such as cuRAND's, unpack into the same folders, and people add and edit files there. So the includes of
-every header are followed, the parts' own headers among them, in every folder searched. ``#if`` is not evaluated.
+every header are followed, the parts' own headers among them, in every folder searched. For the key ``#if`` is not
+evaluated. What is asked for in parts for other compilers is not told: it would be most of what a store ships.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from hatch_cuda_kernels.compiler.toolchain.parts import PartFiles
 from hatch_cuda_kernels.source.outer_headers import Asked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+    #: Names of headers, each with the folder of who asks where that is searched first.
+    _Names = set[tuple[str, str]]
 
 __all__ = ["HeaderScan", "scan_headers"]
 
@@ -35,6 +39,8 @@ class HeaderScan(NamedTuple):
     """What the files found ask for."""
 
 
+#: Marks what a part for other compilers includes.
+_HIDDEN: Final = "!"
 #: How many scans are kept: a set of headers may lead to a thousand files, and is asked for again and again.
 _MOST: Final = 64
 _scans: dict[tuple[tuple[str, ...], tuple[str, ...]], HeaderScan] = {}
@@ -59,27 +65,36 @@ class _Scan:
         self._parts = {folder: PartFiles(folder) for folder in folders}
         self._contents = contents_at("\n".join(folders), _digest_and_includes)
         self._asked: set[str] = set()
+        self._others: list[tuple[str, str]] = []
         self._states = {str(record): file_state(record) for part in self._parts.values() for record in part.records}
 
     def follow(self, names: tuple[str, ...]) -> HeaderScan:
         """Return what these headers lead to."""
-        others: list[tuple[str, str]] = []
-        asked: set[tuple[str, str]] = set()
-        waiting = {(name, "") for name in names}
+        asked, hidden = self._reach({(name, "") for name in names})
+        while hidden:
+            _, hidden = self._reach(hidden)
+        self._contents.save()
+        answered = frozenset(name for name, folder in asked if folder and self._path(name, folder) in self._states)
+        told = Asked(frozenset(name for name, _ in asked), answered)
+        return HeaderScan(digest_of_all(self._others), self._states, told)
+
+    def _reach(self, waiting: _Names) -> tuple[_Names, _Names]:
+        """Return the names that names lead to, and those that parts for other compilers lead to from there."""
+        asked: _Names = set()
+        hidden: _Names = set()
         while waiting:
             name, beside = waiting.pop()
             for path, state in self._new_files(name, beside):
                 digest, *includes = self._contents.of(path, state)
                 owner, below = self._place(path)
                 if digest and not (owner and self._parts[owner].holds(below, digest)):
-                    others.append((below, digest))
+                    self._others.append((below, digest))
                 folder = os.path.dirname(path)  # noqa: PTH120 - Path takes several times as long, a thousand times
-                found = {(spelling[1:-1], folder if spelling[0] == '"' else "") for spelling in includes}
+                hidden |= _names([one[len(_HIDDEN) :] for one in includes if one.startswith(_HIDDEN)], folder)
+                found = _names([one for one in includes if not one.startswith(_HIDDEN)], folder)
                 waiting |= found - asked
                 asked |= found
-        self._contents.save()
-        answered = frozenset(name for name, folder in asked if folder and self._path(name, folder) in self._states)
-        return HeaderScan(digest_of_all(others), self._states, Asked(frozenset(name for name, _ in asked), answered))
+        return asked, hidden
 
     def _path(self, name: str, folder: str) -> str:
         return os.path.normpath(name if name.startswith("/") else f"{folder}/{name}")
@@ -108,9 +123,18 @@ class _Scan:
         return owner, path[len(owner) + 1 :]
 
 
+def _names(spellings: Iterable[str], folder: str) -> _Names:
+    """Return names as a file in a folder spells them."""
+    return {(spelling[1:-1], folder if spelling[0] == '"' else "") for spelling in spellings}
+
+
 def _digest_and_includes(path: str) -> list[str]:
-    """Return a header's digest, as RECORD spells it, and the spellings it includes; an empty digest for no file."""
-    from hatch_cuda_kernels.source.directives import find_directives  # only for a new file
+    """Return a header's digest, as RECORD spells it, and the spellings it includes; an empty digest for no file.
+
+    Those of parts for other compilers are marked, where no other part includes the same.
+    """
+    from hatch_cuda_kernels.host_code.seen import parts_for_others  # only for a new file
+    from hatch_cuda_kernels.source.directives import find_directives
 
     try:
         data = Path(path).read_bytes() if os.path.isfile(path) else None  # noqa: PTH113
@@ -118,5 +142,9 @@ def _digest_and_includes(path: str) -> list[str]:
         data = None
     if data is None:  # NVRTC cannot read it, either
         return [""]
-    includes = {directive.spelling for directive in find_directives(data.decode(errors="replace"))} - {""}
-    return [record_digest(hashlib.sha256(data).digest()), *sorted(includes)]
+    text = data.decode(errors="replace")
+    hidden = parts_for_others(text) if "RTC" in text or "_CCCL_COMPILER" in text else []
+    directives = [one for one in find_directives(text) if one.spelling]
+    seen = {one.spelling for one in directives if not any(start <= one.start < end for start, end in hidden)}
+    others = {one.spelling for one in directives} - seen
+    return [record_digest(hashlib.sha256(data).digest()), *sorted(seen), *(_HIDDEN + name for name in sorted(others))]

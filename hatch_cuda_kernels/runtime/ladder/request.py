@@ -162,7 +162,7 @@ def find_kernel(reader: StoreReader, name: str, module: str | None) -> tuple[Ker
     StoreError if the store cannot be read.
     """
     key = normalize_name(name)
-    lines = [] if key.startswith("&") else reader.find(key)
+    lines = [] if key.startswith(("&", "<")) else reader.find(key)  # lines of variables and templates
     if not lines and "<" in key:
         if module is not None and reader.has_module(module):
             return KernelLine(key, module, "", (), name), False

@@ -68,10 +68,11 @@ class Signature:
             raise LaunchError(f"{message}; reinstall its package, or upgrade hatch-cuda-kernels")
         self.packings = tuple(packing for packing in packings if packing is not None)
         self.readers = tuple(packing.reader for packing in self.packings)
-        places = _offsets(self.packings)
-        self.layout = struct.Struct(_layout(self.packings, places))
-        self.offsets = places if any(packing.alignment > _BASE_ALIGNMENT for packing in self.packings) else ()
-        """Of the parameters in the buffer, where the driver must be given them one by one."""
+        self.places = _offsets(self.packings)
+        """Of the parameters in the buffer."""
+        self.layout = struct.Struct(_layout(self.packings, self.places))
+        self.offsets = self.places if any(packing.alignment > _BASE_ALIGNMENT for packing in self.packings) else ()
+        """The same, where the driver must be given them one by one."""
         self._arrays = [index for index, packing in enumerate(self.packings) if packing.may_be_array]
 
     def pack(self, args: Sequence[Any]) -> bytes:

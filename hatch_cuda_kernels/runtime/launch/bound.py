@@ -8,8 +8,10 @@ from hatch_cuda_kernels.contexts import on_context, on_device
 from hatch_cuda_kernels.driver import cuda
 from hatch_cuda_kernels.errors import StaleKernelError
 from hatch_cuda_kernels.runtime.launch.arrays import current_streams
+from hatch_cuda_kernels.runtime.launch.compiled import compiled_bound
 from hatch_cuda_kernels.runtime.launch.launch import Launch
 from hatch_cuda_kernels.runtime.launch.streams import join
+from hatch_cuda_kernels.runtime.launch.tensors import FAST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,4 +65,7 @@ def _launcher(
                 raise StaleKernelError(message)
             launch.enqueue(ready, [*(stream(ordinal) for stream in now), *ready.streams])
 
-    return go
+    if several or not (now == [] or current_stream is FAST["torch_stream"]):
+        return go
+    library = FAST["tensor"] if now else None
+    return compiled_bound(loaded, configs.pack(stated), slot, library, elsewhere, launch.refuse) or go

@@ -49,12 +49,20 @@ class Configs(dict[int | None, Any]):
         if len(self) >= _MOST_STREAMS:
             self.clear()
         config = cuda().CUlaunchConfig()
-        found = self._attributes
-        where, count = (0, 0) if found is None else (ctypes.addressof(found), len(found) // _ATTRIBUTE_BYTES)
-        _pack(_at(config.getPtr()), 0, *self._sizes, stream or 0, where, count)
+        ctypes.memmove(config.getPtr(), self.pack(stream), _LAYOUT.size)
         self[stream] = config
         return config
 
+    @property
+    def packed(self) -> bytes:
+        """The configuration for the default stream; it holds addresses in this object."""
+        return self.pack(None)
+
+    def pack(self, stream: int | None) -> bytes:
+        """Return the configuration for a stream; it holds addresses in this object."""
+        found = self._attributes
+        where, count = (0, 0) if found is None else (ctypes.addressof(found), len(found) // _ATTRIBUTE_BYTES)
+        return _LAYOUT.pack(*self._sizes, stream or 0, where, count)
+
 
 _NO_ATTRIBUTES: Final = (None, False, False, None, None)
-_pack, _at = _LAYOUT.pack_into, _Memory.from_address

@@ -6,9 +6,9 @@ import ctypes
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.contexts import on_device
-from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.driver import check, cuda, current_device
 from hatch_cuda_kernels.errors import ArgumentError
-from hatch_cuda_kernels.runtime.launch import tensors
+from hatch_cuda_kernels.runtime.launch import dlpack, tensors
 from hatch_cuda_kernels.runtime.launch.arrays import family, read_address
 from hatch_cuda_kernels.runtime.launch.streams import join, stream_address
 
@@ -34,11 +34,12 @@ def copy(name: str, place: Callable[[], tuple[int, int]], array: Any, stream: An
     ``place`` gives the variable's address and size in the current context.
     """
     stated = None if stream is None else stream_address(stream)
-    device = None if _is_host(array) else family(array).device(array)
+    on_host = _is_host(array)
+    device = None if on_host else family(array).device(array)  # None, too, where it does not matter which
     with on_device(device):
         address, size = place()
         streams: list[int] = []
-        span = _host_span(array, writable=not into_variable) if device is None else _device_span(array, device, streams)
+        span = _host_span(array, writable=not into_variable) if on_host else _device_span(array, streams)
         if span.size != size:
             raise ArgumentError(f"{name} has {size} bytes, the array that was passed has {span.size}")
         _copy(address, span, join(streams, stated) or 0, into_variable=into_variable)
@@ -58,7 +59,9 @@ def _copy(address: int, span: _Span, stream: int, *, into_variable: bool) -> Non
 def _is_host(array: Any) -> bool:
     if tensors.learn(array):
         return not array.is_cuda
-    return not any(hasattr(array, name) for name in ("__cuda_array_interface__", "__dlpack_device__"))
+    if hasattr(array, "__cuda_array_interface__"):
+        return False
+    return not hasattr(array, "__dlpack_device__") or dlpack.device(array) is None
 
 
 def _host_span(array: Any, *, writable: bool) -> _Span:
@@ -74,8 +77,9 @@ def _host_span(array: Any, *, writable: bool) -> _Span:
     return _Span(ctypes.addressof(held), view.nbytes, True, held)
 
 
-def _device_span(array: Any, ordinal: int, streams: list[int]) -> _Span:
-    address = read_address(array, ordinal, streams)
+def _device_span(array: Any, streams: list[int]) -> _Span:
+    """Return the bytes of an array on the current device."""
+    address = read_address(array, current_device().ordinal, streams)
     if tensors.learn(array):
         contiguous, size = array.is_contiguous(), array.numel() * array.element_size()
     else:

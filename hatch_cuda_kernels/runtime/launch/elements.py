@@ -9,7 +9,7 @@ from hatch_cuda_kernels.runtime.launch.unusable import MismatchError
 if TYPE_CHECKING:
     from hatch_cuda_kernels.signature import Parameter
 
-__all__ = ["ANYTHING", "WORDS", "Element", "type_name", "word_of_dlpack", "word_of_numpy", "word_of_typestr"]
+__all__ = ["ANYTHING", "DLPACK", "WORDS", "Element", "type_name", "word_of_dlpack", "word_of_numpy", "word_of_typestr"]
 
 #: By type code and size of the array interface.
 _BY_TYPESTR: Final = {
@@ -79,6 +79,15 @@ def word_of_dlpack(code: int, bits: int) -> str | None:
         return "bool"
     word = _BY_DLPACK.get(code)
     return word if word is None or "_" in word else f"{word}{bits}"
+
+
+#: DLPack's code and bits of the types that C++ has.
+DLPACK: Final = {
+    word: (code, bits)
+    for bits in (128, 64, 32, 16, 8)
+    for code in (*_BY_DLPACK, _BOOL)
+    for word in WORDS & {word_of_dlpack(code, bits)}
+}
 
 
 def type_name(array: Any) -> str:

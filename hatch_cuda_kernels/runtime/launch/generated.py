@@ -1,5 +1,7 @@
 """The launch function of a kernel, generated for its signature: every tenth of a microsecond counts.
 
+The accelerator has the same in C (see ``compiled``).
+
 For ``(f32, ptr, u64)`` it reads as below. What is not usual goes to ``otherwise``, which does everything with care:
 other contexts and devices, arguments that convert in a slower way, and errors that explain (see ``in_full``).
 
@@ -39,6 +41,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hatch_cuda_kernels.driver import cuda
 from hatch_cuda_kernels.runtime.launch.arguments import Slot
+from hatch_cuda_kernels.runtime.launch.compiled import compiled_bind
 from hatch_cuda_kernels.runtime.launch.configs import SIZES, FreshSlot
 from hatch_cuda_kernels.runtime.launch.streams import join
 from hatch_cuda_kernels.runtime.launch.tensors import FAST
@@ -111,7 +114,8 @@ def bind_for(signature: Signature, kind: Kind) -> Bind:
     if known is None:
         if len(_BINDS) >= _MOST_SIGNATURES:
             _BINDS.clear()
-        known = _BINDS[key] = _make(signature, kind)
+        known = compiled_bind(signature, takes_sizes=kind == "fresh") or _make(signature, kind)
+        _BINDS[key] = known
     return known
 
 

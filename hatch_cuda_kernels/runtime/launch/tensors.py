@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from hatch_cuda_kernels.runtime.launch import accelerator
 from hatch_cuda_kernels.runtime.launch.elements import WORDS
 from hatch_cuda_kernels.runtime.launch.unusable import ElsewhereError, UnusableError
 
@@ -59,6 +60,7 @@ def learn(arg: Any) -> bool:
     if stream is not None:
         read = {"data_ptr": tensor.data_ptr, "get_device": tensor.get_device, "torch_stream": stream}
         FAST.update(read | _dtypes(torch) | {"parameter": torch.nn.Parameter, "tensor": tensor})
+        accelerator.learn(tensor, torch.nn.Parameter)
     return True
 
 

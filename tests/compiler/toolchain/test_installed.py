@@ -171,6 +171,50 @@ def test_a_host_header_in_the_folder_is_hashed(wheel, write, tmp_path):
     assert digests[1] != ""
 
 
+def test_what_is_for_other_compilers_is_not_asked_for(write, tmp_path, fresh_cache):
+    """Toolkit headers say what is not for NVRTC; a header that only such a part includes need not be in memory."""
+    text = """
+    #if !_CCCL_COMPILER(NVRTC)
+    #  include <iostream>
+    #  if OTHER
+    #    include <memory>
+    #  endif
+    #else
+    #  include <cstdint>
+    #endif // !_CCCL_COMPILER(NVRTC)
+    #ifndef __CUDACC_RTC__
+    #  include <vector>
+    #elif OTHER
+    #  include <cmath>
+    #endif
+    #if defined(__CUDACC_RTC__) || OTHER
+    #  include <limits>
+    #else
+    #  include <string>
+    #endif
+    #if OTHER && !defined(__CUDACC_RTC__) && (A || B)
+    #  include <array>
+    #elif _CCCL_COMPILER(GCC) && OTHER
+    #  include <tuple>
+    #endif
+    """
+    write("cuda_a.h", text)
+    assert scan_headers(("cuda_a.h",), (str(tmp_path),)).asked.names == {
+        "cstdint",
+        "cmath",
+        "limits",
+        "string",
+        "array",
+    }
+
+
+def test_streams_are_no_part_of_a_block_sort():
+    """CUB includes them for other compilers; beside what NVRTC reads, they would be most of what a wheel ships."""
+    asked = scan_headers(("cub/block/block_radix_sort.cuh",), load_toolchain().include_dirs).asked.names
+    assert not asked & {"iostream", "memory", "iterator", "vector"}
+    assert "cuda/std/cstdint" in asked
+
+
 def test_what_was_hashed_is_remembered_by_stat(wheel, fresh_cache, monkeypatch):
     """A later process reads no header again until one has changed; a damaged memory is only slow."""
     folders = (str(wheel),)

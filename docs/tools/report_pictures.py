@@ -1,4 +1,4 @@
-"""Take the pictures of docs/howto/report.md: the example project's wheel, and a made-up next release of it.
+"""Take the pictures of the report, for README and howto/report.md: the example's wheel, and a made-up next release.
 
     hatch run pictures:report
 
@@ -11,19 +11,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from PIL import Image
-from playwright.sync_api import sync_playwright
+from screenshots import chromium, save
 
 from hatch_cuda_kernels.cli import main
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
 #: What the next release changes: one more architecture, fewer registers for the sort, one kernel less.
 CHANGES = {
@@ -49,7 +47,9 @@ class Picture(NamedTuple):
 DESKTOP, PHONE = 1280, 375
 PICTURES = (
     Picture("report-light", True, "light", DESKTOP, 1640),
-    Picture("report-dark", False, "dark", DESKTOP, 1460, "#heat-title", "registers"),
+    Picture("report-dark", True, "dark", DESKTOP, 1640),
+    Picture("report-registers-light", False, "light", DESKTOP, 1405, "#heat-title", "registers"),
+    Picture("report-registers-dark", False, "dark", DESKTOP, 1405, "#heat-title", "registers"),
     Picture("report-phone", True, "light", PHONE, 812, "#heat-title"),
     Picture("report-phone-dark", True, "dark", PHONE, 812, "#tree-title"),
 )
@@ -77,7 +77,7 @@ def next_release(folder: Path) -> Path:
 
 
 def take(browser: Browser, page_file: Path, picture: Picture) -> None:
-    """Write one picture, in few colours: flat areas and text. Phones have two pixels a point."""
+    """Write one picture. Phones have two pixels a point."""
     scale = 2 if picture.width == PHONE else 1
     page = browser.new_page(
         viewport={"width": picture.width, "height": picture.height},
@@ -89,26 +89,21 @@ def take(browser: Browser, page_file: Path, picture: Picture) -> None:
         page.click(f"label[for=m-{picture.measure}]")
     top = page.evaluate("s => document.querySelector(s).getBoundingClientRect().top + scrollY", picture.start)
     clip = {"x": 0, "y": max(0, top - 16), "width": picture.width, "height": picture.height}
-    taken = Image.open(BytesIO(page.screenshot(full_page=True, clip=clip)))
-    colours = taken.convert("RGB").quantize(128, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    colours.save(IMAGES / f"{picture.name}.png", optimize=True)
+    save(page.screenshot(full_page=True, clip=clip), IMAGES / f"{picture.name}.png")
     page.close()
 
 
 def run() -> None:
     """Build both wheels, write both reports, take every picture."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as scratch, chromium() as browser:
         folder = Path(scratch)
         old = build_wheel(ROOT / "example_project", folder / "old")
         new = build_wheel(next_release(folder / "project"), folder / "new")
         pages = {False: folder / "one.html", True: folder / "two.html"}
         main(["report", str(old), "-o", str(pages[False])])
         main(["report", str(new), "--against", str(old), "-o", str(pages[True])])
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         for picture in PICTURES:
             take(browser, pages[picture.against], picture)
-        browser.close()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,104 @@
+"""The optional compiled accelerator: the usual launch in C, in a distribution of its own (see ``accelerator/``).
+
+Nothing depends on it: where it is not installed, or does not fit, Python does the same.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+from importlib import metadata
+from typing import Any, Final, NamedTuple
+
+from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.environment import ACCELERATOR
+from hatch_cuda_kernels.errors import DriverError
+
+__all__ = ["Accelerator", "accelerator", "learn", "state"]
+
+#: Of the calls between here and there (accelerator.h).
+_PROTOCOL: Final = 1
+#: The version of cuCtxGetId and cuLaunchKernelEx that is called there, by the CUDA that it came with.
+_CUDA: Final = 12000
+#: Set to anything but 0, the bindings call the driver's functions for default streams that each thread has of its own.
+_OWN_DEFAULT_STREAMS: Final = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM"
+
+
+class Accelerator(NamedTuple):
+    """The extension module, and the addresses of the driver's functions that it calls."""
+
+    module: Any
+    context_id: int
+    """cuCtxGetId."""
+    launch: int
+    """cuLaunchKernelEx."""
+
+
+def accelerator() -> Accelerator | None:
+    """Return the accelerator, None where Python is to launch.
+
+    That is also where torch does not offer its tensors to C (before 2.10): Python reads those faster.
+    """
+    found = _found()
+    tensor = getattr(sys.modules.get("torch"), "Tensor", None)
+    return found if found is None or tensor is None or found.module.learn(tensor) else None
+
+
+def learn(*classes: type) -> None:
+    """Let the accelerator read arrays of exactly these classes."""
+    module = _module()
+    if module is not None:
+        for kind in classes:
+            module.learn(kind)
+
+
+def state() -> str:
+    """Return whether the accelerator is used, in words for the user."""
+    if _is_off():
+        return f"off ({ACCELERATOR}=0)"
+    if not _has_gil():
+        return "not used: it is not for free-threaded Python"
+    try:
+        version = metadata.version("hatch-cuda-kernels-accelerator")
+    except metadata.PackageNotFoundError:
+        return "not installed"
+    if _module() is None:
+        return f"{version} does not fit; pip install -U hatch-cuda-kernels[accelerator]"
+    return version
+
+
+def _is_off() -> bool:
+    return os.environ.get(ACCELERATOR) == "0"
+
+
+def _has_gil() -> bool:
+    """Return whether Python was built with the GIL, even if it is off now: an extension for others may crash."""
+    return "t" not in getattr(sys, "abiflags", "")
+
+
+@cache
+def _module() -> Any | None:
+    if _is_off() or not _has_gil():
+        return None
+    try:
+        import hatch_cuda_kernels_accelerator as module
+    except ImportError:  # it is not installed, or not for this Python
+        return None
+    return module if module.PROTOCOL == _PROTOCOL else None
+
+
+@cache
+def _found() -> Accelerator | None:
+    module = _module()
+    try:
+        return None if module is None else Accelerator(module, _address("cuCtxGetId"), _address("cuLaunchKernelEx"))
+    except DriverError:
+        return None
+
+
+def _address(name: str) -> int:
+    """Return where a function of the driver is, the one that the bindings call. Raises DriverError."""
+    flags = 0 if os.environ.get(_OWN_DEFAULT_STREAMS, "0") in {"", "0"} else 2  # PER_THREAD_DEFAULT_STREAM of CUDA
+    address, _ = check("cuGetProcAddress", cuda().cuGetProcAddress(name.encode(), _CUDA, flags))
+    return int(address)

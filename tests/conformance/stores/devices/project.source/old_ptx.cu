@@ -1,0 +1,1 @@
+extern "C" __global__ void old_ptx(float* y) { *y = 1; }

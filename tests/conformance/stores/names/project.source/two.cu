@@ -1,0 +1,1 @@
+extern "C" __global__ void two(float* y) { *y = 1; }
