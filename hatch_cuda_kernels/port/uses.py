@@ -42,6 +42,9 @@ class Uses:
         self._sources: Final = sources
         self._places: Final[dict[str, list[_Place]]] = defaultdict(list)
         self._defined: Final[dict[_Place, str]] = {}  # where macros are defined, with their names
+        for path in sources.texts.keys() - sources.outlines.keys():  # whatever it names must stay
+            for word in _WORD.findall(sources.texts[path]):
+                self._places[word].append((path, 0))
         for path, outline in sources.outlines.items():
             gone = [outline.source.position(at) for change in sources.changes[path] for at in _hidden(change)]
             spans = list(zip(gone[::2], gone[1::2], strict=True))
@@ -113,8 +116,9 @@ class Uses:
 
     def _item_at(self, path: str, position: int) -> OutlineItem | None:
         """Return the declaration outside classes that a position is in."""
-        items = self._sources.outlines[path].items
-        return next((item for item in items if item.class_name is None and item.start <= position < item.end), None)
+        outline = self._sources.outlines.get(path)
+        items = (item for item in outline.items if item.class_name is None) if outline is not None else iter(())
+        return next((item for item in items if item.start <= position < item.end), None)
 
     def _names(self, path: str, item: OutlineItem) -> tuple[str, ...] | None:
         """Return the names that a declaration gives; None where it must stay or they are not known."""

@@ -16,7 +16,7 @@ _VISIBLE: Final = re.compile(r"\S")
 
 def without_guarded(text: str) -> str:
     """Return a text with blanks for what a guard keeps from NVRTC."""
-    if "__CUDACC_RTC__" not in text:
+    if "__CUDACC_RTC__" not in text or 'R"' in text:  # a raw string may have such lines
         return text
     plain = _NOISE.sub(lambda found: _VISIBLE.sub(" ", found[0]), text)
     opened: list[bool] = []  # for each condition that is open, whether its part is not for NVRTC

@@ -194,6 +194,15 @@ def test_a_class_that_device_code_names_is_not_guarded(tmp_path, use, name):
     assert name not in {guard.name for guard in ported.guards}
 
 
+def test_what_a_file_names_that_cannot_be_parsed_is_not_guarded(tmp_path):
+    """Nobody knows what it does with it."""
+    (tmp_path / "h.h").write_text("#ifdef NEVER\n{ {\n#endif\n__device__ int f(Solver* s) { return 1; }\n")
+    (tmp_path / "k.cu").write_text(f'{HOSTED}#include "h.h"\n')
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert "h.h cannot be parsed and stays as it is" in ported.notes
+    assert "Solver" not in {guard.name for guard in ported.guards}
+
+
 def test_a_specialisation_of_a_librarys_template_is_not_guarded(tmp_path):
     """The toolkit's headers may name it."""
     text = "#include <limits>\ntemplate <> struct std::numeric_limits<host::Half> { };\n__global__ void k() {}\n"
