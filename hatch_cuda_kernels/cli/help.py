@@ -110,9 +110,9 @@ def describe(words: str) -> tuple[str, list[str]]:
 def page_of(words: str) -> str:
     """Return where a command is described in full: on the site that the metadata names, else in the sources."""
     site = project_url("documentation").rstrip("/")
-    page = f"{site}/reference/cli.html" if site else "docs/reference/cli.md"
     command = words.partition(" ")[0]
-    return f"{page}#{command}" if command else page
+    section = f"#{command}" if command else ""
+    return f"{site}/reference/cli.html{section}" if site else f"docs/reference/cli.md{section} (in the sources)"
 
 
 def project_url(*labels: str) -> str:

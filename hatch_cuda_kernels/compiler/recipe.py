@@ -131,8 +131,8 @@ class Recipe:
         )
         if self.options.may_drop:
             if_refused = self.options.host_code is HostCode.AUTO
-            closure = without_host_code(closure, self.options.define, if_refused=if_refused)
-        return with_implied_headers(closure, outer)
+            closure = without_host_code(closure, self.options.define, if_refused=if_refused, readings=project.readings)
+        return with_implied_headers(closure, outer, project.readings)
 
     def left_out(self, sources: SourceSet) -> str:
         """Return the sentence that says what host code is left out without being asked; empty where none is."""

@@ -15,6 +15,7 @@ from hatch_cuda_kernels.source.clocks import find_clocks
 from hatch_cuda_kernels.source.directives import find_directives
 from hatch_cuda_kernels.source.dropped import Dropped
 from hatch_cuda_kernels.source.macros import find_macro_texts, parse_define
+from hatch_cuda_kernels.source.readings import Readings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,24 +27,29 @@ __all__ = ["find_macros", "without_host_code"]
 
 
 def without_host_code(
-    closure: Closure, define: Sequence[tuple[str, str | None]] = (), *, if_refused: bool = False
+    closure: Closure,
+    define: Sequence[tuple[str, str | None]] = (),
+    *,
+    if_refused: bool = False,
+    readings: Readings | None = None,
 ) -> Closure:
     """Return a closure whose project files have blanks in place of host code. ``define`` are the options' macros.
 
-    Nothing but these texts has a part in it. A file that cannot be parsed stays as it is. With ``if_refused``, the
-    closure is returned as it is unless NVRTC certainly refuses it for its host code, and no call can mean another
-    function without that.
+    Nothing but these texts has a part in it; ``readings`` are of any project. A file that cannot be parsed stays as it
+    is. With ``if_refused``, the closure is returned as it is unless NVRTC certainly refuses it for its host code, and
+    no call can mean another function without that.
     """
     texts = {closure.program_name: closure.source}
     texts |= {name: text for name, text in closure.headers if name.startswith(VIRTUAL_ROOT)}
     start = (closure.program_name, *closure.pre_include)
-    macros = cache(lambda: [*find_macros(texts.values(), define)])
-    suspects = read_suspects(texts, start, macros) if if_refused else {}
+    readings = readings or Readings()
+    macros = cache(lambda: [*find_macros(texts.values(), define, readings)])
+    suspects = read_suspects(texts, start, macros, readings) if if_refused else []
     if if_refused and not suspects:
         return closure
     dropped = [*_with_conditions(texts)]
-    facts, outlines = gather_facts(macros(), texts.values(), suspects)
-    if if_refused and not is_refused(suspects.values(), facts):  # where another text has the mark
+    facts, outlines = gather_facts(macros(), texts.values(), readings)
+    if if_refused and not is_refused(suspects, facts):  # where another text has the mark
         return closure
     if if_refused and takes_overloads(outlines, facts):
         return closure
@@ -68,12 +74,18 @@ def _with_conditions(texts: dict[str, str]) -> Iterator[Dropped]:
         yield from (Dropped(name.removeprefix(VIRTUAL_ROOT), line, "condition", NVCC) for line in lines)
 
 
-def find_macros(texts: Iterable[str], define: Sequence[tuple[str, str | None]] = ()) -> Iterator[MacroText]:
+def find_macros(
+    texts: Iterable[str], define: Sequence[tuple[str, str | None]], readings: Readings
+) -> Iterator[MacroText]:
     """Yield the macros that texts and options define."""
     for text in texts:
-        yield from (macro for macro in find_macro_texts(text) if macro.kind == "define")
+        yield from readings.of(_defined_in, text)
     for name, value in define:
         yield parse_define(f"{name} {'1' if value is None else value}")
+
+
+def _defined_in(text: str) -> tuple[MacroText, ...]:
+    return tuple(macro for macro in find_macro_texts(text) if macro.kind == "define")
 
 
 def _still_named(outside: Iterable[str], dropped: Iterable[Dropped], texts: Iterable[str]) -> Iterator[str]:

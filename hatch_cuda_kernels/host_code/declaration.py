@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from hatch_cuda_kernels.host_code.nodes import BRACES, Node, flat, nodes_of, split
+from hatch_cuda_kernels.host_code.nodes import BRACES, nodes_of, split
+from hatch_cuda_kernels.host_code.tokens import Token
 from hatch_cuda_kernels.host_code.words import (
     BUILTIN,
     OTHERS,
@@ -20,7 +21,6 @@ from hatch_cuda_kernels.host_code.words import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from hatch_cuda_kernels.host_code.tokens import Token
 
 __all__ = ["Declaration", "read_declaration"]
 
@@ -58,6 +58,8 @@ class Declaration(NamedTuple):
 
 def read_declaration(tokens: Sequence[Token], macros: Collection[str] = ()) -> Declaration:
     """Return what tokens declare; ``macros`` are the project's, of which none is taken for a type beside another."""
+    if tokens[0].text in OTHERS:
+        return Declaration("other")
     nodes = nodes_of(tokens)
     at, form = _template(nodes)
     if at == len(nodes) or any(node.text in OTHERS for node in nodes[at : at + 2]):
@@ -66,7 +68,7 @@ def read_declaration(tokens: Sequence[Token], macros: Collection[str] = ()) -> D
     return found._replace(form=form, first=nodes[at].start)
 
 
-def _template(nodes: Sequence[Node]) -> tuple[int, Literal["", "template", "specialisation", "instantiation"]]:
+def _template(nodes: Sequence[Token]) -> tuple[int, Literal["", "template", "specialisation", "instantiation"]]:
     """Return where a declaration begins after what makes a template of it, and after attributes; and what it makes."""
     at = 0
     form: Literal["", "template", "specialisation", "instantiation"] = ""
@@ -88,10 +90,10 @@ def _template(nodes: Sequence[Node]) -> tuple[int, Literal["", "template", "spec
 class _NodeReader:
     """Reads the nodes of one declaration from left to right."""
 
-    def __init__(self, nodes: Sequence[Node], macros: Collection[str]) -> None:
+    def __init__(self, nodes: Sequence[Token], macros: Collection[str]) -> None:
         self.nodes = nodes
         self.macros = macros
-        self.before: list[Node] = []  # what stands before the parameters or the value, the name last
+        self.before: list[Token] = []  # what stands before the parameters or the value, the name last
         self.sure = True
 
     def read(self, at: int) -> Declaration:
@@ -125,7 +127,7 @@ class _NodeReader:
             # a conversion, or a literal's: behind quotes
             is_literal = self.nodes[at + 1].start > self.nodes[at].end + 1
             name = name.replace("operator", 'operator""' if is_literal else "operator ", 1)
-        self.before.append(Node(name, self.nodes[at].start, self.nodes[at].end))
+        self.before.append(Token(name, self.nodes[at].start, self.nodes[at].end))
         return self._function(end) if end < len(self.nodes) else Declaration("other", is_sure=False)
 
     def _is_call_operator(self, at: int, end: int) -> bool:
@@ -149,7 +151,8 @@ class _NodeReader:
         if pointed and (pointed[0] == 0 or inner[pointed[0] - 1].text == "::"):  # int (*name)(...)
             named = [node for node in inner if node.is_word]
             return self._variable([*self.before, *inner[: pointed[0] + 1], *named[-1:]])
-        if any(map(_is_value, split(inner))):  # int a(1);
+        parts = split(inner)
+        if any(map(_is_value, parts)):  # int a(1);
             return self._variable(self.before)
         scope, name, rest = name_of(self.before)
         if not name or name in BUILTIN | SPECIFIERS:
@@ -164,7 +167,7 @@ class _NodeReader:
             scope,
             words=frozenset(node.text for node in rest) & SPECIFIERS | trailing,
             types=types,
-            parameters=tuple(parameter_type(part) for part in split(inner) if [*flat(part)] != ["void"]),
+            parameters=tuple(parameter_type(part) for part in parts if [node.text for node in part] != ["void"]),
             ending=ending,
             last=last,
             is_sure=self.sure and len(types) <= (0 if _has_no_type(scope, name) else 1),
@@ -188,13 +191,13 @@ class _NodeReader:
         """Return a declaration without parameters."""
         words = frozenset(node.text for node in self.before) & SPECIFIERS
         if words & TYPE_KEYS:
-            others = SPECIFIERS | {"final", *self.macros}  # class EXPORT Name;
-            names = [node.text for node in self.before if node.is_word and node.text not in others]
+            words_before = (node.text for node in self.before if node.is_word and node.text not in self.macros)
+            names = [word for word in words_before if word not in SPECIFIERS and word != "final"]  # class EXPORT Name;
             if stop in {BRACES, ":"} or (not stop and len(names) == 1):
                 return Declaration("type", names[-1] if names else "", words=words)
         return self._variable(self.before)
 
-    def _variable(self, before: Sequence[Node]) -> Declaration:
+    def _variable(self, before: Sequence[Token]) -> Declaration:
         scope, name, rest = name_of(before)
         types = self._types(rest)
         if not name or (not types and not any(node.text in self.macros for node in rest)):
@@ -211,7 +214,7 @@ class _NodeReader:
             is_sure=self.sure and len(types) <= 1,
         )
 
-    def _types(self, nodes: Sequence[Node]) -> tuple[str, ...]:
+    def _types(self, nodes: Sequence[Token]) -> tuple[str, ...]:
         """Return the types among nodes: a qualified name by its first part, several built-in words by the first."""
         found: list[str] = []
         previous = ""
@@ -225,11 +228,14 @@ class _NodeReader:
         return tuple(found)
 
 
-def _is_value(part: Sequence[Node]) -> bool:
-    """Return whether an argument is a number or a sum, and so no parameter."""
-    texts = [node.text for node in part]
-    head = texts[: texts.index("=")] if "=" in texts else texts
-    return any(text[0].isdigit() or text in {"+", "-", "/", "%"} for text in head)
+def _is_value(part: Sequence[Token]) -> bool:
+    """Return whether an argument has a number before any default, and so is no parameter."""
+    for node in part:
+        if node.text[0].isdigit():
+            return True
+        if node.text == "=":
+            break
+    return False
 
 
 def _has_no_type(scope: str, name: str) -> bool:

@@ -6,18 +6,19 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.host_code.outline import read_outline
+from hatch_cuda_kernels.host_code.said import outline_of, said_by
 from hatch_cuda_kernels.source.expansion import Macros
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.source.macros import MacroText
+    from hatch_cuda_kernels.source.readings import Readings
 
 __all__ = ["Facts", "FoundFunction", "Marked", "gather_facts", "gather_macros", "is_float_constant", "member_of"]
 
@@ -30,14 +31,8 @@ _ATTRIBUTE: Final = re.compile(
 _TOOLKITS: Final = re.compile(r"(?:_?CCCL|_LIBCUDACXX|CUB|THRUST|CUDART|_CUDA|__CUDA|NV)_\w+")
 _KNOWN_UNMARKED: Final = frozenset({"CUDART_CB", "CUDART_VERSION", "NV_UNUSED"})
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
-_REAL: Final = re.compile(r"\btypedef\s+(?:float|double)\s+(\w+)\s*;|\busing\s+(\w+)\s*=\s*(?:float|double)\s*;")
 _PRAGMA: Final = re.compile(r"\b(?:_Pragma|__pragma)\s*\((?:[^()]|\([^()]*\))*\)")
-_NAMESPACE_ALIAS: Final = re.compile(r"\bnamespace\s+(\w+)\s*=\s*(?:::\s*)?(\w+)")
 _DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
-_OPERAND: Final = re.compile(r"\b(?:decltype|sizeof|noexcept)\s*\(")
-_CALLED: Final = re.compile(r"([A-Za-z_]\w*)\s*[(<]")
-_BRACKET: Final = re.compile("[()]")
-_LONGEST_OPERAND: Final = 1_000
 _LITERAL: Final = re.compile(f"{STRING}|{CHARACTER}")
 _NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
 
@@ -151,18 +146,17 @@ def _reached(names: Iterable[str], users: Mapping[str, set[str]]) -> frozenset[s
 
 
 def gather_facts(
-    macros: Iterable[MacroText], texts: Iterable[str], known: Mapping[str, Outline | None] = MappingProxyType({})
+    macros: Iterable[MacroText], texts: Iterable[str], readings: Readings
 ) -> tuple[Facts, list[Outline | None]]:
-    """Return what texts and their macros say together, and the outline of each text.
-
-    ``known`` are outlines, by text, that were read with the same macros.
-    """
+    """Return what texts and their macros say together, and the outline of each text."""
     facts = gather_macros(macros)
     texts = list(texts)
-    facts.reals.update(name for text in texts for names in _REAL.findall(text) for name in names if name)
-    facts.aliases.update(pair for text in texts for pair in _NAMESPACE_ALIAS.findall(text))
-    facts.unevaluated.update(name for text in texts for name in _unevaluated(text))
-    outlines = [known[text] if text in known else read_outline(text, facts.whole) for text in texts]
+    for text in texts:
+        said = readings.of(said_by, text)
+        facts.reals.update(said.reals)
+        facts.aliases.update(said.aliases)
+        facts.unevaluated.update(said.unevaluated)
+    outlines = [outline_of(text, facts.whole, readings) for text in texts]
     for outline in outlines:
         if outline is not None:
             facts.classes.update(item.declaration.name for item in outline.items if item.declaration.kind == "type")
@@ -191,18 +185,6 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
         marked = facts.marked.setdefault(member_of(item, facts), Marked(set(), set()))
         if "__global__" not in head:
             (marked.defined if declared.ending == "{}" else marked.declared).add(declared.parameters)
-
-
-def _unevaluated(text: str) -> Iterator[str]:
-    """Yield the words before parentheses or angles in the operands of ``decltype``, ``sizeof`` and ``noexcept``."""
-    for found in _OPERAND.finditer(text):
-        depth, end = 1, found.end() + _LONGEST_OPERAND
-        for bracket in _BRACKET.finditer(text, found.end(), end):
-            depth += 1 if bracket[0] == "(" else -1
-            if not depth:
-                end = bracket.end()
-                break
-        yield from _CALLED.findall(text, found.end(), end)
 
 
 def is_float_constant(item: OutlineItem, text: str, facts: Facts) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.host_code.tokens import Token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hatch_cuda_kernels.host_code.tokens import Token
-
-__all__ = ["BRACES", "Node", "flat", "nodes_of", "split"]
+__all__ = ["BRACES", "flat", "nodes_of", "split"]
 
 #: The text of a token that stands for braces and what is between them.
 BRACES: Final = "{}"
@@ -17,62 +17,48 @@ _CLOSING: Final = {"(": ")", "[": "]"}
 _DEEPEST: Final = 100
 
 
-class Node(NamedTuple):
-    """A token, or brackets (``()``, ``[]``, ``<>``) with what is in them."""
-
-    text: str
-    start: int
-    end: int
-    inner: tuple[Node, ...] = ()
-
-    @property
-    def is_word(self) -> bool:
-        """Whether it is a name, a keyword or a number."""
-        return self.text[:1].isalnum() or self.text[:1] == "_"
-
-
-def nodes_of(tokens: Sequence[Token]) -> tuple[Node, ...]:
+def nodes_of(tokens: Sequence[Token]) -> tuple[Token, ...]:
     """Return tokens with their brackets matched; one that nothing closes takes all that follows."""
-    found: list[list[Node]] = [[]]
-    opened: list[Token] = []
+    level: list[Token] = []
+    outer: list[tuple[list[Token], Token]] = []  # around each bracket that is open
     for token in tokens:
         if token.text in _CLOSING:
-            opened.append(token)
-            found.append([])
-        elif opened and token.text == _CLOSING[opened[-1].text]:
-            _close(found, opened.pop(), token.end)
+            outer.append((level, token))
+            level = []
+        elif outer and token.text == _CLOSING[outer[-1][1].text]:
+            level = _closed(level, *outer.pop(), token.end)
         else:
-            found[-1].append(Node(*token))
-    while opened:
-        _close(found, opened.pop(), tokens[-1].end)
-    return _with_angles(found[0])
+            level.append(token)
+    while outer:
+        level = _closed(level, *outer.pop(), tokens[-1].end)
+    return _with_angles(level)
 
 
-def _close(found: list[list[Node]], token: Token, end: int) -> None:
-    inner = _with_angles(found.pop())
-    found[-1].append(Node(token.text + _CLOSING[token.text], token.start, end, inner))
+def _closed(inner: list[Token], level: list[Token], opening: Token, end: int) -> list[Token]:
+    """Return the tokens of a level after brackets that end."""
+    level.append(Token(opening.text + _CLOSING[opening.text], opening.start, end, _with_angles(inner)))
+    return level
 
 
-def _with_angles(nodes: Sequence[Node]) -> tuple[Node, ...]:
+def _with_angles(nodes: Sequence[Token]) -> tuple[Token, ...]:
     """Return nodes of one level with ``<`` and ``>`` matched where they enclose template arguments."""
-    found: list[Node] = []
+    found: list[Token] = []
     opened: list[int] = []  # where in the list each < is
-    for node in nodes:
-        opens = node.text == "<" and len(opened) < _DEEPEST
-        if opens and found and found[-1].is_word and found[-1].text != "operator":
+    for at, node in enumerate(nodes):
+        text = node.text
+        if text == "<" and len(opened) < _DEEPEST and found and found[-1].is_word and found[-1].text != "operator":
             opened.append(len(found))
-        elif node.text == ">" and opened:
-            at = opened.pop()
-            inner = tuple(found[at + 1 :])
-            found[at:] = [Node("<>", found[at].start, node.end, inner)]
+        elif text == ">" and opened:
+            start = opened.pop()
+            found[start:] = [Token("<>", found[start].start, node.end, tuple(found[start + 1 :]))]
             continue
-        elif node.text in {"=", BRACES} and not opened:
-            return (*found, *nodes[nodes.index(node) :])  # a value, in which < is an operator
+        elif text in {"=", BRACES} and not opened:
+            return (*found, *nodes[at:])  # a value, in which < is an operator
         found.append(node)
     return tuple(found)
 
 
-def flat(nodes: Sequence[Node]) -> Iterator[str]:
+def flat(nodes: Sequence[Token]) -> Iterator[str]:
     """Yield the texts of nodes and of all in their brackets."""
     for node in nodes:
         if node.text in {"()", "[]", "<>"}:
@@ -83,9 +69,9 @@ def flat(nodes: Sequence[Node]) -> Iterator[str]:
             yield node.text
 
 
-def split(nodes: Sequence[Node]) -> list[list[Node]]:
+def split(nodes: Sequence[Token]) -> list[list[Token]]:
     """Return the parts between the commas of one level; none of nothing."""
-    parts: list[list[Node]] = [[]]
+    parts: list[list[Token]] = [[]]
     for node in nodes:
         if node.text == ",":
             parts.append([])

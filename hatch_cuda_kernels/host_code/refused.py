@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.host_code.marks import Facts
     from hatch_cuda_kernels.source.macros import MacroText
+    from hatch_cuda_kernels.source.readings import Readings
 
 __all__ = ["is_refused", "read_suspects", "takes_overloads"]
 
@@ -65,9 +66,9 @@ class _Glance(NamedTuple):
 
 
 def read_suspects(
-    texts: Mapping[str, str], start: Iterable[str], macros: Callable[[], Iterable[MacroText]]
-) -> dict[str, Outline | None]:
-    """Return the outlines, by text, of those that NVRTC refuses unless another text marks their functions; or none.
+    texts: Mapping[str, str], start: Iterable[str], macros: Callable[[], Iterable[MacroText]], readings: Readings
+) -> list[Outline | None]:
+    """Return the outlines of texts that NVRTC refuses unless another text marks their functions; or none.
 
     ``texts`` are the project's by name, of which ``start`` are read first; ``macros`` finds theirs, which is seldom
     needed: most texts have the marks themselves.
@@ -76,13 +77,13 @@ def read_suspects(
     found = _reached(texts, start, lambda name: _glance(texts[name]).includes)
     glances = {name: _glance(texts[name]) for name in found}
     if not any(glance.heads or glance.is_host for glance in glances.values()):
-        return {}
+        return []
     known = gather_macros(macros())
     opened = {name: glance for name, glance in glances.items() if glance.is_open(known)}
     reached = _reached(opened, start, lambda name: opened[name].includes)
     suspects = [texts[name] for name in reached if opened[name].is_suspect(known)]
-    facts, outlines = gather_facts(macros(), suspects)
-    return dict(zip(suspects, outlines, strict=True)) if is_refused(outlines, facts) else {}
+    facts, outlines = gather_facts(macros(), suspects, readings)
+    return outlines if is_refused(outlines, facts) else []
 
 
 def is_refused(outlines: Iterable[Outline | None], facts: Facts) -> bool:

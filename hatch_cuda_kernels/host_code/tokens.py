@@ -24,11 +24,20 @@ _COMMENT: Final = re.compile(COMMENT)
 
 
 class Token(NamedTuple):
-    """A word or a mark, and where it stands in the joined text."""
+    """A word or a mark, and where it stands in the joined text; or brackets (``()``, ``[]``, ``<>``) with their inner.
+
+    Such brackets are made of tokens by ``nodes_of``.
+    """
 
     text: str
     start: int
     end: int
+    inner: tuple[Token, ...] = ()
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it is a name, a keyword or a number."""
+        return self.text[:1].isalnum() or self.text[:1] == "_"
 
 
 class DirectiveLine(NamedTuple):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.host_code.nodes import Node, flat
+from hatch_cuda_kernels.host_code.nodes import flat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from hatch_cuda_kernels.host_code.tokens import Token
 
 __all__ = [
     "BUILTIN",
@@ -59,11 +61,12 @@ OTHERS: Final = frozenset(
         "import",
     }
 )
+_QUALIFIERS: Final = frozenset({"const", "volatile"})
 #: What a parameter's type means the same without.
 _ORNAMENTS: Final = frozenset({"struct", "class", "typename", "__restrict__", "__restrict", "register", "enum"})
 
 
-def name_of(before: Sequence[Node]) -> tuple[str, str, Sequence[Node]]:
+def name_of(before: Sequence[Token]) -> tuple[str, str, Sequence[Token]]:
     """Return the last qualifier of the name that nodes end in, the name, and the nodes before both."""
     at = len(before) - 1
     at -= at >= 0 and before[at].text == "<>"
@@ -83,12 +86,18 @@ def name_of(before: Sequence[Node]) -> tuple[str, str, Sequence[Node]]:
     return scope, name, before[: at + 1]
 
 
-def parameter_type(nodes: Sequence[Node]) -> str:
+def parameter_type(nodes: Sequence[Token]) -> str:
     """Return a parameter's type as it is spelled, without its name and what its meaning does not need."""
-    texts = [node.text for node in nodes]
-    nodes = nodes[: texts.index("=")] if "=" in texts else nodes
-    arrays = sum(node.text == "[]" for node in nodes)
-    plain = [node for node in nodes if node.text not in {*_ORNAMENTS, "[]"}]
-    types = [node for node in plain if node.is_word and node.text not in {"const", "volatile"}]
-    named = len(types) > 1 and plain[-1].is_word and plain[-1].text not in BUILTIN and plain[-2].text != "::"
-    return " ".join([*flat(plain[:-1] if named else plain), *["*"] * arrays])
+    plain: list[Token] = []
+    arrays = words = 0
+    for node in nodes:
+        if node.text == "=":
+            break
+        if node.text == "[]":
+            arrays += 1
+        elif node.text not in _ORNAMENTS:
+            plain.append(node)
+            words += node.text not in _QUALIFIERS and node.is_word
+    if words > 1 and plain[-1].is_word and plain[-1].text not in BUILTIN and plain[-2].text != "::":
+        del plain[-1]  # the parameter's name
+    return " ".join([*flat(plain), *["*"] * arrays])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.host_code.closures import find_macros
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.pool.apart import one_worker
 from hatch_cuda_kernels.port.bindings import Bindings
@@ -20,7 +19,6 @@ from hatch_cuda_kernels.port.qualified import names_of_namespaces, qualified
 from hatch_cuda_kernels.port.refine import errors_of, refined
 from hatch_cuda_kernels.port.sources import read_project_files
 from hatch_cuda_kernels.port.torch_types import NOTE
-from hatch_cuda_kernels.source.expansion import Macros
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,14 +55,13 @@ def port(
     notes = [*found.notes, *([NOTE.format(f"CUDA's types stand for Torch's {', '.join(used)}")] if used else [])]
     after = _after(found, types)
     remaining = errors_of(found, after, arch) if arch is not None else []
-    macros = Macros(find_macros(found.texts.values(), options.define))
-    bindings = Bindings(found.outlines, macros)
+    bindings = Bindings(found.outlines, found.facts.macros)
     names = names_of_namespaces(found.outlines.values())
     templates = {path: _templates(path, outline, bindings, names) for path, outline in found.outlines.items()}
-    all_launches = _launches(found, bindings, macros, list(chain.from_iterable(templates.values())), names)
+    all_launches = _launches(found, bindings, list(chain.from_iterable(templates.values())), names)
     modules = []
     for recipe in found.recipes:
-        own = [path for path in recipe.read(root, clocks=True).files if path in found.outlines]
+        own = [path for path in recipe.read(root, project=found.project, clocks=True).files if path in found.outlines]
         modules.append((recipe.module, list(chain.from_iterable(templates[path] for path in own)), all_launches))
     drafted = draft_modules(modules)
     guesses = _guesses(drafted, modules, enumerators_of(found.outlines))
@@ -105,7 +102,6 @@ def _templates(path: str, outline: Outline, bindings: Bindings, names: Mapping[s
 def _launches(
     sources: Sources,
     bindings: Bindings,
-    macros: Macros,
     templates: Sequence[Template],
     names: Mapping[str, frozenset[str]],
 ) -> list[SeenLaunch]:
@@ -113,7 +109,7 @@ def _launches(
     kernels = {template.name.rpartition("::")[2]: template for template in templates}
     made = []
     for path, outline in sources.outlines.items():
-        for launch in with_hidden(path, outline, find_launches(path, outline), macros, kernels.keys()):
+        for launch in with_hidden(path, outline, find_launches(path, outline), sources.facts.macros, kernels.keys()):
             template = kernels.get(launch.kernel.rpartition("::")[2])
             if template is None:
                 made.append(launch)

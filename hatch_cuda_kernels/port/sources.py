@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.compiler.recipe import Recipe
@@ -13,7 +15,7 @@ from hatch_cuda_kernels.host_code.marks import Facts, gather_facts
 from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.port.guard import guardable, widened
 from hatch_cuda_kernels.port.model import Guard
-from hatch_cuda_kernels.port.torch_types import has_stand_in, stand_ins
+from hatch_cuda_kernels.port.torch_types import NAMESPACES, has_stand_in, stand_ins
 from hatch_cuda_kernels.source.implied import toolkit_headers
 from hatch_cuda_kernels.source.project import Project
 
@@ -44,6 +46,7 @@ class Sources:
     """Files by path with their outlines, and the changes to be made; files that cannot be parsed stay as they are."""
 
     root: Path
+    project: Project
     recipes: tuple[Recipe, ...]
     originals: dict[str, str]
     """By path, as the project has them."""
@@ -82,7 +85,7 @@ class Sources:
             kind = {"constant": "constant", "expand": "macro"}.get(change.action, kind)
         self._forget(path, change)
         self.guards.append(Guard(path, line, kind, change.name, reason or _REASONS.get(kind, _NO_MARK)))
-        self.changes[path] = sorted([*self.changes[path], change], key=lambda one: one.start)
+        insort(self.changes[path], change, key=attrgetter("start"))
         return True
 
     def _forget(self, path: str, change: TextChange) -> None:
@@ -102,7 +105,13 @@ class Sources:
         """Return what NVRTC is shown in place of the headers that are guarded, and Torch's types among that."""
         texts = list(self.shown().values())
         guards_include = any(guard.kind == "include" for guard in self.guards)
-        return stand_ins(texts, toolkit_headers(texts) if guards_include else ())
+        own = {
+            item.declaration.name
+            for outline in self.outlines.values()
+            for item in outline.items
+            if item.namespace in NAMESPACES and "{" in outline.source.text[item.start : item.end]
+        }
+        return stand_ins(texts, toolkit_headers(texts) if guards_include else (), own)
 
 
 def read_project_files(root: Path, sources: Sequence[str], options: NvrtcOptions) -> Sources:
@@ -113,9 +122,10 @@ def read_project_files(root: Path, sources: Sequence[str], options: NvrtcOptions
     paths = sorted({path for recipe in recipes for path in recipe.read(root, project=project, clocks=True).files})
     originals = {path: project.text(path).text for path in paths}
     texts = {path: as_for_nvcc(text)[0] for path, text in originals.items()}
-    facts, outlines = gather_facts(find_macros(texts.values(), options.define), texts.values())
+    macros = find_macros(texts.values(), options.define, project.readings)
+    facts, outlines = gather_facts(macros, texts.values(), project.readings)
     known = {path: outline for path, outline in zip(paths, outlines, strict=True) if outline is not None}
-    found = Sources(root, recipes, originals, texts, known, facts, {path: [] for path in known})
+    found = Sources(root, project, recipes, originals, texts, known, facts, {path: [] for path in known})
     for path in known:
         lines = as_for_nvcc(originals[path])[1]
         found.guards += [Guard(path, line, "condition", NVCC, _REASONS["condition"]) for line in lines]

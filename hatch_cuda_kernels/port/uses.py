@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["Uses"]
 
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
-_ALIAS: Final = re.compile(r"(?:using|namespace)\s+(?P<alias>\w+)\s*=|using\s+(?:\w*\s*::\s*)*(?P<brought>\w+)\s*;\Z")
+_ALIAS: Final = re.compile(
+    r"(?:template\s*<[^;{}]*?>\s*)?(?:using|namespace|concept)\s+(?P<alias>\w+)\s*="
+    r"|using\s+(?:\w*\s*::\s*)*(?P<brought>\w+)\s*;\Z"
+)
 _TYPEDEF: Final = re.compile(r"typedef\s[^(){}]*?(?P<name>\w+)\s*;\Z")
 _DIRECTIVE: Final = re.compile(r"using\s+namespace\s")
 _HEAD_ENDS: Final = re.compile(r"(?<!:):(?!:)|[{;]")

@@ -15,6 +15,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES, TOOLKIT_NAMES
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 from hatch_cuda_kernels.source.plain_names import PlainNames
+from hatch_cuda_kernels.source.readings import Readings, find_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["toolkit_headers", "with_implied_headers"]
 
-_WORD: Final = re.compile(r"[A-Za-z_]\w*")
-_MEMBER: Final = re.compile(r"\bstd\s*::\s*(\w+)")
+# A literal before \b is found far sooner than one behind it.
+_MEMBER: Final = re.compile(r"std(?<=\bstd)\s*::\s*(\w+)")
 #: A second typedef of the same type is no error.
 _SAME: Final = r"\btypedef\s+unsigned\s+(?:int\s+uint|long\s+ulong|short\s+ushort|char\s+u_?char|int\s+uint32_t)\s*;"
 #: A macro of that name does not count: it may be in a branch for another compiler, and comes after the header.
@@ -39,19 +40,19 @@ _LINE: Final = re.compile(
     r"^[ \t]*#[ \t]*(?:(?P<word>if|ifdef|ifndef|endif)\b|include[ \t]*[<\"](?P<name>[^>\"\n]+))", re.MULTILINE
 )
 _NOISE: Final = re.compile(f"{STRING}|{CHARACTER}|{COMMENT}")
-_OPENED: Final = re.compile(r"\bnamespace\s+std\s*\{")
+_OPENED: Final = re.compile(r"namespace(?<=\bnamespace)\s+std\s*\{")
 #: What is declared in namespace std; a name before ``<`` is only specialised.
 _STD_DECLARED: Final = re.compile(r"\b(?:struct|class)\s+(\w+)\s*[{:;]|\busing\s+(\w+)\s*=|\b(\w+)\s*\(")
 
 
-def with_implied_headers(closure: Closure, outer: OuterHeaders) -> Closure:
+def with_implied_headers(closure: Closure, outer: OuterHeaders, readings: Readings) -> Closure:
     """Return a closure with the headers that its project files use without an include."""
     texts = [closure.source, *(text for name, text in closure.headers if name.startswith(VIRTUAL_ROOT))]
     known = {*surely_included(closure.source)}
     own = {found.name for found in closure.dropped if found.kind in {"function", "variable", "texture"}}
     names = {name: header for name, header in GLOBAL_NAMES.items() if f"{header[1:]}.h" not in known}
-    standard = {*_for_global_names(texts, names, own), *_for_members(texts)} & outer.standard.names
-    wanted = sorted({*standard, *(toolkit_headers(texts, own) if closure.dropped else ())} - known)
+    standard = {*_for_global_names(texts, names, own, readings), *_for_members(texts, readings)} & outer.standard.names
+    wanted = sorted({*standard, *(toolkit_headers(texts, own, readings) if closure.dropped else ())} - known)
     if not wanted:
         return closure
     fresh = outer.without_asked(closure.asked)
@@ -87,35 +88,50 @@ def _without_comments(found: re.Match[str]) -> str:
     return " " if found[0].startswith("/") else found[0]
 
 
-def toolkit_headers(texts: Sequence[str], own: Collection[str] = ()) -> Iterator[str]:
+def toolkit_headers(texts: Sequence[str], own: Collection[str] = (), readings: Readings | None = None) -> Iterator[str]:
     """Yield the toolkit's headers whose names texts use and do not declare; ``own`` are declared, too."""
-    return _for_global_names(texts, TOOLKIT_NAMES, own)
+    return _for_global_names(texts, TOOLKIT_NAMES, own, readings or Readings())
 
 
 def _union(some: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({*some, *others}))
 
 
-def _for_global_names(texts: Sequence[str], names: Mapping[str, str], own: Collection[str]) -> Iterator[str]:
+def _for_global_names(
+    texts: Sequence[str], names: Mapping[str, str], own: Collection[str], readings: Readings
+) -> Iterator[str]:
     """Yield the headers of the global names that texts use and do not declare.
 
     A name of the project's ``own`` that was left out brings none: it would become something else.
     """
-    used = {word for text in texts for word in names.keys() & {*_WORD.findall(text)}} - {*own}
-    if used:
-        used -= {found[found.lastgroup] for text in texts for found in _DECLARED.finditer(text) if found.lastgroup}
+    used = {word for text in texts for word in names.keys() & readings.of(find_words, text)} - {*own}
+    for text in texts:
+        if not used.isdisjoint(readings.of(find_words, text)):
+            used -= readings.of(_declared, text)
     return (names[name] for name in used)
 
 
-def _for_members(texts: Sequence[str]) -> Iterator[str]:
+def _declared(text: str) -> frozenset[str]:
+    return frozenset(found[found.lastgroup] for found in _DECLARED.finditer(text) if found.lastgroup)
+
+
+def _for_members(texts: Sequence[str], readings: Readings) -> Iterator[str]:
     """Yield the headers of the members of std that texts use and do not declare."""
-    used = {name for text in texts for name in _MEMBER.findall(text) if name in STD_NAMES}
+    used = {name for text in texts for name in readings.of(_members, text)}
     if used:
-        used -= {name for text in texts for name in _declared_in_std(text)}
+        used -= {name for text in texts for name in readings.of(_declared_in_std, text)}
     return (STD_NAMES[name] for name in used)
 
 
-def _declared_in_std(text: str) -> Iterator[str]:
+def _members(text: str) -> frozenset[str]:
+    return frozenset(name for name in _MEMBER.findall(text) if name in STD_NAMES) if "std" in text else frozenset()
+
+
+def _declared_in_std(text: str) -> frozenset[str]:
+    return frozenset(_names_in_std(text))
+
+
+def _names_in_std(text: str) -> Iterator[str]:
     for opened in _OPENED.finditer(text):
         inside = text[opened.end() : _end_of_braces(text, opened.end())]
         yield from (name for names in _STD_DECLARED.findall(inside) for name in names if name)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.source.project_files import ProjectFiles
+from hatch_cuda_kernels.source.readings import Readings
 from hatch_cuda_kernels.source.rewrite import Rewriter, Rewritten
 from hatch_cuda_kernels.source.source_text import SourceText, parse_text
 
@@ -23,6 +24,7 @@ class Project:
         self, root: Path, given: Mapping[str, str] | None = None, *, only: Collection[str] | None = None
     ) -> None:
         self.files: Final = ProjectFiles(root, given, only=only)
+        self.readings: Final = Readings()
         self._texts: Final[dict[str, SourceText]] = {}
         self._rewriters: Final[dict[tuple[str, ...], Rewriter]] = {}
         self._rewritten: Final[dict[tuple[str, tuple[str, ...]], Rewritten]] = {}

@@ -65,7 +65,7 @@ def test_the_pages_that_help_names_are_there():
 @pytest.mark.parametrize(
     ("urls", "page"),
     [
-        (["Source, https://example.org/code"], "docs/reference/cli.md#check"),
+        (["Source, https://example.org/code"], "docs/reference/cli.md#check (in the sources)"),
         (["Source, https://example.org", "Documentation, https://example.org/docs/"],
          "https://example.org/docs/reference/cli.html#check"),
         (["documentation, https://example.org"], "https://example.org/reference/cli.html#check"),

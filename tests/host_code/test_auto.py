@@ -17,8 +17,11 @@ from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
 from hatch_cuda_kernels.errors import BuildError, CompileError
+from hatch_cuda_kernels.host_code import said
+from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import HostCode
+from hatch_cuda_kernels.source.project import Project
 
 REPOSITORY = Path(__file__).parents[2]
 KERNEL = "__global__ void k(int* p) { *p = 1; }\n"
@@ -256,3 +259,22 @@ def test_the_words_are_three(tmp_path):
     (tmp_path / "kernels.yaml").write_text("modules: {k: {source: k.cu, options: {host_code: skip}}}\n")
     with pytest.raises(InputError, match="auto"):
         load_manifest(tmp_path / "kernels.yaml")
+
+
+def test_sources_of_a_project_share_what_is_read_of_a_header(tmp_path, monkeypatch):
+    """It is read once, however many sources include it, unless one of them defines a macro that it uses."""
+    read = []
+    monkeypatch.setattr(said, "read_outline", lambda text, macros: read.append(text) or read_outline(text, macros))
+    (tmp_path / "h.h").write_text(GUARDED.format("int twice(int n) { return 2 * n; }\nMADE\n"))
+    before = {"a": "", "b": "", "c": "#define OTHER 1\n", "d": "#define MADE void f() {}\n"}
+    for name, text in before.items():
+        (tmp_path / f"{name}.cu").write_text(f'{text}#include "h.h"\n{KERNEL}')
+    shared = Project(tmp_path)
+    dropped = {}
+    for name in before:
+        recipe = Recipe(module="k", sources=(f"{name}.cu",), options=NvrtcOptions())
+        dropped[name] = [found.name for found in recipe.read(tmp_path, project=shared).dropped]
+        assert dropped[name] == [found.name for found in recipe.read(tmp_path).dropped]
+    assert dropped == {"a": ["twice"], "b": ["twice"], "c": ["twice"], "d": ["twice", "MADE"]}
+    headers = [text for text in read if "twice" in text]
+    assert len(headers) == len(dropped) + 2  # one for each that reads alone, and two for those that share

@@ -128,11 +128,14 @@ def compiled(call):
     for name, value in given.items():
         again[name] = value.clone() if isinstance(value, torch.Tensor) else value
     plain = call.results(given, call.operator)
-    found = call.results(again, torch.compile(around(call.operator), fullgraph=True))
+    # Inductor makes no code for complex numbers, and stops at an operator that writes to them (torch 2.11).
+    is_complex = any(isinstance(value, torch.Tensor) and value.is_complex() for value in again.values())
+    backend = "aot_eager" if is_complex else "inductor"
+    found = call.results(again, torch.compile(around(call.operator), fullgraph=True, backend=backend))
     for name, value in plain.items():
         if isinstance(value, torch.Tensor) and not same(found[name], value, call.tolerance):
             return f"**{name} differs**"
-    return "ok"
+    return "ok, without inductor" if is_complex else "ok"
 
 
 def around(operator):

@@ -23,11 +23,13 @@ import torch
 
 from hatch_cuda_kernels.contexts import on_device
 from hatch_cuda_kernels.errors import ArgumentError
+from hatch_cuda_kernels.operators.sizes import ruled_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from hatch_cuda_kernels.operators.ruled import RuledKernel
+    from hatch_cuda_kernels.operators.sizes import Sizes
     from hatch_cuda_kernels.operators.torch.schema import Argument
 
     #: Gives the function that launches a kernel, for a device.
@@ -108,6 +110,7 @@ class OperatorLaunch:
         self._is_strided = is_strided
         self._tensors = [index for index, argument in enumerate(arguments) if argument.is_tensor]
         self._known: dict[Any, Callable[..., None]] = {}
+        self._sizes: dict[str, Sizes] = {}
 
     @cached_property
     def run(self) -> Callable[..., None]:
@@ -128,8 +131,16 @@ class OperatorLaunch:
         return run
 
     def fake(self, *args: Any) -> None:
-        """Only check, while torch traces. Raises ArgumentError for dtypes that do not fit."""
-        self._choice(args)
+        """Only check, while torch traces.
+
+        Raises ArgumentError for dtypes that do not fit, LaunchError for sizes that are known and give no launch.
+        """
+        name, _, parameters, rule = self._choice(args).kernel
+        if rule is not None and all(map(_is_known, args)):
+            if name not in self._sizes:
+                self._sizes[name] = ruled_sizes(name, rule, parameters)
+            names = (parameter.name for parameter in parameters)
+            self._sizes[name](dict(zip(names, args, strict=True)))
 
     def _choice(self, args: Sequence[Any]) -> Choice:
         """Return the kernel for tensors, fake ones included. Raises ArgumentError if there is none."""
@@ -177,6 +188,12 @@ class OperatorLaunch:
         )
         kernels = "; ".join(choice.kernel.name for choice in self._choices)
         return f"no kernel takes {given} together; there are {kernels}"
+
+
+def _is_known(arg: Any) -> bool:
+    """Return whether an argument's sizes are numbers, not the symbols that torch traces with."""
+    sizes = arg.shape if isinstance(arg, torch.Tensor) else (arg,)
+    return not any(isinstance(size, torch.SymInt) for size in sizes)
 
 
 def _fit(given: Sequence[torch.dtype | None], taken: Sequence[tuple[torch.dtype, ...] | None]) -> bool:
