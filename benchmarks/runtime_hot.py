@@ -87,6 +87,7 @@ def measure_hot(work: Path) -> dict[str, float]:
     }
     if accelerator() is not None:  # what is above is compiled, then; the same in Python beside it
         variants |= in_python(store, variants, names)
+    results["launch: ours, the first of a kernel, its signature seen"] = first_launches(work, y, x, n)
     variants |= cupy_variants(n) | torch_variants(x, y, n)
     return results | take_turns(variants, lambda: check("cuCtxSynchronize", driver.cuCtxSynchronize()))
 
@@ -116,15 +117,33 @@ def in_python(store, variants: dict[str, tuple[str, dict[str, object]]], names: 
     return ours
 
 
-def build(root: Path, arch: str) -> Path:
+def build(root: Path, arch: str, source: str = SOURCE, manifest: str = MANIFEST) -> Path:
     from hatch_cuda_kernels.build import build_store
     from hatch_cuda_kernels.manifest import load_manifest
 
     root.mkdir(exist_ok=True)
-    (root / "saxpy.cu").write_text(SOURCE)
-    (root / "kernels.yaml").write_text(MANIFEST.replace("ARCH", arch))
+    (root / "saxpy.cu").write_text(source)
+    (root / "kernels.yaml").write_text(manifest.replace("ARCH", arch))
     build_store(load_manifest(root / "kernels.yaml"), root / "_kernels")
     return root / "_kernels"
+
+
+def first_launches(work: Path, y, x, n) -> float:
+    """Return microseconds of a loaded kernel's first launch, the median over kernels of a signature that was seen."""
+    from hatch_cuda_kernels import open_store
+
+    body = SOURCE.partition("(")[2]
+    text = "".join(f'extern "C" __global__ void k{number}({body}' for number in range(64))
+    store = open_store(
+        str(build(work / "first", (work / "arch").read_text(), text, MANIFEST.partition(", launch")[0] + "}}"))
+    )
+    kernels = [store.get_kernel(f"k{number}") for number in range(64)]
+    times = []
+    for kernel in kernels:
+        start = time.perf_counter()
+        kernel[4, 256](y, x, n, 2.0)
+        times.append((time.perf_counter() - start) * 1e6)
+    return statistics.median(times)
 
 
 def core_code(kernel):

@@ -23,7 +23,8 @@ _FOLDERS: Final = frozenset(
 #: Headers of libraries that are called from the host, the toolkit's among them: NVRTC refuses what it has of these.
 _HEADERS: Final = re.compile(
     r"""
-    .+\.pb\.h | Python\.h | mpi\.h | cblas\.h | lapacke\.h | hdf5\.h | png\.h | jpeglib\.h | zlib\.h | curl/curl\.h | argp\.h
+    .+\.pb\.h | argp\.h
+    | Python\.h | mpi\.h | cblas\.h | lapacke\.h | hdf5\.h | png\.h | jpeglib\.h | zlib\.h | curl/curl\.h
     | (?:free)?glut\.h | glew\.h | gl\.h | X11/.* | ncurses\.h | papi\.h | numa\.h | gsl/.* | fftw3.*\.h
     | cublas.*\.h | cufft.*\.h | cusparse.*\.h | cusolver.*\.h | curand\.h | cudnn.*\.h | nccl\.h | npp.*\.h
     | nvrtc\.h | nvJitLink\.h | nvjpeg\.h | nvml\.h | nvToolsExt.*\.h | cupti.*\.h | cuda_?[pP]rofiler.*\.h
