@@ -30,6 +30,9 @@ _NO_TEXTURE: Final = (
     "CUDA 12 removed texture and surface references, so that nvcc refuses them, too; give the kernel a "
     "cudaTextureObject_t, and fetch with tex1Dfetch<float>(object, i)"
 )
+_NO_REGISTER: Final = (
+    "C++17 has no register, and nvcc ignores it: add 'define: {register: \"\"}' to the module's options"
+)
 _NO_BASE: Final = 'CUDA 13 removed it from Thrust, so that nvcc 13 refuses it, too; leave it out, or state cuda: "12.9"'
 _DEFAULT_DEVICE: Final = "set 'default_device: true' in the module's options"
 
@@ -96,6 +99,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic],
     (re.compile(r'^identifier "(\w+)" is undefined'), lambda match, _: _for_name(match[1])),
     (re.compile(r'^namespace "std" has no member "(\w+)"'), _for_std),
     (re.compile(r"^(?:texture|surface) is not a template"), lambda *_: _NO_TEXTURE),
+    (re.compile(r'^use of the "register" storage class specifier'), lambda *_: _NO_REGISTER),
     (
         re.compile(r'^namespace "[\w:]*thrust" has no (?:\w+ )*member (?:\w+ )*"(?:unary|binary)_function"'),
         lambda *_: _NO_BASE,
