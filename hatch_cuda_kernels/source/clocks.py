@@ -34,7 +34,8 @@ def find_clocks(texts: Mapping[str, str]) -> Iterator[str]:
         return
     texts = {name: without_guarded(text) for name, text in texts.items()}
     names = _names([text for text in texts.values() if _CLOCK.search(text)], texts)
-    if not any(names.intersection(_WORD.findall(_UNSEEN.sub(" ", text))) for text in texts.values()):
+    telling = [text for text in texts.values() if any(name in text for name in names)]
+    if not any(names.intersection(_WORD.findall(_UNSEEN.sub(" ", text))) for text in telling):
         return
     for name, text in sorted(texts.items()):
         for found in find_directives(text):
