@@ -10,6 +10,7 @@ from hatch_cuda_kernels.host_code.conditions import NVCC, as_for_nvcc
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.marks import gather_facts
 from hatch_cuda_kernels.host_code.refused import is_refused, read_suspects, takes_overloads
+from hatch_cuda_kernels.host_code.remembered import Outcome, remembered
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.clocks import find_clocks
 from hatch_cuda_kernels.source.directives import find_directives
@@ -18,9 +19,10 @@ from hatch_cuda_kernels.source.macros import find_macro_texts, parse_define
 from hatch_cuda_kernels.source.readings import Readings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.source.closure import Closure
+    from hatch_cuda_kernels.source.directives import Directive
     from hatch_cuda_kernels.source.macros import MacroText
 
 __all__ = ["find_macros", "without_host_code"]
@@ -42,29 +44,48 @@ def without_host_code(
     texts = {closure.program_name: closure.source}
     texts |= {name: text for name, text in closure.headers if name.startswith(VIRTUAL_ROOT)}
     start = (closure.program_name, *closure.pre_include)
-    readings = readings or Readings()
-    macros = cache(lambda: [*find_macros(texts.values(), define, readings)])
-    suspects = read_suspects(texts, start, macros, readings) if if_refused else []
-    if if_refused and not suspects:
+    known = readings or Readings()
+    about = (define, start, if_refused)
+    found = remembered(texts, about, lambda: _find(texts, start, define, known, if_refused=if_refused))
+    if not found.dropped:
         return closure
-    dropped = [*_with_conditions(texts)]
-    facts, outlines = gather_facts(macros(), texts.values(), readings)
-    if if_refused and not is_refused(suspects, facts):  # where another text has the mark
-        return closure
-    if if_refused and takes_overloads(outlines, facts):
-        return closure
-    for name, outline in zip(texts, outlines, strict=True):
-        if outline is not None:
-            texts[name], found = apply(name.removeprefix(VIRTUAL_ROOT), outline, find_changes(outline, facts))
-            dropped += found
+    texts |= found.texts
     return replace(
         closure,
         source=texts[closure.program_name],
         headers=tuple((name, texts.get(name, text)) for name, text in closure.headers),
-        outside=tuple(_still_named(closure.outside, dropped, texts.values())),
-        dropped=tuple(sorted(dropped)),
+        outside=tuple(_still_named(closure.outside, found.dropped, texts.values(), known)),
+        dropped=found.dropped,
         clocks=tuple(find_clocks(texts)) if closure.clocks else (),
     )
+
+
+def _find(
+    texts: Mapping[str, str],
+    start: Sequence[str],
+    define: Sequence[tuple[str, str | None]],
+    readings: Readings,
+    *,
+    if_refused: bool,
+) -> Outcome:
+    """Return what is to be left out of texts, of which those of the names ``start`` are read first."""
+    nothing = Outcome({}, ())
+    macros = cache(lambda: [*find_macros(texts.values(), define, readings)])
+    suspects = read_suspects(texts, start, macros, readings) if if_refused else []
+    if if_refused and not suspects:
+        return nothing
+    left = dict(texts)
+    dropped = [*_with_conditions(left)]
+    facts, outlines = gather_facts(macros(), left.values(), readings)
+    if if_refused and not is_refused(suspects, facts):  # where another text has the mark
+        return nothing
+    if if_refused and takes_overloads(outlines, facts):
+        return nothing
+    for name, outline in zip(texts, outlines, strict=True):
+        if outline is not None:
+            left[name], found = apply(name.removeprefix(VIRTUAL_ROOT), outline, find_changes(outline, facts))
+            dropped += found
+    return Outcome({name: text for name, text in left.items() if text != texts[name]}, tuple(sorted(dropped)))
 
 
 def _with_conditions(texts: dict[str, str]) -> Iterator[Dropped]:
@@ -88,9 +109,15 @@ def _defined_in(text: str) -> tuple[MacroText, ...]:
     return tuple(macro for macro in find_macro_texts(text) if macro.kind == "define")
 
 
-def _still_named(outside: Iterable[str], dropped: Iterable[Dropped], texts: Iterable[str]) -> Iterator[str]:
+def _still_named(
+    outside: Iterable[str], dropped: Iterable[Dropped], texts: Iterable[str], readings: Readings
+) -> Iterator[str]:
     """Yield the headers that are not the project's and that something still names."""
     gone = {found.name for found in dropped if found.kind == "include"}
     if gone:
-        gone -= {directive.spelling[1:-1] for text in texts for directive in find_directives(text)}
+        gone -= {directive.spelling[1:-1] for text in texts for directive in readings.of(_directives, text)}
     return (name for name in outside if name not in gone)
+
+
+def _directives(text: str) -> tuple[Directive, ...]:
+    return tuple(find_directives(text))

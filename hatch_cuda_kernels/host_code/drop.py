@@ -32,7 +32,7 @@ _KINDS: Final[Mapping[str, DroppedKind]] = {
 }
 #: The templates of references, which CUDA 12 removed: a toolkit before that takes these for device variables.
 _TEXTURES: Final = {("texture",), ("surface",)}
-_VISIBLE: Final = re.compile(r"\S")
+_VISIBLE: Final = re.compile(r"\S+")
 #: Directives that are for what is around them.
 _LOCAL: Final = frozenset({"include", "include_next", "import", "pragma"})
 
@@ -147,6 +147,10 @@ def _blank(text: str, start: int, end: int, kept: list[tuple[int, int]]) -> str:
     """Return part of a text as blanks and newlines, but for the directives that are kept."""
     pieces: list[str] = []
     for first, last in kept[bisect(kept, (start,)) : bisect(kept, (end,))]:
-        pieces += _VISIBLE.sub(" ", text[start:first]), text[first:last]
+        pieces += _VISIBLE.sub(_blanks, text[start:first]), text[first:last]
         start = last
-    return "".join((*pieces, _VISIBLE.sub(" ", text[start:end])))
+    return "".join((*pieces, _VISIBLE.sub(_blanks, text[start:end])))
+
+
+def _blanks(found: re.Match[str]) -> str:
+    return " " * len(found[0])

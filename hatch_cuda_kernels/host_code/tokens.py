@@ -65,12 +65,12 @@ class Tokens:
         A caller that wants another mode leaves this and asks again. Raises UnclearTextError where a quote may or may
         not start a literal.
         """
-        text = self.source.text
+        text, make = self.source.text, tuple.__new__  # which saves a tenth of a closure's time
         while True:
             for start, end in _LEXERS[mode].spans(self.source, self._position):
                 self._position = end
                 if text[start] != "#":
-                    yield Token(text[start:end], start, end)
+                    yield make(Token, (text[start:end], start, end, ()))
                 elif _starts_line(text, start):
                     yield self._directive(start)
                     break

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections import defaultdict
+from operator import itemgetter
+from sys import intern
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hatch_cuda_kernels.host_code.includes import included
 from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Tokens
+from hatch_cuda_kernels.source.lexer import Joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -40,20 +44,26 @@ class Uses:
 
     def __init__(self, sources: Sources) -> None:
         self._sources: Final = sources
-        self._places: Final[dict[str, list[_Place]]] = defaultdict(list)
         self._defined: Final[dict[_Place, str]] = {}  # where macros are defined, with their names
-        for path in sources.texts.keys() - sources.outlines.keys():  # whatever it names must stay
-            for word in _WORD.findall(sources.texts[path]):
-                self._places[word].append((path, 0))
+        self._spans: Final[dict[str, list[tuple[int, int]]]] = {}  # what is not shown
+        unread = sources.texts.keys() - sources.outlines.keys()
+        #: The words of files that cannot be parsed: what they name must stay.
+        self._unread: Final = {word for path in unread for word in _WORD.findall(sources.texts[path])}
         for path, outline in sources.outlines.items():
             gone = [outline.source.position(at) for change in sources.changes[path] for at in _hidden(change)]
-            spans = list(zip(gone[::2], gone[1::2], strict=True))
+            self._spans[path] = list(_joined(sorted(zip(gone[::2], gone[1::2], strict=True))))
             for line in outline.directives:
                 if line.word == "define" and (defined := _WORD.match(line.operand)):
                     self._defined[path, line.start] = defined[0]
-            for word, start in _words(Tokens(outline.source)):
-                if not any(first <= start < last for first, last in spans):
-                    self._places[word].append((path, start))
+
+    def _places(self, name: str) -> Iterator[_Place]:
+        """Yield where a word stands in what is shown."""
+        for path, outline in self._sources.outlines.items():
+            spans = self._spans[path]
+            for start in self._sources.project.readings.of(_words, outline.source.original).get(name, ()):
+                at = bisect(spans, start, key=itemgetter(0)) - 1
+                if at < 0 or start >= spans[at][1]:
+                    yield path, start
 
     def together(self, path: str, item: OutlineItem) -> dict[tuple[str, OutlineItem], tuple[str, ...]] | None:
         """Return a declaration and all that has to go with it, each with its names; None where one of them must stay.
@@ -82,7 +92,9 @@ class Uses:
         waiting, macros = [*names], set[str]()
         while waiting:
             name = waiting.pop()
-            for place in self._places[name]:
+            if name in self._unread:
+                return None
+            for place in self._places(name):
                 macro = self._defined.get(place)
                 user = self._item_at(*place) if macro is None else None
                 if user is not None:
@@ -116,9 +128,8 @@ class Uses:
 
     def _item_at(self, path: str, position: int) -> OutlineItem | None:
         """Return the declaration outside classes that a position is in."""
-        outline = self._sources.outlines.get(path)
-        items = (item for item in outline.items if item.class_name is None) if outline is not None else iter(())
-        return next((item for item in items if item.start <= position < item.end), None)
+        items = self._sources.outlines[path].items
+        return next((item for item in items if item.class_name is None and item.start <= position < item.end), None)
 
     def _names(self, path: str, item: OutlineItem) -> tuple[str, ...] | None:
         """Return the names that a declaration gives; None where it must stay or they are not known."""
@@ -174,10 +185,24 @@ def _hidden(change: TextChange) -> tuple[int, int]:
     return (change.last, change.end) if change.action == "declare" and change.last else (change.end, change.end)
 
 
-def _words(tokens: Tokens) -> Iterator[tuple[str, int]]:
-    for token in tokens.each("head"):
+def _joined(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield spans, given in order, with those as one that meet."""
+    first = last = -1
+    for start, end in spans:
+        if start > last:
+            yield from [(first, last)] if first >= 0 else []
+            first = start
+        last = max(last, end)
+    yield from [(first, last)] if first >= 0 else []
+
+
+def _words(text: str) -> dict[str, list[int]]:
+    """Return where each word stands in a text with its lines joined."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for token in Tokens(Joined(text)).each("head"):
         if isinstance(token, DirectiveLine):
-            words = _WORD.findall(token.operand) if token.word == "define" else []
-            yield from ((word, token.start) for word in words)
+            for word in _WORD.findall(token.operand) if token.word == "define" else ():
+                found[word].append(token.start)
         elif _WORD.fullmatch(token.text):
-            yield token.text, token.start
+            found[intern(token.text)].append(token.start)
+    return found

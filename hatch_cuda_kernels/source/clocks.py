@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["clocks_of_option", "find_clocks"]
 
 _CLOCKS: Final = frozenset({"__DATE__", "__TIME__", "__TIMESTAMP__"})
+_CLOCK: Final = re.compile("__(?:DATE__|TIME__|TIMESTAMP__)")
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 #: Comments, literals, what macros stand for, and whether there are some.
 _UNSEEN: Final = re.compile(
@@ -29,10 +30,12 @@ def find_clocks(texts: Mapping[str, str]) -> Iterator[str]:
 
     What ``#ifndef __CUDACC_RTC__`` keeps from NVRTC does not count.
     """
-    if any(clock in text for text in texts.values() for clock in _CLOCKS):
-        texts = {name: without_guarded(text) for name, text in texts.items()}
-    names = _names([text for text in texts.values() if any(clock in text for clock in _CLOCKS)], texts)
-    if not any(names.intersection(_WORD.findall(_UNSEEN.sub(" ", text))) for text in texts.values()):
+    if not any(map(_CLOCK.search, texts.values())):
+        return
+    texts = {name: without_guarded(text) for name, text in texts.items()}
+    names = _names([text for text in texts.values() if _CLOCK.search(text)], texts)
+    telling = [text for text in texts.values() if any(name in text for name in names)]
+    if not any(names.intersection(_WORD.findall(_UNSEEN.sub(" ", text))) for text in telling):
         return
     for name, text in sorted(texts.items()):
         for found in find_directives(text):

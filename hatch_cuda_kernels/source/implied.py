@@ -28,13 +28,14 @@ __all__ = ["toolkit_headers", "with_implied_headers"]
 # A literal before \b is found far sooner than one behind it.
 _MEMBER: Final = re.compile(r"std(?<=\bstd)\s*::\s*(\w+)")
 #: A second typedef of the same type is no error.
-_SAME: Final = r"\btypedef\s+unsigned\s+(?:int\s+uint|long\s+ulong|short\s+ushort|char\s+u_?char|int\s+uint32_t)\s*;"
-#: A macro of that name does not count: it may be in a branch for another compiler, and comes after the header.
+_SAME: Final = r"unsigned\s+(?:int\s+uint|long\s+ulong|short\s+ushort|char\s+u_?char|int\s+uint32_t)\s*;"
+#: A macro of that name does not count: it may be in a branch for another compiler, and comes after the header. Each way
+#: to declare starts with a letter, so that the others are passed over in one go.
 _DECLARED: Final = re.compile(
-    rf"{_SAME}|\btypedef\b[^;{{}}]*?\b(?P<typedef>\w+)\s*(?:\[[^\]\n]*\]\s*)?;"
+    rf"typedef(?<=\btypedef)(?:\s+{_SAME}|\b[^;{{}}]*?\b(?P<typedef>\w+)\s*(?:\[[^\]\n]*\]\s*)?;)"
     r"|\}\s*(?P<behind>\w+)\s*;"
-    r"|\busing\s+(?P<alias>\w+)\s*="
-    r"|\b(?:struct|class|union|enum)\s+(?P<type>\w+)\s*[{:]"
+    r"|using(?<=\busing)\s+(?P<alias>\w+)\s*="
+    + "".join(rf"|{key}(?<=\b{key})\s+(?P<{key}>\w+)\s*[{{:]" for key in ("struct", "class", "union", "enum"))
 )
 _LINE: Final = re.compile(
     r"^[ \t]*#[ \t]*(?:(?P<word>if|ifdef|ifndef|endif)\b|include[ \t]*[<\"](?P<name>[^>\"\n]+))", re.MULTILINE

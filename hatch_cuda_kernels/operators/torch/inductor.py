@@ -2,8 +2,8 @@
 
 Torch's compiler has a table of the operators that it writes code of their own for. It is filled in once the compiler is
 imported, which takes seconds, and while an operator is traced, which comes before its code is written. Compiled code
-calls what is an attribute of the operator, so code that torch keeps on disk works in other processes, too. Where a
-release of torch has no such table, calls go through the dispatcher.
+calls what is an attribute of the operator, so code that torch keeps on disk works in other processes, too. None of this
+is part of torch's public interface: where a release has anything else, calls go through the dispatcher.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["called_straight"]
 
-#: Not part of torch's public interface; of 2.11 and newer.
-_TABLE: Final = "torch._inductor.codegen.custom_extern_kernel_codegen"
 _ATTRIBUTE: Final = "without_dispatcher"
+#: Where torch 2.11 and newer have the table.
+_TABLE: Final = "torch._inductor.codegen.custom_extern_kernel_codegen"
+#: What the compiler's nodes for calls must offer.
+_OF_NODES: Final = ("codegen_args", "codegen_kwargs", "get_name")
 
 
 def called_straight(operator: Any, run: Callable[..., Any], fake: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,12 +30,19 @@ def called_straight(operator: Any, run: Callable[..., Any], fake: Callable[..., 
 
     def traced(*args: Any) -> Any:
         compiler = sys.modules.get(_TABLE)
-        table = getattr(compiler, "CUSTOM_EXTERN_KERNEL_CODEGEN", None)
-        if table is not None and name not in table:
-            table[name] = compiler.CustomCodegen(python=_write_call)  # type: ignore[union-attr]  # it has the table
+        if compiler is not None:
+            _enter(name, compiler)
         return fake(*args)
 
     return traced
+
+
+def _enter(name: str, compiler: Any) -> None:
+    """Enter an operator in the table, once, if there is one and all that is needed."""
+    table = getattr(compiler, "CUSTOM_EXTERN_KERNEL_CODEGEN", {name: None})
+    node = getattr(sys.modules.get("torch._inductor.ir"), "FallbackKernel", None)
+    if name not in table and all(hasattr(node, method) for method in _OF_NODES):
+        table[name] = compiler.CustomCodegen(python=_write_call)
 
 
 def _write_call(node: Any, write_line: Callable[[str], None]) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.operators.ruled import RuledKernel
     from hatch_cuda_kernels.operators.sizes import Sizes
     from hatch_cuda_kernels.operators.torch.schema import Argument
+    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
 
     #: Gives the function that launches a kernel, for a device.
     Launcher = Callable[[RuledKernel, torch.device], Callable[..., None]]
@@ -53,12 +54,12 @@ _MOST_KINDS: Final = 256
 _MOST_SOURCES: Final = 256
 
 
-def launcher_of(get_kernel: Callable[..., Callable[..., None]]) -> Launcher:
+def launcher_of(get_kernel: Callable[..., Kernel]) -> Launcher:
     """Return what gives a store's kernels, loaded for the device that they are launched on first."""
 
     def find(kernel: RuledKernel, device: torch.device) -> Callable[..., None]:
         with on_device(device.index):
-            return get_kernel(kernel.name, module=kernel.module)
+            return get_kernel(kernel.name, module=kernel.module).ruled
 
     return find
 

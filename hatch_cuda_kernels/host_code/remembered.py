@@ -1,0 +1,74 @@
+"""What was left out of large closures, kept among the notes about this machine: to find it out anew takes seconds.
+
+The subject of a note is everything that the outcome depends on, the code that finds it out included.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+import zlib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from hatch_cuda_kernels.cache.notes import Notes
+from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.source.dropped import Dropped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["Outcome", "remembered"]
+
+_NOTES: Final = Notes("host-code")
+#: In characters: what is smaller is as soon found out as remembered.
+_LARGE: Final = 1_000_000
+_MOST: Final = 256_000_000
+_CODE: Final = ("host_code", "source")
+
+
+class Outcome(NamedTuple):
+    """The texts that change, and what is left out of them; none where a closure is to be left as it is."""
+
+    texts: Mapping[str, str]
+    dropped: tuple[Dropped, ...]
+
+
+def remembered(texts: Mapping[str, str], about: tuple[Any, ...], find: Callable[[], Outcome]) -> Outcome:
+    """Return what ``find`` returns for texts by name, or has returned; ``about`` is what else it depends on."""
+    if sum(map(len, texts.values())) < _LARGE or not _code():
+        return find()
+    subject = _subject(texts, about)
+    found = _unpacked(_NOTES.read(subject))
+    if found is None:
+        found = find()
+        _NOTES.write(subject, {"outcome": _packed(found)})
+    return found
+
+
+def _subject(texts: Mapping[str, str], about: tuple[Any, ...]) -> str:
+    digests = [(name, sha256(text.encode(errors="surrogateescape")).hexdigest()) for name, text in texts.items()]
+    return json.dumps([_code(), sys.version_info[:2], about, digests])
+
+
+@cache
+def _code() -> str:
+    """Return a digest of this package's code that reads texts; empty where it is in no files."""
+    package = Path(__file__).parents[1]
+    found = [path.read_bytes() for folder in _CODE for path in sorted((package / folder).glob("*.py"))]
+    return sha256(b"".join(found)).hexdigest() if found else ""
+
+
+def _packed(found: Outcome) -> str:
+    return base64.b64encode(zlib.compress(json.dumps([dict(found.texts), found.dropped]).encode(), 1)).decode()
+
+
+def _unpacked(note: Mapping[str, Any]) -> Outcome | None:
+    """Return the outcome that a note holds; None where there is none, or it is damaged."""
+    try:
+        texts, dropped = json.loads(zlib.decompressobj().decompress(base64.b64decode(note["outcome"]), _MOST))
+        return Outcome(texts, tuple(Dropped(*one) for one in dropped))
+    except (KeyError, TypeError, ValueError, zlib.error):
+        return None
