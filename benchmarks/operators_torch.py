@@ -60,11 +60,15 @@ class Record:
         self._path = path
         self._start = time.perf_counter()
 
+    def tell(self, what: str) -> None:
+        """Say how far it is."""
+        print(f"{time.perf_counter() - self._start:4.0f} s: {what}", file=sys.stderr, flush=True)
+
     def add(self, part: str, figures: object) -> None:
         """Keep the figures of a part."""
+        self.tell(part)
         self.figures[part] = figures
         self.figures["seconds"] = round(time.perf_counter() - self._start)
-        print(f"{self.figures['seconds']:4} s: {part}", file=sys.stderr, flush=True)
         if self._path:
             self._path.write_text(json.dumps(self.figures, indent=1) + "\n")
 
@@ -91,22 +95,21 @@ def main() -> None:
 
 def measure(record: Record, work: Path, end: float) -> None:
     """Measure everything, what matters most first."""
-    builds = start_extension(work)
+    wait_for_nvcc = start_extension(work)
     record.add("machine", machine())
     contenders: dict[str, Contender] = {}
     functions: dict[tuple[str, str], object] = {}
     for name, make in ALL.items():
-        if name == EXTENSION:
-            with left_out_if_it_fails(record, "nvcc", MOST_TO_MAKE):
-                builds()
         with left_out_if_it_fails(record, name, MOST_TO_MAKE):
+            if name == EXTENSION:
+                wait_for_nvcc()
             contenders[name] = checked(make(work))
-            record.add(f"made: {name}", "")
-            for kind, (mode, count, _) in COMPILED.items():
-                if contenders[name].is_operator:
-                    with left_out_if_it_fails(record, f"{name}, compiled, {kind}", MOST_TO_COMPILE):
-                        functions[name, kind] = compiled(contenders[name], mode, count)
-                        record.add(f"compiled: {name}, {kind}", "")
+            record.tell(f"made: {name}")
+        for kind, (mode, count, _) in COMPILED.items():
+            if name in contenders and contenders[name].is_operator:
+                with left_out_if_it_fails(record, f"{name}, compiled, {kind}", MOST_TO_COMPILE):
+                    functions[name, kind] = compiled(contenders[name], mode, count)
+                    record.tell(f"compiled: {name}, {kind}")
     record.add("eager_us", eager(contenders))
     for kind, (_, _, calls) in COMPILED.items():
         there = {name: function for (name, of), function in functions.items() if of == kind}
@@ -133,7 +136,10 @@ def left_out_if_it_fails(record: Record, name: str, seconds: int):
 
 def machine():
     """Return what the figures belong to."""
+    from hatch_cuda_kernels.runtime.launch.accelerator import state
+
     facts = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "python": sys.version.split()[0]}
+    facts["accelerator"] = state()
     try:
         import triton
 

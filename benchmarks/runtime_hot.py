@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import timeit
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def measure_hot(work: Path) -> dict[str, float]:
     }
     if accelerator() is not None:  # what is above is compiled, then; the same in Python beside it
         variants |= in_python(store, variants, names)
+    results |= first_launches(work, y, x, n)
     variants |= cupy_variants(n) | torch_variants(x, y, n)
     return results | take_turns(variants, lambda: check("cuCtxSynchronize", driver.cuCtxSynchronize()))
 
@@ -116,15 +118,43 @@ def in_python(store, variants: dict[str, tuple[str, dict[str, object]]], names: 
     return ours
 
 
-def build(root: Path, arch: str) -> Path:
+def build(root: Path, arch: str, source: str = SOURCE, manifest: str = MANIFEST) -> Path:
     from hatch_cuda_kernels.build import build_store
     from hatch_cuda_kernels.manifest import load_manifest
 
     root.mkdir(exist_ok=True)
-    (root / "saxpy.cu").write_text(SOURCE)
-    (root / "kernels.yaml").write_text(MANIFEST.replace("ARCH", arch))
+    (root / "saxpy.cu").write_text(source)
+    (root / "kernels.yaml").write_text(manifest.replace("ARCH", arch))
     build_store(load_manifest(root / "kernels.yaml"), root / "_kernels")
     return root / "_kernels"
+
+
+def first_launches(work: Path, y, x, n) -> dict[str, float]:
+    """Return microseconds of a loaded kernel's first launch, the median over kernels of a signature that was seen."""
+    from hatch_cuda_kernels import open_store
+    from hatch_cuda_kernels.driver import cuda
+
+    body = SOURCE.partition("(")[2]
+    text = "".join(f'extern "C" __global__ void k{number}({body}' for number in range(128))
+    manifest = MANIFEST.partition(", launch")[0] + "}}"
+    store = open_store(str(build(work / "first", (work / "arch").read_text(), text, manifest)))
+    kernels = [store.get_kernel(f"k{number}") for number in range(128)]
+    slots = [bare_launch(cuda(), kernel, y, x, n) for kernel in kernels[::2]]
+    ways = {
+        "launch: the bindings' call alone, the first of a kernel": [
+            partial(names["cu_launch"], names["handle"], 4, 1, 1, 256, 1, 1, 0, 0, 0, names["extra"]) for names in slots
+        ],
+        "launch: ours, the first of a kernel, its signature seen": [
+            partial(lambda kernel: kernel[4, 256](y, x, n, 2.0), kernel) for kernel in kernels[1::2]
+        ],
+    }
+    return {way: statistics.median(map(microseconds, calls)) for way, calls in ways.items()}
+
+
+def microseconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return (time.perf_counter() - start) * 1e6
 
 
 def core_code(kernel):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels import __version__
+from hatch_cuda_kernels.cli.help import project_url
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -20,6 +21,7 @@ exclude_patterns = ["conf.py"]
 nitpicky = True
 myst_heading_anchors = 6
 myst_links_external_new_tab = False
+smartquotes_action = "qe"  # no dashes: --threads is an option
 html_theme = "furo"
 html_title = f"{project} {release}"
 html_static_path = ["static"]
@@ -77,11 +79,17 @@ def first_screen() -> str:
 
 
 def navigation(index: str) -> str:
-    """Return hidden tables of contents: a section of the index becomes a caption with its pages."""
+    """Return hidden tables of contents: a section of the index becomes a caption with its pages.
+
+    The last is the repository, if the package's metadata names it.
+    """
     found = []
     for caption, listed in SECTION.findall(index):
         pages = "\n".join(f"{text} <{page}>" for text, page in PAGE.findall(listed))
         found.append(f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{pages}\n```\n")
+    code = project_url("source", "repository")
+    if code:
+        found.append(f"\n```{{toctree}}\n:hidden:\n:caption: Project\n\nSource code <{code}>\n```\n")
     return "".join(found)
 
 

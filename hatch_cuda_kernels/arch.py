@@ -141,7 +141,7 @@ class SmArch(NamedTuple):
 
     def _binary_refusal(self, device: ComputeCapability) -> str | None:
         if device.major != self.major:
-            return f"a CUBIN for {self.capability} never runs on another major ({device})"
+            return f"a CUBIN for {self.capability} never runs on another major"
         if device.minor < self.minor:
             return f"a CUBIN for {self.capability} never runs on a lower minor ({device})"
         if tuple(self.capability) in _TEGRA or tuple(device) in _TEGRA:

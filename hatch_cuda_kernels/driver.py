@@ -13,6 +13,7 @@ from hatch_cuda_kernels.early import join_driver
 from hatch_cuda_kernels.errors import DriverError
 
 __all__ = [
+    "DRIVER_NEEDED",
     "Device",
     "check",
     "compute_capability",
@@ -38,6 +39,8 @@ _DEVICE_ORDINAL: Final = 9
 _CAPTURE: Final = frozenset({900, 901})
 #: The process that initialised the driver.
 _started_in: Final[list[int]] = []
+#: What to do without a driver.
+DRIVER_NEEDED: Final = "install NVIDIA's driver; give a container the host's, as docker run --gpus all does"
 #: Primary contexts that were retained here, by ordinal.
 _primaries: Final[dict[int, Any]] = {}
 
@@ -59,7 +62,7 @@ def cuda() -> Any:  # a module
     try:
         (status,) = driver.cuInit(0)
     except Exception as error:  # the bindings and pathfinder raise several types for a missing library
-        raise DriverError("loading the CUDA driver", -1, "no CUDA driver here") from error
+        raise DriverError("loading the CUDA driver", -1, "no CUDA driver here", DRIVER_NEEDED) from error
     if int(status) != 0:
         raise DriverError("cuInit", int(status), status.name)
     _started_in[:] = [os.getpid()]

@@ -225,7 +225,7 @@ class DriverError(HatchCudaKernelsError):
 
     def __str__(self) -> str:
         if self.code < 0:  # there is no driver to give a number
-            return self.name
+            return f"{self.name}; {self.facts}" if self.facts else self.name
         return f"{self.call} failed with {self.name} ({self.code}){f': {self.facts}' if self.facts else ''}"
 
 

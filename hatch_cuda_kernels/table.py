@@ -19,7 +19,7 @@ __all__ = ["counted", "fitted", "text_table"]
 _GAP: Final = "  "
 #: A column is not made narrower than this; then lines are longer than the terminal.
 _NARROWEST: Final = 20
-_COMMAND: Final = re.compile(r"pip install |docker run |uv |uvx |pipx |python3? -m |hatch-cuda-kernels [a-z]+ ")
+_COMMAND: Final = re.compile(r"pip install |uv |uvx |pipx |python3? -m |hatch-cuda-kernels [a-z]+ ")
 
 
 def counted(number: int, noun: str) -> str:

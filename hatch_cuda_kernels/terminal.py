@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from typing import TextIO
 
-__all__ = ["is_terminal", "painted", "printable", "width_of"]
+__all__ = ["is_terminal", "marked", "painted", "printable", "width_of"]
 
 #: Only what can be read on white and on black: yellow, green and cyan vanish on one, blue on the other.
 _CODES: Final = {"bold": "1", "red": "1;31", "magenta": "1;35", "dim": "2"}
@@ -38,6 +39,11 @@ def painted(text: str, colour: str, stream: TextIO) -> str:
     """Return text in a colour if the stream shows colours, and ``NO_COLOR`` is not set."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not is_terminal(stream)
     return text if plain else f"\x1b[{_CODES[colour]}m{text}\x1b[0m"
+
+
+def marked(text: str, pattern: str, colour: str, stream: TextIO) -> str:
+    """Return text in which what a pattern finds, ``^`` and ``$`` being those of lines, is painted."""
+    return re.sub(pattern, lambda found: painted(found[0], colour, stream), text, flags=re.MULTILINE)
 
 
 def width_of(stream: TextIO) -> int | None:

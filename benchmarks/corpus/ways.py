@@ -131,15 +131,16 @@ def _options(job: dict[str, Any]) -> NvrtcOptions:
 
 
 def _module(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return what a drafted manifest says of its module beside the source."""
+    """Return what a drafted manifest says of its module, also by the option that it states for all."""
     (module,) = manifest["modules"].values()
-    return {key: value for key, value in module.items() if key != "source"}
+    stated = {key: value for key, value in manifest.get("options", {}).items() if key == "default_device"}
+    return {**module, "options": {**stated, **module.get("options", {})}}
 
 
 def _compile(job: dict[str, Any], way: Way, root: Path, options: dict[str, Any], ported: Ported | None) -> Attempt:
     """Return how many kernels the image has of a source below a folder, without instances that NVRTC refuses."""
     drafted = _module(yaml.safe_load(ported.manifest)) if ported else {}
-    merged = {"include": job["include"], **options, **drafted.get("options", {})}
+    merged = {**drafted.get("options", {}), "include": job["include"], **options}
     if way.listed:
         merged |= {"std": job["std"], "define": dict(job["define"])}
     module = {**drafted, "source": job["source"], "options": merged}

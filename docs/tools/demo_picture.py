@@ -18,10 +18,10 @@ from terminal import page, record
 
 #: The demo's ways to ask, with the wheel in the working folder.
 COMMANDS: Final = (
-    "verify {wheel}",
+    "verify {wheel} --max-size 5MB",
     "explain saxpy --package {wheel} --arch sm_90",
 )
-COLUMNS: Final = 100
+COLUMNS: Final = 104
 
 
 def run() -> None:

@@ -47,6 +47,7 @@ PAGES: Final = (
     "reference/cli",
     "explanation/numbers",
     "howto/torch-operators",
+    "howto/report",
 )
 WIDTHS: Final = {"desktop": 1280, "phone": 390}
 #: Lines of terminals in one picture.

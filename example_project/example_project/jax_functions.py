@@ -36,9 +36,10 @@ def _one_sum(args: Mapping[str, Any]) -> jax.ShapeDtypeStruct:
 
 def _dtype(x: jax.Array, known: Iterable[str]) -> str:
     """Return the name of an array's dtype. Raises TypeError for one that no kernel takes."""
-    if x.dtype.name not in known:
-        raise TypeError(f"x must be {' or '.join(known)}, not {x.dtype.name}")
-    return x.dtype.name
+    dtype: str = x.dtype.name
+    if dtype not in known:
+        raise TypeError(f"x must be {' or '.join(known)}, not {dtype}")
+    return dtype
 
 
 _SAXPY: Final = store.jax_call("saxpy", aliases={"y": "y"})
@@ -59,15 +60,14 @@ def saxpy(a: float, x: jax.Array, y: jax.Array) -> jax.Array:
     return _SAXPY(a, x, y, y.size)
 
 
-@jax.custom_vjp
-def softmax(x: jax.Array) -> jax.Array:
+def _softmax(x: jax.Array) -> jax.Array:
     """Return the softmax over the last axis of a float16 matrix. Differentiable."""
     rows, columns = x.shape
     return _SOFTMAX[32 if columns <= _WARP_COLUMNS else 256](x, rows, columns)
 
 
 def _softmax_forward(x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    y = softmax(x)
+    y = _softmax(x)
     return y, y
 
 
@@ -76,6 +76,7 @@ def _softmax_backward(y: jax.Array, grad_y: jax.Array) -> tuple[jax.Array]:
     return ((weighted - y * weighted.sum(-1, keepdims=True)).astype(y.dtype),)
 
 
+softmax: Final = jax.custom_vjp(_softmax)
 softmax.defvjp(_softmax_forward, _softmax_backward)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.arguments import add_package, arch_text, cuda_version
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.errors import DriverError, InputError
 from hatch_cuda_kernels.table import fitted
+from hatch_cuda_kernels.terminal import marked
 
 if TYPE_CHECKING:
     import argparse
@@ -38,9 +40,10 @@ def run(args: argparse.Namespace) -> int:
                 args.kernel, arch=args.arch, driver=args.driver, policy=args.policy, module=args.module
             )
         except DriverError as error:
-            raise InputError(f"{error}\n  to fix: name a device to explain for, such as --arch sm_90") from error
+            problem = error.name if error.code < 0 else str(error)
+            raise InputError(f"{problem}\n  to fix: name a device to explain for, such as --arch sm_90") from error
     if args.json:
         print_json(explanation.to_json())
     else:
-        print(fitted(str(explanation), 8))
+        print(marked(fitted(str(explanation), 8), r"^ -> .*(\n {8}.*)*", "bold", sys.stdout))
     return 0 if explanation.chosen is not None else 1

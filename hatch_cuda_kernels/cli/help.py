@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["describe", "page_of"]
+__all__ = ["describe", "page_of", "project_url"]
 
 _PROGRAM: Final = "hatch-cuda-kernels"
 
@@ -108,18 +108,20 @@ def describe(words: str) -> tuple[str, list[str]]:
 
 
 def page_of(words: str) -> str:
-    """Return where a command is described in full: on the site that the metadata names, else in the sources.
+    """Return where a command is described in full: on the site that the metadata names, else in the sources."""
+    site = project_url("documentation").rstrip("/")
+    command = words.partition(" ")[0]
+    section = f"#{command}" if command else ""
+    return f"{site}/reference/cli.html{section}" if site else f"docs/reference/cli.md{section} (in the sources)"
 
-    The site's address is that of the project's URL with the label ``Documentation``.
-    """
+
+def project_url(*labels: str) -> str:
+    """Return the address that the package's metadata has below one of these labels in lower case; empty without one."""
     from importlib.metadata import PackageNotFoundError, metadata  # only help needs it
 
     try:
         urls = metadata(_PROGRAM).get_all("Project-URL", [])
     except PackageNotFoundError:
-        urls = []
+        return ""
     labelled = (url.partition(",")[::2] for url in urls)
-    site = next((address.strip().rstrip("/") for label, address in labelled if label.lower() == "documentation"), "")
-    page = f"{site}/reference/cli.html" if site else "docs/reference/cli.md"
-    command = words.partition(" ")[0]
-    return f"{page}#{command}" if command else page
+    return next((address.strip() for label, address in labelled if label.strip().lower() in labels), "")

@@ -32,6 +32,7 @@ _STYLES: Final = {
 }
 _HEADING: Final = r"(?m)^(?P<groups>[a-z ]+:)$"
 _PLACE_OF_COMMANDS: Final = ("command", "action")
+_NO_COMMAND: Final = tuple(f"are required: {place}" for place in _PLACE_OF_COMMANDS)
 
 
 class ShowVersion(argparse.Action):
@@ -99,7 +100,10 @@ class CommandParser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and what was meant, in place of a page of usage, and exit with 2."""
+        """Say what is wrong and what was meant, and exit with 2; without a command, show the help."""
+        if message.endswith(_NO_COMMAND) and "--json" not in self._given:
+            self.print_help(sys.stderr)
+            self.exit(2)
         choice = _CHOICE.fullmatch(message)
         if choice is None:
             self._end(message, f"see {self.prog} --help")

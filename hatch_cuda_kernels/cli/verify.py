@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.arguments import add_package, byte_count, cuda_version, device
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.table import counted, fitted
+from hatch_cuda_kernels.terminal import marked
 
 if TYPE_CHECKING:
     import argparse
@@ -51,7 +53,8 @@ def run(args: argparse.Namespace) -> int:
         checks = [result.to_json() for result in verification.results]
         print_json({"package": args.package, "ok": verification.ok, "checks": checks})
     else:
-        print(fitted("\n".join(_lines(verification, args.package)), 24))
+        text = fitted("\n".join(_lines(verification, args.package)), 24)
+        print(marked(text, "^failed|^.*: failed, .*", "red", sys.stdout))
     return 0 if verification.ok else 1
 
 

@@ -26,6 +26,14 @@ _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 
 #: How device code is kept from code of the host's.
 _KEEP_AWAY: Final = "keep it from NVRTC with #ifndef __CUDACC_RTC__, or by 'host_code: drop' in the manifest"
+_NO_TEXTURE: Final = (
+    "CUDA 12 removed texture and surface references, so that nvcc refuses them, too; give the kernel a "
+    "cudaTextureObject_t, and fetch with tex1Dfetch<float>(object, i)"
+)
+_NO_REGISTER: Final = (
+    "C++17 has no register, and nvcc ignores it: add 'define: {register: \"\"}' to the module's options"
+)
+_NO_BASE: Final = 'CUDA 13 removed it from Thrust, so that nvcc 13 refuses it, too; leave it out, or state cuda: "12.9"'
 _DEFAULT_DEVICE: Final = "set 'default_device: true' in the module's options"
 
 
@@ -48,8 +56,10 @@ def advice(found: Diagnostic, *, computed: Sequence[str], dropped: Sequence[Drop
 def _dropped(name: str, dropped: Sequence[Dropped]) -> str:
     """Return where a name was left out as host code, and what to do if device code needs it; empty if it was not."""
     found = next((one for one in dropped if one.name.rpartition("::")[2] == name), None)
-    if found is None or found.kind not in {"function", "variable"}:
+    if found is None or found.kind not in {"function", "variable", "texture"}:
         return ""
+    if found.kind == "texture":
+        return f"{found.name} ({found.path}:{found.line}) cannot be used: {_NO_TEXTURE}"
     mark = "__device__" if found.kind == "function" else "__device__ or __constant__"
     what = f"{found.name} ({found.path}:{found.line}) was left out as host code, because it has no device mark"
     return f"{what}; if device code uses it, mark it {mark} or {_DEFAULT_DEVICE}"
@@ -88,6 +98,12 @@ def _for_int64(_: re.Match[str], found: Diagnostic) -> str:
 _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic], str]], ...]] = (
     (re.compile(r'^identifier "(\w+)" is undefined'), lambda match, _: _for_name(match[1])),
     (re.compile(r'^namespace "std" has no member "(\w+)"'), _for_std),
+    (re.compile(r"^(?:texture|surface) is not a template"), lambda *_: _NO_TEXTURE),
+    (re.compile(r'^use of the "register" storage class specifier'), lambda *_: _NO_REGISTER),
+    (
+        re.compile(r'^namespace "[\w:]*thrust" has no (?:\w+ )*member (?:\w+ )*"(?:unary|binary)_function"'),
+        lambda *_: _NO_BASE,
+    ),
     (
         re.compile(
             r'^(?:name followed by "::" must be a class|name must be a namespace name'

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from hatch_cuda_kernels.compiler.toolchain.packages import bindings, first_release, pip_install
 from hatch_cuda_kernels.doctor.finding import Finding
+from hatch_cuda_kernels.driver import DRIVER_NEEDED
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, ManifestError, ToolchainError
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.versions import parse_version, version_text
@@ -44,8 +45,7 @@ def _driver(_: str) -> Finding:
     except OSError as error:
         absent = "No such file" in str(error)
         message = f"no CUDA driver here: {name} is not found" if absent else f"{name} cannot be loaded: {error}"
-        fix = "install NVIDIA's driver; give a container the host's, as docker run --gpus all does"
-        return Finding({}, Problem(message, fix), missing=absent)
+        return Finding({}, Problem(message, DRIVER_NEEDED), missing=absent)
     version = ctypes.c_int()
     library.cuDriverGetVersion(ctypes.byref(version))
     facts: dict[str, Any] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.host_code.branches import CONDITIONS
 from hatch_cuda_kernels.host_code.includes import host_header
@@ -18,16 +18,20 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.host_code.marks import Facts
     from hatch_cuda_kernels.host_code.rule import Action
+    from hatch_cuda_kernels.source.dropped import DroppedKind
 
 __all__ = ["MARKS", "TextChange", "apply", "find_changes"]
 
 #: What is put before what stays, by what is done.
 MARKS: Final = {"declare": "__host__ __device__ ", "mark": "__host__ __device__ ", "constant": "constexpr "}
-_KINDS: Final[Mapping[str, Literal["variable", "include", "using"]]] = {
+_KINDS: Final[Mapping[str, DroppedKind]] = {
     "variable": "variable",
+    "texture": "texture",
     "include": "include",
     "using": "using",
 }
+#: The templates of references, which CUDA 12 removed: a toolkit before that takes these for device variables.
+_TEXTURES: Final = {("texture",), ("surface",)}
 _VISIBLE: Final = re.compile(r"\S+")
 #: Directives that are for what is around them.
 _LOCAL: Final = frozenset({"include", "include_next", "import", "pragma"})
@@ -38,7 +42,7 @@ class TextChange(NamedTuple):
 
     action: Action
     kind: str
-    """``function``, ``variable``, ``include``, ``using`` or ``call``; a port also guards a ``type``."""
+    """``function``, ``variable``, ``texture``, ``include``, ``using`` or ``call``; a port also guards a ``type``."""
     name: str
     start: int
     end: int
@@ -91,6 +95,8 @@ def _change(item: OutlineItem, action: Action, outline: Outline) -> TextChange:
     kind: str = declared.kind
     if kind == "other":
         kind, name = "using", " ".join(outline.source.text[item.start : item.end - 1].split()).removeprefix("using ")
+    if kind == "variable" and declared.types[:1] in _TEXTURES:
+        kind = "texture"
     last = place(declared.last - 1) + 1 if declared.ending == "{}" else 0
     return TextChange(action, kind, name, place(item.start), place(item.end - 1) + 1, place(declared.first), last)
 
@@ -118,9 +124,7 @@ def apply(path: str, outline: Outline, changes: list[TextChange]) -> tuple[str, 
     return "".join((*pieces, text[done:])), tuple(dropped)
 
 
-def _kind(
-    change: TextChange,
-) -> Literal["function", "variable", "include", "using", "body", "mark", "constant", "macro"]:
+def _kind(change: TextChange) -> DroppedKind:
     if change.action in {"constant", "expand"}:
         return "constant" if change.action == "constant" else "macro"
     if change.action == "drop":

@@ -16,14 +16,15 @@ _FOLDERS: Final = frozenset(
     """
     ATen TH THC EGL GL GLES2 GLES3 GLFW Python arpa blaze boost benchmark c10 c10d cblas cereal cxxopts dlpack doctest
     drm fmt gflags glad glog google gtest gmock hdf5 hip jsoncpp linux mpi ncclras net netinet nlohmann numpy nvml
-    nvtx3 opencv opencv2 openssl pybind11 nanobind rapidjson rmm spdlog tbb tensorflow tinyxml2 torch torchvision vtk
-    vulkan xla
+    nvtx3 opencv opencv2 openssl pybind11 nanobind rapidjson rmm spdlog tbb tensorflow tinyxml2 torch torchvision tvm
+    vtk vulkan xla
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
 #: Headers of libraries that are called from the host, the toolkit's among them: NVRTC refuses what it has of these.
 _HEADERS: Final = re.compile(
     r"""
-    Python\.h | mpi\.h | cblas\.h | lapacke\.h | hdf5\.h | png\.h | jpeglib\.h | zlib\.h | curl/curl\.h | argp\.h
+    .+\.pb\.h | argp\.h
+    | Python\.h | mpi\.h | cblas\.h | lapacke\.h | hdf5\.h | png\.h | jpeglib\.h | zlib\.h | curl/curl\.h
     | (?:free)?glut\.h | glew\.h | gl\.h | X11/.* | ncurses\.h | papi\.h | numa\.h | gsl/.* | fftw3.*\.h
     | cublas.*\.h | cufft.*\.h | cusparse.*\.h | cusolver.*\.h | curand\.h | cudnn.*\.h | nccl\.h | npp.*\.h
     | nvrtc\.h | nvJitLink\.h | nvjpeg\.h | nvml\.h | nvToolsExt.*\.h | cupti.*\.h | cuda_?[pP]rofiler.*\.h

@@ -74,6 +74,8 @@ class Facts:
     """The parts of their names that the texts declare."""
     defaults: set[str] = field(default_factory=set)
     """The functions that default arguments of constructors call."""
+    pure: set[str] = field(default_factory=set)
+    """The pure virtual functions: a class whose base has one is abstract without its own."""
     aliases: dict[str, str] = field(default_factory=dict)
     """What ``namespace short = long::name;`` gives another name, with the first part of its own."""
     unevaluated: set[str] = field(default_factory=set)
@@ -178,6 +180,8 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
     head = text[item.start : declared.last or item.end]
     if item.class_name is not None and declared.name == item.class_name:
         facts.defaults.update(_DEFAULT.findall(head))
+    if declared.ending == "0":
+        facts.pure.add(declared.name)
     if item.class_name is None and not declared.scope:
         facts.functions[declared.name].append(FoundFunction(item, text))
     if facts.is_marked(head):

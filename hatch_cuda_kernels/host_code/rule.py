@@ -143,7 +143,7 @@ def _function(item: OutlineItem, facts: Facts) -> Action:
         return "mark"
     if item.class_name is None or "friend" in declared.words:
         return "drop"
-    special = declared.name in {item.class_name, f"~{item.class_name}", "operator=", *facts.defaults}
+    special = declared.name in {item.class_name, f"~{item.class_name}", "operator=", *facts.defaults, *facts.pure}
     return "declare" if special or is_virtual else "drop"
 
 

@@ -24,6 +24,7 @@ class RuledKernel(NamedTuple):
     """The module to name; None if no other one has the kernel."""
     parameters: tuple[Parameter, ...]
     """Each has a name that Python takes."""
+    rule: LaunchRule | None = None
 
 
 def ruled_kernels(reader: StoreReader) -> list[RuledKernel]:
@@ -35,7 +36,7 @@ def ruled_kernels(reader: StoreReader) -> list[RuledKernel]:
         if rule is not None:
             module = modules[line.name] and line.module
             parameters = parameters_of(line.params, line.types, line.names)
-            found.append(RuledKernel(line.name, module, named_parameters(parameters, rule)))
+            found.append(RuledKernel(line.name, module, named_parameters(parameters, rule), rule))
     return found
 
 

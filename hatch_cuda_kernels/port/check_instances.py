@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["accepted_guesses", "refused_instances"]
 
+_UNTRIED: Final = "NVRTC refuses some of many, and this one was not tried"
 #: In a name expression; other names with the word are refused, too.
 _UNKNOWN: Final = re.compile(r'^__nv_name_map\(\d+\): error: identifier "(\w+)" is undefined', re.MULTILINE)
-#: Of one module; what is left is taken as it is.
+#: Of one module.
 _MOST_COMPILES: Final = 40
 
 
@@ -97,12 +98,17 @@ class _Trial:
         return {}
 
     def refused(self, names: Sequence[str]) -> dict[str, str]:
-        """Return the refused ones of names: by halves, where the compiler does not say which they are."""
+        """Return the refused ones of names: by halves, where the compiler does not say which they are.
+
+        Of a half that is not tried any more, all are.
+        """
         found: dict[str, str] = {}
         while names and self._left > 0 and (bad := self.refusal(names)):
             if len(bad) == len(names) > 1 and not self._is_named:
                 middle = len(names) // 2
-                return found | self.refused(names[:middle]) | self.refused(names[middle:])
+                halves = names[:middle], names[middle:]
+                tried = (self.refused(half) if self._left > 0 else dict.fromkeys(half, _UNTRIED) for half in halves)
+                return found | {name: reason for each in tried for name, reason in each.items()}
             found |= bad
             names = [name for name in names if name not in bad]
         return found

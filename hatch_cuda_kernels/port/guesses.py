@@ -28,7 +28,7 @@ _INTEGER: Final = re.compile(
 )
 _BLOCK: Final = re.compile(r"BLOCK|THREAD|CTA|TPB|block|thread|Block|Thread")
 _KNOWN: Final = re.compile(
-    r"[\d\s()+*/-]+|true|false|(?:un)?signed[\w\s]*|float\d?|double\d?|int\d?|char|short|bool|__half|.*::.*"
+    r"[\d\s()+*/-]+|true|false|(?:un)?signed[\w\s]*|float\d?|double\d?|int\d?|char|short|bool|__half|(?!typename\b).*::.*"
 )
 _ENUM: Final = re.compile(r"enum\s+(?P<scoped>class\s+|struct\s+)?\w+[^{]*\{(?P<names>[^}]*)\}")
 

@@ -1,7 +1,7 @@
 """Guards what NVRTC complains about beyond nvcc's rule: only what nothing else uses that NVRTC is to see.
 
-Data members, assertions and specialisations are never guarded, nor is anything that has a device mark: those decide
-what device code means.
+Data members, assertions and specialisations of what stays are never guarded, nor is anything that device code names:
+those decide what device code means.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from hatch_cuda_kernels.host_code.marks import Facts, gather_facts
 from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.port.guard import guardable, widened
 from hatch_cuda_kernels.port.model import Guard
-from hatch_cuda_kernels.port.torch_types import has_stand_in, stand_ins
+from hatch_cuda_kernels.port.torch_types import NAMESPACES, has_stand_in, stand_ins
 from hatch_cuda_kernels.source.implied import toolkit_headers
 from hatch_cuda_kernels.source.project import Project
 
@@ -83,9 +83,19 @@ class Sources:
         if change.action != "drop":
             kind = "body" if change.action == "declare" and change.last else "mark"
             kind = {"constant": "constant", "expand": "macro"}.get(change.action, kind)
+        self._forget(path, change)
         self.guards.append(Guard(path, line, kind, change.name, reason or _REASONS.get(kind, _NO_MARK)))
         insort(self.changes[path], change, key=attrgetter("start"))
         return True
+
+    def _forget(self, path: str, change: TextChange) -> None:
+        """Forget what was to be changed in a place that is guarded now."""
+        source = self.outlines[path].source.original
+        gone = [one for one in self.changes[path] if change.start <= one.start and one.end <= change.end]
+        if gone:
+            places = {(source.count("\n", 0, one.start) + 1, one.name) for one in gone}
+            self.changes[path] = [one for one in self.changes[path] if one not in gone]
+            self.guards = [one for one in self.guards if one.path != path or (one.line, one.name) not in places]
 
     def shown(self) -> dict[str, str]:
         """Return the files as NVRTC is to see them, with blanks in place of what is guarded, so that lines agree."""
@@ -95,7 +105,13 @@ class Sources:
         """Return what NVRTC is shown in place of the headers that are guarded, and Torch's types among that."""
         texts = list(self.shown().values())
         guards_include = any(guard.kind == "include" for guard in self.guards)
-        return stand_ins(texts, toolkit_headers(texts) if guards_include else ())
+        own = {
+            item.declaration.name
+            for outline in self.outlines.values()
+            for item in outline.items
+            if item.namespace in NAMESPACES and "{" in outline.source.text[item.start : item.end]
+        }
+        return stand_ins(texts, toolkit_headers(texts) if guards_include else (), own)
 
 
 def read_project_files(root: Path, sources: Sequence[str], options: NvrtcOptions) -> Sources:

@@ -5,20 +5,55 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from hatch_cuda_kernels.source.guarded_parts import without_guarded
 
-__all__ = ["NOTE", "has_stand_in", "stand_ins"]
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+__all__ = ["NAMESPACES", "NOTE", "has_stand_in", "stand_ins"]
 
 NOTE: Final = (
     "for NVRTC, {}: the same bits, but CUDA's arithmetic; compare the results of kernels that use them with those of "
     "nvcc's build"
 )
 _USED: Final = re.compile(
-    r"\b(?:c10|at|torch)::(Half|BFloat16|PackedTensorAccessor(?:32|64)?|RestrictPtrTraits|DefaultPtrTraits)\b"
+    r"\b(?:c10|at|torch)::(Half|BFloat16|PackedTensorAccessor(?:32|64)?|RestrictPtrTraits|DefaultPtrTraits"
+    r"|Tensor|CustomClassHolder|intrusive_ptr|optional)\b"
 )
-_NAMESPACES: Final = ("c10", "at", "torch")
+NAMESPACES: Final = ("c10", "at", "torch")
 _PLAIN: Final = {"Half": ("cuda_fp16.h", "__half"), "BFloat16": ("cuda_bf16.h", "__nv_bfloat16")}
+#: The host's, for classes that have one as a member or as their base; nothing of them is defined.
+_HELD: Final = """\
+#include <optional>
+namespace at {
+class Tensor {
+    void* held;
+public:
+    __host__ __device__ Tensor();
+    template <typename A> __host__ __device__ Tensor(A&&);
+};
+}
+namespace c10 {
+template <typename T> class intrusive_ptr {
+    T* held;
+public:
+    __host__ __device__ intrusive_ptr();
+    template <typename A> __host__ __device__ intrusive_ptr(A&&);
+};
+}
+namespace torch {
+using at::Tensor;
+using c10::intrusive_ptr;
+using std::optional;
+struct CustomClassHolder {
+    unsigned long long held[2];
+    __host__ __device__ virtual ~CustomClassHolder();
+};
+}
+namespace at { using c10::intrusive_ptr; using std::optional; }
+namespace c10 { using std::optional; }
+"""
+_HOSTS: Final = frozenset({"Tensor", "CustomClassHolder", "intrusive_ptr", "optional"})
 #: As Torch's lie in memory: a pointer, the sizes, the strides.
 _ACCESSORS: Final = """\
 namespace hatch_torch {
@@ -62,22 +97,27 @@ def has_stand_in(text: str) -> bool:
     return _USED.search(text) is not None
 
 
-def stand_ins(texts: Iterable[str], headers: Iterable[str] = ()) -> tuple[str, tuple[str, ...]]:
-    """Return the text that stands for the types of Torch that texts use, and which these are; empty for none.
+def stand_ins(
+    texts: Iterable[str], headers: Iterable[str] = (), declared: Collection[str] = ()
+) -> tuple[str, tuple[str, ...]]:
+    """Return the text that stands for the types of Torch that texts use, and those that device code computes with.
 
     ``headers`` are the toolkit's that a header brought that is guarded; the text includes them in its place.
+    ``declared`` are the types that the texts themselves define in Torch's namespaces.
     """
-    used = sorted({name for text in texts for name in _USED.findall(text)})
+    used = sorted({name for text in texts for name in _USED.findall(without_guarded(text))} - {*declared})
     plain = [name for name in used if name in _PLAIN]
     packed = [name for name in used if name not in _PLAIN]
+    held = [name for name in used if name in _HOSTS]
     included = sorted({*headers, *(_PLAIN[name][0] for name in plain)})
     if not used and not included:
         return "", ()
     lines = ["#if defined(__CUDACC_RTC__) && !defined(HATCH_TORCH_TYPES)", "#define HATCH_TORCH_TYPES"]
     lines += [f"#include <{header}>" for header in included]
-    lines += [_ACCESSORS.rstrip()] if packed else []
-    for namespace in _NAMESPACES if used else ():
+    lines += [_ACCESSORS.rstrip()] if len(packed) > len(held) else []
+    lines += [_HELD.rstrip()] if held else []
+    for namespace in NAMESPACES if len(used) > len(held) else ():
         aliases = [f"using {name} = {_PLAIN[name][1]};" for name in plain]
-        aliases += [f"using hatch_torch::{name};" for name in packed]
+        aliases += [f"using hatch_torch::{name};" for name in packed if name not in _HOSTS]
         lines.append(f"namespace {namespace} {{ {' '.join(aliases)} }}")
-    return "\n".join([*lines, "#endif", ""]), tuple(used)
+    return "\n".join([*lines, "#endif", ""]), tuple(name for name in used if name not in _HOSTS)

@@ -10,6 +10,7 @@ from sys import intern
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hatch_cuda_kernels.host_code.includes import included
+from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Tokens
 from hatch_cuda_kernels.source.lexer import Joined
 
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["Uses"]
 
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
-_ALIAS: Final = re.compile(r"(?:using|namespace)\s+(?P<alias>\w+)\s*=|using\s+(?:\w*\s*::\s*)*(?P<brought>\w+)\s*;\Z")
+_ALIAS: Final = re.compile(
+    r"(?:template\s*<[^;{}]*?>\s*)?(?:using|namespace|concept)\s+(?P<alias>\w+)\s*="
+    r"|using\s+(?:\w*\s*::\s*)*(?P<brought>\w+)\s*;\Z"
+)
 _TYPEDEF: Final = re.compile(r"typedef\s[^(){}]*?(?P<name>\w+)\s*;\Z")
 _DIRECTIVE: Final = re.compile(r"using\s+namespace\s")
 _HEAD_ENDS: Final = re.compile(r"(?<!:):(?!:)|[{;]")
@@ -124,19 +128,26 @@ class Uses:
 
     def _names(self, path: str, item: OutlineItem) -> tuple[str, ...] | None:
         """Return the names that a declaration gives; None where it must stay or they are not known."""
-        declared, text = item.declaration, self._text(path, item)
-        if item.class_name is None and declared.kind == "type":
-            return self._names_of_type(path, item) if declared.name else None
-        if item.class_name is None and self._is_marked(path, item):
-            return () if declared.kind == "function" and declared.scope else None
-        if item.class_name is not None or declared.form == "specialisation":
+        declared = item.declaration
+        if item.class_name is not None:
             return None
-        if declared.kind == "other":
-            alias = _ALIAS.match(text) or _TYPEDEF.match(text)
-            if alias is not None:
-                return tuple(name for name in alias.groupdict().values() if name)
-            return () if _DIRECTIVE.match(text) else None
-        return (declared.name,) if declared.name and declared.kind != "call" else None
+        if declared.kind == "type":
+            return self._names_of_type(path, item) if declared.name else None
+        if self._is_marked(path, item):
+            return () if declared.kind == "function" and declared.scope else None
+        if declared.kind in {"call", "other"}:
+            named = self._names_of_macro if declared.kind == "call" else _names_of_alias
+            return named(self._text(path, item))
+        return (declared.name,) if declared.name and declared.form != "specialisation" else None
+
+    def _names_of_macro(self, text: str) -> tuple[str, ...] | None:
+        """Return the names that a macro's use gives; None where it may give what must stay."""
+        facts = self._sources.facts
+        made = facts.macros.expand_clear(text)
+        outline = None if made is None or facts.is_marked(made) else read_outline(f"{made};", facts.whole)
+        items = [item.declaration for item in outline.items if item.class_name is None] if outline is not None else []
+        clear = all(one.name and one.kind not in {"call", "other"} and one.form != "specialisation" for one in items)
+        return tuple(one.name for one in items) if items and clear else None
 
     def _names_of_type(self, path: str, item: OutlineItem) -> tuple[str, ...] | None:
         """Return the names of a type, its enumerators and the macros that its text defines; None with an include."""
@@ -147,6 +158,14 @@ class Uses:
         values = _VALUES.search(self._text(path, item)) if "enum" in item.declaration.words else None
         defined = [word[0] for line in inside if line.word == "define" and (word := _WORD.match(line.operand))]
         return (item.declaration.name, *_WORD.findall(values[1] if values else ""), *defined)
+
+
+def _names_of_alias(text: str) -> tuple[str, ...] | None:
+    """Return the names that an alias or a ``using`` brings; None where that is not known."""
+    alias = _ALIAS.match(text) or _TYPEDEF.match(text)
+    if alias is not None:
+        return tuple(name for name in alias.groupdict().values() if name)
+    return () if _DIRECTIVE.match(text) else None
 
 
 def _is_special(text: str, name: str) -> bool:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.report.sizes import image_shares
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, STORE_FOLDER
+from hatch_cuda_kernels.store.index import (
+    DETAILS_FILE,
+    INDEX_FILE,
+    KERNELS_FILE,
+    SOURCE_FOLDER,
+    STANDARD_FILE,
+    STORE_FOLDER,
+)
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
 from hatch_cuda_kernels.store.texts import DIGESTS_FILE
 
@@ -28,6 +35,8 @@ KINDS: Final = {
 }
 _OTHER_FILES: Final = "other files"
 _WHOLE_STORE: Final = "store"
+#: What compiles at run time read, and what the boxes are called.
+_SOURCES: Final = {SOURCE_FOLDER: "source", STANDARD_FILE: "standard headers"}
 
 
 class Leaf(NamedTuple):
@@ -64,8 +73,8 @@ def _classify(path: str) -> tuple[str, str, str]:
     if not inside:
         return _OTHER_FILES, path, "other"
     module, _, name = rest.partition("/")
-    if module == SOURCE_FOLDER:
-        return _WHOLE_STORE, "source", "source"
+    if module in _SOURCES:
+        return _WHOLE_STORE, _SOURCES[module], "source"
     if not name:
         return _WHOLE_STORE, rest, "index" if rest in {KERNELS_FILE, PROMISES_FILE, DIGESTS_FILE} else "other"
     if name in {INDEX_FILE, DETAILS_FILE}:

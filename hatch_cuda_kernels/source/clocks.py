@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.directives import find_directives
+from hatch_cuda_kernels.source.guarded_parts import without_guarded
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 from hatch_cuda_kernels.source.macros import find_macro_texts
 
@@ -22,9 +23,6 @@ _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _UNSEEN: Final = re.compile(
     rf"{COMMENT}|{STRING}|{CHARACTER}|^[ \t]*#[ \t]*(?:define|undef|ifn?def)\b(?:\\\r?\n|[^\n])*", re.MULTILINE
 )
-_NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
-_CONDITION: Final = re.compile(r"^[ \t]*#[ \t]*(if(?:n?def)?|elif\w*|else|endif)\b(.*)$", re.MULTILINE)
-_VISIBLE: Final = re.compile(r"\S")
 
 
 def find_clocks(texts: Mapping[str, str]) -> Iterator[str]:
@@ -34,7 +32,7 @@ def find_clocks(texts: Mapping[str, str]) -> Iterator[str]:
     """
     if not any(map(_CLOCK.search, texts.values())):
         return
-    texts = {name: _seen(text) for name, text in texts.items()}
+    texts = {name: without_guarded(text) for name, text in texts.items()}
     names = _names([text for text in texts.values() if _CLOCK.search(text)], texts)
     telling = [text for text in texts.values() if any(name in text for name in names)]
     if not any(names.intersection(_WORD.findall(_UNSEEN.sub(" ", text))) for text in telling):
@@ -44,26 +42,6 @@ def find_clocks(texts: Mapping[str, str]) -> Iterator[str]:
             if found.is_clock:
                 line = text.count("\n", 0, found.start) + 1
                 yield f"{name.removeprefix(VIRTUAL_ROOT)}:{line}: {found.problem}"
-
-
-def _seen(text: str) -> str:
-    """Return a text with blanks for what a guard keeps from NVRTC."""
-    if "__CUDACC_RTC__" not in text:
-        return text
-    plain = _NOISE.sub(lambda found: _VISIBLE.sub(" ", found[0]), text)
-    opened: list[bool] = []  # for each condition that is open, whether its part is not for NVRTC
-    pieces: list[str] = []
-    done = 0
-    for line in _CONDITION.finditer(plain):
-        part = text[done : line.start()]
-        pieces += _VISIBLE.sub(" ", part) if any(opened) else part, line[0]
-        done = line.end()
-        test = f"{line[1]} {line[2]}".split()
-        if line[1].startswith("if"):
-            opened.append(test == ["ifndef", "__CUDACC_RTC__"])
-        elif opened:
-            opened[-1:] = [] if line[1] == "endif" else [False]
-    return "".join((*pieces, text[done:]))
 
 
 def _names(telling: list[str], texts: Mapping[str, str]) -> set[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.table import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Dropped", "left_out"]
+__all__ = ["Dropped", "DroppedKind", "left_out"]
 
 _TEXTS: Final = {
     "body": "the body of {}",
@@ -18,6 +18,11 @@ _TEXTS: Final = {
     "macro": "{} is replaced by what it stands for, without host code",
     "condition": "{} counts as defined, as for nvcc",
 }
+#: ``texture``: a reference, as CUDA had them up to 11. ``body``: of a function that stays declared. The last four: what
+#: stays, changed.
+DroppedKind: TypeAlias = Literal[
+    "function", "variable", "texture", "include", "using", "body", "mark", "constant", "macro", "condition"
+]
 
 
 class Dropped(NamedTuple):
@@ -26,8 +31,7 @@ class Dropped(NamedTuple):
     path: str
     """Relative to the project and posix."""
     line: int
-    kind: Literal["function", "variable", "include", "using", "body", "mark", "constant", "macro", "condition"]
-    """``body``: of a function that stays declared. The last four: what stays, changed."""
+    kind: DroppedKind
     name: str
 
     def __str__(self) -> str:

@@ -50,7 +50,7 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders, readings: Readin
     """Return a closure with the headers that its project files use without an include."""
     texts = [closure.source, *(text for name, text in closure.headers if name.startswith(VIRTUAL_ROOT))]
     known = {*surely_included(closure.source)}
-    own = {found.name for found in closure.dropped if found.kind in {"function", "variable"}}
+    own = {found.name for found in closure.dropped if found.kind in {"function", "variable", "texture"}}
     names = {name: header for name, header in GLOBAL_NAMES.items() if f"{header[1:]}.h" not in known}
     standard = {*_for_global_names(texts, names, own, readings), *_for_members(texts, readings)} & outer.standard.names
     wanted = sorted({*standard, *(toolkit_headers(texts, own, readings) if closure.dropped else ())} - known)

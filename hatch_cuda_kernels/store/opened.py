@@ -62,7 +62,8 @@ def _unpack(wheel: Path, folder: Path) -> Path:
                 _check_method(archive, name)
             archive.extractall(folder, names)
     except UNREADABLE as error:
-        raise StoreError(str(wheel), f"not a wheel: {error}") from error
+        problem = "there is no such file" if isinstance(error, FileNotFoundError) else f"not a wheel: {error}"
+        raise StoreError(str(wheel), problem) from error
     listing = next((name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}")), None)
     if listing is None:
         raise StoreError(str(wheel), "the wheel has no kernel store")

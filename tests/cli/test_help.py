@@ -45,6 +45,17 @@ def test_every_command_explains_itself(command, ask):
     assert re.search(r"\n\n[A-Z][a-z]+s,? [^\n]+(\n[^\n]+)*\.\n", text), "a sentence"
 
 
+@pytest.mark.parametrize("command", ["", "cache"])
+def test_without_a_command_there_is_help(command, capsys):
+    """Whoever types the program's name alone sees what there is; the status is that of bad usage."""
+    with pytest.raises(SystemExit) as ended:
+        main(command.split())
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (2, "")
+    assert "examples:" in err
+    assert "error:" not in err
+
+
 def test_the_pages_that_help_names_are_there():
     """Each command has its section in the reference."""
     page = (DOCS / "reference" / "cli.md").read_text()
@@ -54,7 +65,7 @@ def test_the_pages_that_help_names_are_there():
 @pytest.mark.parametrize(
     ("urls", "page"),
     [
-        (["Source, https://example.org/code"], "docs/reference/cli.md#check"),
+        (["Source, https://example.org/code"], "docs/reference/cli.md#check (in the sources)"),
         (["Source, https://example.org", "Documentation, https://example.org/docs/"],
          "https://example.org/docs/reference/cli.html#check"),
         (["documentation, https://example.org"], "https://example.org/reference/cli.html#check"),

@@ -115,6 +115,24 @@ def test_an_error_fits_the_terminal(told, make_project, monkeypatch):
     assert max(map(len, err.splitlines())) <= 50
 
 
+def test_what_matters_stands_out(told, example_store):
+    """The chosen image is bold, a failed check red; a pipe gets the same text without."""
+    explain = ("explain", "saxpy", "--package", example_store, "--arch", "sm_90")
+    verify = ("verify", example_store, "--skip", "assembly", "--supports-devices", "7.5")
+    for argv, line in (
+        (explain, r"\x1b\[1m -> accepted prebuilt sm_90 .*\x1b\[0m"),
+        (verify, r"\x1b\[1;31mfailed\x1b\[0m +supp.*"),
+    ):
+        plain, coloured = told(*argv)[1], told(*argv, FORCE_COLOR="1", TERM="xterm")[1]
+        assert re.search(f"^{line}$", coloured, re.MULTILINE)
+        assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+
+
+def test_a_missing_wheel_is_called_so(told):
+    """Without a number of the system's."""
+    assert told("inspect", "nothing.whl")[2] == "error: nothing.whl: there is no such file\n"
+
+
 def test_an_error_without_a_place_says_that_it_is_one(told, make_project):
     """The word in front, and what to do on a line of its own."""
     assert told("inspect", "nothing.whl")[2].startswith("error: nothing.whl: ")

@@ -89,6 +89,16 @@ OTHERS = {
         "#ifndef NO_TORCH\n#include <torch/extension.h>\n#endif\n",
         "NVRTC cannot compile PyTorch's headers",
     ),
+    "a texture reference": ("texture<float> t;\n" + kernel("*x = tex1Dfetch(t, 1);"), "cudaTextureObject_t"),
+    "a texture reference that was left out": (
+        "texture<float> t;\nvoid host() {}\n" + kernel("*x = tex1Dfetch(t, 1);"),
+        "t (source.cu:1) cannot be used: CUDA 12 removed texture and surface references",
+    ),
+    "a word of C's": (kernel("register float y = 1; *x = y;"), 'define: {register: ""}'),
+    "what Thrust has no more": (
+        "#include <thrust/functional.h>\nstruct S : thrust::unary_function<int, int> {};\n" + kernel("*x = 1;"),
+        "CUDA 13 removed it from Thrust",
+    ),
     "a launch in device code": (
         kernel("") + "__global__ void l(float* x) { k<<<1, 1>>>(x); }",
         "libraries: [cudadevrt]",

@@ -32,9 +32,10 @@ def on_devices():
     yield "old_ptx", "9.0", "12.4", "compute_80 ptx"
     yield "old_ptx", "9.0", "12.5", "compute_89 ptx"
     yield "old_ptx", "9.0", "12.6", "compute_89 ptx"
+    yield "old_ptx", "9.0", "12.7", "compute_90 ptx"
     yield "old_ptx", "8.6", "12.9", "compute_80 ptx"
     yield "old_ptx", "7.5", NEW, "compute_75 ptx"
-    every = ("compute_75 ptx", "compute_80 ptx", "compute_89 ptx")
+    every = ("compute_75 ptx", "compute_80 ptx", "compute_89 ptx", "compute_90 ptx")
     yield "old_ptx", "9.0", "12.3", None, {"refused": dict.fromkeys(every, "isa")}
     yield "old_ptx", "9.0", "11.8", None, {"refused": dict.fromkeys(every, "isa")}
     yield "old_ptx", "7.0", NEW, None, {"refused": dict.fromkeys(every, "capability")}
@@ -64,6 +65,9 @@ def on_suffixes():
     yield "mixed", "10.0", NEW, "sm_100a cubin"
     yield "mixed", "10.3", NEW, "sm_103 cubin"
     yield "mixed", "12.0", NEW, "compute_100 ptx"
+    every = {"sm_100 cubin": "major", "sm_103 cubin": "major", "sm_100a cubin": "device", "sm_100f cubin": "family"}
+    every |= {"compute_100 ptx": "isa"}
+    yield "mixed", "12.0", "12.8", None, {"refused": every, "compile": "sm_120a"}
     yield "linked", "9.0", NEW, None, {"refused": {}}
     yield "linked", "9.0", NEW, None, {"refused": {}, "compile": "sm_90"}
 
@@ -78,10 +82,10 @@ def on_refusing_drivers():
     yield "exact", "8.6", NEW, None, {"refuses": codes, "refused": refused}
     minor = {"sm_80 cubin": "driver", "sm_86 cubin": "minor"}
     yield "binary", "8.0", NEW, None, {"refuses": {"sm_80 cubin": 209}, "refused": minor}
-    yield "old_ptx", "9.0", NEW, "compute_80 ptx", {"refuses": {"compute_89 ptx": 209}}
+    yield "old_ptx", "9.0", NEW, "compute_89 ptx", {"refuses": {"compute_90 ptx": 209}}
     for code in (218, 221, 222, 223):
-        refused = {"compute_89 ptx": "driver"}
-        yield "old_ptx", "9.0", NEW, None, {"refuses": {"compute_89 ptx": code}, "refused": refused}
+        refused = {"compute_90 ptx": "driver"}
+        yield "old_ptx", "9.0", NEW, None, {"refuses": {"compute_90 ptx": code}, "refused": refused}
     yield "specific", "9.0", NEW, "compute_90a ptx", {"refuses": {"sm_90a cubin": 209}}
     yield "family", "10.0", NEW, "compute_100f ptx", {"refuses": {"sm_100f cubin": 209}}
     order = {

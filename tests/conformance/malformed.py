@@ -7,6 +7,8 @@ import json
 from stores import Module, block, json_bytes, store
 
 IMAGES = ("sm_90 cubin", "compute_80 ptx")
+#: In place of a value: the member is left out.
+LEFT_OUT = object()
 BLOCK = block(b"sm_90 cubin of scale: scale\n")
 
 
@@ -15,20 +17,25 @@ def scale(**index):
     return Module("scale", IMAGES, **index)
 
 
+def without_left_out(data):
+    """Return an object without the members that are left out."""
+    return {name: value for name, value in data.items() if value is not LEFT_OUT}
+
+
 def with_image(**facts):
-    """Return the store's files with other facts about the CUBIN; a value of None drops the member."""
+    """Return the store's files with other facts about the CUBIN."""
     module = scale()
     record = module.record("sm_90 cubin") | facts
-    module.record = lambda _: {name: value for name, value in record.items() if value is not None}
+    module.record = lambda _: without_left_out(record)
     module.images = {"sm_90 cubin": module.images["sm_90 cubin"]}
     return store(module)
 
 
 def with_index(**index):
-    """Return the store's files with other members of the index; a value of None drops the member."""
+    """Return the store's files with other members of the index."""
     files = store(scale())
     data = json.loads(files["scale/index.json"]) | index
-    files["scale/index.json"] = json_bytes({name: value for name, value in data.items() if value is not None})
+    files["scale/index.json"] = json_bytes(without_left_out(data))
     return files
 
 
@@ -77,17 +84,17 @@ INDEXES = {
     "no-index": without("scale/index.json"),
     "index-cut-short": store(scale()) | {"scale/index.json": store(scale())["scale/index.json"][:-20]},
     "index-no-object": store(scale()) | {"scale/index.json": b"[]\n"},
-    "schema-missing": with_index(schema=None),
+    "schema-missing": with_index(schema=LEFT_OUT),
     "schema-3": with_index(schema=3),
     "schema-as-text": with_index(schema="2"),
     "module-of-another-name": with_index(module="other"),
-    "images-missing": with_index(images=None),
+    "images-missing": with_index(images=LEFT_OUT),
     "images-no-list": with_index(images={}),
     "kind-unknown": with_image(kind="fatbin"),
     "arch-unknown": with_image(arch="sm_9"),
     "arch-with-unknown-suffix": with_image(arch="sm_90x"),
     "isa-no-version": with_image(ptx_isa="nine"),
-    "digest-missing": with_image(sha256=None),
+    "digest-missing": with_image(sha256=LEFT_OUT),
     "bytes-negative": with_image(bytes=-1),
     "bytes-as-text": with_image(bytes="28"),
     "bytes-beyond-40-bits": with_image(bytes=1 << 40),

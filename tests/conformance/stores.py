@@ -117,9 +117,10 @@ def block(*images):
 
 def devices():
     """Return modules for each rule of which image runs where, named by the rule."""
-    old = Module("old_ptx", ["compute_75 ptx", "compute_80 ptx", "compute_89 ptx"])
+    old = Module("old_ptx", ["compute_75 ptx", "compute_80 ptx", "compute_89 ptx", "compute_90 ptx"])
     old.isa = "8.4"
     old.facts["compute_89 ptx"] = {"ptx_isa": "8.5"}
+    old.facts["compute_90 ptx"] = {"ptx_isa": "8.6"}
     return {
         "exact": Module("exact", ["sm_80 cubin", "sm_86 cubin", "sm_90 cubin", "compute_80 ptx"]),
         "binary": Module("binary", ["sm_80 cubin", "sm_86 cubin"]),

@@ -6,7 +6,9 @@ import re
 import shutil
 import subprocess
 import sys
+from email.message import Message
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 from browser import open_browser
@@ -65,9 +67,10 @@ def test_the_site_lists_every_page(site):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_is_wider_than_a_phone(visit, site, scheme):
-    """Tables and blocks of code scroll in their own boxes; the page does not scroll sideways."""
+    """Tables and blocks of code scroll in their own boxes, samples too; the page does not scroll sideways."""
+    measure = "document.querySelectorAll('details').forEach(d => d.open = true), document.documentElement.scrollWidth"
     pages = [page.relative_to(DOCS).with_suffix(".html").as_posix() for page in DOCS.rglob("*.md")]
-    widths = {name: visit(name, PHONE, scheme).evaluate("document.documentElement.scrollWidth") for name in pages}
+    widths = {name: visit(name, PHONE, scheme).evaluate(measure) for name in pages}
     assert {name: width for name, width in widths.items() if width > PHONE} == {}
 
 
@@ -91,6 +94,18 @@ def test_pictures_follow_the_theme(visit):
         page = visit("howto/report.html", scheme=scheme)
         assert page.locator(f"img.only-{scheme}").first.is_visible()
         assert not page.locator(f"img.only-{other}").first.is_visible()
+
+
+@pytest.mark.parametrize("label", ["Source", "Repository"])
+def test_the_navigation_links_the_repository(label, monkeypatch):
+    """As soon as the package's metadata names one."""
+    metadata = Message()
+    monkeypatch.setattr("importlib.metadata.metadata", lambda name: metadata)
+    navigation = run_path(str(DOCS / "conf.py"))["navigation"]
+    index = (DOCS / "index.md").read_text()
+    assert "Source code" not in navigation(index)
+    metadata["Project-URL"] = f"{label}, https://example.org/code"
+    assert "Source code <https://example.org/code>" in navigation(index)
 
 
 def test_a_broken_link_fails_the_build(build, tmp_path):

@@ -21,12 +21,13 @@ def torch(device):
 
 
 @pytest.fixture
-def jax(device):
+def jax(torch):
     """Return JAX with a device."""
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     jax = pytest.importorskip("jax", reason="needs jax: pip install 'jax[cuda13]'")
     if jax.default_backend() != "gpu":
         pytest.skip("jax sees no GPU here")
+    torch.cuda.set_device(0)  # with two devices, JAX leaves the last one current
     return jax
 
 

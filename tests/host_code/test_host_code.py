@@ -50,12 +50,14 @@ def test_what_is_left(tmp_path, case):
 
 def test_headers_of_host_libraries_are_not_included(tmp_path):
     """What only the host has goes; a missing header of the project's own remains, so that it is named."""
-    names = ("<torch/extension.h>", '"cublas_v2.h"', "<cuda_fp16.h>", "<vector>", '"my.h"')
+    names = ("<torch/extension.h>", '"cublas_v2.h"', "<cuda_fp16.h>", "<vector>", '"my.h"', '"a/b.pb.h"')
+    names += ("<thrust/sort.h>", "<thrust/device_vector.h>", "<thrust/system/cuda/memory.h>", "<thrust/functional.h>")
     closure = left(tmp_path, "".join(f"#include {name}\n" for name in names))
     assert [str(found) for found in closure.dropped] == [
-        "k.cu:2: include torch/extension.h", "k.cu:3: include cublas_v2.h",
+        "k.cu:2: include torch/extension.h", "k.cu:3: include cublas_v2.h", "k.cu:7: include a/b.pb.h",
+        "k.cu:8: include thrust/sort.h", "k.cu:10: include thrust/system/cuda/memory.h",
     ]  # fmt: skip
-    assert closure.outside == ("cuda_fp16.h", "my.h", "vector")
+    assert closure.outside == ("cuda_fp16.h", "my.h", "thrust/device_vector.h", "thrust/functional.h", "vector")
 
 
 MIXED = """\

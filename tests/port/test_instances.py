@@ -14,7 +14,8 @@ LAUNCHER = "template <typename T> void run(T* p, int n) { k<T><<<n, 1>>>(p, T(1)
 
 RECURSION = "template <class T> void f(T* p) { f<T>(p); k<T><<<1, 1>>>(p, 1); }"
 NOTHING = "void f(P p) { k<<<1, 1>>>(p, 1.0); }"
-GUESSED = (RECURSION, NOTHING)
+DEPENDENT = "template <class M> void f(M* m) { k<typename M::type><<<1, 1>>>(m->p, 1); }"
+GUESSED = (RECURSION, NOTHING, DEPENDENT)
 
 CASES = {
     "a launch": ("void f(float* p) { k<float, 2><<<1, 1>>>(p, 1); }", ["k<float, 2>"]),
@@ -62,6 +63,7 @@ CASES = {
     ),
     "recursion": (RECURSION, ["k<float>"]),
     "what nothing says": (NOTHING, ["k<float>"]),
+    "what depends on a class": (DEPENDENT, ["k<float>"]),
     "comments among the arguments": (
         (
             "#define LAUNCH(T, N) k<T, N><<<1, 1>>>(p, 1) // , N\n"

@@ -155,6 +155,10 @@ template <class T> class Vector<T, 0> { host::Map map; public: __device__ T* raw
 template <> class Vector<int, 1> : public host::Map { __host__ __device__ Vector(); };
 enum Kind { PLAIN = host::plain };
 class Solver { Vector<int, 1> v; Kind kind; __device__ int get(); };
+#define REGISTER(T) static T T##_registered
+REGISTER(Solver);
+constexpr int solvers(const Solver* s) { return 1; }
+template <class T> using Solves = Vector<T, 2>;
 __device__ int Solver::get() { return PLAIN; }
 #define VECTOR Vector<int, 1>
 #ifdef VECTOR
@@ -168,7 +172,7 @@ def test_classes_that_only_the_host_uses_are_guarded_whole(tmp_path):
     (tmp_path / "k.cu").write_text(HOSTED)
     ported = port(tmp_path, ["k.cu"], arch=ARCH)
     assert ported.remaining == ()
-    assert {guard.line for guard in ported.guards} == {1, 2, 3, 4, 5, 6, 7}
+    assert {guard.line for guard in ported.guards} == {1, 2, 3, 4, 5, 6, 8, 9, 10, 11}
     assert as_nvcc_reads(ported.after["k.cu"]).split() == HOSTED.split()
 
 
@@ -235,6 +239,23 @@ def test_torch_types_have_stand_ins(tmp_path):
         ported.after["k.cu"] + "static_assert(sizeof(at::PackedTensorAccessor32<float, 2>) == 24);\n"
     )
     assert port(tmp_path, ["k.cu"], arch=ARCH).remaining == ()
+
+
+def test_torch_types_of_the_host_have_stand_ins(tmp_path):
+    """A class has constants that device code uses, beside tensors of the host's."""
+    text = (
+        "#include <torch/torch.h>\nnamespace at { class Tensor; }\nusing torch::Tensor;\n"
+        "struct P : public torch::CustomClassHolder {\n"
+        "  static constexpr int N = 3; at::Tensor a; Tensor b = torch::Tensor(); c10::intrusive_ptr<P> next;\n"
+        "  at::optional<Tensor> c;\n"
+        "  P(at::Tensor x) : a(x) {}\n};\n"
+        "struct D { float x[P::N]; D(const P& p); };\n__global__ void k(D d, float* p) { *p = d.x[0]; }\n"
+    )
+    (tmp_path / "k.cu").write_text(text)
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert ported.remaining == ()
+    assert as_nvcc_reads(ported.after["k.cu"]).split() == text.split()
+    assert ported.notes == ()
 
 
 @pytest.mark.parametrize("header", ["cstdint", "curand_kernel.h", "cuda_fp16.h", "lib/device.cuh"])

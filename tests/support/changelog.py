@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
+import tomllib
 from datetime import date
+from pathlib import Path
 
 from packaging.version import Version
 
-__all__ = ["links", "problems", "released"]
+__all__ = ["links", "problems", "problems_here", "released"]
 
 KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 HEADING = re.compile(r"\[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)( \[YANKED\])?")
@@ -53,3 +58,17 @@ def problems(text, *, tags, source):
     if LINK.findall(text) != expected:
         found.append("\n".join(["the links at the end are not these:", *expected]))
     return found
+
+
+def problems_here(root):
+    """Return what is wrong with a repository's changelog."""
+    tags = []
+    if shutil.which("git") and (root / ".git").exists():
+        listed = subprocess.run(["git", "tag", "--merged"], cwd=root, capture_output=True, text=True, check=True)
+        tags = listed.stdout.split()
+    source = tomllib.loads((root / "pyproject.toml").read_text())["project"].get("urls", {}).get("Source")
+    return problems((root / "CHANGELOG.md").read_text(), tags=tags, source=source)
+
+
+if __name__ == "__main__":
+    sys.exit("\n".join(problems_here(Path(__file__).parents[2])) or None)

@@ -72,7 +72,7 @@ class Functional:
     @cached_property
     def run(self) -> Callable[..., Any]:
         """Allocates, launches, and returns. Raises what the in-place operator raises."""
-        return self._around(self._launch.run)
+        return self._around(self._launch.run_on_new)
 
     @cached_property
     def fake(self) -> Callable[..., Any]:
@@ -118,5 +118,6 @@ def _maker(argument: Argument, like: Like) -> Callable[..., torch.Tensor]:
 
 def _empty_like(dtypes: Sequence[torch.dtype], tensor: torch.Tensor) -> torch.Tensor:
     """Return a tensor of the same dtype, or of the first of several where it may not have that."""
-    dtype = dtypes[0] if dtypes and tensor.dtype not in dtypes else tensor.dtype
-    return torch.empty_like(tensor, dtype=dtype, memory_format=torch.contiguous_format)
+    if tensor.dtype in dtypes or not dtypes:
+        return torch.empty_like(tensor, memory_format=torch.contiguous_format)
+    return torch.empty_like(tensor, dtype=dtypes[0], memory_format=torch.contiguous_format)

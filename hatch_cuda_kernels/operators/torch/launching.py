@@ -10,6 +10,8 @@ a1.dtype`` in place of None; the dtypes of a single kernel are checked by its la
         kind = None
         (known.get(kind) or find(kind, (a0, a1, a2, a3)))(a0, a1, a2, a3)
         changed((a0,))
+
+An out-of-place operator writes to new tensors only, which nobody has seen: its launch leaves the last line out.
 """
 
 from __future__ import annotations
@@ -21,12 +23,15 @@ import torch
 
 from hatch_cuda_kernels.contexts import on_device
 from hatch_cuda_kernels.errors import ArgumentError
+from hatch_cuda_kernels.operators.sizes import ruled_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from hatch_cuda_kernels.operators.ruled import RuledKernel
+    from hatch_cuda_kernels.operators.sizes import Sizes
     from hatch_cuda_kernels.operators.torch.schema import Argument
+    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
 
     #: Gives the function that launches a kernel, for a device.
     Launcher = Callable[[RuledKernel, torch.device], Callable[..., None]]
@@ -49,12 +54,12 @@ _MOST_KINDS: Final = 256
 _MOST_SOURCES: Final = 256
 
 
-def launcher_of(get_kernel: Callable[..., Callable[..., None]]) -> Launcher:
+def launcher_of(get_kernel: Callable[..., Kernel]) -> Launcher:
     """Return what gives a store's kernels, loaded for the device that they are launched on first."""
 
     def find(kernel: RuledKernel, device: torch.device) -> Callable[..., None]:
         with on_device(device.index):
-            return get_kernel(kernel.name, module=kernel.module)
+            return get_kernel(kernel.name, module=kernel.module).ruled
 
     return find
 
@@ -106,19 +111,37 @@ class OperatorLaunch:
         self._is_strided = is_strided
         self._tensors = [index for index, argument in enumerate(arguments) if argument.is_tensor]
         self._known: dict[Any, Callable[..., None]] = {}
+        self._sizes: dict[str, Sizes] = {}
 
     @cached_property
     def run(self) -> Callable[..., None]:
         """Launches. Raises ArgumentError for tensors that do not fit, and what ``Kernel`` raises."""
-        make = function_of(_source(self.arguments, is_strided=self._is_strided, is_single=len(self._choices) == 1))
-        run: Callable[..., None] = make(
-            self._known, self._find, self._scattered, torch.autograd.graph.increment_version
+        return self._function(is_in_place=True)
+
+    @cached_property
+    def run_on_new(self) -> Callable[..., None]:
+        """As ``run``, where what is written to is new: it does not count as changed."""
+        return self._function(is_in_place=False)
+
+    def _function(self, *, is_in_place: bool) -> Callable[..., None]:
+        source = _source(
+            self.arguments, is_strided=self._is_strided, is_single=len(self._choices) == 1, is_in_place=is_in_place
         )
+        changed = torch.autograd.graph.increment_version
+        run: Callable[..., None] = function_of(source)(self._known, self._find, self._scattered, changed)
         return run
 
     def fake(self, *args: Any) -> None:
-        """Only check, while torch traces. Raises ArgumentError for dtypes that do not fit."""
-        self._choice(args)
+        """Only check, while torch traces.
+
+        Raises ArgumentError for dtypes that do not fit, LaunchError for sizes that are known and give no launch.
+        """
+        name, _, parameters, rule = self._choice(args).kernel
+        if rule is not None and all(map(_is_known, args)):
+            if name not in self._sizes:
+                self._sizes[name] = ruled_sizes(name, rule, parameters)
+            names = (parameter.name for parameter in parameters)
+            self._sizes[name](dict(zip(names, args, strict=True)))
 
     def _choice(self, args: Sequence[Any]) -> Choice:
         """Return the kernel for tensors, fake ones included. Raises ArgumentError if there is none."""
@@ -168,6 +191,12 @@ class OperatorLaunch:
         return f"no kernel takes {given} together; there are {kernels}"
 
 
+def _is_known(arg: Any) -> bool:
+    """Return whether an argument's sizes are numbers, not the symbols that torch traces with."""
+    sizes = arg.shape if isinstance(arg, torch.Tensor) else (arg,)
+    return not any(isinstance(size, torch.SymInt) for size in sizes)
+
+
 def _fit(given: Sequence[torch.dtype | None], taken: Sequence[tuple[torch.dtype, ...] | None]) -> bool:
     pairs = zip(given, taken, strict=True)
     return all(dtype is None or dtypes is None or dtype in dtypes for dtype, dtypes in pairs)
@@ -181,10 +210,10 @@ def function_of(source: str) -> Any:
     return scope["make"]
 
 
-def _source(arguments: Sequence[Argument], *, is_strided: bool, is_single: bool) -> str:
+def _source(arguments: Sequence[Argument], *, is_strided: bool, is_single: bool, is_in_place: bool) -> str:
     """Fill in the template."""
     tensors = [(f"a{index}", argument) for index, argument in enumerate(arguments) if argument.is_tensor]
-    written = [(name, argument) for name, argument in tensors if argument.is_written]
+    written = [(name, argument) for name, argument in tensors if argument.is_written and is_in_place]
     dtypes = (f"{name} is not None and {name}.dtype" for name, _ in tensors)
     contiguous = (_if_given(f"{name}.is_contiguous()", name, argument) for name, argument in tensors)
     given = any(argument.is_optional for _, argument in written)

@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.operators.torch.operators import TorchOperators
     from hatch_cuda_kernels.operators.torch.options import TorchOptions
+    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
     from hatch_cuda_kernels.store.reader import StoreReader
 
 __all__ = ["operators_of_store"]
 
 
 def operators_of_store(
-    reader: StoreReader, get_kernel: Callable[..., Callable[..., None]], namespace: str, options: TorchOptions
+    reader: StoreReader, get_kernel: Callable[..., Kernel], namespace: str, options: TorchOptions
 ) -> TorchOperators:
     """Register the operators of a store; see ``Store.torch_ops``."""
     return make_operators(ruled_kernels(reader), namespace, str(reader.folder), launcher_of(get_kernel), options)

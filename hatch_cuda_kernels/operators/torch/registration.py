@@ -9,6 +9,7 @@ import torch
 
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.operators.torch.batching import batching_rule
+from hatch_cuda_kernels.operators.torch.inductor import called_straight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -72,8 +73,9 @@ def _define(namespace: str, definition: Definition, device_key: str) -> torch.li
         message = f"torch does not take the operator {name} ({str(error).splitlines()[0]})"
         raise InputError(f"{message}; choose another namespace") from error
     library.impl(definition.name, definition.run, device_key)
-    torch.library.register_fake(name, definition.fake, lib=library)
     operator = getattr(getattr(torch.ops, namespace), definition.name).default
+    fake = called_straight(operator, definition.run, definition.fake)
+    library.impl(definition.name, fake, "Meta")  # register_fake would look for the source of its caller for 5 ms
     torch.library.register_vmap(name, batching_rule(definition.name, definition.arguments, operator), lib=library)
     if definition.gradient is not None:
         remember = definition.gradient.remember

@@ -19,6 +19,11 @@ __all__ = ["Argument", "arguments_of", "base_operator", "operator_name", "schema
 _FLOATS: Final = frozenset(
     {"float", "double", "__half", "__nv_bfloat16", "__nv_fp8_e4m3", "__nv_fp8_e5m2", "__nv_fp8_e8m0"}
 )
+#: What torch's own functions for operators that write to tensors call their parameters: an argument of that name would
+#: be given twice (torch/_higher_order_ops/auto_functionalize.py).
+_TAKEN: Final = frozenset(
+    {"mode", "ctx", "_mutable_op", "_all_bases", "_only_clone_these_bases", "_only_clone_these_tensors"}
+)
 _NOT_IN_NAMES: Final = re.compile(r"\W+")
 
 
@@ -44,12 +49,23 @@ class Argument(NamedTuple):
 def arguments_of(parameters: Iterable[Parameter], optional: Collection[str]) -> tuple[Argument, ...]:
     """Return an operator's arguments, in the kernel's order. Raises ValueError with the reason if it cannot have any.
 
-    Tensors named in ``optional`` may be None.
+    Tensors named in ``optional`` may be None. A name that torch cannot take ends with an underscore.
     """
     arguments = tuple(_argument(parameter, optional) for parameter in parameters)
+    taken = {argument.name for argument in arguments}
+    arguments = tuple(argument._replace(name=_free(argument.name, taken)) for argument in arguments)
     if not any(argument.is_tensor for argument in arguments):
         raise ValueError("it takes no tensor, and torch takes an operator's device from its tensors")
     return arguments
+
+
+def _free(name: str, others: Collection[str]) -> str:
+    """Return a name that torch takes, and that no other argument has."""
+    if name not in _TAKEN:
+        return name
+    while (name := f"{name}_") in others:
+        pass
+    return name
 
 
 def _argument(parameter: Parameter, optional: Collection[str]) -> Argument:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from typing import TYPE_CHECKING, Any, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.errors import ArgumentError, LaunchError
 from hatch_cuda_kernels.runtime.launch.arrays import family
@@ -20,12 +21,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hatch_cuda_kernels.runtime.launch.packing import Packing
+    from hatch_cuda_kernels.runtime.launch.values import Reader
+    from hatch_cuda_kernels.signature import Parameter
 
 __all__ = ["Signature", "Slot"]
 
 #: Of where a kernel's parameters begin, on every architecture (0x210 for compute capability 9.0). What is aligned to
 #: more, such as a tensor map, the kernel finds elsewhere than where a buffer that begins at 0 would have it.
 _BASE_ALIGNMENT: Final = 16
+#: Signatures that are remembered; few programs have more.
+_MOST_SIGNATURES: Final = 512
 
 
 class Slot:
@@ -50,6 +55,17 @@ class Slot:
         self.params = ctypes.addressof(self._params) if offsets else 0
 
 
+class _Parts(NamedTuple):
+    """What follows from the types and names of parameters alone."""
+
+    parameters: tuple[Parameter, ...]
+    packings: tuple[Packing, ...]
+    readers: tuple[Reader, ...]
+    places: tuple[int, ...]
+    layout: struct.Struct
+    arrays: tuple[int, ...]
+
+
 class Signature:
     """A kernel's parameters, in order.
 
@@ -60,20 +76,14 @@ class Signature:
         self, kernel: str, params: Sequence[str], types: Sequence[str] = (), names: Sequence[str] = ()
     ) -> None:
         self.kernel = kernel
-        self.parameters = parameters_of(params, types, names)
-        packings = [packing_of(parameter.kind, parameter.type) for parameter in self.parameters]
-        unknown = [kind for kind, packing in zip(params, packings, strict=True) if packing is None]
-        if unknown:
-            message = f"{kernel} is recorded with parameters of unknown types: {', '.join(dict.fromkeys(unknown))}"
-            raise LaunchError(f"{message}; reinstall its package, or upgrade hatch-cuda-kernels")
-        self.packings = tuple(packing for packing in packings if packing is not None)
-        self.readers = tuple(packing.reader for packing in self.packings)
-        self.places = _offsets(self.packings)
-        """Of the parameters in the buffer."""
-        self.layout = struct.Struct(_layout(self.packings, self.places))
+        try:
+            parts = _parts(tuple(params), tuple(types), tuple(names))
+        except LookupError as error:
+            message = f"{kernel} is recorded with parameters of unknown types: {error.args[0]}"
+            raise LaunchError(f"{message}; reinstall its package, or upgrade hatch-cuda-kernels") from error
+        self.parameters, self.packings, self.readers, self.places, self.layout, self._arrays = parts
         self.offsets = self.places if any(packing.alignment > _BASE_ALIGNMENT for packing in self.packings) else ()
-        """The same, where the driver must be given them one by one."""
-        self._arrays = [index for index, packing in enumerate(self.packings) if packing.may_be_array]
+        """Of the parameters in the buffer, where the driver must be given them one by one."""
 
     def pack(self, args: Sequence[Any]) -> bytes:
         """Return the parameter buffer's bytes for device 0. Raises ArgumentError as ``convert`` does."""
@@ -120,6 +130,21 @@ class Signature:
         name = f" ({parameter.name})" if parameter.name else ""
         what = f"is {parameter.type}" if parameter.type else f"must be a {packing.words} ({parameter.kind})"
         return f"argument {index}{name} of {self.kernel} {what}"
+
+
+@lru_cache(_MOST_SIGNATURES)
+def _parts(params: tuple[str, ...], types: tuple[str, ...], names: tuple[str, ...]) -> _Parts:
+    """Return what kernels of one signature share. Raises LookupError, with their names, for unknown types."""
+    parameters = parameters_of(params, types, names)
+    found = [packing_of(parameter.kind, parameter.type) for parameter in parameters]
+    unknown = [kind for kind, packing in zip(params, found, strict=True) if packing is None]
+    if unknown:
+        raise LookupError(", ".join(dict.fromkeys(unknown)))
+    packings = tuple(packing for packing in found if packing is not None)
+    places = _offsets(packings)
+    layout = struct.Struct(_layout(packings, places))
+    arrays = tuple(index for index, packing in enumerate(packings) if packing.may_be_array)
+    return _Parts(tuple(parameters), packings, tuple(packing.reader for packing in packings), places, layout, arrays)
 
 
 def _offsets(packings: Sequence[Packing]) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hatch_cuda_kernels.contexts import on_device
 from hatch_cuda_kernels.driver import check, cuda, current_device
 from hatch_cuda_kernels.errors import ArgumentError
-from hatch_cuda_kernels.runtime.launch import tensors
+from hatch_cuda_kernels.runtime.launch import dlpack, tensors
 from hatch_cuda_kernels.runtime.launch.arrays import family, read_address
 from hatch_cuda_kernels.runtime.launch.streams import join, stream_address
 
@@ -59,7 +59,9 @@ def _copy(address: int, span: _Span, stream: int, *, into_variable: bool) -> Non
 def _is_host(array: Any) -> bool:
     if tensors.learn(array):
         return not array.is_cuda
-    return not any(hasattr(array, name) for name in ("__cuda_array_interface__", "__dlpack_device__"))
+    if hasattr(array, "__cuda_array_interface__"):
+        return False
+    return not hasattr(array, "__dlpack_device__") or dlpack.device(array) is None
 
 
 def _host_span(array: Any, *, writable: bool) -> _Span:

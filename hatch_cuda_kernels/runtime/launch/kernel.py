@@ -61,12 +61,15 @@ class Kernel(PerContext):
         Arguments can be passed by the names that the source gives the parameters. Raises LaunchError where the manifest
         states no rule or it gives no sizes, and what ``launch`` raises.
         """
-        (self._ruled or self._rule_function())(*args, **named)
+        (self._ruled or self.ruled)(*args, **named)
 
-    def _rule_function(self) -> Callable[..., None]:
-        from hatch_cuda_kernels.runtime.launch.ruled import rule_function  # not every kernel has a rule
+    @property
+    def ruled(self) -> Callable[..., None]:
+        """The function that a call without brackets comes to. Raises LaunchError where the manifest states no rule."""
+        if self._ruled is None:
+            from hatch_cuda_kernels.runtime.launch.ruled import rule_function  # not every kernel has a rule
 
-        self._ruled = rule_function(self.name, self._launches, self._find_rule())
+            self._ruled = rule_function(self.name, self._launches, self._find_rule())
         return self._ruled
 
     def __repr__(self) -> str:

@@ -20,6 +20,26 @@ typedef struct CUmipmappedArray_st* CUmipmappedArray;
 typedef struct CUevent_st* CUevent;
 typedef struct CUstream_st* CUstream;
 typedef struct CUgraph_st* CUgraph;
+typedef struct CUgraphNode_st* CUgraphNode;
+typedef struct CUgraphExec_st* CUgraphExec;
+typedef struct CUgraphicsResource_st* CUgraphicsResource;
+typedef struct CUlinkState_st* CUlinkState;
+typedef struct CUmemPoolHandle_st* CUmemoryPool;
+typedef unsigned long long CUmemGenericAllocationHandle;
+// What only the host fills or asks for.
+typedef struct CUmemAllocationProp_st CUmemAllocationProp;
+typedef struct CUmemAccessDesc_st CUmemAccessDesc;
+typedef struct CUmemLocation_st CUmemLocation;
+typedef struct CUmemDecompressParams_st CUmemDecompressParams;
+typedef struct CUgraphNodeParams_st CUgraphNodeParams;
+typedef struct CUipcMemHandle_st CUipcMemHandle;
+typedef struct CUipcEventHandle_st CUipcEventHandle;
+enum CUdevice_attribute : unsigned;
+enum CUfunction_attribute : unsigned;
+enum CUgraphNodeType : unsigned;
+enum CUmemAllocationGranularity_flags : unsigned;
+enum CUmemLocationType : unsigned;
+enum CUstreamCaptureStatus : unsigned;
 
 typedef enum cudaError_enum { CUDA_SUCCESS = 0 } CUresult;
 

@@ -148,6 +148,14 @@ def test_unsigned_integers_may_be_signed_ones(make):
         traced(operators["copy_unsigned_int"])(torch.ones(2).long(), torch.ones(2).long())
 
 
+def test_a_name_of_torchs_own_gets_an_underscore(make, namespace):
+    """Else torch's functionalisation would be given two arguments of that name, and nothing would be compiled."""
+    kernels = Kernels(fill=lambda y, mode, mode_: y.fill_(mode * mode_))
+    operator = make([ruled_kernel("fill", "float* y, int mode, int mode_")], kernels)["fill"]
+    assert str(operator._schema) == f"{namespace}::fill(Tensor(a!) y, SymInt mode__, SymInt mode_) -> ()"
+    torch.library.opcheck(operator, (torch.ones(3), 2, 3))
+
+
 def test_an_output_has_a_dtype_that_the_kernel_writes(make):
     """That of the input it is like, if the kernel takes it, and otherwise the kernel's own."""
     kernels = Kernels(count=lambda out, x: out.zero_())
@@ -405,10 +413,12 @@ def test_a_name_that_is_taken_is_refused(make, kernels, namespace):
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="torch's compiler needs g++")
 def test_torchs_compiler_takes_operators(tmp_path, slow):
-    """It calls them in compiled functions and in packages made ahead; a process without the operators says so."""
+    """It calls them in compiled functions, straight where it can, and in packages made ahead, which need them."""
     script = f"""
+    import importlib.util
     import sys
     import torch
+    from torch._inductor.utils import run_and_get_code
     from torch_kernels import Kernels, ruled_kernel
     from hatch_cuda_kernels.operators.torch.operators import make_operators
 
@@ -427,11 +437,19 @@ def test_torchs_compiler_takes_operators(tmp_path, slow):
             return y + 1
 
     given = torch.ones(6), torch.ones(6)
-    assert torch.compile(Model(), fullgraph=True)(*given).tolist() == [14] * 6
+    compiled = torch.compile(Model(), fullgraph=True)
+    result, code = run_and_get_code(compiled, *given)
+    assert result.tolist() == [14] * 6
+    straight = importlib.util.find_spec("torch._inductor.codegen.custom_extern_kernel_codegen") is not None
+    for name in ("scale_functional", "saxpy"):
+        assert (f"torch.ops.ahead.{{name}}.default.without_dispatcher(" in code[0]) is straight
+    named = torch.compile(lambda x: torch.ops.ahead.scale_functional(x + 1, n=x.numel(), factor=2.0), fullgraph=True)
+    assert named(given[0]).tolist() == [4] * 6
+    assert kernels.launched == ["scale", "saxpy", "scale"]
     program = torch.export.export(Model(), given)
     package = torch._inductor.aoti_compile_and_package(program, package_path={str(tmp_path / "model.pt2")!r})
     assert torch._inductor.aoti_load_package(package)(*given).tolist() == [14] * 6
-    assert kernels.launched == ["scale", "saxpy"] * 2
+    assert kernels.launched[3:] == ["scale", "saxpy"]
     """
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(sys.path),

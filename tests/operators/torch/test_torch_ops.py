@@ -14,7 +14,7 @@ from front_ends import EXAMPLE
 import hatch_cuda_kernels
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
-from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.errors import InputError, LaunchError
 from hatch_cuda_kernels.manifest import load_manifest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -81,6 +81,26 @@ def test_torch_traces_on_a_machine_without_a_device(folder, namespace):
         made = operators["saxpy_functional"](x, 12, 1.0)
         assert (made.shape, made.dtype, made.device.type) == ((4, 3), torch.float32, "cuda")
         assert operators["fill_functional"](x.int(), 1.0).dtype == torch.int32
+
+
+def test_sizes_are_checked_while_torch_traces(folder, namespace):
+    """A launch that cannot be is found there if the sizes are known; what is symbolic may be any size."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    fill = open_store(folder).torch_ops(namespace)["fill"]
+    with FakeTensorMode():
+        fill(torch.empty(1024, device="cuda"), 1.0)
+        with pytest.raises(LaunchError, match="fill<float>: block"):
+            fill(torch.empty(64, 0, device="cuda"), 1.0)
+
+    class Model(torch.nn.Module):
+        def forward(self, y):
+            fill(y, 1.0)
+            return y + 0
+
+    with FakeTensorMode():
+        rows = torch.export.Dim("rows", min=2, max=4)
+        torch.export.export(Model(), (torch.empty(3, 8, device="cuda"),), dynamic_shapes=({0: rows},), strict=False)
 
 
 def test_two_objects_of_a_store_are_one(folder, namespace):

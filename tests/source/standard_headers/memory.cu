@@ -51,6 +51,10 @@ __device__ int summed(int n, ...) {
 #if __cplusplus >= 201703L
 __device__ void ended(Counted* p) { std::destroy_at(std::launder(p)); }
 #endif
+static_assert(sizeof(std::unique_ptr<int>) == 8 && sizeof(std::unique_ptr<int, void (*)(int*)>) == 16, "");
+struct Library {
+    std::unique_ptr<int, void (*)(int*)> handle;
+};
 extern "C" __global__ void kernel(int* x, char* to, const char* from) {
     *x = owned() + copied(to, from, 4) + summed(2, 3, 4) + int(std::clock() - clock());
     printf("%d %d\n", *x, EXIT_SUCCESS);
