@@ -53,7 +53,16 @@ _HATCH_ENUM(cublasStatus_t)
 _HATCH_ENUM(cudnnDataType_t)
 _HATCH_ENUM(cudnnStatus_t)
 _HATCH_ENUM(cufftResult)
-_HATCH_ENUM(cufftType)
+enum cufftType : int {
+    CUFFT_R2C = 0x2a,
+    CUFFT_C2R = 0x2c,
+    CUFFT_C2C = 0x29,
+    CUFFT_D2Z = 0x6a,
+    CUFFT_Z2D = 0x6c,
+    CUFFT_Z2Z = 0x69
+};
+typedef cufftType cufftType_t;
+typedef cufftResult cufftResult_t;
 _HATCH_ENUM(cusolverStatus_t)
 _HATCH_ENUM(cusparseStatus_t)
 _HATCH_ENUM(ncclDataType_t)

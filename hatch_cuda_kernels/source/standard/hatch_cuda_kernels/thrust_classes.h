@@ -152,6 +152,8 @@ class device_allocator {
     typedef _T value_type;
     typedef device_ptr<_T> pointer;
     typedef device_ptr<const _T> const_pointer;
+    typedef size_t size_type;
+    typedef std::ptrdiff_t difference_type;
     _HATCH_HELD(device_allocator, 8);
 };
 template <class _T>
@@ -160,6 +162,8 @@ class device_malloc_allocator {
     typedef _T value_type;
     typedef device_ptr<_T> pointer;
     typedef device_ptr<const _T> const_pointer;
+    typedef size_t size_type;
+    typedef std::ptrdiff_t difference_type;
     _HATCH_HD device_malloc_allocator();
 };
 template <class _T>
