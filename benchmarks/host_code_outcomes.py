@@ -1,0 +1,85 @@
+"""What is left out of public sources as host code, as digests, with the processor time that it takes.
+
+    python benchmarks/host_code_outcomes.py CHECKOUTS --out FILE.json [--only NAME ...] [--each 2] [--against OLD.json]
+
+CHECKOUTS holds repositories of corpus/list.toml, each in a folder ``owner+name``. Of each, some sources are taken, the
+same for the same --seed, and read with ``host_code: auto`` and ``drop``. To see that a change of the package changes no
+closure, run this with the package before it (``PYTHONPATH``), and after it with --against. Use an empty
+HATCH_CUDA_KERNELS_CACHE_DIR for times without notes. Needs no GPU, and compiles nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.append(str(Path(__file__).with_name("corpus")))
+
+from sources import kernel_sources, load_list
+
+from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.options import CppStd, HostCode, NvrtcOptions
+from hatch_cuda_kernels.port.project_tree import include_folders, list_files
+
+if TYPE_CHECKING:
+    from sources import Repository
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkouts", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="repositories as owner/name")
+    parser.add_argument("--each", type=int, default=2, help="sources of each repository")
+    parser.add_argument("--seed", type=int, default=7, help="which ones")
+    parser.add_argument("--against", type=Path, metavar="OLD.json")
+    args = parser.parse_args()
+    found: dict[str, tuple[str, float]] = {}
+    for entry in load_list():
+        root = args.checkouts / entry.checkout
+        if root.is_dir() and (not args.only or entry.name in args.only):
+            names = kernel_sources(entry, root)
+            for source in sorted(random.Random(args.seed).sample(names, min(len(names), args.each))):
+                found |= outcomes(entry, root, source)
+    args.out.write_text(json.dumps(found, indent=1) + "\n")
+    if args.against:
+        old = json.loads(args.against.read_text())
+        both = [name for name in found if name in old]
+        changed = [name for name in both if found[name][0] != old[name][0]]
+        before, after = (sum(each[name][1] for name in both) for each in (old, found))
+        print(
+            f"{len(both)} compared, {before:.1f} s before, {after:.1f} s now, {len(changed)} changed",
+            *changed,
+            sep="\n",
+        )
+        sys.exit(bool(changed))
+
+
+def outcomes(entry: Repository, root: Path, source: str) -> dict[str, tuple[str, float]]:
+    """Return the digest of what is compiled of a source and the seconds it took to read, for each way."""
+    include = include_folders(root, source, list_files(root), entry.include_of(source, root))
+    options = NvrtcOptions(include=tuple(include), define=entry.define, std=CppStd(entry.std))
+    found = {}
+    for code in (HostCode.AUTO, HostCode.DROP):
+        recipe = Recipe(module="source", sources=(source,), options=options.override(host_code=code))
+        start = time.process_time()
+        try:
+            shown = repr(recipe.read(root, clocks=True).units)
+        except InputError as error:
+            shown = str(error)
+        seconds = round(time.process_time() - start, 3)
+        digest = hashlib.sha256(shown.encode(errors="surrogateescape")).hexdigest()
+        print(f"{seconds:8.3f} s  {code} {entry.name} {source}", flush=True)
+        found[f"{code} {entry.name} {source}"] = digest, seconds
+    return found
+
+
+if __name__ == "__main__":
+    main()
