@@ -10,7 +10,7 @@ from hatch_cuda_kernels.host_code.conditions import NVCC, as_for_nvcc
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.marks import gather_facts
 from hatch_cuda_kernels.host_code.refused import is_refused, read_suspects, takes_overloads
-from hatch_cuda_kernels.host_code.remembered import Outcome, remembered
+from hatch_cuda_kernels.host_code.remembered import Trimmed, remembered
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.clocks import find_clocks
 from hatch_cuda_kernels.source.directives import find_directives
@@ -67,9 +67,9 @@ def _find(
     readings: Readings,
     *,
     if_refused: bool,
-) -> Outcome:
+) -> Trimmed:
     """Return what is to be left out of texts, of which those of the names ``start`` are read first."""
-    nothing = Outcome({}, ())
+    nothing = Trimmed({}, ())
     macros = cache(lambda: [*find_macros(texts.values(), define, readings)])
     suspects = read_suspects(texts, start, macros, readings) if if_refused else []
     if if_refused and not suspects:
@@ -85,7 +85,7 @@ def _find(
         if outline is not None:
             left[name], found = apply(name.removeprefix(VIRTUAL_ROOT), outline, find_changes(outline, facts))
             dropped += found
-    return Outcome({name: text for name, text in left.items() if text != texts[name]}, tuple(sorted(dropped)))
+    return Trimmed({name: text for name, text in left.items() if text != texts[name]}, tuple(sorted(dropped)))
 
 
 def _with_conditions(texts: dict[str, str]) -> Iterator[Dropped]:

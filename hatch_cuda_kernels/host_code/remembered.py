@@ -20,7 +20,7 @@ from hatch_cuda_kernels.source.dropped import Dropped
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Outcome", "remembered"]
+__all__ = ["Trimmed", "remembered"]
 
 _NOTES: Final = Notes("host-code")
 #: In characters: what is smaller is as soon found out as remembered.
@@ -29,14 +29,14 @@ _MOST: Final = 256_000_000
 _CODE: Final = ("host_code", "source")
 
 
-class Outcome(NamedTuple):
+class Trimmed(NamedTuple):
     """The texts that change, and what is left out of them; none where a closure is to be left as it is."""
 
     texts: Mapping[str, str]
     dropped: tuple[Dropped, ...]
 
 
-def remembered(texts: Mapping[str, str], about: tuple[Any, ...], find: Callable[[], Outcome]) -> Outcome:
+def remembered(texts: Mapping[str, str], about: tuple[Any, ...], find: Callable[[], Trimmed]) -> Trimmed:
     """Return what ``find`` returns for texts by name, or has returned; ``about`` is what else it depends on."""
     if sum(map(len, texts.values())) < _LARGE or not _code():
         return find()
@@ -61,14 +61,14 @@ def _code() -> str:
     return sha256(b"".join(found)).hexdigest() if found else ""
 
 
-def _packed(found: Outcome) -> str:
+def _packed(found: Trimmed) -> str:
     return base64.b64encode(zlib.compress(json.dumps([dict(found.texts), found.dropped]).encode(), 1)).decode()
 
 
-def _unpacked(note: Mapping[str, Any]) -> Outcome | None:
+def _unpacked(note: Mapping[str, Any]) -> Trimmed | None:
     """Return the outcome that a note holds; None where there is none, or it is damaged."""
     try:
         texts, dropped = json.loads(zlib.decompressobj().decompress(base64.b64decode(note["outcome"]), _MOST))
-        return Outcome(texts, tuple(Dropped(*one) for one in dropped))
+        return Trimmed(texts, tuple(Dropped(*one) for one in dropped))
     except (KeyError, TypeError, ValueError, zlib.error):
         return None

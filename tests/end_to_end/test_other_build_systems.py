@@ -82,8 +82,8 @@ def shown_files(heading):
 
 
 def test_the_page_shows_the_example():
-    """The setup.py on the page is the example's."""
-    assert shown_files("setuptools") == {"setup.py": (EXAMPLE / "setup.py").read_text()}
+    """The files on the page are the example's."""
+    assert shown_files("setuptools") == {name: (EXAMPLE / name).read_text() for name in ("setup.py", "MANIFEST.in")}
 
 
 @pytest.mark.parametrize(

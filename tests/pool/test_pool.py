@@ -108,7 +108,7 @@ def test_jobs_start_longest_first(make_jobs):
     jobs = make_jobs(
         small=kernel("small"),
         long=kernel("long_") + "// a comment\n" * 20_000,
-        heavy="#include <cuda_fp16.h>\n" + kernel("heavy"),
+        heavy="#include <cuda/std/cstdint>\n" + kernel("heavy"),
     )
     assert list(compiled(jobs, 1)) == ["heavy", "long", "small"]
 
