@@ -43,18 +43,19 @@ def about(results: Results) -> str:
     """Return the machine in words."""
     machine = results["machine"]
     rounds = max(len(runs) for contenders in results["matrices"].values() for runs in contenders.values())
+    after = f"{machine['load_after']:.1f}" if "load_after" in machine else "not taken: the run was cut off"
     return (
         f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, {machine['file_system']}. "
         f"{machine['date']}, Python {machine['python']}, {machine['nvcc']}, {machine['packages']}.\n\n"
-        f"Medians of {rounds} rounds, in each of which everything ran once, in turn. Load average before "
-        f"{machine['load']:.1f}, after {machine['load_after']:.1f}"
+        f"Medians of {rounds} round{'s' * (rounds > 1)}, in each of which everything ran once, in turn. Load average "
+        f"before {machine['load']:.1f}, after {after}"
         + (": **other work ran beside it; read CPU time and ratios, not wall time.**\n" if busy(machine) else ".\n")
     )
 
 
 def busy(machine: dict[str, Any]) -> bool:
     """Return whether the machine had other work: before the run, or more than the run itself gives it."""
-    return machine["load"] > 0.5 or machine["load_after"] > machine["cores"] + 1.0
+    return machine["load"] > 0.5 or machine.get("load_after", 0.0) > machine["cores"] + 1.0
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
