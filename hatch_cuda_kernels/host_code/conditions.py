@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.host_code.branches import CONDITIONS
-from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Tokens, UnclearTextError
-from hatch_cuda_kernels.source.lexer import Joined
+from hatch_cuda_kernels.source.branches import CONDITIONS
+from hatch_cuda_kernels.source.directive_lines import directive_lines
+from hatch_cuda_kernels.source.lexer import Joined, UnclearTextError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 
 __all__ = ["NVCC", "as_for_nvcc"]
 
@@ -41,9 +43,9 @@ def as_for_nvcc(text: str) -> tuple[str, tuple[int, ...]]:
 def _conditions(source: Joined) -> Iterator[DirectiveLine]:
     """Yield the conditions that name the macro; none from where a text is unclear."""
     try:
-        for found in Tokens(source).each("skipped"):
-            if isinstance(found, DirectiveLine) and found.word in CONDITIONS and NVCC in found.operand:
-                yield found
+        for line in directive_lines(source):
+            if line.word in CONDITIONS and NVCC in line.operand:
+                yield line
     except UnclearTextError:
         return
 

@@ -6,10 +6,10 @@ import re
 from bisect import bisect
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.host_code.branches import CONDITIONS
 from hatch_cuda_kernels.host_code.includes import host_header
 from hatch_cuda_kernels.host_code.made import made_by
 from hatch_cuda_kernels.host_code.rule import action_of
+from hatch_cuda_kernels.source.branches import CONDITIONS
 from hatch_cuda_kernels.source.dropped import Dropped
 
 if TYPE_CHECKING:

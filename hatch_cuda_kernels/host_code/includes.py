@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.host_code.tokens import DirectiveLine
+    from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 
 __all__ = ["host_header", "included", "is_library_header", "is_missing"]
 

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.host_code.position import Begun, Frame
-    from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Token
+    from hatch_cuda_kernels.host_code.tokens import Token
+    from hatch_cuda_kernels.source.directive_lines import DirectiveLine
     from hatch_cuda_kernels.source.lexer import Joined
 
 __all__ = ["Outline", "OutlineItem", "items_of", "scope_of"]

@@ -9,13 +9,14 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.braces import DEEPEST, Braces, UnevenError
-from hatch_cuda_kernels.host_code.branches import CONDITIONS, Branches
 from hatch_cuda_kernels.host_code.declaration import Declaration
 from hatch_cuda_kernels.host_code.items import Outline, OutlineItem, scope_of
 from hatch_cuda_kernels.host_code.nodes import BRACES
 from hatch_cuda_kernels.host_code.position import Position, close_of, later
-from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Token, Tokens, UnclearTextError
-from hatch_cuda_kernels.source.lexer import Joined
+from hatch_cuda_kernels.host_code.tokens import Token, Tokens
+from hatch_cuda_kernels.source.branches import CONDITIONS, Branches
+from hatch_cuda_kernels.source.directive_lines import DirectiveLine
+from hatch_cuda_kernels.source.lexer import Joined, UnclearTextError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

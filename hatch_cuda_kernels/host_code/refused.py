@@ -16,8 +16,8 @@ from hatch_cuda_kernels.host_code.includes import host_header, included, is_miss
 from hatch_cuda_kernels.host_code.marks import gather_facts, gather_macros, member_of
 from hatch_cuda_kernels.host_code.rule import action_of
 from hatch_cuda_kernels.host_code.seen import guard_of, seen_parts
-from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Tokens, UnclearTextError
-from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING, Joined
+from hatch_cuda_kernels.source.directive_lines import DirectiveLine, directive_lines
+from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING, Joined, UnclearTextError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -106,7 +106,7 @@ def _reached(names: Container[str], start: Iterable[str], includes: Callable[[st
 def _glance(text: str) -> _Glance:
     source = Joined(text)
     try:
-        lines = [line for line in Tokens(source).each("skipped") if isinstance(line, DirectiveLine)]
+        lines = [*directive_lines(source)]
     except UnclearTextError:
         return _Glance()
     parts = [*seen_parts(lines, len(source.text))]

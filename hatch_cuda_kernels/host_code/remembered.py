@@ -25,7 +25,9 @@ __all__ = ["Trimmed", "remembered"]
 _NOTES: Final = Notes("host-code")
 #: In characters: what is smaller is as soon found out as remembered.
 _LARGE: Final = 1_000_000
+#: Bytes of an unpacked note; a damaged one must not fill the memory.
 _MOST: Final = 256_000_000
+#: The folders whose code finds the outcome.
 _CODE: Final = ("host_code", "source")
 
 

@@ -1,23 +1,19 @@
-"""Which parts of a text NVRTC certainly sees, or certainly does not, as far as the text alone decides."""
+"""Which parts of a text NVRTC certainly sees: those outside all conditions that the text alone does not decide."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.host_code.branches import CONDITIONS, Branches, truth_of
-from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Tokens, UnclearTextError
-from hatch_cuda_kernels.source.lexer import Joined
+from hatch_cuda_kernels.source.branches import CONDITIONS, Branches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["guard_of", "parts_for_others", "seen_parts"]
+    from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 
-#: How CCCL's headers ask for the compiler; only one of its names is true.
-_COMPILER: Final = re.compile(r"(?P<no>!\s*)?_CCCL_COMPILER\s*\(\s*(?P<name>\w+)\s*\)")
-#: What may hold ``&&`` together in another way than from left to right.
-_GROUPED: Final = re.compile(r"\|\||\?|\((?!\s*\w+\s*\))")
+__all__ = ["guard_of", "seen_parts"]
+
 _NOT_DEFINED: Final = re.compile(r"!\s*defined\s*(?:\(\s*(\w+)\s*\)|(\w+))")
 
 
@@ -43,33 +39,3 @@ def seen_parts(lines: Sequence[DirectiveLine], end: int) -> Iterator[tuple[int, 
             start = line.end
     if branches.sure:
         yield start, end
-
-
-def parts_for_others(text: str) -> list[tuple[int, int]]:
-    """Return where the parts of a toolkit header begin and end that are for other compilers; none in an unclear text.
-
-    That is what the header says. Who defines another compiler's macros for NVRTC makes it see some of them.
-    """
-    source = Joined(text)
-    branches = Branches[None](lambda _, __: None, _truth_in_toolkit)
-    parts, start = [], 0
-    try:
-        for line in Tokens(source).each("skipped"):
-            if isinstance(line, DirectiveLine) and line.word in CONDITIONS:
-                if branches.hidden:
-                    parts.append((source.place(start), source.place(line.start)))
-                branches.enter(line, None)
-                start = line.end
-    except UnclearTextError:
-        return []
-    return parts
-
-
-def _truth_in_toolkit(line: DirectiveLine) -> bool | None:
-    """Return whether a condition of a toolkit header holds for NVRTC; None where that is not known."""
-    terms = [part.strip() for part in line.operand.split("&&")]
-    if len(terms) > 1 and not _GROUPED.search(line.operand):
-        truths = [_truth_in_toolkit(line._replace(operand=term)) for term in terms]
-        return False if False in truths else None if None in truths else True
-    asked = _COMPILER.fullmatch(line.operand)
-    return (asked["name"] == "NVRTC") is (asked["no"] is None) if asked else truth_of(line)

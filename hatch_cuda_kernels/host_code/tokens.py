@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.source.lexer import COMMENT, SPACE, Joined, Lexer, UnclearTextError, end_of_line
+from hatch_cuda_kernels.source.directive_lines import directive_at, directive_lines
+from hatch_cuda_kernels.source.lexer import Joined, Lexer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Literal
 
-__all__ = ["DirectiveLine", "Token", "Tokens", "UnclearTextError", "tokens_of"]
+    from hatch_cuda_kernels.source.directive_lines import DirectiveLine
+
+__all__ = ["Token", "Tokens", "tokens_of"]
 
 _LEXERS: Final = {
     # A word before a quote may be part of a literal, and a number of one with quotes in it.
     "head": Lexer(r"(?:(?<!\w)\w++(?!')(?!(?<=R)\")|::|->|[{}()\[\]<>;:,=~*&#])", r"\w{}()\[\]<>;:,=~*&#\-"),
     "body": Lexer("[{}#]", "{}#"),
-    "skipped": Lexer("#", "#"),
 }
-_WORD: Final = re.compile(rf"{SPACE}(\w*)", re.ASCII)
-_COMMENT: Final = re.compile(COMMENT)
 
 
 class Token(NamedTuple):
@@ -40,18 +39,6 @@ class Token(NamedTuple):
         return self.text[:1].isalnum() or self.text[:1] == "_"
 
 
-class DirectiveLine(NamedTuple):
-    """A whole directive, and where it stands in the joined text."""
-
-    word: str
-    operand: str
-    """What follows the word, without comments."""
-    start: int
-    end: int
-    hidden: bool = False
-    """Whether NVRTC does not see it."""
-
-
 class Tokens:
     """Hands out a text's tokens one by one; how much of the text makes tokens may change at each."""
 
@@ -65,32 +52,25 @@ class Tokens:
         A caller that wants another mode leaves this and asks again. Raises UnclearTextError where a quote may or may
         not start a literal.
         """
+        if mode == "skipped":
+            for found in directive_lines(self.source, self._position):
+                self._position = found.end
+                yield found
+            return
         text, make = self.source.text, tuple.__new__  # which saves a tenth of a closure's time
         while True:
             for start, end in _LEXERS[mode].spans(self.source, self._position):
                 self._position = end
                 if text[start] != "#":
                     yield make(Token, (text[start:end], start, end, ()))
-                elif _starts_line(text, start):
-                    yield self._directive(start)
+                elif (line := directive_at(text, start)) is not None:
+                    self._position = line.end
+                    yield line
                     break
             else:
                 return
-
-    def _directive(self, start: int) -> DirectiveLine:
-        text = self.source.text
-        word = _WORD.match(text, start + 1)
-        assert word is not None  # noqa: S101 - it may be empty
-        self._position = end_of_line(text, word.end())
-        operand = _COMMENT.sub(" ", text[word.end() : self._position]).strip()
-        return DirectiveLine(word[1], operand, start, self._position)
 
 
 def tokens_of(text: str) -> tuple[Token, ...]:
     """Return the tokens of a short text, as of a declaration. Raises UnclearTextError."""
     return tuple(token for token in Tokens(Joined(text)).each("head") if isinstance(token, Token))
-
-
-def _starts_line(text: str, start: int) -> bool:
-    before = text[text.rfind("\n", 0, start) + 1 : start].strip()
-    return not before or before.endswith("*/")

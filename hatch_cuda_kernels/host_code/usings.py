@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.nodes import flat, nodes_of
-from hatch_cuda_kernels.host_code.tokens import UnclearTextError, tokens_of
+from hatch_cuda_kernels.host_code.tokens import tokens_of
+from hatch_cuda_kernels.source.lexer import UnclearTextError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

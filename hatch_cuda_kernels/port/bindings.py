@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.host_code.tokens import UnclearTextError, tokens_of
+from hatch_cuda_kernels.host_code.tokens import tokens_of
 from hatch_cuda_kernels.port.dispatch import dispatched_types
 from hatch_cuda_kernels.port.hidden import made_by_macros, without_directives
 from hatch_cuda_kernels.port.scopes import settled
 from hatch_cuda_kernels.port.spelled import deduce, replaced, template_arguments, type_of, words
 from hatch_cuda_kernels.port.template_head import template_parameters
+from hatch_cuda_kernels.source.lexer import UnclearTextError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

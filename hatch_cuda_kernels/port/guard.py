@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.host_code.branches import CONDITIONS
 from hatch_cuda_kernels.host_code.drop import MARKS
+from hatch_cuda_kernels.source.branches import CONDITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

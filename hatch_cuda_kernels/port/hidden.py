@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.host_code.tokens import UnclearTextError, tokens_of
+from hatch_cuda_kernels.host_code.tokens import tokens_of
 from hatch_cuda_kernels.port.dispatch import dispatched_types
 from hatch_cuda_kernels.port.model import SeenLaunch
 from hatch_cuda_kernels.port.scopes import settled
 from hatch_cuda_kernels.port.spelled import template_arguments, words
+from hatch_cuda_kernels.source.lexer import UnclearTextError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

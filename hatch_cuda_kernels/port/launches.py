@@ -7,13 +7,14 @@ from bisect import bisect_left
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.host_code.tokens import UnclearTextError, tokens_of
+from hatch_cuda_kernels.host_code.tokens import tokens_of
 from hatch_cuda_kernels.port.dispatch import cuda_spelling, dispatched_types, is_made_of_types
 from hatch_cuda_kernels.port.model import SeenLaunch
 from hatch_cuda_kernels.port.scopes import settled
 from hatch_cuda_kernels.port.spelled import deduce, type_of
 from hatch_cuda_kernels.port.template_head import template_parameters
 from hatch_cuda_kernels.source.expansion import without_comments
+from hatch_cuda_kernels.source.lexer import UnclearTextError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -105,7 +105,7 @@ def stand_ins(
     ``headers`` are the toolkit's that a header brought that is guarded; the text includes them in its place.
     ``declared`` are the types that the texts themselves define in Torch's namespaces.
     """
-    used = sorted({name for text in texts for name in _USED.findall(without_guarded(text))} - {*declared})
+    used = sorted({name for text in without_guarded([*texts]) for name in _USED.findall(text)} - {*declared})
     plain = [name for name in used if name in _PLAIN]
     packed = [name for name in used if name not in _PLAIN]
     held = [name for name in used if name in _HOSTS]

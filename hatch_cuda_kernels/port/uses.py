@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hatch_cuda_kernels.host_code.includes import included
 from hatch_cuda_kernels.host_code.outline import read_outline
-from hatch_cuda_kernels.host_code.tokens import DirectiveLine, Tokens
+from hatch_cuda_kernels.host_code.tokens import Tokens
+from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 from hatch_cuda_kernels.source.lexer import Joined
 
 if TYPE_CHECKING:

@@ -28,11 +28,11 @@ _UNSEEN: Final = re.compile(
 def find_clocks(texts: Mapping[str, str]) -> Iterator[str]:
     """Yield what of texts, by name, would make each build another, with its place; a macro must be used to do so.
 
-    What ``#ifndef __CUDACC_RTC__`` keeps from NVRTC does not count.
+    What conditions such as ``#ifndef __CUDACC_RTC__`` keep from NVRTC does not count.
     """
     if not any(map(_CLOCK.search, texts.values())):
         return
-    texts = {name: without_guarded(text) for name, text in texts.items()}
+    texts = dict(zip(texts, without_guarded(texts.values()), strict=True))
     names = _names([text for text in texts.values() if _CLOCK.search(text)], texts)
     telling = [text for text in texts.values() if any(name in text for name in names)]
     if not any(names.intersection(_WORD.findall(_UNSEEN.sub(" ", text))) for text in telling):

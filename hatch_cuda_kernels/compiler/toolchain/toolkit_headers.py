@@ -133,7 +133,7 @@ def _digest_and_includes(path: str) -> list[str]:
 
     Those of parts for other compilers are marked, where no other part includes the same.
     """
-    from hatch_cuda_kernels.host_code.seen import parts_for_others  # only for a new file
+    from hatch_cuda_kernels.compiler.toolchain.other_compilers import parts_for_others  # only for a new file
     from hatch_cuda_kernels.source.directives import find_directives
 
     try:
@@ -143,7 +143,7 @@ def _digest_and_includes(path: str) -> list[str]:
     if data is None:  # NVRTC cannot read it, either
         return [""]
     text = data.decode(errors="replace")
-    hidden = parts_for_others(text) if "RTC" in text or "_CCCL_COMPILER" in text else []
+    hidden = parts_for_others(text)
     directives = [one for one in find_directives(text) if one.spelling]
     seen = {one.spelling for one in directives if not any(start <= one.start < end for start, end in hidden)}
     others = {one.spelling for one in directives} - seen

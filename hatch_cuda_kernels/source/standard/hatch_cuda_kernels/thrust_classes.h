@@ -147,23 +147,21 @@ _HATCH_HD _T* raw_pointer_cast(const device_ptr<_T>& p) {
 }
 
 template <class _T>
-class device_allocator {
-   public:
+struct _HatchAllocatorTypes {
     typedef _T value_type;
     typedef device_ptr<_T> pointer;
     typedef device_ptr<const _T> const_pointer;
     typedef size_t size_type;
     typedef std::ptrdiff_t difference_type;
+};
+template <class _T>
+class device_allocator : public _HatchAllocatorTypes<_T> {
+   public:
     _HATCH_HELD(device_allocator, 8);
 };
 template <class _T>
-class device_malloc_allocator {
+class device_malloc_allocator : public _HatchAllocatorTypes<_T> {
    public:
-    typedef _T value_type;
-    typedef device_ptr<_T> pointer;
-    typedef device_ptr<const _T> const_pointer;
-    typedef size_t size_type;
-    typedef std::ptrdiff_t difference_type;
     _HATCH_HD device_malloc_allocator();
 };
 template <class _T>

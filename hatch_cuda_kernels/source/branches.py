@@ -6,17 +6,24 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+from hatch_cuda_kernels.source.directive_lines import directive_lines
+from hatch_cuda_kernels.source.lexer import SPACE, Joined, UnclearTextError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hatch_cuda_kernels.host_code.tokens import DirectiveLine
+    from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 
-__all__ = ["CONDITIONS", "Branches", "truth_of"]
+__all__ = ["CONDITIONS", "Branches", "hidden_parts", "truth_of", "undoes_tests"]
 
 CONDITIONS: Final = frozenset({"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"})
 #: Macros that NVRTC defines, whatever its options.
 _DEFINED: Final = frozenset({"__CUDACC_RTC__", "__CUDACC__", "__cplusplus"})
 _TEST: Final = re.compile(r"(?P<no>!\s*)?defined\s*(?:\(\s*(?P<inner>\w+)\s*\)|(?P<bare>\w+))")
+
+_UNDONE: Final = re.compile(rf"\bundef{SPACE}(?:{'|'.join(sorted(_DEFINED))})\b")
+#: What begins a directive as well, which is not looked for here.
+_OTHER_HASHES: Final = ("%:", "??=")
 
 _State = TypeVar("_State")
 
@@ -99,3 +106,27 @@ def truth_of(line: DirectiveLine) -> bool | None:
     if test and (test["inner"] or test["bare"]) in _DEFINED:
         return test["no"] is None
     return None
+
+
+def hidden_parts(text: str, truth: Callable[[DirectiveLine], bool | None] = truth_of) -> list[tuple[int, int]]:
+    """Return where the parts of a text begin and end that a truth keeps from NVRTC; none in an unclear text."""
+    source = Joined(text)
+    if any(mark in source.text for mark in _OTHER_HASHES):
+        return []
+    branches = Branches[None](lambda _, __: None, truth)
+    parts, start = [], 0
+    try:
+        for line in directive_lines(source):
+            if line.word in CONDITIONS:
+                if branches.hidden:
+                    parts.append((source.place(start), source.place(line.start)))
+                branches.enter(line, None)
+                start = line.end
+    except UnclearTextError:
+        return []
+    return parts
+
+
+def undoes_tests(text: str) -> bool:
+    """Return whether a text undefines a macro that tells NVRTC from other compilers."""
+    return _UNDONE.search(Joined(text).text) is not None

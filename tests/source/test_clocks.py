@@ -1,0 +1,65 @@
+"""Macros of the time are found wherever NVRTC sees them, and nowhere else; NVRTC itself says where it does."""
+
+from __future__ import annotations
+
+import pytest
+from cuda.bindings import nvrtc
+
+from hatch_cuda_kernels.source.clocks import find_clocks
+
+USE = 'extern "C" __device__ const char* day() { return "day " __DATE__; }'
+OTHER = "__device__ int other;"
+LITERAL = '__device__ inline const char* text() { return R"('
+GUARD, END = "#ifndef __CUDACC_RTC__", "#endif"
+
+
+def in_ptx(source):
+    """Return whether the day is in what NVRTC makes of a source."""
+    _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"k.cu", 0, [], [])
+    (status,) = nvrtc.nvrtcCompileProgram(program, 2, [b"--std=c++17", b"-rdc=true"])
+    assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS
+    _, size = nvrtc.nvrtcGetPTXSize(program)
+    ptx = b" " * size
+    nvrtc.nvrtcGetPTX(program, ptx)
+    return b"100, 97, 121, 32" in ptx  # "day "
+
+
+CASES = {
+    "in the open": [USE],
+    "behind a guard": [GUARD, USE, END],
+    "behind a guard with a comment": ["#  ifndef /* a */ __CUDACC_RTC__ // b", USE, END],
+    "behind defined": ["#if !defined(__CUDACC_RTC__)", USE, END],
+    "in another branch": ["#ifdef __CUDACC_RTC__", OTHER, "#else", USE, END],
+    "in this branch": ["#ifdef __CUDACC_RTC__", USE, "#else", OTHER, END],
+    "in a branch after a guard": [GUARD, OTHER, "#elif 1", USE, END],
+    "behind nothing": ["#if 0", USE, END],
+    "in conditions within a guard": [GUARD, "#if 1", USE, "#else", OTHER, END, END],
+    "after a guard": [GUARD, OTHER, END, USE],
+    "in a macro's lines": ["#define A \\", GUARD, USE, "#define B \\", END],
+    "in a comment's lines": ["/*", GUARD, "*/", USE, "/*", END, "*/"],
+    "in a literal's lines": [
+        '__device__ const char* a = R"(',
+        GUARD,
+        ')";',
+        USE,
+        '__device__ const char* b = R"(',
+        END,
+        ')";',
+    ],
+    "where the guard is undefined": ["#undef __CUDACC_RTC__", GUARD, USE, END],
+    "where it is undefined in two lines": ["#un\\", "def /* a */ __CUDACC_RTC__", GUARD, USE, END],
+    "where a guard ends by a digraph": [GUARD, OTHER, "%:endif", USE, "%:ifdef A", END],
+}
+
+
+@pytest.mark.parametrize("lines", CASES.values(), ids=CASES)
+def test_they_are_found_where_nvrtc_sees_them(lines):
+    """An image with the day in it is another one tomorrow."""
+    source = "\n".join([*lines, ""])
+    assert bool([*find_clocks({"k.cu": source})]) == in_ptx(source)
+
+
+def test_a_file_may_undefine_what_another_one_tests():
+    """Files that are compiled together have one set of macros."""
+    files = {"a.h": "#undef __CUDACC_RTC__\n", "k.cu": f'#include "a.h"\n{GUARD}\n{USE}\n{END}\n'}
+    assert [*find_clocks(files)]
