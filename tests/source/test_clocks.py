@@ -9,7 +9,6 @@ from hatch_cuda_kernels.source.clocks import find_clocks
 
 USE = 'extern "C" __device__ const char* day() { return "day " __DATE__; }'
 OTHER = "__device__ int other;"
-LITERAL = '__device__ inline const char* text() { return R"('
 GUARD, END = "#ifndef __CUDACC_RTC__", "#endif"
 
 
