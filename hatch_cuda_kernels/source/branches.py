@@ -20,10 +20,11 @@ CONDITIONS: Final = frozenset({"if", "ifdef", "ifndef", "elif", "elifdef", "elif
 #: Macros that NVRTC defines, whatever its options.
 _DEFINED: Final = frozenset({"__CUDACC_RTC__", "__CUDACC__", "__cplusplus"})
 _TEST: Final = re.compile(r"(?P<no>!\s*)?defined\s*(?:\(\s*(?P<inner>\w+)\s*\)|(?P<bare>\w+))")
-
 _UNDONE: Final = re.compile(rf"\bundef{SPACE}(?:{'|'.join(sorted(_DEFINED))})\b")
 #: What begins a directive as well, which is not looked for here.
 _OTHER_HASHES: Final = ("%:", "??=")
+#: Before C++23, these are no conditions.
+_OF_CPP23: Final = frozenset({"elifdef", "elifndef"})
 
 _State = TypeVar("_State")
 
@@ -117,6 +118,8 @@ def hidden_parts(text: str, truth: Callable[[DirectiveLine], bool | None] = trut
     parts, start = [], 0
     try:
         for line in directive_lines(source):
+            if line.word in _OF_CPP23:
+                return []
             if line.word in CONDITIONS:
                 if branches.hidden:
                     parts.append((source.place(start), source.place(line.start)))

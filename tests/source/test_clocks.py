@@ -47,6 +47,10 @@ CASES = {
     ],
     "where the guard is undefined": ["#undef __CUDACC_RTC__", GUARD, USE, END],
     "where it is undefined in two lines": ["#un\\", "def /* a */ __CUDACC_RTC__", GUARD, USE, END],
+    "behind a branch that older C++ does not know": ["#if A", "#elifdef __CUDACC_RTC__", OTHER, "#else", USE, END],
+    "in a branch after a condition that is not known": ["#if !A", USE, "#else", OTHER, END],
+    "behind a quote that no one reads": [GUARD, "don't", END, USE],
+    "behind a directive in two lines": ["#if 0", "#\\", "endif", USE, "#if 1", END],
     "where a guard ends by a digraph": [GUARD, OTHER, "%:endif", USE, "%:ifdef A", END],
 }
 
