@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
-from rich.theme import Theme
+from hatch_cuda_kernels.pool.watched import Watched, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,89 +17,18 @@ if TYPE_CHECKING:
 
 __all__ = ["LineProgress", "open_progress"]
 
-#: A compile that takes less is nothing to speak of.
-_LONG_SECONDS: Final = 1.0
-#: rich has the figures green and yellow, which nobody can read on white.
-_STYLES: Final = {"progress.download": "default", "progress.elapsed": "default", "bar.complete": "magenta"}
-
 
 def open_progress(stream: TextIO | None = None) -> Progress:
     """Return a bar when the stream (standard error) is a terminal, else plain lines for logs."""
     stream = stream or sys.stderr
-    return _BarProgress(stream) if stream.isatty() else LineProgress(stream)
+    if not stream.isatty():
+        return LineProgress(stream)
+    from hatch_cuda_kernels.pool.progress_bar import BarProgress  # a bar takes longer to import than lines to write
+
+    return BarProgress(stream)
 
 
-class _Watched:
-    """What is being compiled: jobs begin in the order given, so the first that is not done runs; and the slowest."""
-
-    def __init__(self) -> None:
-        self._waiting: list[str] = []
-        self._slowest: tuple[float, str] = (0.0, "")
-        self._total = self._done = 0
-
-    def start(self, jobs: Sequence[Job]) -> None:
-        """Remember what there is to do."""
-        self._waiting = list(map(_name, jobs))
-        self._total = len(jobs)
-
-    def done(self, job: Job, seconds: float | None) -> None:
-        """Remember how long a job took."""
-        self._done += 1
-        with suppress(ValueError):
-            self._waiting.remove(_name(job))
-        self._slowest = max(self._slowest, (seconds or 0.0, _name(job)))
-
-    @property
-    def current(self) -> str:
-        """The job that has been running longest, empty after the last."""
-        return next(iter(self._waiting), "")
-
-    @property
-    def slowest(self) -> str:
-        """The slowest job of all, empty if none took long."""
-        seconds, name = self._slowest
-        return f"slowest: {name}, {seconds:.1f} s" if seconds >= _LONG_SECONDS else ""
-
-
-def _name(job: Job) -> str:
-    return f"{job.module} {job.arch}"
-
-
-class _BarProgress(_Watched):
-    """One progress bar that names what is being compiled; then, in a line that stays, what took longest."""
-
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__()
-        self._bar = Bar(
-            TextColumn("compiling"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}"),
-            console=Console(file=stream, theme=Theme(_STYLES)),
-            transient=True,
-        )
-        self._task = self._bar.add_task("", total=None)
-
-    def start(self, jobs: Sequence[Job]) -> None:
-        """Show the bar."""
-        super().start(jobs)
-        self._bar.update(self._task, total=self._total, description=self.current)
-        self._bar.start()
-
-    def done(self, job: Job, seconds: float | None) -> None:
-        """Advance."""
-        super().done(job, seconds)
-        self._bar.update(self._task, advance=1, description=self.current)
-
-    def finish(self) -> None:
-        """Remove the bar."""
-        self._bar.stop()
-        if self.slowest:
-            self._bar.console.print(self.slowest, highlight=False, markup=False)
-
-
-class LineProgress(_Watched):
+class LineProgress(Watched):
     """A line now and then: logs of a build service want to see that it lives, not every job."""
 
     def __init__(self, stream: TextIO, *, every: float = 5.0) -> None:
@@ -116,16 +41,16 @@ class LineProgress(_Watched):
         """Say how much there is to do."""
         super().start(jobs)
         self._last = time.monotonic()
-        self._say(f"compiling {self._total} module x architecture pairs")
+        self._say(f"compiling {self.total} module x architecture pairs")
 
     def done(self, job: Job, seconds: float | None) -> None:
         """Say how far it is and what runs, at most once every few seconds; failures always."""
         super().done(job, seconds)
         if seconds is None:
-            self._say(f"{self._done}/{self._total} {_name(job)} failed")
+            self._say(f"{self.ended}/{self.total} {name_of(job)} failed")
         elif self.current and time.monotonic() - self._last >= self._every:
             self._last = time.monotonic()
-            self._say(f"{self._done}/{self._total}, compiling {self.current}")
+            self._say(f"{self.ended}/{self.total}, compiling {self.current}")
 
     def finish(self) -> None:
         """Say what took longest."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ["BLOCK_BYTES", "PACK_FILE", "is_whole_block", "pack_block", "unpack_block"]
+__all__ = ["BLOCK_BYTES", "PACK_FILE", "pack_block", "unpack_block", "unpack_whole"]
 
 PACK_FILE: Final = "images.xz"
 #: Most bytes of images in a block; an image that is larger has a block of its own. What a reader unpacks is bounded.
@@ -43,13 +43,13 @@ def unpack_block(block: bytes, size: int) -> bytes:
     return data
 
 
-def is_whole_block(block: bytes, size: int) -> bool:
-    """Return whether a block holds exactly ``size`` bytes of images, and nothing comes after it."""
+def unpack_whole(block: bytes, size: int) -> bytes | None:
+    """Return a block's images; None unless it holds exactly ``size`` bytes of them, and nothing comes after it."""
     import lzma  # as above
 
     unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_UNPACKING_MEMORY)
     try:
-        unpacked = len(unpacker.decompress(block, size + 1))
+        data = unpacker.decompress(block, size + 1)
     except (lzma.LZMAError, EOFError, MemoryError):
-        return False
-    return unpacked == size and unpacker.eof and not unpacker.unused_data
+        return None
+    return data if len(data) == size and unpacker.eof and not unpacker.unused_data else None

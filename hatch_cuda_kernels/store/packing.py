@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.store.image_record import Stored
-from hatch_cuda_kernels.store.pack import BLOCK_BYTES, PACK_FILE, pack_block
+from hatch_cuda_kernels.store.pack import BLOCK_BYTES, PACK_FILE, pack_block, unpack_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from hatch_cuda_kernels.store.built import BuiltModule
     from hatch_cuda_kernels.store.image_record import ImageRecord
+    from hatch_cuda_kernels.store.packed_before import Blocks
 
 __all__ = ["LaidOut", "NewImage", "blocks", "lay_out"]
 
@@ -38,15 +39,16 @@ class NewImage(NamedTuple):
     data: bytes
 
 
-def lay_out(modules: Sequence[BuiltModule], *, may_pack: bool = True) -> list[LaidOut]:
+def lay_out(modules: Sequence[BuiltModule], before: Blocks, *, may_pack: bool = True) -> list[LaidOut]:
     """Return the layout of each module, ordered as given. An image equal to an earlier one is not stored again.
 
-    Raises BuildError where something is to be packed and this Python has no lzma.
+    ``before`` has blocks that need not be packed again. Raises BuildError where something is to be packed and this
+    Python has no lzma.
     """
     taken: set[str] = set()
     new = [list(_first_seen(built, taken)) for built in modules]
     with ThreadPoolExecutor(os.cpu_count()) as threads:  # lzma runs without the GIL
-        laid = list(threads.map(lambda built, images: _store(built, images, may_pack=may_pack), modules, new))
+        laid = list(threads.map(lambda built, images: _store(built, images, before, may_pack=may_pack), modules, new))
     places = {sha256: place for _, stored in laid for sha256, place in stored.items()}
     return [
         LaidOut(tuple(_placed(record, places[record.sha256], built) for record in built.images), files)
@@ -66,14 +68,16 @@ def _placed(record: ImageRecord, place: Stored, built: BuiltModule) -> ImageReco
     return record if place == own else record._replace(stored=place)
 
 
-def _store(built: BuiltModule, images: list[NewImage], *, may_pack: bool) -> tuple[dict[str, bytes], dict[str, Stored]]:
+def _store(
+    built: BuiltModule, images: list[NewImage], before: Blocks, *, may_pack: bool
+) -> tuple[dict[str, bytes], dict[str, Stored]]:
     """Return a module's files, and where each of the images is in the store, by digest."""
     name = built.name
     if not may_pack or not _is_packed(built.packing, images):
         files = {record.file: data for record, data in images}
         return files, {record.sha256: Stored(f"{name}/{record.file}") for record, _ in images}
     try:
-        return _pack(f"{name}/{PACK_FILE}", images)
+        return _pack(f"{name}/{PACK_FILE}", images, before)
     except ImportError as error:
         message = f"this Python cannot pack images, because it has no lzma module ({error}); set packing: none"
         raise BuildError([f"{built.where}: {message}"]) from error
@@ -85,17 +89,23 @@ def _is_packed(packing: str, images: Sequence[NewImage]) -> bool:
     return packing == "solid" and bool(images)
 
 
-def _pack(file: str, images: Iterable[NewImage]) -> tuple[dict[str, bytes], dict[str, Stored]]:
+def _pack(file: str, images: Iterable[NewImage], before: Blocks) -> tuple[dict[str, bytes], dict[str, Stored]]:
     pack = b""
     places = {}
     for block in blocks(images):
-        packed = pack_block(b"".join(image.data for image in block))
+        packed = _packed(block, before)
         skip = 0
         for record, data in block:
             places[record.sha256] = Stored(file, len(pack), len(packed), skip)
             skip += len(data)
         pack += packed
     return {PACK_FILE: pack}, places
+
+
+def _packed(block: list[NewImage], before: Blocks) -> bytes:
+    data = b"".join(image.data for image in block)
+    packed = before.get(tuple(image.record.sha256 for image in block))
+    return packed if packed is not None and unpack_whole(packed, len(data)) == data else pack_block(data)
 
 
 def blocks(images: Iterable[NewImage]) -> Iterator[list[NewImage]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, InputError
 from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, STANDARD_FILE
+from hatch_cuda_kernels.store.packed_before import packed_before
 from hatch_cuda_kernels.store.packing import lay_out
 from hatch_cuda_kernels.store.promises.budget import check_store
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
@@ -62,7 +63,8 @@ def write_store(
     InputError for a folder that is not a store, BuildError when a source is not what was compiled any more, the store
     cannot be written, or it would take more than the wheel may have.
     """
-    laid_out = lay_out(modules, may_pack=editable is None)
+    may_pack = editable is None
+    laid_out = lay_out(modules, packed_before(out) if may_pack else {}, may_pack=may_pack)
     try:
         check_replaceable(out)
         out.parent.mkdir(parents=True, exist_ok=True)

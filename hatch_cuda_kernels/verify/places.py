@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.names import build_order
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.image_record import Stored
-from hatch_cuda_kernels.store.pack import PACK_FILE, is_whole_block
+from hatch_cuda_kernels.store.pack import PACK_FILE, unpack_whole
 from hatch_cuda_kernels.store.packing import NewImage, blocks
 from hatch_cuda_kernels.verify.subject import REBUILD
 
@@ -61,7 +61,7 @@ def _pack_problems(
         for record, image in block:
             places[record.sha256] = Stored(pack, at, size, skip)
             skip += len(image)
-        if not is_whole_block(data[at : at + size], skip):
+        if unpack_whole(data[at : at + size], skip) is None:
             yield Problem(f"the block at {at} of {pack} does not hold its images and nothing else", REBUILD)
         at += size
     if at != len(data):

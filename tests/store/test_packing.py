@@ -158,7 +158,7 @@ def read_back(folder, laid):
 @pytest.mark.parametrize("packing", ["none", "solid"])
 def test_equal_images_of_a_module_are_stored_once(tmp_path, packing):
     """Two architectures with the same bytes share them."""
-    [laid] = lay_out([built("m", packing, b"x" * 500, b"y" * 500, b"x" * 500)])
+    [laid] = lay_out([built("m", packing, b"x" * 500, b"y" * 500, b"x" * 500)], {})
     assert len(laid.files) == (2 if packing == "none" else 1)
     assert read_back(tmp_path, laid) == [b"x" * 500, b"y" * 500, b"x" * 500]
 
@@ -167,7 +167,7 @@ def test_blocks_are_bounded(tmp_path):
     """No block has more than the limit, but for an image that is larger itself; each unpacks without the others."""
     third = BLOCK_BYTES // 3
     images = [bytes([number]) * size for number, size in enumerate([third, third, third, third, 2 * BLOCK_BYTES, 7])]
-    [laid] = lay_out([built("m", "solid", *images)])
+    [laid] = lay_out([built("m", "solid", *images)], {})
     places = [record.stored for record in laid.images]
     assert [len({place.at for place in places[:end]}) for end in range(1, 7)] == [1, 1, 1, 2, 3, 4]
     assert read_back(tmp_path, laid) == images
