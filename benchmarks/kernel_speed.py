@@ -30,8 +30,8 @@ MATRIX_NAMES: Final = ("30x8", "cub10x8")
 NOISE: Final = "per-arch-again"
 ROUNDS: Final = 25
 #: Elements of an array of one dimension; sides of one with two.
-COUNT: Final = 1 << 21
-SIDE: Final = 1024
+COUNT: Final = 1 << 22
+SIDE: Final = 2048
 #: What a graph should take at least, in microseconds, and the most launches in one.
 GRAPH_MICROSECONDS: Final = 400.0
 MOST_LAUNCHES: Final = 100
@@ -39,7 +39,7 @@ SLOWER: Final = 1.03
 
 
 class Launch(NamedTuple):
-    """How a kernel is launched: the arrays that it reads and writes are made anew for each store."""
+    """How a kernel is launched, with the same arrays for all stores: where they lie matters more than the code."""
 
     grid: tuple[int, ...]
     block: tuple[int, ...]
@@ -79,37 +79,38 @@ def _light_launch(kernel: str, element: Any, of: dict[str, int]) -> Launch:
     x, y = _array(element, COUNT), _array(element, COUNT)
     floats = _array(_torch_type("float"), COUNT)
     one = 1.0 if element.is_floating_point else 1
-    elements, row_blocks = (1056,), (SIDE,)
+    gemm_side = SIDE // 2
     tile = of.get("TILE", 32)
     gemm_tile = (of.get("TILE_M", 64), of.get("TILE_N", 64))
-    gemm = (one, x, floats.to(element), one, y, SIDE, SIDE)
+    gemm = (one, x, floats.to(element), one, y, gemm_side, gemm_side)
     threads = gemm_tile[0] // of.get("ROWS", 1) * (gemm_tile[1] // of.get("COLUMNS", 1))
-    by_gemm_tile = (SIDE // gemm_tile[1], SIDE // gemm_tile[0])
-    side, reduce_block = of.get("SIDE", 16), (of.get("BLOCK", 256),)
+    side = of.get("SIDE", 16)
+    by_element = partial(Launch, (1056,), (256,))
+    by_row = partial(Launch, (SIDE,), (of.get("BLOCK", 256),))
+    by_gemm_tile = partial(Launch, (gemm_side // gemm_tile[1], gemm_side // gemm_tile[0]), (threads,))
+    reduced = partial(Launch, (1056,), (of.get("BLOCK", 256),))
     launches = {
-        "axpy": lambda: Launch(elements, (256,), (one, x, y, COUNT)),
-        "scale": lambda: Launch(elements, (256,), (one, y, COUNT)),
-        "gemm_nn": lambda: Launch(by_gemm_tile, (threads,), gemm),
-        "gemm_nt": lambda: Launch(by_gemm_tile, (threads,), gemm),
-        "histogram": lambda: Launch(elements, (256,), (x, _array(_torch_type("int"), 1024), COUNT, 0.0, 64.0)),
-        "weighted": lambda: Launch(elements, (256,), (x, floats, floats.clone(), COUNT, 0.0, 64.0)),
-        "to_float": lambda: Launch(elements, (256,), (x, floats, COUNT)),
-        "from_float": lambda: Launch(elements, (256,), (floats, y, COUNT)),
-        "axpy_narrow": lambda: Launch(elements, (256,), (0.5, x, y, COUNT)),
-        "silu": lambda: Launch(elements, (256,), (x, y, COUNT)),
-        "uniform": lambda: Launch(elements, (256,), (y, COUNT, 7)),
-        "normal": lambda: Launch(elements, (256,), (y, COUNT, 7, 0.0, 1.0)),
-        "sum": lambda: Launch(elements, reduce_block, (x, y, COUNT)),
-        "largest": lambda: Launch(elements, reduce_block, (x, y, COUNT, 0 * one)),
-        "dot": lambda: Launch(elements, reduce_block, (x, x.clone(), y, COUNT)),
-        "softmax": lambda: Launch(row_blocks, reduce_block, (x, y, SIDE, SIDE)),
-        "layer_norm": lambda: Launch(row_blocks, reduce_block, (x, y, floats, floats.clone(), SIDE, SIDE, 1e-5)),
+        "axpy": lambda: by_element((one, x, y, COUNT)),
+        "scale": lambda: by_element((one, y, COUNT)),
+        "gemm_nn": lambda: by_gemm_tile(gemm),
+        "gemm_nt": lambda: by_gemm_tile(gemm),
+        "histogram": lambda: by_element((x, _array(_torch_type("int"), 1024), COUNT, 0.0, 64.0)),
+        "weighted": lambda: by_element((x, floats, floats.clone(), COUNT, 0.0, 64.0)),
+        "to_float": lambda: by_element((x, floats, COUNT)),
+        "from_float": lambda: by_element((floats, y, COUNT)),
+        "axpy_narrow": lambda: by_element((0.5, x, y, COUNT)),
+        "uniform": lambda: by_element((y, COUNT, 7)),
+        "normal": lambda: by_element((y, COUNT, 7, 0.0, 1.0)),
+        "sum": lambda: reduced((x, y, COUNT)),
+        "largest": lambda: reduced((x, y, COUNT, 0 * one)),
+        "dot": lambda: reduced((x, x.clone(), y, COUNT)),
+        "softmax": lambda: by_row((x, y, SIDE, SIDE)),
+        "layer_norm": lambda: by_row((x, y, floats, floats.clone(), SIDE, SIDE, 1e-5)),
         "box": lambda: Launch((SIDE // side,) * 2, (side * side,), (x, y, SIDE, SIDE, one)),
-        "star": lambda: Launch((8, 32), (32, 8), (x, y, 32, 256, 256, one, one)),
+        "star": lambda: Launch((8, 32), (32, 8), (x, y, COUNT >> 16, 256, 256, one, one)),
         "transpose": lambda: Launch((SIDE // tile,) * 2, (tile * 8,), (x, y, SIDE, SIDE)),
     }
-    elementwise = Launch(elements, (256,), (x, y, COUNT))  # the special functions
-    return launches[kernel]() if kernel in launches else elementwise
+    return launches.get(kernel, lambda: by_element((x, y, COUNT)))()
 
 
 def _constants(text: str) -> dict[str, int]:
@@ -151,7 +152,6 @@ def run(folder: Path, out: Path) -> None:
         for module, source, kernel in _kernels(matrix, folder):
             measured = _measure(stores, module, source, kernel)
             rows.append({"matrix": matrix, "module": module, "kernel": kernel, **measured})
-            print(rows[-1], flush=True)
     out.mkdir(parents=True, exist_ok=True)
     (out / "kernel_speed.json").write_text(json.dumps({"gpu": torch.cuda.get_device_name(), "rows": rows}, indent=1))
     (out / "kernel_speed.md").write_text(_report(rows))
@@ -162,21 +162,24 @@ def _kernels(matrix: str, folder: Path) -> Iterator[tuple[str, Source, str]]:
     sources = MATRICES[matrix][0]()
     for line in (folder / f"{matrix}-per-arch" / "kernels.tsv").read_text().splitlines():
         kernel, module = line.split("\t")[:2]
-        yield module, sources[module], kernel
+        if not kernel.startswith("<"):  # a template
+            yield module, sources[module], kernel
 
 
 def _measure(stores: dict[str, Any], module: str, source: Source, kernel: str) -> dict[str, Any]:
     """Return the microseconds of a launch by store, and how much the results differ from the first store's."""
     import torch
 
+    launch = launch_of(kernel, source)
+    arrays = [value for value in launch.arguments if isinstance(value, torch.Tensor)]
+    before = [array.clone() for array in arrays]
     runs, results = {}, {}
     for name, store in stores.items():
-        launch = launch_of(kernel, source)
-        loaded = store.get_kernel(kernel, module=module)
-        runs[name] = partial(loaded[launch.grid, launch.block], *launch.arguments)
+        for array, values in zip(arrays, before, strict=True):
+            array.copy_(values)
+        runs[name] = partial(store.get_kernel(kernel, module=module)[launch.grid, launch.block], *launch.arguments)
         runs[name]()
-        torch.cuda.synchronize()
-        results[name] = [value.clone() for value in launch.arguments if isinstance(value, torch.Tensor)]
+        results[name] = [array.clone() for array in arrays]
     launches = max(1, min(MOST_LAUNCHES, int(GRAPH_MICROSECONDS / _microseconds(runs["per-arch"], 20))))
     graphs = {name: _captured(run_once, launches) for name, run_once in runs.items()}
     times: dict[str, list[float]] = {name: [] for name in graphs}
