@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from hatch_cuda_kernels.host_code.items import Outline
+    from hatch_cuda_kernels.host_code.roles import MacroRole
     from hatch_cuda_kernels.source.readings import Readings
 
 __all__ = ["Said", "outline_of", "said_by"]
@@ -45,11 +46,11 @@ def said_by(text: str) -> Said:
     return Said(reals, dict(_NAMESPACE_ALIAS.findall(text)), frozenset(_unevaluated(text)))
 
 
-def _macros_in(text: str, whole: Mapping[str, bool], readings: Readings) -> frozenset[tuple[str, bool]]:
+def _macros_in(text: str, roles: Mapping[str, MacroRole], readings: Readings) -> frozenset[tuple[str, MacroRole]]:
     """Return the macros that a text may use: others have no part in its outline."""
     is_plain = text.isascii() and "\\" not in text
     words = readings.of(find_words if is_plain else _compiled_words, text)
-    return frozenset((name, whole[name]) for name in words & whole.keys())
+    return frozenset((name, roles[name]) for name in words & roles.keys())
 
 
 def _compiled_words(text: str) -> frozenset[str]:
@@ -57,12 +58,12 @@ def _compiled_words(text: str) -> frozenset[str]:
     return frozenset(map(intern, {*_ASCII_WORD.findall(SPLICE.sub("", text))}))
 
 
-def outline_of(text: str, whole: Mapping[str, bool], readings: Readings) -> Outline | None:
-    """Return a text's outline, read once with the same macros; ``whole`` are all, as in Facts."""
-    return readings.of(_outline, text, _macros_in(text, whole, readings))
+def outline_of(text: str, roles: Mapping[str, MacroRole], readings: Readings) -> Outline | None:
+    """Return a text's outline, read once with the same macros; ``roles`` are of all, as in Facts."""
+    return readings.of(_outline, text, _macros_in(text, roles, readings))
 
 
-def _outline(text: str, macros: frozenset[tuple[str, bool]]) -> Outline | None:
+def _outline(text: str, macros: frozenset[tuple[str, MacroRole]]) -> Outline | None:
     return read_outline(text, dict(macros))
 
 
