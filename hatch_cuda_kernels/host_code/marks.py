@@ -164,8 +164,10 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
     if item.class_name is None and not declared.scope:
         facts.functions[declared.name].append(FoundFunction(item, text))
     if facts.is_marked(head):
-        facts.marked_in.add((item.namespace, declared.name))
-        marked = facts.marked.setdefault(member_of(item, facts), Marked(set(), set()))
+        member = member_of(item, facts)
+        if not member[0]:
+            facts.marked_in.add((item.namespace, declared.name))
+        marked = facts.marked.setdefault(member, Marked(set(), set()))
         if "__global__" not in head:
             (marked.defined if declared.ending == "{}" else marked.declared).add(declared.parameters)
 
