@@ -81,6 +81,8 @@ class Facts:
     """What ``namespace short = long::name;`` gives another name, with the first part of its own."""
     unevaluated: set[str] = field(default_factory=set)
     """The names of functions whose types the texts ask for, in ``decltype`` or ``sizeof``."""
+    deduced: set[str] = field(default_factory=set)
+    """Those of them that are called without an object: their bodies may tell their types."""
     floats: dict[str, set[str]] = field(default_factory=dict)
     """The floating-point constants that are not ``constexpr``, with the words of their values."""
     reals: set[str] = field(default_factory=lambda: {"float", "double"})
@@ -137,6 +139,7 @@ def gather_facts(
         facts.reals.update(said.reals)
         facts.aliases.update(said.aliases)
         facts.unevaluated.update(said.unevaluated)
+        facts.deduced.update(said.deduced)
     outlines = [outline_of(text, facts.roles, readings) for text in texts]
     for outline in outlines:
         if outline is not None:

@@ -138,13 +138,19 @@ def _function(item: OutlineItem, facts: Facts) -> Action:
     merged = _is_merged(item, facts)
     if merged is None or (declared.form in _EXPLICIT and _may_be_of_marked(item, facts)):
         return "keep"
-    is_asked_for = not declared.ending and declared.name in facts.unevaluated  # template <class T> T declval();
-    if merged or is_asked_for:
+    if merged or _is_asked_for(declared, facts):
         return "mark"
     if item.class_name is None or "friend" in declared.words:
         return "drop"
     special = declared.name in {item.class_name, f"~{item.class_name}", "operator=", *facts.defaults, *facts.pure}
     return "declare" if special or is_virtual else "drop"
+
+
+def _is_asked_for(declared: Declaration, facts: Facts) -> bool:
+    """Return whether code may ask for what a function returns without a call: ``T declval();``, ``auto f()``."""
+    if not declared.ending:
+        return declared.name in facts.unevaluated
+    return declared.types == ("auto",) and "->" not in declared.words and declared.name in facts.deduced
 
 
 def _may_be_of_marked(item: OutlineItem, facts: Facts) -> bool:

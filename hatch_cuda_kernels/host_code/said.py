@@ -28,6 +28,8 @@ _REALS: Final = (
 _NAMESPACE_ALIAS: Final = re.compile(r"namespace(?<=\bnamespace)\s+(\w+)\s*=\s*(?:::\s*)?(\w+)")
 _OPERANDS: Final = tuple(re.compile(rf"{word}(?<=\b{word})\s*\(") for word in ("decltype", "sizeof", "noexcept"))
 _CALLED: Final = re.compile(r"([A-Za-z_]\w*)\s*[(<]")
+#: Without an object.
+_CALLED_PLAINLY: Final = re.compile(r"(?<![\w.>])(?<!template )([A-Za-z_]\w*)\s*[(<]")
 _BRACKET: Final = re.compile("[()]")
 _LONGEST_OPERAND: Final = 1_000
 
@@ -38,12 +40,18 @@ class Said(NamedTuple):
     reals: frozenset[str]
     aliases: dict[str, str]
     unevaluated: frozenset[str]
+    deduced: frozenset[str]
 
 
 def said_by(text: str) -> Said:
     """Return what a text says."""
     reals = frozenset(name for pattern in _REALS for name in pattern.findall(text))
-    return Said(reals, dict(_NAMESPACE_ALIAS.findall(text)), frozenset(_unevaluated(text)))
+    operands = [*_operands(text)]
+    unevaluated, deduced = (
+        frozenset(name for start, end in operands for name in pattern.findall(text, start, end))
+        for pattern in (_CALLED, _CALLED_PLAINLY)
+    )
+    return Said(reals, dict(_NAMESPACE_ALIAS.findall(text)), unevaluated, deduced)
 
 
 def _macros_in(text: str, roles: Mapping[str, MacroRole], readings: Readings) -> frozenset[tuple[str, MacroRole]]:
@@ -67,8 +75,8 @@ def _outline(text: str, macros: frozenset[tuple[str, MacroRole]]) -> Outline | N
     return read_outline(text, dict(macros))
 
 
-def _unevaluated(text: str) -> Iterator[str]:
-    """Yield the words before parentheses or angles in the operands of ``decltype``, ``sizeof`` and ``noexcept``."""
+def _operands(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the operands of ``decltype``, ``sizeof`` and ``noexcept`` begin and end."""
     for found in (found for pattern in _OPERANDS for found in pattern.finditer(text)):
         depth, end = 1, found.end() + _LONGEST_OPERAND
         for bracket in _BRACKET.finditer(text, found.end(), end):
@@ -76,4 +84,4 @@ def _unevaluated(text: str) -> Iterator[str]:
             if not depth:
                 end = bracket.end()
                 break
-        yield from _CALLED.findall(text, found.end(), end)
+        yield found.end(), end
