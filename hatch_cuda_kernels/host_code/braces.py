@@ -13,6 +13,8 @@ from hatch_cuda_kernels.host_code.tokens import Token
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hatch_cuda_kernels.host_code.roles import MacroRole
+
 __all__ = ["DEEPEST", "Braces", "UnevenError"]
 
 _NAMESPACE_WORDS: Final = frozenset({"namespace", "inline", "extern"})
@@ -27,7 +29,7 @@ class UnevenError(Exception):
 class Braces:
     """Where the parser is, and the declarations so far. Methods raise UnevenError where brackets do not fit."""
 
-    def __init__(self, macros: Mapping[str, bool]) -> None:
+    def __init__(self, macros: Mapping[str, MacroRole]) -> None:
         self.macros: Final = macros
         self.items: list[OutlineItem] = []
         self.go_on(Position())

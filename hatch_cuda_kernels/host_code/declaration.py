@@ -19,13 +19,15 @@ from hatch_cuda_kernels.host_code.words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Mapping, Sequence
 
+    from hatch_cuda_kernels.host_code.roles import MacroRole
 
 __all__ = ["Declaration", "read_declaration"]
 
 #: With its symbol, or with what it converts to behind a space.
 _OPERATOR: Final = re.compile(r"operator(?!\w)")
+_HEAD_ENDS: Final = frozenset({"=", BRACES, ":", "try"})
 
 
 class Declaration(NamedTuple):
@@ -56,7 +58,7 @@ class Declaration(NamedTuple):
     """Whether all words were understood."""
 
 
-def read_declaration(tokens: Sequence[Token], macros: Collection[str] = ()) -> Declaration:
+def read_declaration(tokens: Sequence[Token], macros: Mapping[str, MacroRole]) -> Declaration:
     """Return what tokens declare; ``macros`` are the project's, of which none is taken for a type beside another."""
     if tokens[0].text in OTHERS:
         return Declaration("other")
@@ -90,7 +92,7 @@ def _template(nodes: Sequence[Token]) -> tuple[int, Literal["", "template", "spe
 class _NodeReader:
     """Reads the nodes of one declaration from left to right."""
 
-    def __init__(self, nodes: Sequence[Token], macros: Collection[str]) -> None:
+    def __init__(self, nodes: Sequence[Token], macros: Mapping[str, MacroRole]) -> None:
         self.nodes = nodes
         self.macros = macros
         self.before: list[Token] = []  # what stands before the parameters or the value, the name last
@@ -165,7 +167,7 @@ class _NodeReader:
             "call" if is_plain and not types and not unknown else "function",
             name,
             scope,
-            words=frozenset(node.text for node in rest) & SPECIFIERS | trailing,
+            words=self._words(rest) & SPECIFIERS | self._words(trailing),
             types=types,
             parameters=tuple(parameter_type(part) for part in parts if [node.text for node in part] != ["void"]),
             ending=ending,
@@ -173,23 +175,19 @@ class _NodeReader:
             is_sure=self.sure and len(types) <= (0 if _has_no_type(scope, name) else 1),
         )
 
-    def _trailing(self, at: int) -> tuple[frozenset[str], str, int]:
-        """Return the words after the parameters, what ends the function, and where that begins."""
-        words: set[str] = set()
-        last = self.nodes[at - 1].end
-        for place, node in enumerate(self.nodes[at:], at):
-            if node.text == "=":
-                ending = self.nodes[place + 1].text if place + 1 < len(self.nodes) else ""
-                return frozenset(words), ending, last
-            if node.text in {BRACES, ":", "try"}:
-                return frozenset(words), BRACES, last
-            words.add(node.text)
-            last = node.end
-        return frozenset(words), "", last
+    def _trailing(self, at: int) -> tuple[Sequence[Token], str, int]:
+        """Return what is after the parameters, what ends the function, and where that begins."""
+        end = next((place for place in range(at, len(self.nodes)) if self.nodes[place].text in _HEAD_ENDS), None)
+        if end is None:
+            return self.nodes[at:], "", self.nodes[-1].end
+        is_stated = self.nodes[end].text == "="
+        after = self.nodes[end + 1 : end + 2]
+        ending = (after[0].text if after else "") if is_stated else BRACES
+        return self.nodes[at:end], ending, self.nodes[end - 1].end
 
     def _other(self, stop: str) -> Declaration:
         """Return a declaration without parameters."""
-        words = frozenset(node.text for node in self.before) & SPECIFIERS
+        words = self._words(self.before) & SPECIFIERS
         if words & TYPE_KEYS:
             words_before = (node.text for node in self.before if node.is_word and node.text not in self.macros)
             names = [word for word in words_before if word not in SPECIFIERS and word != "final"]  # class EXPORT Name;
@@ -203,16 +201,22 @@ class _NodeReader:
         if not name or (not types and not any(node.text in self.macros for node in rest)):
             return Declaration("other", name, is_sure=False)
         texts = [node.text for node in rest]
+        words = self._words(rest) & SPECIFIERS
         indirect = max((at for at, text in enumerate(texts) if text in {"*", "&"}), default=-1)
         return Declaration(
             "variable",
             name,
             scope,
-            words=frozenset(texts) & SPECIFIERS,
+            words=words,
             types=types,
-            is_const="constexpr" in texts or "const" in texts[indirect + 1 :],
+            is_const="constexpr" in words or "const" in self._words(rest[indirect + 1 :]),
             is_sure=self.sure and len(types) <= 1,
         )
+
+    def _words(self, nodes: Sequence[Token]) -> frozenset[str]:
+        """Return the texts of nodes, and the specifiers that macros among them hide."""
+        found = frozenset(node.text for node in nodes)
+        return found.union(*(self.macros[word].words for word in found if word in self.macros))
 
     def _types(self, nodes: Sequence[Token]) -> tuple[str, ...]:
         """Return the types among nodes: a qualified name by its first part, several built-in words by the first."""

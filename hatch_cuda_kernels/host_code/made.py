@@ -23,7 +23,8 @@ def made_by(item: OutlineItem, text: str, facts: Facts, without: Callable[[Outli
     ``without`` returns an outline's text without host code.
     """
     declared = item.declaration
-    if declared.kind != "call" or not facts.whole.get(declared.name) or item.class_name == "":
+    role = facts.roles.get(declared.name)
+    if declared.kind != "call" or role is None or not role.is_whole or item.class_name == "":
         return None
     spelled = text[item.start : item.end].rstrip("; \n")
     made = facts.macros.expand_clear(spelled)
@@ -31,7 +32,7 @@ def made_by(item: OutlineItem, text: str, facts: Facts, without: Callable[[Outli
         return None
     head = f"struct {item.class_name} {{ " if item.class_name else ""
     tail = "; };" if item.class_name else ";"
-    outline = read_outline(f"{head}{made}{tail}", facts.whole)
+    outline = read_outline(f"{head}{made}{tail}", facts.roles)
     if outline is None or not any(found.declaration.kind != "type" for found in outline.items):
         return None
     left = without(outline)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.host_code.outline import read_outline
+from hatch_cuda_kernels.host_code.roles import find_roles, reached
 from hatch_cuda_kernels.host_code.said import outline_of, said_by
 from hatch_cuda_kernels.source.expansion import Macros
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
+    from hatch_cuda_kernels.host_code.roles import MacroRole
     from hatch_cuda_kernels.source.macros import MacroText
     from hatch_cuda_kernels.source.readings import Readings
 
@@ -31,7 +33,6 @@ _ATTRIBUTE: Final = re.compile(
 _TOOLKITS: Final = re.compile(r"(?:_?CCCL|_LIBCUDACXX|CUB|THRUST|CUDART|_CUDA|__CUDA|NV)_\w+")
 _KNOWN_UNMARKED: Final = frozenset({"CUDART_CB", "CUDART_VERSION", "NV_UNUSED"})
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
-_PRAGMA: Final = re.compile(r"\b(?:_Pragma|__pragma)\s*\((?:[^()]|\([^()]*\))*\)")
 _DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
 _LITERAL: Final = re.compile(f"{STRING}|{CHARACTER}")
 _NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
@@ -61,8 +62,8 @@ class Facts:
     """The macros themselves."""
     marks: frozenset[str]
     """The marks, and the macros that hide one."""
-    whole: Mapping[str, bool]
-    """For each macro, whether it stands for whole declarations, or opens or closes braces."""
+    roles: Mapping[str, MacroRole]
+    """What each macro is to the declarations that use it."""
     marked: dict[tuple[str, str], Marked] = field(default_factory=dict)
     """The marked functions by class (empty for none) and name; kernels are among them only by name."""
     marked_in: set[tuple[str, str]] = field(default_factory=set)
@@ -80,6 +81,8 @@ class Facts:
     """What ``namespace short = long::name;`` gives another name, with the first part of its own."""
     unevaluated: set[str] = field(default_factory=set)
     """The names of functions whose types the texts ask for, in ``decltype`` or ``sizeof``."""
+    deduced: set[str] = field(default_factory=set)
+    """Those of them that are called without an object: their bodies may tell their types."""
     floats: dict[str, set[str]] = field(default_factory=dict)
     """The floating-point constants that are not ``constexpr``, with the words of their values."""
     reals: set[str] = field(default_factory=lambda: {"float", "double"})
@@ -92,13 +95,13 @@ class Facts:
         words = set(_WORD.findall(_NOISE.sub(" ", text)))
         if words & self.marks or (words & {"__attribute__", "__declspec"} and _ATTRIBUTE.search(text)):
             return True
-        return any(_TOOLKITS.fullmatch(word) and word not in self.whole for word in words - _KNOWN_UNMARKED)
+        return any(_TOOLKITS.fullmatch(word) and word not in self.roles for word in words - _KNOWN_UNMARKED)
 
     @cached_property
     def folded(self) -> frozenset[str]:
         """The floating-point constants that are made of others, and these others."""
         uses = {name: words & self.floats.keys() - {name} for name, words in self.floats.items()}
-        return _reached((name for name, used in uses.items() if used), uses)
+        return reached((name for name, used in uses.items() if used), uses)
 
     @cached_property
     def marked_names(self) -> frozenset[str]:
@@ -107,7 +110,7 @@ class Facts:
 
     def generated(self, macro: str) -> list[Outline | None]:
         """Return the outlines of what a macro may stand for."""
-        return [read_outline(f"{text.replace('##', '')};", self.whole) for text in self.texts.get(macro, ())]
+        return [read_outline(f"{text.replace('##', '')};", self.roles) for text in self.texts.get(macro, ())]
 
 
 def gather_macros(macros: Iterable[MacroText]) -> Facts:
@@ -120,31 +123,9 @@ def gather_macros(macros: Iterable[MacroText]) -> Facts:
         texts[macro.name] += (text,)
         for word in _WORD.findall(text):
             users[word].add(macro.name)
-    marks = _reached(_MARKS | {word for word in users if _TOOLKITS.fullmatch(word) and word not in texts}, users)
-    direct = {
-        name for name, found in texts.items() if any(set(text) & set("{};") for text in found) or _is_pragma(found)
-    }
-    whole = _reached(direct, users)
-    return Facts(
-        dict(texts), Macros(macros), marks - (_KNOWN_UNMARKED - texts.keys()), {name: name in whole for name in texts}
-    )
-
-
-def _is_pragma(texts: Iterable[str]) -> bool:
-    """Return whether a macro stands for pragmas, or for nothing where a compiler has none."""
-    left = {_PRAGMA.sub("", text).strip() for text in texts}
-    return left == {""} and any(texts)
-
-
-def _reached(names: Iterable[str], users: Mapping[str, set[str]]) -> frozenset[str]:
-    """Return names and all macros that use them, directly or not."""
-    reached = set(names)
-    waiting = list(reached)
-    while waiting:
-        fresh = users.get(waiting.pop(), set()) - reached
-        reached |= fresh
-        waiting += fresh
-    return frozenset(reached)
+    marks = reached(_MARKS | {word for word in users if _TOOLKITS.fullmatch(word) and word not in texts}, users)
+    roles = find_roles(texts, users)
+    return Facts(dict(texts), Macros(macros), marks - (_KNOWN_UNMARKED - texts.keys()), roles)
 
 
 def gather_facts(
@@ -158,7 +139,8 @@ def gather_facts(
         facts.reals.update(said.reals)
         facts.aliases.update(said.aliases)
         facts.unevaluated.update(said.unevaluated)
-    outlines = [outline_of(text, facts.whole, readings) for text in texts]
+        facts.deduced.update(said.deduced)
+    outlines = [outline_of(text, facts.roles, readings) for text in texts]
     for outline in outlines:
         if outline is not None:
             facts.classes.update(item.declaration.name for item in outline.items if item.declaration.kind == "type")
@@ -185,8 +167,10 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
     if item.class_name is None and not declared.scope:
         facts.functions[declared.name].append(FoundFunction(item, text))
     if facts.is_marked(head):
-        facts.marked_in.add((item.namespace, declared.name))
-        marked = facts.marked.setdefault(member_of(item, facts), Marked(set(), set()))
+        member = member_of(item, facts)
+        if not member[0]:
+            facts.marked_in.add((item.namespace, declared.name))
+        marked = facts.marked.setdefault(member, Marked(set(), set()))
         if "__global__" not in head:
             (marked.defined if declared.ending == "{}" else marked.declared).add(declared.parameters)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from hatch_cuda_kernels.host_code.position import Begun, Frame
+    from hatch_cuda_kernels.host_code.roles import MacroRole
 
 __all__ = ["read_outline"]
 
@@ -35,11 +36,10 @@ _SHORTEST_MACRO: Final = 2
 _LONGEST_MACRO: Final = 100  # in tokens, with arguments
 
 
-def read_outline(text: str, macros: Mapping[str, bool]) -> Outline | None:
+def read_outline(text: str, macros: Mapping[str, MacroRole]) -> Outline | None:
     """Return a text's outline; None where it cannot be parsed.
 
-    ``macros`` are the project's by name, and whether what one stands for is whole declarations, or opens or closes
-    braces: such a one stands for itself.
+    ``macros`` are the project's by name; one that stands for whole declarations is an item by itself.
     """
     parser = _Parser(Joined(text), macros)
     try:
@@ -52,7 +52,7 @@ def read_outline(text: str, macros: Mapping[str, bool]) -> Outline | None:
 class _Parser(Braces):
     """Follows the braces of a text and gathers its declarations."""
 
-    def __init__(self, source: Joined, macros: Mapping[str, bool]) -> None:
+    def __init__(self, source: Joined, macros: Mapping[str, MacroRole]) -> None:
         super().__init__(macros)
         self.source: Final = source
         self.tokens: Final = Tokens(source)
@@ -132,7 +132,7 @@ class _Parser(Braces):
         if self.item is not None and not self.fresh and _is_tried(self.item) and token.text != "catch":
             self.end(self.item.token.end)
         last = self.fresh[-1] if self.fresh else self.item and self.item.token
-        if last is None and self.macros.get(token.text):
+        if last is None and token.text in self.macros and self.macros[token.text].is_whole:
             return True
         if token.text == ";":
             self.end(token.end)

@@ -89,11 +89,11 @@ def _is_host_call(declared: Declaration, facts: Facts) -> bool:
     """Return whether the use of a macro gives host functions only."""
     if "->" in declared.words:  # a deduction guide
         return False
-    if declared.name not in facts.whole:
+    if declared.name not in facts.roles:
         return declared.name in _HOST_MACROS
     if declared.name in facts.marks:
         return False
-    if declared.ending == "{}" and not facts.whole[declared.name]:  # it stands for a function's head
+    if declared.ending == "{}" and not facts.roles[declared.name].is_whole:  # it stands for a function's head
         return True
     if declared.name not in facts.generators:
         facts.generators[declared.name] = False  # while it is asked
@@ -104,9 +104,9 @@ def _is_host_call(declared: Declaration, facts: Facts) -> bool:
 
 def _has_host_argument(declared: Declaration, spelled: str, facts: Facts) -> bool:
     """Return whether a macro without a mark is given a host function's declaration: ``DEPRECATED(int f(), "why")``."""
-    if declared.name not in facts.whole or declared.name in facts.marks or declared.ending:
+    if declared.name not in facts.roles or declared.name in facts.marks or declared.ending:
         return False
-    outlines = (read_outline(f"{part};", facts.whole) for part in _arguments(spelled))
+    outlines = (read_outline(f"{part};", facts.roles) for part in _arguments(spelled))
     functions = (outline for outline in outlines if outline and len(outline.items) == 1)
     return any(one.items[0].declaration.kind == "function" and _is_host_text(one, facts) for one in functions)
 
@@ -138,13 +138,19 @@ def _function(item: OutlineItem, facts: Facts) -> Action:
     merged = _is_merged(item, facts)
     if merged is None or (declared.form in _EXPLICIT and _may_be_of_marked(item, facts)):
         return "keep"
-    is_asked_for = not declared.ending and declared.name in facts.unevaluated  # template <class T> T declval();
-    if merged or is_asked_for:
+    if merged or _is_asked_for(declared, facts):
         return "mark"
     if item.class_name is None or "friend" in declared.words:
         return "drop"
     special = declared.name in {item.class_name, f"~{item.class_name}", "operator=", *facts.defaults, *facts.pure}
     return "declare" if special or is_virtual else "drop"
+
+
+def _is_asked_for(declared: Declaration, facts: Facts) -> bool:
+    """Return whether code may ask for what a function returns without a call: ``T declval();``, ``auto f()``."""
+    if not declared.ending:
+        return declared.name in facts.unevaluated
+    return declared.types == ("auto",) and "->" not in declared.words and declared.name in facts.deduced
 
 
 def _may_be_of_marked(item: OutlineItem, facts: Facts) -> bool:

@@ -150,7 +150,7 @@ class Uses:
         """Return the names that a macro's use gives; None where it may give what must stay."""
         facts = self._sources.facts
         made = facts.macros.expand_clear(text)
-        outline = None if made is None or facts.is_marked(made) else read_outline(f"{made};", facts.whole)
+        outline = None if made is None or facts.is_marked(made) else read_outline(f"{made};", facts.roles)
         items = [item.declaration for item in outline.items if item.class_name is None] if outline is not None else []
         clear = all(one.name and one.kind not in {"call", "other"} and one.form != "specialisation" for one in items)
         return tuple(one.name for one in items) if items and clear else None

@@ -68,7 +68,10 @@ _STD: Final = {
     "mutex": "lock_guard mutex unique_lock",
     "numeric": "accumulate iota",
     "optional": "nullopt optional",
-    "random": "mt19937 mt19937_64 normal_distribution random_device uniform_int_distribution uniform_real_distribution",
+    "random": (
+        "bernoulli_distribution exponential_distribution mt19937 mt19937_64 normal_distribution random_device "
+        "uniform_int_distribution uniform_real_distribution"
+    ),
     "regex": "regex",
     "set": "multiset set",
     "sstream": "istringstream ostringstream stringstream",

@@ -27,6 +27,12 @@ __all__ = ["toolkit_headers", "with_implied_headers"]
 
 # A literal before \b is found far sooner than one behind it.
 _MEMBER: Final = re.compile(r"std(?<=\bstd)\s*::\s*(\w+)")
+#: A macro for the toolkit's namespace, as a branch for NVRTC has it.
+_TOOLKIT_STD: Final = re.compile(
+    r"define(?<=\bdefine)[ \t]+(\w+)[ \t]+(?:::[ \t]*)?cuda[ \t]*::[ \t]*std[ \t\r]*(?:/[/*].*)?$", re.MULTILINE
+)
+#: Headers of the standard library that the toolkit has, too.
+_TOOLKITS: Final = frozenset({"array", "complex", "functional", "limits", "tuple", "type_traits", "utility"})
 #: A second typedef of the same type is no error.
 _SAME: Final = r"unsigned\s+(?:int\s+uint|long\s+ulong|short\s+ushort|char\s+u_?char|int\s+uint32_t)\s*;"
 #: A macro of that name does not count: it may be in a branch for another compiler, and comes after the header. Each way
@@ -53,7 +59,8 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders, readings: Readin
     own = {found.name for found in closure.dropped if found.kind in {"function", "variable", "texture"}}
     names = {name: header for name, header in GLOBAL_NAMES.items() if f"{header[1:]}.h" not in known}
     standard = {*_for_global_names(texts, names, own, readings), *_for_members(texts, readings)} & outer.standard.names
-    wanted = sorted({*standard, *(toolkit_headers(texts, own, readings) if closure.dropped else ())} - known)
+    toolkits = {*_for_macros(texts, readings), *(toolkit_headers(texts, own, readings) if closure.dropped else ())}
+    wanted = sorted({*standard, *toolkits} - known)
     if not wanted:
         return closure
     fresh = outer.without_asked(closure.asked)
@@ -122,6 +129,25 @@ def _for_members(texts: Sequence[str], readings: Readings) -> Iterator[str]:
     if used:
         used -= {name for text in texts for name in readings.of(_declared_in_std, text)}
     return (STD_NAMES[name] for name in used)
+
+
+def _for_macros(texts: Sequence[str], readings: Readings) -> Iterator[str]:
+    """Yield the toolkit's headers of the names that texts take from its namespace, which a macro stands for."""
+    macros = frozenset(name for text in texts for name in readings.of(_toolkit_std, text))
+    for text in texts:
+        named = macros & readings.of(find_words, text)
+        for name in readings.of(_members_of, text, named) if named else ():
+            if STD_NAMES[name] in _TOOLKITS:
+                yield f"cuda/std/{STD_NAMES[name]}"
+
+
+def _toolkit_std(text: str) -> frozenset[str]:
+    return frozenset(_TOOLKIT_STD.findall(text)) if "std" in text else frozenset()
+
+
+def _members_of(text: str, macros: frozenset[str]) -> frozenset[str]:
+    pattern = re.compile(rf"\b(?:{'|'.join(sorted(macros))})\s*::\s*(\w+)")
+    return frozenset(pattern.findall(text)) & STD_NAMES.keys()
 
 
 def _members(text: str) -> frozenset[str]:

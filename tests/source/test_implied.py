@@ -48,6 +48,15 @@ def test_names_bring_their_header(tmp_path, used, header):
     build_store(manifest, tmp_path / "store")
 
 
+def test_a_macro_may_stand_for_the_toolkits_namespace(tmp_path):
+    """As CUTLASS has one for NVRTC, without an include of all that it names; no other namespace counts."""
+    text = "#define STL cuda::std // for NVRTC\n#define OTHER cuda::other\n"
+    found, manifest = closure(tmp_path, text + KERNEL.format("STL::get<0>(STL::tuple<int>(OTHER::array))"))
+    assert found.pre_include == ("cuda/std/tuple",)
+    found, manifest = closure(tmp_path, text + KERNEL.format("STL::get<0>(STL::tuple<int>(1))"))
+    build_store(manifest, tmp_path / "store")
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -167,6 +167,7 @@ _HATCH_CLASS(random_device, 5000)
 _HATCH_CLASS(mt19937, 5000)
 _HATCH_CLASS(mt19937_64, 2504)
 _HATCH_CLASS(minstd_rand, 8)
+_HATCH_CLASS(bernoulli_distribution, 8)
 typedef minstd_rand default_random_engine;
 #undef _HATCH_CLASS
 #undef _HATCH_TEMPLATE
@@ -177,6 +178,10 @@ class uniform_int_distribution {
 template <class _T = double>
 class uniform_real_distribution {
     _HATCH_HELD(uniform_real_distribution, 2 * sizeof(_T));
+};
+template <class _T = double>
+class exponential_distribution {
+    _HATCH_HELD(exponential_distribution, sizeof(_T));
 };
 template <class _T = double>
 class normal_distribution {
