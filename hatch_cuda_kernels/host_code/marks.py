@@ -6,17 +6,21 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.host_code.known_types import known_types
 from hatch_cuda_kernels.host_code.outline import read_outline
-from hatch_cuda_kernels.host_code.said import outline_of, said_by
+from hatch_cuda_kernels.host_code.said import operands_of_macros, outline_of, said_by
 from hatch_cuda_kernels.source.expansion import Macros
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
+from hatch_cuda_kernels.source.readings import find_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
+    from hatch_cuda_kernels.host_code.said import Said
     from hatch_cuda_kernels.source.macros import MacroText
     from hatch_cuda_kernels.source.readings import Readings
 
@@ -33,6 +37,7 @@ _KNOWN_UNMARKED: Final = frozenset({"CUDART_CB", "CUDART_VERSION", "NV_UNUSED"})
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _PRAGMA: Final = re.compile(r"\b(?:_Pragma|__pragma)\s*\((?:[^()]|\([^()]*\))*\)")
 _DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
+_ASKS: Final = re.compile(r"\b(?:decltype|sizeof|noexcept|requires)\b")
 _LITERAL: Final = re.compile(f"{STRING}|{CHARACTER}")
 _NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
 
@@ -80,6 +85,12 @@ class Facts:
     """What ``namespace short = long::name;`` gives another name, with the first part of its own."""
     unevaluated: set[str] = field(default_factory=set)
     """The names of functions whose types the texts ask for, in ``decltype`` or ``sizeof``."""
+    observed: set[str] = field(default_factory=set)
+    """All words of such operands, and of constraints."""
+    kernels: set[str] = field(default_factory=set)
+    """Their names."""
+    types: set[str] = field(default_factory=set)
+    """The names of types that the texts declare, but for those that stand for types of others."""
     floats: dict[str, set[str]] = field(default_factory=dict)
     """The floating-point constants that are not ``constexpr``, with the words of their values."""
     reals: set[str] = field(default_factory=lambda: {"float", "double"})
@@ -104,6 +115,16 @@ class Facts:
     def marked_names(self) -> frozenset[str]:
         """The names of all marked functions."""
         return frozenset(name for _, name in self.marked)
+
+    @cached_property
+    def asking(self) -> frozenset[str]:
+        """The macros that ask for a type, or whether something has a meaning."""
+        return frozenset(name for name, texts in self.texts.items() if any(map(_ASKS.search, texts)))
+
+    @cached_property
+    def watched(self) -> frozenset[str]:
+        """The names of functions that device code may tell from others without a call: those of marked ones, too."""
+        return (self.marked_names | self.observed) - self.kernels
 
     def generated(self, macro: str) -> list[Outline | None]:
         """Return the outlines of what a macro may stand for."""
@@ -158,6 +179,8 @@ def gather_facts(
         facts.reals.update(said.reals)
         facts.aliases.update(said.aliases)
         facts.unevaluated.update(said.unevaluated)
+        facts.observed.update(said.observed, _asked_by_macros(facts, text, readings))
+    facts.types.update(_types(facts, [readings.of(said_by, text) for text in texts]))
     outlines = [outline_of(text, facts.whole, readings) for text in texts]
     for outline in outlines:
         if outline is not None:
@@ -168,6 +191,19 @@ def gather_facts(
             for item in outline.items:
                 _note(facts, outline.source.text, item)
     return facts, outlines
+
+
+def _types(facts: Facts, said: Iterable[Said]) -> set[str]:
+    said = [*said]
+    declared = {name for one in said for name in one.types}
+    macros = ((name, _WORD.findall(text)) for name, texts in facts.texts.items() for text in texts)
+    return known_types(declared - facts.texts.keys(), chain(macros, *(one.meanings for one in said)))
+
+
+def _asked_by_macros(facts: Facts, text: str, readings: Readings) -> frozenset[str]:
+    """Return what a text gives macros that ask for something."""
+    used = facts.asking & readings.of(find_words, text)
+    return readings.of(operands_of_macros, text, used) if used else used
 
 
 def _note(facts: Facts, text: str, item: OutlineItem) -> None:
@@ -187,7 +223,9 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
     if facts.is_marked(head):
         facts.marked_in.add((item.namespace, declared.name))
         marked = facts.marked.setdefault(member_of(item, facts), Marked(set(), set()))
-        if "__global__" not in head:
+        if "__global__" in head:
+            facts.kernels.add(declared.name)
+        else:
             (marked.defined if declared.ending == "{}" else marked.declared).add(declared.parameters)
 
 

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from hatch_cuda_kernels.host_code.marks import is_float_constant, member_of
+from hatch_cuda_kernels.host_code.observed import stays_declared
 from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.usings import is_host_using
 
@@ -59,7 +60,7 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     if declared.kind == "call" and not is_constructor:
         spelled = text[item.start : item.end]
         return "drop" if _is_host_call(declared, facts) or _has_host_argument(declared, spelled, facts) else "keep"
-    return "mark" if _does_nothing(item, text) else _function(item, facts)
+    return "mark" if _does_nothing(item, text) else _function(item, text, facts)
 
 
 def _does_nothing(item: OutlineItem, text: str) -> bool:
@@ -124,10 +125,10 @@ def _arguments(spelled: str) -> Iterator[str]:
 def _is_host_text(outline: Outline | None, facts: Facts) -> bool:
     if outline is None or not outline.items or any(item.declaration.kind == "call" for item in outline.items):
         return False
-    return all(action_of(item, outline.source.text, facts) == "drop" for item in outline.items)
+    return all(action_of(item, outline.source.text, facts) in {"drop", "declare"} for item in outline.items)
 
 
-def _function(item: OutlineItem, facts: Facts) -> Action:
+def _function(item: OutlineItem, text: str, facts: Facts) -> Action:
     declared = item.declaration
     is_virtual = bool(declared.words & _VIRTUAL)
     if declared.ending in {"default", "delete"}:
@@ -141,10 +142,17 @@ def _function(item: OutlineItem, facts: Facts) -> Action:
     is_asked_for = not declared.ending and declared.name in facts.unevaluated  # template <class T> T declval();
     if merged or is_asked_for:
         return "mark"
+    stays = _makes_class(item, facts) or stays_declared(item, text, facts)
+    return "declare" if stays else "drop"
+
+
+def _makes_class(item: OutlineItem, facts: Facts) -> bool:
+    """Return whether a class would be another one to device code without a member."""
+    declared = item.declaration
     if item.class_name is None or "friend" in declared.words:
-        return "drop"
+        return False
     special = declared.name in {item.class_name, f"~{item.class_name}", "operator=", *facts.defaults, *facts.pure}
-    return "declare" if special or is_virtual else "drop"
+    return special or bool(declared.words & _VIRTUAL)
 
 
 def _may_be_of_marked(item: OutlineItem, facts: Facts) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.items import Outline
     from hatch_cuda_kernels.source.readings import Readings
 
-__all__ = ["Said", "outline_of", "said_by"]
+__all__ = ["Said", "operands_of_macros", "outline_of", "said_by"]
 
 _ASCII_WORD: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 # A literal before \b is found far sooner than one behind it.
@@ -29,6 +29,16 @@ _OPERANDS: Final = tuple(re.compile(rf"{word}(?<=\b{word})\s*\(") for word in ("
 _CALLED: Final = re.compile(r"([A-Za-z_]\w*)\s*[(<]")
 _BRACKET: Final = re.compile("[()]")
 _LONGEST_OPERAND: Final = 1_000
+#: What asks whether expressions have a meaning.
+_CONSTRAINTS: Final = tuple(re.compile(rf"{word}(?<=\b{word})\b[^;]*") for word in ("requires", "concept"))
+_TYPES: Final = tuple(
+    re.compile(rf"{word}(?<=\b{word})\s+(?:\.\.\.\s*|class\s+)?(\w+)")
+    for word in ("typename", "class", "struct", "union", "enum")
+)
+_ALIASES: Final = (
+    re.compile(r"using(?<=\busing)\s+(?P<name>\w+)\s*=(?P<meant>[^;{}]*);"),
+    re.compile(r"typedef(?<=\btypedef)\b(?P<meant>[^;{}()]*?)\b(?P<name>\w+)\s*;"),
+)
 
 
 class Said(NamedTuple):
@@ -37,12 +47,30 @@ class Said(NamedTuple):
     reals: frozenset[str]
     aliases: dict[str, str]
     unevaluated: frozenset[str]
+    observed: frozenset[str]
+    types: frozenset[str]
+    """The names of types and of templates' parameters."""
+    meanings: tuple[tuple[str, frozenset[str]], ...]
+    """The types that others stand for, with the words of what these are."""
 
 
 def said_by(text: str) -> Said:
     """Return what a text says."""
     reals = frozenset(name for pattern in _REALS for name in pattern.findall(text))
-    return Said(reals, dict(_NAMESPACE_ALIAS.findall(text)), frozenset(_unevaluated(text)))
+    operands = [*_operands(text)]
+    constraints = (found[0][:_LONGEST_OPERAND] for pattern in _CONSTRAINTS for found in pattern.finditer(text))
+    return Said(
+        reals=reals,
+        aliases=dict(_NAMESPACE_ALIAS.findall(text)),
+        unevaluated=frozenset(name for operand in operands for name in _CALLED.findall(operand)),
+        observed=frozenset(name for part in (*operands, *constraints) for name in _ASCII_WORD.findall(part)),
+        types=frozenset(name for pattern in _TYPES for name in pattern.findall(text)),
+        meanings=tuple(
+            (found["name"], frozenset(_ASCII_WORD.findall(found["meant"])))
+            for pattern in _ALIASES
+            for found in pattern.finditer(text)
+        ),
+    )
 
 
 def _macros_in(text: str, whole: Mapping[str, bool], readings: Readings) -> frozenset[tuple[str, bool]]:
@@ -66,8 +94,8 @@ def _outline(text: str, macros: frozenset[tuple[str, bool]]) -> Outline | None:
     return read_outline(text, dict(macros))
 
 
-def _unevaluated(text: str) -> Iterator[str]:
-    """Yield the words before parentheses or angles in the operands of ``decltype``, ``sizeof`` and ``noexcept``."""
+def _operands(text: str) -> Iterator[str]:
+    """Yield the operands of ``decltype``, ``sizeof`` and ``noexcept``."""
     for found in (found for pattern in _OPERANDS for found in pattern.finditer(text)):
         depth, end = 1, found.end() + _LONGEST_OPERAND
         for bracket in _BRACKET.finditer(text, found.end(), end):
@@ -75,4 +103,10 @@ def _unevaluated(text: str) -> Iterator[str]:
             if not depth:
                 end = bracket.end()
                 break
-        yield from _CALLED.findall(text, found.end(), end)
+        yield text[found.end() : end]
+
+
+def operands_of_macros(text: str, macros: frozenset[str]) -> frozenset[str]:
+    """Return the words between the parentheses behind the names of macros."""
+    uses = re.compile(rf"\b(?:{'|'.join(sorted(macros))})\s*\(([^;{{}}]*)")
+    return frozenset(word for used in uses.findall(text) for word in _ASCII_WORD.findall(used[:_LONGEST_OPERAND]))
