@@ -122,9 +122,9 @@ class Facts:
         return frozenset(name for name, texts in self.texts.items() if any(map(_ASKS.search, texts)))
 
     @cached_property
-    def watched(self) -> frozenset[str]:
-        """The names of functions that device code may tell from others without a call: those of marked ones, too."""
-        return (self.marked_names | self.observed) - self.kernels
+    def marked_functions(self) -> frozenset[str]:
+        """The names of marked functions that are no members."""
+        return frozenset(name for scope, name in self.marked if not scope)
 
     def generated(self, macro: str) -> list[Outline | None]:
         """Return the outlines of what a macro may stand for."""

@@ -33,10 +33,19 @@ _TOOLKITS: Final = frozenset(
 def stays_declared(item: OutlineItem, text: str, facts: Facts) -> bool:
     """Return whether a function without a mark is to stay declared."""
     declared = item.declaration
-    is_watched = declared.name in facts.watched or declared.name in _TOOLKITS or _OPERATOR.match(declared.name)
-    if not is_watched or declared.scope or declared.form not in {"", "template"}:
+    is_part = declared.scope or declared.form not in {"", "template"}  # of what is declared elsewhere
+    if is_part or declared.name in facts.kernels or not _is_watched(item, facts):
         return False
     return are_known(_types_of(item, text), facts.types)
+
+
+def _is_watched(item: OutlineItem, facts: Facts) -> bool:
+    """Return whether some code may tell a function from others: by its name, or as an operator."""
+    declared = item.declaration
+    is_member = item.class_name is not None and "friend" not in declared.words
+    others = facts.marked_names if is_member else facts.marked_functions
+    named = declared.name in facts.observed or declared.name in others or declared.name in _TOOLKITS
+    return named or _OPERATOR.match(declared.name) is not None
 
 
 def _types_of(item: OutlineItem, text: str) -> list[str]:

@@ -51,7 +51,7 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     if declared.kind == "other":
         return "drop" if is_host_using(text[item.start : item.end], facts, _is_dropped(facts)) else "keep"
     is_clear = declared.is_sure and declared.kind != "type" and not (is_constructor and declared.types)
-    if not is_clear or facts.is_marked(text[item.start : declared.last or item.end]):
+    if not is_clear or _is_in_parentheses(item) or facts.is_marked(text[item.start : declared.last or item.end]):
         return "keep"
     if declared.kind == "variable":
         if _is_host_variable(item):
@@ -61,6 +61,12 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
         spelled = text[item.start : item.end]
         return "drop" if _is_host_call(declared, facts) or _has_host_argument(declared, spelled, facts) else "keep"
     return "mark" if _does_nothing(item, text) else _function(item, text, facts)
+
+
+def _is_in_parentheses(item: OutlineItem) -> bool:
+    """Return whether what looks like a function is a data member: ``std::size_t (n);``."""
+    declared = item.declaration
+    return item.class_name is not None and bool(declared.scope) and not declared.types
 
 
 def _does_nothing(item: OutlineItem, text: str) -> bool:
@@ -108,8 +114,9 @@ def _has_host_argument(declared: Declaration, spelled: str, facts: Facts) -> boo
     if declared.name not in facts.whole or declared.name in facts.marks or declared.ending:
         return False
     outlines = (read_outline(f"{part};", facts.whole) for part in _arguments(spelled))
-    functions = (outline for outline in outlines if outline and len(outline.items) == 1)
-    return any(one.items[0].declaration.kind == "function" and _is_host_text(one, facts) for one in functions)
+    single = ((outline, outline.items[0].declaration) for outline in outlines if outline and len(outline.items) == 1)
+    functions = (outline for outline, one in single if one.kind == "function" and one.name not in facts.whole)
+    return any(_is_host_text(outline, facts) for outline in functions)
 
 
 def _arguments(spelled: str) -> Iterator[str]:
