@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.link_faults import undefined_faults
 from hatch_cuda_kernels.compiler.missing_header import missing_header
+from hatch_cuda_kernels.compiler.output.demangle import demangled
 from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES, TOOLKIT_NAMES
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ _TORCH: Final = re.compile(r"at|c10|torch|AT_\w+|C10_\w+|TORCH_\w+|TensorAccesso
 _LACKING: Final = re.compile(
     r'^(?:identifier|(?:namespace|class|struct|class template|overloaded function) "[^"]*" has no member) "(\w+)"'
 )
+_UNDEFINED: Final = re.compile("^Unresolved extern function '([^']+)'")
+_CALLED: Final = re.compile(r"(?:^|::)(operator\W+?|operator \w[^(]*|~?\w+)(?:<.*>)?\(")
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 
 #: How device code is kept from code of the host's.
@@ -46,21 +49,32 @@ def advice(found: Diagnostic, *, computed: Sequence[str], dropped: Sequence[Drop
     header = missing_header(found, computed=computed, release=release)
     if header is not None:
         return header
-    lacking = _LACKING.match(found.message)
-    if lacking is not None and (gone := _dropped(lacking[1], dropped)):
+    lacking, undefined = _LACKING.match(found.message), _UNDEFINED.match(found.message)
+    name = lacking[1] if lacking else _name_of(undefined[1]) if undefined else ""
+    if name and (gone := _dropped(name, dropped, is_declared=lacking is None)):
         return gone
     matches = ((pattern.search(found.message), rule) for pattern, rule in _RULES)
     return next((rule(match, found) for match, rule in matches if match is not None), "")
 
 
-def _dropped(name: str, dropped: Sequence[Dropped]) -> str:
-    """Return where a name was left out as host code, and what to do if device code needs it; empty if it was not."""
-    found = next((one for one in dropped if one.name.rpartition("::")[2] == name), None)
-    if found is None or found.kind not in {"function", "variable", "texture"}:
+def _name_of(symbol: str) -> str:
+    """Return the name of a function, without what it is in, by its symbol."""
+    called = _CALLED.search(demangled(symbol))
+    return called[1] if called else ""
+
+
+def _dropped(name: str, dropped: Sequence[Dropped], *, is_declared: bool) -> str:
+    """Return where a name was left out as host code, and what to do if device code needs it; empty if it was not.
+
+    Of what is still declared, only the body was.
+    """
+    kinds = {"body", "mark"} if is_declared else {"function", "variable", "texture"}
+    found = next((one for one in dropped if one.name.rpartition("::")[2] == name and one.kind in kinds), None)
+    if found is None:
         return ""
     if found.kind == "texture":
         return f"{found.name} ({found.path}:{found.line}) cannot be used: {_NO_TEXTURE}"
-    mark = "__device__" if found.kind == "function" else "__device__ or __constant__"
+    mark = "__device__ or __constant__" if found.kind == "variable" else "__device__"
     what = f"{found.name} ({found.path}:{found.line}) was left out as host code, because it has no device mark"
     return f"{what}; if device code uses it, mark it {mark} or {_DEFAULT_DEVICE}"
 

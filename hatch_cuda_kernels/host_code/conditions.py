@@ -21,38 +21,52 @@ NVCC: Final = "__NVCC__"
 _NVRTC: Final = "__CUDACC_RTC__"
 _EITHER: Final = f"(defined({NVCC}) || defined({_NVRTC}))"
 _WHETHER: Final = re.compile(rf"\b(el)?if(n?)def\s+{NVCC}\b")
-_TEST: Final = re.compile(rf"\bdefined\s*\(\s*{NVCC}\s*\)|\bdefined\s+{NVCC}\b|\b{NVCC}\b")
+_TEST: Final = re.compile(rf"(\bdefined\s*\(\s*{NVCC}\s*\)|\bdefined\s+{NVCC}\b)|\b{NVCC}\b")
 
 
-def as_for_nvcc(text: str) -> tuple[str, tuple[int, ...]]:
-    """Return a text whose conditions on nvcc's macro hold for NVRTC, too, and the lines of those that are changed."""
-    if NVCC not in text or _NVRTC in text:
-        return text, ()
+def as_for_nvcc(text: str, *, for_nvrtc_only: bool = True) -> tuple[str, tuple[int, ...]]:
+    """Return a text whose conditions on nvcc's macro hold for NVRTC, too, and the lines of those that are changed.
+
+    If it is ``for_nvrtc_only``, what the macros of conditions stand for is changed as well.
+    """
     source = Joined(text)
+    if NVCC not in source.text or _NVRTC in text:
+        return text, ()
     pieces: list[str] = []
     lines: list[int] = []
     done = 0
-    for line in _conditions(source):
-        start, end = source.place(line.start), source.place(line.end - 1) + 1
-        pieces += text[done:start], _changed(text[start:end])
+    for start, end, changed in _changes(source, for_nvrtc_only=for_nvrtc_only):
+        spelled = text[start:end]
+        joints = "\n" * (spelled.count("\n") - changed.count("\n"))
+        pieces += text[done:start], changed, joints
         lines.append(text.count("\n", 0, start) + 1)
         done = end
     return "".join((*pieces, text[done:])), tuple(lines)
 
 
-def _conditions(source: Joined) -> Iterator[DirectiveLine]:
-    """Yield the conditions that name the macro; none from where a text is unclear."""
+def _changes(source: Joined, *, for_nvrtc_only: bool) -> Iterator[tuple[int, int, str]]:
+    """Yield the places of directives that name the macro, and what is to stand there; none after unclear text."""
     try:
         for line in directive_lines(source):
-            if line.word in CONDITIONS and NVCC in line.operand:
-                yield line
+            start, end = source.place(line.start), source.place(line.end - 1) + 1
+            if NVCC not in line.operand or (line.word == "define" and line.operand.startswith(NVCC)):
+                continue
+            if line.word in CONDITIONS:
+                yield start, end, _condition(line, source.original[start:end])
+            elif for_nvrtc_only and line.word == "define" and '"' not in line.operand:
+                yield start, end, f"#define {_TEST.sub(lambda found: _EITHER if found[1] else '1', line.operand)}"
     except UnclearTextError:
         return
 
 
-def _changed(line: str) -> str:
-    def whether(found: re.Match[str]) -> str:
-        return f"{found[1] or ''}if {'!' * bool(found[2])}{_EITHER}"
+def _condition(line: DirectiveLine, spelled: str) -> str:
+    """Return a condition as it is for nvcc, as it is spelled where comments and joined lines let it."""
+    pattern = _WHETHER if line.word.endswith("def") else _TEST
+    plain = f"#{line.word} {line.operand}"
+    if len(pattern.findall(spelled)) < len(pattern.findall(plain)):
+        spelled = plain
+    return pattern.sub(_whether if pattern is _WHETHER else _EITHER, spelled)
 
-    changed, count = _WHETHER.subn(whether, line, count=1)
-    return changed if count else _TEST.sub(_EITHER, line)
+
+def _whether(found: re.Match[str]) -> str:
+    return f"{found[1] or ''}if {'!' * bool(found[2])}{_EITHER}"

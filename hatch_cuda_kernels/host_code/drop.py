@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.host_code.includes import host_header
@@ -13,11 +14,12 @@ from hatch_cuda_kernels.source.branches import CONDITIONS
 from hatch_cuda_kernels.source.dropped import Dropped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.host_code.marks import Facts
     from hatch_cuda_kernels.host_code.rule import Action
+    from hatch_cuda_kernels.source.directive_lines import DirectiveLine
     from hatch_cuda_kernels.source.dropped import DroppedKind
 
 __all__ = ["MARKS", "TextChange", "apply", "find_changes"]
@@ -32,6 +34,11 @@ _KINDS: Final[Mapping[str, DroppedKind]] = {
 }
 #: The templates of references, which CUDA 12 removed: a toolkit before that takes these for device variables.
 _TEXTURES: Final = {("texture",), ("surface",)}
+_START: Final = attrgetter("start")
+_VALUE: Final = re.compile("[={]")
+_CONSTANT: Final = re.compile(r"\bconst\b")
+#: What may begin a declaration that is not the host's.
+_WHOLE: Final = re.compile(r"\b(?:class|constexpr|enum|namespace|struct|typedef|union|using)\b")
 _VISIBLE: Final = re.compile(r"\S+")
 #: Directives that are for what is around them.
 _LOCAL: Final = frozenset({"include", "include_next", "import", "pragma"})
@@ -58,7 +65,7 @@ def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
     """Return what is to be changed in a text, in order. Declarations that branches share are changed alike, or not."""
     text, place = outline.source.text, outline.source.place
     found: dict[int, list[TextChange]] = {}
-    conditions = [line.start for line in outline.directives if line.word in CONDITIONS]
+    conditions = [line for line in outline.directives if line.word in CONDITIONS]
     for item in outline.items:
         action = action_of(item, text, facts)
         made = made_by(item, text, facts, lambda one: _without(one, facts)) if action == "keep" else None
@@ -66,8 +73,8 @@ def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
             change = _change(item, "expand", outline)
             found.setdefault(item.start, []).append(change._replace(text=made, last=change.end))
             continue
-        if action == "declare" and bisect(conditions, item.start) < bisect(conditions, item.declaration.last):
-            action = "keep"  # its head is another in each branch
+        if action in {"drop", "declare"} and _is_another(item, action, conditions, text, facts):
+            action = "keep"
         found.setdefault(item.start, []).append(_change(item, action, outline))
     changes = [change for alike in found.values() for change in _settled(alike)]
     for line in outline.directives:
@@ -75,6 +82,45 @@ def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
         if header is not None:
             changes.append(TextChange("drop", "include", header, place(line.start), place(line.end - 1) + 1))
     return sorted(changes, key=lambda change: change.start)
+
+
+def _is_another(
+    item: OutlineItem, action: Action, conditions: Sequence[DirectiveLine], text: str, facts: Facts
+) -> bool:
+    """Return whether a declaration may be another one, or more than one, in a branch that is not the first."""
+    inside = conditions[bisect(conditions, item.start, key=_START) : bisect(conditions, item.end, key=_START)]
+    if action == "declare" and inside and inside[0].start < item.declaration.last:
+        return True
+    others = _other_branches(item, inside, text)
+    return any(_WHOLE.search(part) or facts.is_marked(part) or _may_be_constant(item, part) for part in others)
+
+
+def _other_branches(item: OutlineItem, conditions: Sequence[DirectiveLine], text: str) -> Iterator[str]:
+    """Yield the later branches of conditions that are around a part of a declaration's head, as far as it goes."""
+    value = _VALUE.search(text, item.declaration.last or item.start, item.end)
+    body = value.start() if value else item.end
+    starts: list[int | None] = [None]  # of such a branch, for each condition that is open
+    is_head = [True]
+    for line in conditions:
+        if line.word in {"if", "ifdef", "ifndef"}:
+            starts.append(None)
+            is_head.append(line.start < body)
+            continue
+        start = starts.pop()
+        if start is not None:
+            yield text[start : line.start]
+        if line.word != "endif":
+            starts.append(line.end if is_head[-1] else None)
+        elif len(is_head) > 1:
+            is_head.pop()
+        else:
+            starts.append(None)
+    yield from (text[start : item.end] for start in starts if start is not None)
+
+
+def _may_be_constant(item: OutlineItem, part: str) -> bool:
+    """Return whether a host variable may be a constant in another branch, or a data member."""
+    return item.declaration.kind == "variable" and (item.class_name is not None or _CONSTANT.search(part) is not None)
 
 
 def _without(outline: Outline, facts: Facts) -> str:

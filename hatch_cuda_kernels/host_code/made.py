@@ -38,4 +38,4 @@ def made_by(item: OutlineItem, text: str, facts: Facts, without: Callable[[Outli
     left = without(outline)
     if left == outline.source.original:
         return None
-    return " ".join(left[len(head) : len(left) - len(tail)].split()) + ";"
+    return " ".join(line.strip() for line in left[len(head) : len(left) - len(tail)].split("\n")) + ";"

@@ -6,19 +6,23 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.host_code.known_types import known_types
 from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.roles import find_roles, reached
-from hatch_cuda_kernels.host_code.said import outline_of, said_by
+from hatch_cuda_kernels.host_code.said import operands_of_macros, outline_of, said_by
 from hatch_cuda_kernels.source.expansion import Macros
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
+from hatch_cuda_kernels.source.readings import find_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.host_code.roles import MacroRole
+    from hatch_cuda_kernels.host_code.said import Said
     from hatch_cuda_kernels.source.macros import MacroText
     from hatch_cuda_kernels.source.readings import Readings
 
@@ -34,6 +38,7 @@ _TOOLKITS: Final = re.compile(r"(?:_?CCCL|_LIBCUDACXX|CUB|THRUST|CUDART|_CUDA|__
 _KNOWN_UNMARKED: Final = frozenset({"CUDART_CB", "CUDART_VERSION", "NV_UNUSED"})
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
+_ASKS: Final = re.compile(r"\b(?:decltype|sizeof|noexcept|requires)\b")
 _LITERAL: Final = re.compile(f"{STRING}|{CHARACTER}")
 _NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
 
@@ -83,6 +88,12 @@ class Facts:
     """The names of functions whose types the texts ask for, in ``decltype`` or ``sizeof``."""
     deduced: set[str] = field(default_factory=set)
     """Those of them that are called without an object: their bodies may tell their types."""
+    observed: set[str] = field(default_factory=set)
+    """All words of such operands, and of constraints."""
+    kernels: set[str] = field(default_factory=set)
+    """Their names."""
+    types: set[str] = field(default_factory=set)
+    """The names of types that the texts declare, but for those that stand for types of others."""
     floats: dict[str, set[str]] = field(default_factory=dict)
     """The floating-point constants that are not ``constexpr``, with the words of their values."""
     reals: set[str] = field(default_factory=lambda: {"float", "double"})
@@ -107,6 +118,16 @@ class Facts:
     def marked_names(self) -> frozenset[str]:
         """The names of all marked functions."""
         return frozenset(name for _, name in self.marked)
+
+    @cached_property
+    def asking(self) -> frozenset[str]:
+        """The macros that ask for a type, or whether something has a meaning."""
+        return frozenset(name for name, texts in self.texts.items() if any(map(_ASKS.search, texts)))
+
+    @cached_property
+    def marked_functions(self) -> frozenset[str]:
+        """The names of marked functions that are no members."""
+        return frozenset(name for scope, name in self.marked if not scope)
 
     def generated(self, macro: str) -> list[Outline | None]:
         """Return the outlines of what a macro may stand for."""
@@ -140,6 +161,8 @@ def gather_facts(
         facts.aliases.update(said.aliases)
         facts.unevaluated.update(said.unevaluated)
         facts.deduced.update(said.deduced)
+        facts.observed.update(said.observed, _asked_by_macros(facts, text, readings))
+    facts.types.update(_types(facts, [readings.of(said_by, text) for text in texts]))
     outlines = [outline_of(text, facts.roles, readings) for text in texts]
     for outline in outlines:
         if outline is not None:
@@ -150,6 +173,19 @@ def gather_facts(
             for item in outline.items:
                 _note(facts, outline.source.text, item)
     return facts, outlines
+
+
+def _types(facts: Facts, said: Iterable[Said]) -> set[str]:
+    said = [*said]
+    declared = {name for one in said for name in one.types}
+    macros = ((name, _WORD.findall(text)) for name, texts in facts.texts.items() for text in texts)
+    return known_types(declared - facts.texts.keys(), chain(macros, *(one.meanings for one in said)))
+
+
+def _asked_by_macros(facts: Facts, text: str, readings: Readings) -> frozenset[str]:
+    """Return what a text gives macros that ask for something."""
+    used = facts.asking & readings.of(find_words, text)
+    return readings.of(operands_of_macros, text, used) if used else used
 
 
 def _note(facts: Facts, text: str, item: OutlineItem) -> None:
@@ -171,7 +207,9 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
         if not member[0]:
             facts.marked_in.add((item.namespace, declared.name))
         marked = facts.marked.setdefault(member, Marked(set(), set()))
-        if "__global__" not in head:
+        if "__global__" in head:
+            facts.kernels.add(declared.name)
+        else:
             (marked.defined if declared.ending == "{}" else marked.declared).add(declared.parameters)
 
 

@@ -16,7 +16,7 @@ from hatch_cuda_kernels.host_code.position import Position, close_of, later
 from hatch_cuda_kernels.host_code.tokens import Token, Tokens
 from hatch_cuda_kernels.source.branches import CONDITIONS, Branches
 from hatch_cuda_kernels.source.directive_lines import DirectiveLine
-from hatch_cuda_kernels.source.lexer import Joined, UnclearTextError
+from hatch_cuda_kernels.source.lexer import Joined, Lexer, UnclearTextError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,6 +32,8 @@ _CLOSING: Final = {"(": ")", "[": "]", "<": ">"}
 _ACCESS: Final = frozenset({"public", "private", "protected", "signals", "slots"})
 #: What the names of macros say that open or close something, or speak to the compiler.
 _STRUCTURAL: Final = re.compile("BEGIN|END|NAMESPACE|OPEN|CLOSE|PUSH|POP|DIAG|PRAGMA|WARNING|EXTERN")
+_OTHER_MARKS: Final = ("<%", "%>", "<:", ":>", "%:", "??")
+_OTHER_LEXER: Final = Lexer(r"(?:<%|%>|<:(?!:)|:>|%:|\?\?[<>()=])", "<%:?")
 _SHORTEST_MACRO: Final = 2
 _LONGEST_MACRO: Final = 100  # in tokens, with arguments
 
@@ -43,10 +45,19 @@ def read_outline(text: str, macros: Mapping[str, MacroRole]) -> Outline | None:
     """
     parser = _Parser(Joined(text), macros)
     try:
+        if _has_other_marks(parser.source):
+            return None
         parser.run()
     except (UnclearTextError, UnevenError):
         return None
     return Outline(parser.source, tuple(parser.items), tuple(parser.directives))
+
+
+def _has_other_marks(source: Joined) -> bool:
+    """Return whether a text has other spellings of brackets or ``#``, or in C++14 may have."""
+    if not any(mark in source.text for mark in _OTHER_MARKS):
+        return False
+    return next(_OTHER_LEXER.spans(source), None) is not None
 
 
 class _Parser(Braces):

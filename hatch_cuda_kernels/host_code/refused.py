@@ -167,7 +167,7 @@ def takes_overloads(outlines: Iterable[Outline | None], facts: Facts) -> bool:
     nvcc refuses such calls. A mark may be lacking, so this is not for a text to decide.
     """
     return any(
-        _is_overload(item, facts) and action_of(item, outline.source.text, facts) == "drop"
+        _is_overload(item, facts) and action_of(item, outline.source.text, facts) in {"drop", "declare"}
         for outline in outlines
         if outline is not None
         for item in outline.items

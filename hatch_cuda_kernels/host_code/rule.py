@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from hatch_cuda_kernels.host_code.marks import is_float_constant, member_of
+from hatch_cuda_kernels.host_code.observed import stays_declared
 from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.usings import is_host_using
 
@@ -50,7 +51,7 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     if declared.kind == "other":
         return "drop" if is_host_using(text[item.start : item.end], facts, _is_dropped(facts)) else "keep"
     is_clear = declared.is_sure and declared.kind != "type" and not (is_constructor and declared.types)
-    if not is_clear or facts.is_marked(text[item.start : declared.last or item.end]):
+    if not is_clear or _is_in_parentheses(item) or facts.is_marked(text[item.start : declared.last or item.end]):
         return "keep"
     if declared.kind == "variable":
         if _is_host_variable(item):
@@ -59,7 +60,13 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     if declared.kind == "call" and not is_constructor:
         spelled = text[item.start : item.end]
         return "drop" if _is_host_call(declared, facts) or _has_host_argument(declared, spelled, facts) else "keep"
-    return "mark" if _does_nothing(item, text) else _function(item, facts)
+    return "mark" if _does_nothing(item, text) else _function(item, text, facts)
+
+
+def _is_in_parentheses(item: OutlineItem) -> bool:
+    """Return whether what looks like a function is a data member: ``std::size_t (n);``."""
+    declared = item.declaration
+    return item.class_name is not None and bool(declared.scope) and not declared.types
 
 
 def _does_nothing(item: OutlineItem, text: str) -> bool:
@@ -107,8 +114,9 @@ def _has_host_argument(declared: Declaration, spelled: str, facts: Facts) -> boo
     if declared.name not in facts.roles or declared.name in facts.marks or declared.ending:
         return False
     outlines = (read_outline(f"{part};", facts.roles) for part in _arguments(spelled))
-    functions = (outline for outline in outlines if outline and len(outline.items) == 1)
-    return any(one.items[0].declaration.kind == "function" and _is_host_text(one, facts) for one in functions)
+    single = ((outline, outline.items[0].declaration) for outline in outlines if outline and len(outline.items) == 1)
+    functions = (outline for outline, one in single if one.kind == "function" and one.name not in facts.roles)
+    return any(_is_host_text(outline, facts) for outline in functions)
 
 
 def _arguments(spelled: str) -> Iterator[str]:
@@ -124,10 +132,10 @@ def _arguments(spelled: str) -> Iterator[str]:
 def _is_host_text(outline: Outline | None, facts: Facts) -> bool:
     if outline is None or not outline.items or any(item.declaration.kind == "call" for item in outline.items):
         return False
-    return all(action_of(item, outline.source.text, facts) == "drop" for item in outline.items)
+    return all(action_of(item, outline.source.text, facts) in {"drop", "declare"} for item in outline.items)
 
 
-def _function(item: OutlineItem, facts: Facts) -> Action:
+def _function(item: OutlineItem, text: str, facts: Facts) -> Action:
     declared = item.declaration
     is_virtual = bool(declared.words & _VIRTUAL)
     if declared.ending in {"default", "delete"}:
@@ -140,10 +148,17 @@ def _function(item: OutlineItem, facts: Facts) -> Action:
         return "keep"
     if merged or _is_asked_for(declared, facts):
         return "mark"
+    stays = _makes_class(item, facts) or stays_declared(item, text, facts)
+    return "declare" if stays else "drop"
+
+
+def _makes_class(item: OutlineItem, facts: Facts) -> bool:
+    """Return whether a class would be another one to device code without a member."""
+    declared = item.declaration
     if item.class_name is None or "friend" in declared.words:
-        return "drop"
+        return False
     special = declared.name in {item.class_name, f"~{item.class_name}", "operator=", *facts.defaults, *facts.pure}
-    return "declare" if special or is_virtual else "drop"
+    return special or bool(declared.words & _VIRTUAL)
 
 
 def _is_asked_for(declared: Declaration, facts: Facts) -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.roles import MacroRole
     from hatch_cuda_kernels.source.readings import Readings
 
-__all__ = ["Said", "outline_of", "said_by"]
+__all__ = ["Said", "operands_of_macros", "outline_of", "said_by"]
 
 _ASCII_WORD: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 # A literal before \b is found far sooner than one behind it.
@@ -32,6 +32,16 @@ _CALLED: Final = re.compile(r"([A-Za-z_]\w*)\s*[(<]")
 _CALLED_PLAINLY: Final = re.compile(r"(?<![\w.>])(?<!template )([A-Za-z_]\w*)\s*[(<]")
 _BRACKET: Final = re.compile("[()]")
 _LONGEST_OPERAND: Final = 1_000
+#: What asks whether expressions have a meaning.
+_CONSTRAINTS: Final = tuple(re.compile(rf"{word}(?<=\b{word})\b[^;]*") for word in ("requires", "concept"))
+_TYPES: Final = tuple(
+    re.compile(rf"{word}(?<=\b{word})\s+(?:\.\.\.\s*|class\s+)?(\w+)")
+    for word in ("typename", "class", "struct", "union", "enum")
+)
+_ALIASES: Final = (
+    re.compile(r"using(?<=\busing)\s+(?P<name>\w+)\s*=(?P<meant>[^;{}]*);"),
+    re.compile(r"typedef(?<=\btypedef)\b(?P<meant>[^;{}()]*?)\b(?P<name>\w+)\s*;"),
+)
 
 
 class Said(NamedTuple):
@@ -41,17 +51,31 @@ class Said(NamedTuple):
     aliases: dict[str, str]
     unevaluated: frozenset[str]
     deduced: frozenset[str]
+    observed: frozenset[str]
+    types: frozenset[str]
+    """The names of types and of templates' parameters."""
+    meanings: tuple[tuple[str, frozenset[str]], ...]
+    """The types that others stand for, with the words of what these are."""
 
 
 def said_by(text: str) -> Said:
     """Return what a text says."""
     reals = frozenset(name for pattern in _REALS for name in pattern.findall(text))
     operands = [*_operands(text)]
-    unevaluated, deduced = (
-        frozenset(name for start, end in operands for name in pattern.findall(text, start, end))
-        for pattern in (_CALLED, _CALLED_PLAINLY)
+    constraints = (found[0][:_LONGEST_OPERAND] for pattern in _CONSTRAINTS for found in pattern.finditer(text))
+    return Said(
+        reals=reals,
+        aliases=dict(_NAMESPACE_ALIAS.findall(text)),
+        unevaluated=frozenset(name for operand in operands for name in _CALLED.findall(operand)),
+        deduced=frozenset(name for operand in operands for name in _CALLED_PLAINLY.findall(operand)),
+        observed=frozenset(name for part in (*operands, *constraints) for name in _ASCII_WORD.findall(part)),
+        types=frozenset(name for pattern in _TYPES for name in pattern.findall(text)),
+        meanings=tuple(
+            (found["name"], frozenset(_ASCII_WORD.findall(found["meant"])))
+            for pattern in _ALIASES
+            for found in pattern.finditer(text)
+        ),
     )
-    return Said(reals, dict(_NAMESPACE_ALIAS.findall(text)), unevaluated, deduced)
 
 
 def _macros_in(text: str, roles: Mapping[str, MacroRole], readings: Readings) -> frozenset[tuple[str, MacroRole]]:
@@ -75,8 +99,8 @@ def _outline(text: str, macros: frozenset[tuple[str, MacroRole]]) -> Outline | N
     return read_outline(text, dict(macros))
 
 
-def _operands(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the operands of ``decltype``, ``sizeof`` and ``noexcept`` begin and end."""
+def _operands(text: str) -> Iterator[str]:
+    """Yield the operands of ``decltype``, ``sizeof`` and ``noexcept``."""
     for found in (found for pattern in _OPERANDS for found in pattern.finditer(text)):
         depth, end = 1, found.end() + _LONGEST_OPERAND
         for bracket in _BRACKET.finditer(text, found.end(), end):
@@ -84,4 +108,10 @@ def _operands(text: str) -> Iterator[tuple[int, int]]:
             if not depth:
                 end = bracket.end()
                 break
-        yield found.end(), end
+        yield text[found.end() : end]
+
+
+def operands_of_macros(text: str, macros: frozenset[str]) -> frozenset[str]:
+    """Return the words between the parentheses behind the names of macros."""
+    uses = re.compile(rf"\b(?:{'|'.join(sorted(macros))})\s*\(([^;{{}}]*)")
+    return frozenset(word for used in uses.findall(text) for word in _ASCII_WORD.findall(used[:_LONGEST_OPERAND]))

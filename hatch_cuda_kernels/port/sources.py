@@ -121,13 +121,13 @@ def read_project_files(root: Path, sources: Sequence[str], options: NvrtcOptions
     project = Project(root)
     paths = sorted({path for recipe in recipes for path in recipe.read(root, project=project, clocks=True).files})
     originals = {path: project.text(path).text for path in paths}
-    texts = {path: as_for_nvcc(text)[0] for path, text in originals.items()}
+    texts = {path: as_for_nvcc(text, for_nvrtc_only=False)[0] for path, text in originals.items()}
     macros = find_macros(texts.values(), options.define, project.readings)
     facts, outlines = gather_facts(macros, texts.values(), project.readings)
     known = {path: outline for path, outline in zip(paths, outlines, strict=True) if outline is not None}
     found = Sources(root, project, recipes, originals, texts, known, facts, {path: [] for path in known})
     for path in known:
-        lines = as_for_nvcc(originals[path])[1]
+        lines = as_for_nvcc(originals[path], for_nvrtc_only=False)[1]
         found.guards += [Guard(path, line, "condition", NVCC, _REASONS["condition"]) for line in lines]
     found.notes += [f"{path} cannot be parsed and stays as it is" for path in paths if path not in known]
     for path, outline in known.items():

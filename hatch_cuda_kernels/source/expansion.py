@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.source.lexer import NUMBER
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -12,14 +14,19 @@ if TYPE_CHECKING:
 
 __all__ = ["MacroUse", "Macros", "without_comments"]
 
-_BODY: Final = re.compile(r'"(?:\\.|[^"\\\n])*"|(?P<string>#\s*\w+)|(?P<paste>\s*##\s*)|(?P<word>[A-Za-z_]\w*)')
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _OPENING: Final = re.compile(r"\s*\(")
 _COMMENT: Final = r"//[^\n]*|/\*.*?\*/"
 _LITERAL: Final = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+_BODY: Final = re.compile(
+    rf"{_LITERAL}|(?P<paste>\s*##\s*)|#\s*(?P<string>\w+)|{NUMBER}|(?P<word>[A-Za-z_]\w*)", re.ASCII
+)
 _DELIMITER: Final = re.compile(rf"{_LITERAL}|{_COMMENT}|[(),]", re.DOTALL)
 _LITERAL_OR_COMMENT: Final = re.compile(rf"({_LITERAL})|{_COMMENT}", re.DOTALL)
-_PIECE: Final = re.compile(rf"{_LITERAL}|{_COMMENT}|[A-Za-z_]\w*|[()]", re.DOTALL)
+_PIECE: Final = re.compile(rf"{_LITERAL}|{_COMMENT}|{NUMBER}|[A-Za-z_]\w*|[()]", re.DOTALL | re.ASCII)
+_LITERAL_OR_SPACE: Final = re.compile(rf"({_LITERAL})|\s+")
+#: What is not expanded as compilers do.
+_UNUSUAL: Final = ("__VA_OPT__", 'R"')
 _LONGEST: Final = 200_000
 _DEEPEST: Final = 40
 
@@ -48,11 +55,17 @@ class Macros:
                 self._unclear.add(macro.name)
 
     def expand_clear(self, text: str) -> str | None:
-        """Return a text with what its macros stand for; None where one of them stands for this or for that."""
+        """Return a text with what its macros stand for; None where one of them stands for this or for that.
+
+        None, too, for what is not expanded here as compilers do.
+        """
         reached: set[str] = set()
         waiting = [text]
         while waiting:
-            fresh = {*_WORD.findall(waiting.pop())} & self._macros.keys() - reached
+            part = waiting.pop()
+            if any(word in part for word in _UNUSUAL):
+                return None
+            fresh = {*_WORD.findall(part)} & self._macros.keys() - reached
             reached |= fresh
             waiting += (self._macros[name].text for name in fresh)
         return None if reached & self._unclear else self.expand(text)
@@ -111,7 +124,7 @@ class Macros:
         names = macro.parameters or ()
         if len(given) > len(names) > 0:  # of any number
             given = [*given[: len(names) - 1], ",".join(given[len(names) - 1 :])]
-        raw = dict(zip(names, (*given, *[""] * len(names)), strict=False))
+        raw = dict(zip(names, (*(one.strip() for one in given), *[""] * len(names)), strict=False))
         full: dict[str, str] = {}
         pieces: list[str] = []
         done = 0
@@ -120,13 +133,13 @@ class Macros:
             pieces.append(macro.text[done : part.start()])
             done = part.end()
             word = part["word"]
-            if part["string"] and names:
-                pieces.append('""')
+            if part["string"] in raw:
+                pieces.append(_quoted(raw[part["string"]]))
             elif part["paste"]:
                 pasted = True
                 continue
             elif word in raw and (pasted or macro.text[done:].lstrip().startswith("##")):
-                pieces.append(raw[word].strip())
+                pieces.append(raw[word])
             elif word in raw:
                 if word not in full:
                     full[word] = self.expand(raw[word], hidden - {macro.name}, depth + 1)
@@ -138,6 +151,15 @@ class Macros:
         return self.expand(made, hidden, depth + 1) if len(made) < _LONGEST else made
 
 
+def _quoted(argument: str) -> str:
+    """Return an argument as the string that ``#`` makes of it."""
+
+    def part(found: re.Match[str]) -> str:
+        return re.sub(r'["\\]', r"\\\g<0>", found[1]) if found[1] else " "
+
+    return f'"{_LITERAL_OR_SPACE.sub(part, argument)}"'
+
+
 def _arguments(text: str, start: int, end: int) -> tuple[list[str], int] | None:
     """Return what commas separate between the parentheses behind a position, and where these end; None without."""
     opening = _OPENING.match(text, start, end)
@@ -147,7 +169,7 @@ def _arguments(text: str, start: int, end: int) -> tuple[list[str], int] | None:
     for found in _DELIMITER.finditer(text, begin, end):
         depth += (found[0] == "(") - (found[0] == ")")
         if (found[0] == "," and depth == 1) or not depth:
-            parts.append(without_comments(text[begin : found.start()]).strip())
+            parts.append(without_comments(text[begin : found.start()]))
             begin = found.end()
         if not depth:
             return parts, found.end()
