@@ -20,6 +20,8 @@ __all__ = ["advice"]
 
 _HOST_CALL: Final = re.compile(r"(?:cu(?:da|blas|fft|rand|sparse|solver|dnn)?|nccl)[A-Z]\w*")
 _TORCH: Final = re.compile(r"at|c10|torch|AT_\w+|C10_\w+|TORCH_\w+|TensorAccessor|PackedTensorAccessor\w*")
+#: Constants of CUDA's libraries are spelled so, too.
+_MACRO: Final = re.compile(r"(?!CU[A-Z]*_|NCCL|MPI_)[A-Z][A-Z0-9_]{2,}")
 _LACKING: Final = re.compile(
     r'^(?:identifier|(?:namespace|class|struct|class template|overloaded function) "[^"]*" has no member) "(\w+)"'
 )
@@ -92,6 +94,14 @@ def _for_name(name: str) -> str:
     return ""
 
 
+def _for_undefined(match: re.Match[str], _: Diagnostic) -> str:
+    known = _for_name(match[1])
+    if known or not _MACRO.fullmatch(match[1]):
+        return known
+    stated = f"'define: {{{match[1]}: ...}}' in the module's options"
+    return f"if the project's own build defines it (-D{match[1]}), state it: {stated}"
+
+
 def _for_line(_: re.Match[str], found: Diagnostic) -> str:
     """Return what is known of the first such name on the line: the message names none, or another."""
     words = _WORD.findall(found.excerpt[0] if found.excerpt else "")
@@ -110,7 +120,7 @@ def _for_int64(_: re.Match[str], found: Diagnostic) -> str:
 
 
 _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic], str]], ...]] = (
-    (re.compile(r'^identifier "(\w+)" is undefined'), lambda match, _: _for_name(match[1])),
+    (re.compile(r'^identifier "(\w+)" is undefined'), _for_undefined),
     (re.compile(r'^namespace "std" has no member "(\w+)"'), _for_std),
     (re.compile(r"^(?:texture|surface) is not a template"), lambda *_: _NO_TEXTURE),
     (re.compile(r'^use of the "register" storage class specifier'), lambda *_: _NO_REGISTER),

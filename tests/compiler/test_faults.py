@@ -186,3 +186,16 @@ def test_overloads_that_only_nvcc_tells_apart():
     pair = "__device__ int f(uint64_t a) { return 1; }\n__device__ int f(unsigned long long a) { return 2; }\n"
     fault = str(failed(pair + kernel("*x = f(1ull);")))
     assert "to fix: NVRTC's int64_t is long long, unlike nvcc's" in fault
+
+
+@pytest.mark.parametrize("name", ["FIXED_LOCAL_SIZE", "WIDTH", "USE_FP16"])
+def test_a_macro_that_the_projects_own_build_defines(name):
+    """Its -D is in a Makefile that nobody here reads."""
+    fault = str(failed(kernel(f"__shared__ int local[{name}]; local[0] = 1; *x = local[0];")))
+    assert f"if the project's own build defines it (-D{name}), state it: 'define: {{{name}: ...}}'" in fault
+
+
+@pytest.mark.parametrize("name", ["CUBLAS_STATUS_SUCCESS", "ncclFloat", "Width", "N", "INFINITE_LOOPS_x"])
+def test_other_names_are_not_taken_for_macros(name):
+    """Nor are constants of libraries."""
+    assert "own build" not in str(failed(kernel(f"*x = {name};")))
