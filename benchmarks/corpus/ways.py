@@ -30,6 +30,7 @@ from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.port.check_instances import accepted_guesses, refused_instances
 from hatch_cuda_kernels.port.port import port
 from hatch_cuda_kernels.port.project_tree import include_folders, list_files
+from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,11 +149,11 @@ def _compile(job: dict[str, Any], way: Way, root: Path, options: dict[str, Any],
     try:
         (planned,) = make_plan(parse_manifest(text, root=root))
         found = planned.jobs[0]
-        refused = {} if not found.names or way.ported else refused_instances(root, {}, text, SmArch.parse(ARCH))
+        refused = {} if not found.names or way.ported else refused_instances(Project(root), text, SmArch.parse(ARCH))
         left = tuple(name for name in found.names if name not in refused)
         if ported and not left and not way.ported:
             tries = {"source": next(iter(ported.guesses.values()), ())}
-            left = tuple(accepted_guesses(root, {}, text, SmArch.parse(ARCH), tries))
+            left = tuple(accepted_guesses(Project(root), text, SmArch.parse(ARCH), tries))
         return Attempt(len(compile_job(replace(found, names=left)).kernels))
     except CompileError as error:
         return Attempt(0, f"{error}\n{error.log}".replace(f"{root}/", ""))

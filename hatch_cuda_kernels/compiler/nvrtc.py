@@ -106,7 +106,7 @@ def _make_untainted(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
 
 def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
     job, flags = task
-    questions = Questions.of(job)
+    questions = Questions.of(job) if job.kinds else NO_QUESTIONS
     try:
         return _answer(job, flags, questions)
     except CompileError as error:
@@ -119,6 +119,8 @@ def _answer(job: CompileJob, flags: tuple[str, ...], questions: Questions) -> _M
     with _program(job, questions) as program:
         log = _compile(job, program, flags)
         lowered = {name: _lowered_name(program, name) for name in (*job.expressions, *questions.expressions)}
+        if not job.kinds:
+            return _Made({}, (), lowered, (0, 0), log)
         images, ptx, log = _images(job, program, lowered, log)
     _check_names(job, ptx, lowered)
     return _Made(images, found_kernels(job, ptx, lowered, questions.answers(lowered)), lowered, ptx.isa, log)
@@ -128,6 +130,7 @@ def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
     """Return every flag NVRTC gets for this job, in order."""
     only_ptx = job.finisher == "ptxas" or not (job.assembled or job.is_unit)
     flags = [f"-arch={job.arch.as_virtual if only_ptx else job.arch}", *job.options.flags()]
+    flags += [] if job.kinds else ["--fdevice-syntax-only"]
     flags += ["-dc"] if "object" in job.kinds else []  # LTO-IR is such code by itself
     # Without a seed, the process id enters symbol names as soon as CUB is in (internal-linkage objects).
     flags.append(f"--frandom-seed={job.program.sha256[:16]}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from hatch_cuda_kernels.host_code.declaration import Declaration, read_declaration
 from hatch_cuda_kernels.host_code.items import OutlineItem, items_of
-from hatch_cuda_kernels.host_code.nodes import BRACES
+from hatch_cuda_kernels.host_code.nodes import BRACES, CLOSED
 from hatch_cuda_kernels.host_code.position import Begun, Frame, Position, initialises
 from hatch_cuda_kernels.host_code.tokens import Token
 
@@ -39,7 +39,7 @@ class Braces:
         self.frame, self.item, self.groups, self.doubtful = position
         self.fresh: list[Token] = []  # tokens of the declaration that are not in the item yet
         last = self.item.token.text if self.item and self.item.length > 1 else ")"
-        self.is_plain = bool(self.groups) or last not in {")", BRACES}  # what is no mark is only added then
+        self.is_plain = bool(self.groups) or last not in CLOSED | {BRACES}  # what is no mark is only added then
 
     def begun(self) -> Begun | None:
         """Return the declaration so far."""
@@ -56,7 +56,7 @@ class Braces:
         """Enter braces: of a namespace, a class, a function or something else."""
         item = self.begun()
         if item is not None and item.braces:
-            is_body = item.braces == "members" and item.token.text in {")", BRACES}
+            is_body = item.braces == "members" and item.token.text in CLOSED | {BRACES}
             self.enter("function" if is_body else "value", token)
             return
         tokens = item.tokens() if item else []

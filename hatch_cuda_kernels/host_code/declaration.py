@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from hatch_cuda_kernels.host_code.nodes import BRACES, nodes_of, split
+from hatch_cuda_kernels.host_code.nodes import BRACES, nodes_of
 from hatch_cuda_kernels.host_code.tokens import Token
 from hatch_cuda_kernels.host_code.words import (
     BUILTIN,
@@ -15,7 +15,7 @@ from hatch_cuda_kernels.host_code.words import (
     TYPE_KEYS,
     WITH_ARGUMENTS,
     name_of,
-    parameter_type,
+    parameters_of,
 )
 
 if TYPE_CHECKING:
@@ -149,12 +149,12 @@ class _NodeReader:
     def _function(self, at: int) -> Declaration:
         """Return the declaration whose parameters may be the node at a position."""
         inner = self.nodes[at].inner
-        pointed = [place for place, node in enumerate(inner) if node.text in {"*", "&"}]
-        if pointed and (pointed[0] == 0 or inner[pointed[0] - 1].text == "::"):  # int (*name)(...)
+        pointed = next((place for place, node in enumerate(inner) if node.text in {"*", "&"}), None)
+        if pointed is not None and (pointed == 0 or inner[pointed - 1].text == "::"):  # int (*name)(...)
             named = [node for node in inner if node.is_word]
-            return self._variable([*self.before, *inner[: pointed[0] + 1], *named[-1:]])
-        parts = split(inner)
-        if any(map(_is_value, parts)):  # int a(1);
+            return self._variable([*self.before, *inner[: pointed + 1], *named[-1:]])
+        parameters = parameters_of(inner)
+        if parameters is None:  # int a(1);
             return self._variable(self.before)
         scope, name, rest = name_of(self.before)
         if not name or name in BUILTIN | SPECIFIERS:
@@ -169,7 +169,7 @@ class _NodeReader:
             scope,
             words=self._words(rest) & SPECIFIERS | self._words(trailing),
             types=types,
-            parameters=tuple(parameter_type(part) for part in parts if [node.text for node in part] != ["void"]),
+            parameters=parameters,
             ending=ending,
             last=last,
             is_sure=self.sure and len(types) <= (0 if _has_no_type(scope, name) else 1),
@@ -230,16 +230,6 @@ class _NodeReader:
                 found += [] if is_part else [node.text]
             previous = node.text
         return tuple(found)
-
-
-def _is_value(part: Sequence[Token]) -> bool:
-    """Return whether an argument has a number before any default, and so is no parameter."""
-    for node in part:
-        if node.text[0].isdigit():
-            return True
-        if node.text == "=":
-            break
-    return False
 
 
 def _has_no_type(scope: str, name: str) -> bool:

@@ -36,6 +36,13 @@ _ATTRIBUTE: Final = re.compile(
 #: Names of the toolkit's macros, of which some hide marks.
 _TOOLKITS: Final = re.compile(r"(?:_?CCCL|_LIBCUDACXX|CUB|THRUST|CUDART|_CUDA|__CUDA|NV)_\w+")
 _KNOWN_UNMARKED: Final = frozenset({"CUDART_CB", "CUDART_VERSION", "NV_UNUSED"})
+#: Of host libraries, whose headers are not included.
+_NAMESPACES: Final = frozenset(
+    """
+    at boost c10 caffe2 cereal cxxopts doctest fmt gflags google hip_impl nanobind nlohmann pybind11 rapidjson rmm
+    spdlog tbb tensorflow testing torch tvm xla
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
 _ASKS: Final = re.compile(r"\b(?:decltype|sizeof|noexcept|requires)\b")
@@ -107,6 +114,12 @@ class Facts:
         if words & self.marks or (words & {"__attribute__", "__declspec"} and _ATTRIBUTE.search(text)):
             return True
         return any(_TOOLKITS.fullmatch(word) and word not in self.roles for word in words - _KNOWN_UNMARKED)
+
+    @cached_property
+    def host_namespaces(self) -> frozenset[str]:
+        """The namespaces of host libraries that no text declares, and what texts call them."""
+        absent = _NAMESPACES - self.namespaces
+        return absent | {name for name, root in self.aliases.items() if root in absent}
 
     @cached_property
     def folded(self) -> frozenset[str]:

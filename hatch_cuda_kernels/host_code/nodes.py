@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.host_code.tokens import Token
+from hatch_cuda_kernels.host_code.tokens import Token, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -13,6 +14,8 @@ __all__ = ["BRACES", "flat", "nodes_of", "split"]
 
 #: The text of a token that stands for braces and what is between them.
 BRACES: Final = "{}"
+#: The last tokens of what may be the head of a function: parentheses are one token where they are read as a whole.
+CLOSED: Final = frozenset({")", "()"})
 _CLOSING: Final = {"(": ")", "[": "]"}
 _DEEPEST: Final = 100
 
@@ -32,6 +35,12 @@ def nodes_of(tokens: Sequence[Token]) -> tuple[Token, ...]:
     while outer:
         level = _closed(level, *outer.pop(), tokens[-1].end)
     return _with_angles(level)
+
+
+@lru_cache(maxsize=4096)
+def group_nodes(text: str) -> tuple[Token, ...]:
+    """Return the nodes of what is between parentheses, with positions in that text: headers repeat much."""
+    return nodes_of(tokens_of(text))
 
 
 def _closed(inner: list[Token], level: list[Token], opening: Token, end: int) -> list[Token]:

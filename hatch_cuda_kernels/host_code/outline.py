@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.host_code.braces import DEEPEST, Braces, UnevenError
 from hatch_cuda_kernels.host_code.declaration import Declaration
 from hatch_cuda_kernels.host_code.items import Outline, OutlineItem, scope_of
-from hatch_cuda_kernels.host_code.nodes import BRACES
+from hatch_cuda_kernels.host_code.nodes import BRACES, CLOSED, flat, group_nodes
 from hatch_cuda_kernels.host_code.position import Position, close_of, later
 from hatch_cuda_kernels.host_code.tokens import Token, Tokens
 from hatch_cuda_kernels.source.branches import CONDITIONS, Branches
@@ -36,6 +36,8 @@ _OTHER_MARKS: Final = ("<%", "%>", "<:", ":>", "%:", "??")
 _OTHER_LEXER: Final = Lexer(r"(?:<%|%>|<:(?!:)|:>|%:|\?\?[<>()=])", "<%:?")
 _SHORTEST_MACRO: Final = 2
 _LONGEST_MACRO: Final = 100  # in tokens, with arguments
+#: Parentheses without others, literals, comments or directives in them.
+_GROUP: Final = re.compile(r"\(([^(){}\[\]#\"'/\\]*+)\)")
 
 
 def read_outline(text: str, macros: Mapping[str, MacroRole]) -> Outline | None:
@@ -111,7 +113,7 @@ class _Parser(Braces):
                 self._in_group(token)
             elif self._at_level(token):
                 self._whole_macro(token, tokens)
-            if token.text in {"{", "}"}:
+            if token.text in {"{", "}"} or self.tokens.position != token.end:
                 return True
         return False
 
@@ -159,23 +161,35 @@ class _Parser(Braces):
         elif last is not None and not self.is_plain and self._is_line_of_its_own(last, token):
             return self._at_level(token)
         else:
-            opens = token.text in {"(", "["} or (token.text == "<" and last is not None and last.text == "template")
+            group = self._group(token) if token.text == "(" else None
+            follows_template = token.text == "<" and last is not None and last.text == "template"
+            opens = group is None and (token.text in {"(", "["} or follows_template)
             self.groups = (token.text,) if opens else ()
-            self.fresh.append(token)
-            self.is_plain = last is not None
+            self.fresh.append(group or token)
+            self.is_plain = last is not None and group is None
         return False
+
+    def _group(self, token: Token) -> Token | None:
+        """Return parentheses as one token, and go on behind them; None where there is more to them than tokens."""
+        found = _GROUP.match(self.source.text, token.start)
+        if found is None:
+            return None
+        self.tokens.position = found.end()
+        return Token("()", token.start, found.end(), group_nodes(found[1]))
 
     def _is_line_of_its_own(self, last: Token, token: Token) -> bool:
         """End a declaration that is a macro of others and stands before a token's line; return whether it is one."""
         if not token.text[0].isalpha() or "\n" not in self.source.text[last.end : token.start]:
             return False
         item = self.begun()
-        if item is None or (last.text != ")" and item.length > 1) or item.length > _LONGEST_MACRO:
+        if item is None or (last.text not in CLOSED and item.length > 1) or item.length > _LONGEST_MACRO:
             return False
         first = item.first.text
         if not first.isupper() or len(first) <= _SHORTEST_MACRO or first in self.macros:
             return False
-        texts = [found.text for found in item.tokens()]
+        texts = [*flat(item.tokens())]
+        if len(texts) > _LONGEST_MACRO:
+            return False
         if len(texts) > 1 and (texts[1] != "(" or close_of(texts) != len(texts) - 1):
             return False
         self.end(None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from hatch_cuda_kernels.host_code.nodes import BRACES
+from hatch_cuda_kernels.host_code.nodes import BRACES, CLOSED
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.declaration import Declaration
@@ -104,5 +104,5 @@ def initialises(tokens: list[Token]) -> bool:
     for token in tokens:
         depth += (token.text in {"(", "["}) - (token.text in {")", "]"})
         if token.text == ":" and not depth:
-            return tokens[-1].text not in {")", BRACES}
+            return tokens[-1].text not in CLOSED | {BRACES}
     return False

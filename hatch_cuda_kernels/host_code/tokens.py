@@ -44,7 +44,8 @@ class Tokens:
 
     def __init__(self, source: Joined) -> None:
         self.source: Final = source
-        self._position = 0
+        self.position = 0
+        """Where the next token is looked for."""
 
     def each(self, mode: Literal["head", "body", "skipped"]) -> Iterator[Token | DirectiveLine]:
         """Yield tokens and directives from where the last one ended; in bodies braces only, where skipped no token.
@@ -53,18 +54,18 @@ class Tokens:
         not start a literal.
         """
         if mode == "skipped":
-            for found in directive_lines(self.source, self._position):
-                self._position = found.end
+            for found in directive_lines(self.source, self.position):
+                self.position = found.end
                 yield found
             return
         text, make = self.source.text, tuple.__new__  # which saves a tenth of a closure's time
         while True:
-            for start, end in _LEXERS[mode].spans(self.source, self._position):
-                self._position = end
+            for start, end in _LEXERS[mode].spans(self.source, self.position):
+                self.position = end
                 if text[start] != "#":
                     yield make(Token, (text[start:end], start, end, ()))
                 elif (line := directive_at(text, start)) is not None:
-                    self._position = line.end
+                    self.position = line.end
                     yield line
                     break
             else:

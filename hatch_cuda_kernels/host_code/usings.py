@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.nodes import flat, nodes_of
@@ -15,31 +16,30 @@ if TYPE_CHECKING:
 
 __all__ = ["is_host_using"]
 
-#: Namespaces of host libraries, whose headers are not included.
-_NAMESPACES: Final = frozenset(
-    """
-    at boost c10 caffe2 cereal cxxopts doctest fmt gflags google hip_impl nanobind nlohmann pybind11 rapidjson rmm
-    spdlog tbb tensorflow testing torch tvm xla
-    """.split()  # noqa: SIM905 - a list would take a line a word
-)
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _BEFORE_A_NAME: Final = frozenset({"using", "namespace", "typename", "typedef", "=", "<", ","})
 
 
 def is_host_using(text: str, facts: Facts, is_dropped: Callable[[FoundFunction], bool]) -> bool:
     """Return whether a declaration names what is in a host library's namespace, or host functions that are dropped."""
+    if not _may_be(text, facts.host_namespaces):
+        return False
     try:
         words = [*flat(nodes_of(tokens_of(text)))]
     except UnclearTextError:
         return False
     if words[0] not in {"template", "using", "typedef"} and (words[0] != "namespace" or "=" not in words):
         return False
-    hosts = _NAMESPACES - facts.namespaces
-    hosts |= {name for name, root in facts.aliases.items() if root in hosts}
-    if any(word in hosts and _is_root(words, at) for at, word in enumerate(words)):
+    if any(word in facts.host_namespaces and _is_root(words, at) for at, word in enumerate(words)):
         return True
     return (
         words[0] == "using" and "=" not in words and "namespace" not in words and _names_host(words, facts, is_dropped)
     )
+
+
+def _may_be(text: str, hosts: frozenset[str]) -> bool:
+    """Return whether it is worth a closer look: most aliases name nothing of the host's."""
+    return not hosts.isdisjoint(_WORD.findall(text)) or (text.startswith("using") and ("=" not in text or "/" in text))
 
 
 def _is_root(words: list[str], at: int) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.host_code.nodes import flat
+from hatch_cuda_kernels.host_code.nodes import flat, split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ __all__ = [
     "TYPE_KEYS",
     "WITH_ARGUMENTS",
     "name_of",
-    "parameter_type",
+    "parameters_of",
 ]
 
 TYPE_KEYS: Final = frozenset({"class", "struct", "union", "enum"})
@@ -86,7 +87,26 @@ def name_of(before: Sequence[Token]) -> tuple[str, str, Sequence[Token]]:
     return scope, name, before[: at + 1]
 
 
-def parameter_type(nodes: Sequence[Token]) -> str:
+@lru_cache(maxsize=4096)
+def parameters_of(inner: tuple[Token, ...]) -> tuple[str, ...] | None:
+    """Return the types of a function's parameters as they are spelled; None for values: ``int a(1);``."""
+    parts = split(inner)
+    if any(map(_is_value, parts)):
+        return None
+    return tuple(_parameter_type(part) for part in parts if [node.text for node in part] != ["void"])
+
+
+def _is_value(part: Sequence[Token]) -> bool:
+    """Return whether an argument has a number before any default, and so is no parameter."""
+    for node in part:
+        if node.text[0].isdigit():
+            return True
+        if node.text == "=":
+            break
+    return False
+
+
+def _parameter_type(nodes: Sequence[Token]) -> str:
     """Return a parameter's type as it is spelled, without its name and what its meaning does not need."""
     plain: list[Token] = []
     arrays = words = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.host_code.tokens import tokens_of
@@ -16,6 +17,7 @@ from hatch_cuda_kernels.source.lexer import UnclearTextError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from hatch_cuda_kernels.host_code.declaration import Declaration
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.source.expansion import Macros
 
@@ -45,6 +47,13 @@ class Bindings:
 
     def __init__(self, outlines: Mapping[str, Outline], macros: Macros) -> None:
         self._outlines: Final = outlines
+        self._templates: Final[dict[str, list[Declaration]]] = defaultdict(list)
+        self._instances: Final[dict[str, list[Declaration]]] = defaultdict(list)
+        for declared in (item.declaration for outline in outlines.values() for item in outline.items):
+            if declared.form in {"template", "instantiation"}:
+                (self._templates if declared.form == "template" else self._instances)[declared.name].append(declared)
+        self._placed: Final[dict[tuple[str, str], list[tuple[str, int, tuple[str, ...]]]]] = {}
+        self._known: Final[dict[tuple[_Owner, frozenset[str]], list[dict[str, str]]]] = {}
         launchers = {item.declaration.name for outline in outlines.values() for item in _templates(outline)}
         self._texts: Final = [
             *(_Text(path, without_directives(outline)) for path, outline in outlines.items()),
@@ -105,22 +114,24 @@ class Bindings:
         """Return what a template's parameters stand for, by each of its uses."""
         if owner.name in chain or len(chain) == _DEEPEST or not owner.name:
             return []
-        found = [*self._spelled(owner, chain), *self._called(owner, chain)]
-        for outline in self._outlines.values():
-            found += self._instantiated(outline, owner)
-        return [dict(items) for items in dict.fromkeys(tuple(each.items()) for each in found)][:_MOST]
+        about = (owner, frozenset(chain))
+        if about not in self._known:
+            found = [*self._spelled(owner, chain), *self._called(owner, chain), *self._instantiated(owner)]
+            alike = dict.fromkeys(tuple(each.items()) for each in found)
+            self._known[about] = [dict(items) for items in alike][:_MOST]
+        return self._known[about]
 
     def _spelled(self, owner: _Owner, chain: tuple[str, ...]) -> Iterator[dict[str, str]]:
         """Yield what the parameters stand for where their arguments are spelled."""
-        for path, at, given in self._places(owner, "<"):
+        for path, at, given in self._places(owner.name, "<"):
             if given and len(given) <= len(owner.parameters):
                 for parts in self.meanings(path, at, given, (*chain, owner.name)):
                     yield dict(zip(owner.parameters, parts, strict=False))
 
     def _called(self, owner: _Owner, chain: tuple[str, ...]) -> Iterator[dict[str, str]]:
         """Yield what the parameters of a function stand for where the arguments of a call say it."""
-        patterns = [item.declaration.parameters for item in self._templates(owner)]
-        for path, at, given in self._places(owner, "(") if patterns else ():
+        patterns = [declared.parameters for declared in self._templates.get(owner.name, ())]
+        for path, at, given in self._places(owner.name, "(") if patterns else ():
             before = self._outlines[path].source.text[:at]
             for pattern in (one for one in patterns if len(one) >= len(given)):
                 bound: dict[str, str] = {}
@@ -130,33 +141,29 @@ class Bindings:
                 for parts in self.meanings(path, at, tuple(bound.values()), (*chain, owner.name)) if bound else ():
                     yield dict(zip(bound, parts, strict=True))
 
-    def _places(self, owner: _Owner, bracket: str) -> Iterator[tuple[str, int, tuple[str, ...]]]:
-        """Yield where a template's name stands before a bracket, with what commas separate in there."""
+    def _places(self, name: str, bracket: str) -> list[tuple[str, int, tuple[str, ...]]]:
+        """Return where a template's name stands before a bracket, with what commas separate in there."""
+        if (name, bracket) not in self._placed:
+            self._placed[name, bracket] = [*self._found(name, bracket)]
+        return self._placed[name, bracket]
+
+    def _found(self, name: str, bracket: str) -> Iterator[tuple[str, int, tuple[str, ...]]]:
         for path, text, place in self._texts:
-            for use in re.finditer(rf"\b{owner.name}\s*\{bracket}", text) if owner.name in text else ():
+            for use in re.finditer(rf"\b{name}\s*\{bracket}", text) if name in text else ():
                 given = template_arguments(text, use.end() - 1)
                 if given is not None:
                     yield path, use.start() if place is None else place, given
 
-    def _instantiated(self, outline: Outline, owner: _Owner) -> Iterator[dict[str, str]]:
+    def _instantiated(self, owner: _Owner) -> Iterator[dict[str, str]]:
         """Yield what a function's parameters stand for in ``template void f(float*);``, where their types say it."""
-        patterns = [item.declaration.parameters for item in self._templates(owner)]
-        for item in outline.items:
-            declared = item.declaration
-            if declared.name != owner.name or declared.form != "instantiation":
-                continue
+        patterns = [declared.parameters for declared in self._templates.get(owner.name, ())]
+        for declared in self._instances.get(owner.name, ()):
             for pattern in (one for one in patterns if len(one) == len(declared.parameters)):
                 bound: dict[str, str] = {}
                 for wanted, given in zip(pattern, declared.parameters, strict=True):
                     bound |= deduce(wanted, given, owner.parameters)
                 if bound:
                     yield bound
-
-    def _templates(self, owner: _Owner) -> Iterator[OutlineItem]:
-        for outline in self._outlines.values():
-            for item in outline.items:
-                if item.declaration.name == owner.name and item.declaration.form == "template":
-                    yield item
 
 
 def _templates(outline: Outline) -> Iterator[OutlineItem]:

@@ -1,23 +1,27 @@
-"""Which of the drafted instances NVRTC refuses: a launch may be in code that the project never compiles."""
+"""Which of the drafted instances NVRTC refuses: a launch may be in code that the project never compiles.
+
+Only its front end is asked. What it takes is hardly ever refused later, and optimising it takes most of the time.
+"""
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.pool.apart import compile_apart, one_worker
 from hatch_cuda_kernels.port.spelled import words
-from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.recipe import Recipe, Unit
+    from hatch_cuda_kernels.source.project import Project
 
 __all__ = ["accepted_guesses", "refused_instances"]
 
@@ -29,26 +33,21 @@ _MOST_COMPILES: Final = 40
 
 
 @one_worker()
-def refused_instances(root: Path, texts: Mapping[str, str], manifest: str, arch: SmArch) -> dict[str, str]:
-    """Return the instances of a manifest that NVRTC refuses, with its reasons; ``texts`` stand in for files by path.
+def refused_instances(project: Project, manifest: str, arch: SmArch) -> dict[str, str]:
+    """Return the instances of a project's manifest that NVRTC refuses, with its reasons.
 
     A module that does not compile without instances has none. Raises ToolchainError where NVRTC is missing.
     """
-    project = Project(root, texts)
     found: dict[str, str] = {}
-    for module in parse_manifest(manifest, root=root).modules:
-        recipe = module.recipe
-        if recipe.names:
-            (unit,) = recipe.units(recipe.read(root, project=project))
-            trial = _Trial(recipe, unit, arch)
-            if not trial.refusal(()):
-                found |= trial.refused(recipe.names)
+    for module in parse_manifest(manifest, root=project.files.root).modules:
+        if module.recipe.names:
+            with suppress(_BrokenSourceError):
+                found |= _trial(module.recipe, project, arch).refused(module.recipe.names)
     return found
 
 
 def accepted_guesses(
-    root: Path,
-    texts: Mapping[str, str],
+    project: Project,
     manifest: str,
     arch: SmArch,
     guesses: Mapping[str, Sequence[Sequence[str]]],
@@ -57,22 +56,26 @@ def accepted_guesses(
 
     Raises ToolchainError where NVRTC is missing.
     """
-    project = Project(root, texts)
     found: list[str] = []
-    for module in parse_manifest(manifest, root=root).modules:
+    for module in parse_manifest(manifest, root=project.files.root).modules:
         left = [list(each) for each in guesses.get(module.name, ())]
-        if not left:
-            continue
-        recipe = replace(module.recipe, names=())
-        (unit,) = recipe.units(recipe.read(root, project=project))
-        trial = _Trial(recipe, unit, arch)
-        if not trial.refusal(()):
-            found += trial.first_taken(left)
+        if left:
+            with suppress(_BrokenSourceError):
+                found += _trial(replace(module.recipe, names=()), project, arch).first_taken(left)
     return found
 
 
+def _trial(recipe: Recipe, project: Project, arch: SmArch) -> _Trial:
+    (unit,) = recipe.units(recipe.read(project.files.root, project=project))
+    return _Trial(recipe, unit, arch)
+
+
+class _BrokenSourceError(Exception):
+    """A source does not compile without names, so that none of these is to blame."""
+
+
 class _Trial:
-    """Compiles of one source with different names."""
+    """Compiles of one source with different names. Methods raise _BrokenSourceError."""
 
     def __init__(self, recipe: Recipe, unit: Unit, arch: SmArch) -> None:
         self._recipe: Final = recipe
@@ -81,11 +84,22 @@ class _Trial:
         self._left = _MOST_COMPILES
         self._is_named = False  # whether the compiler said which names it refused last
 
-    def refusal(self, names: Sequence[str]) -> dict[str, str]:
+    @cached_property
+    def _compiles(self) -> bool:
+        """Whether NVRTC takes the source without names."""
+        return not self._compile(())
+
+    def _refusal(self, names: Sequence[str]) -> dict[str, str]:
         """Return the names that NVRTC does not know, or all of them with its first error; empty if it takes them."""
+        bad = self._compile(names)
+        if bad and not self._is_named and not self._compiles:
+            raise _BrokenSourceError
+        return bad
+
+    def _compile(self, names: Sequence[str]) -> dict[str, str]:
         self._left -= 1
         unit = self._unit._replace(names=tuple(names))
-        job = self._recipe.compile_job(unit, self._arch, ("ptx",), assembled=False)
+        job = self._recipe.compile_job(unit, self._arch, (), assembled=False)
         try:
             compile_apart(job)
         except CompileError as error:
@@ -103,7 +117,7 @@ class _Trial:
         Of a half that is not tried any more, all are.
         """
         found: dict[str, str] = {}
-        while names and self._left > 0 and (bad := self.refusal(names)):
+        while names and self._left > 0 and (bad := self._refusal(names)):
             if len(bad) == len(names) > 1 and not self._is_named:
                 middle = len(names) // 2
                 halves = names[:middle], names[middle:]
@@ -116,6 +130,7 @@ class _Trial:
     def first_taken(self, choices: list[list[str]]) -> list[str]:
         """Return of each list the first name that NVRTC takes, as far as that was tried."""
         found: list[str] = []
+        choices = self._possible(choices)
         while choices and self._left > 0:
             names = [each.pop(0) for each in choices]
             refused = self.refused(names)
@@ -124,3 +139,10 @@ class _Trial:
             found += (name for name in names if name not in refused)
             choices = [each for each, name in zip(choices, names, strict=True) if name in refused and each]
         return found
+
+    def _possible(self, choices: Sequence[Sequence[str]]) -> list[list[str]]:
+        """Return choices without the names that NVRTC says are wrong when it is asked for all of them."""
+        bad = self._refusal([name for each in choices for name in each])
+        known = bad if self._is_named else ()
+        left = ([name for name in each if name not in known] for each in choices)
+        return [each for each in left if each]

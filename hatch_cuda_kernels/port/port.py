@@ -19,6 +19,7 @@ from hatch_cuda_kernels.port.qualified import names_of_namespaces, qualified
 from hatch_cuda_kernels.port.refine import errors_of, refined
 from hatch_cuda_kernels.port.sources import read_project_files
 from hatch_cuda_kernels.port.torch_types import NOTE
+from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,10 +68,11 @@ def port(
     guesses = _guesses(drafted, modules, enumerators_of(found.outlines))
     if arch is not None and not remaining:
         shown = {path: after.get(path, text) for path, text in found.texts.items()}
-        refused = refused_instances(root, shown, manifest_text(drafted, options), arch)
+        project = Project(root, shown, readings=found.project.readings)
+        refused = refused_instances(project, manifest_text(drafted, options), arch)
         drafted = draft_modules(modules, refused)
         guesses = _guesses(drafted, modules, enumerators_of(found.outlines))
-        guessed = accepted_guesses(root, shown, manifest_text(drafted, options), arch, guesses)
+        guessed = accepted_guesses(project, manifest_text(drafted, options), arch, guesses)
         drafted = draft_modules(modules, refused, guessed)
     return Ported(
         before={path: found.originals[path] for path in after},

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
+    from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.port.sources import Sources
 
 __all__ = ["errors_of", "refined"]
@@ -58,7 +59,7 @@ def _refine(sources: Sources, arch: SmArch) -> list[Diagnostic]:
     errors: list[Diagnostic] = []
     for _ in range(_MOST_ROUNDS):
         count = len(sources.guards)
-        errors = errors_of(sources, sources.shown(), arch)
+        errors = errors_of(sources, sources.shown(), arch, kinds=())
         uses = Uses(sources)
         for error in dict.fromkeys(errors):
             if error.line and error.file in sources.outlines:
@@ -72,20 +73,23 @@ def _refine(sources: Sources, arch: SmArch) -> list[Diagnostic]:
     return errors
 
 
-def errors_of(sources: Sources, texts: Mapping[str, str], arch: SmArch) -> list[Diagnostic]:
+def errors_of(
+    sources: Sources, texts: Mapping[str, str], arch: SmArch, *, kinds: tuple[Kind, ...] = ("ptx",)
+) -> list[Diagnostic]:
     """Return NVRTC's errors in files, without those that stand for Torch's types. Raises ToolchainError.
 
+    Without ``kinds`` of images to make, it is only its front end's errors, which most are, and all that have a line.
     Where NVRTC says nothing, as in a crash, the one for the source stands at no line.
     """
     types, _ = sources.stand_ins()
-    project = Project(sources.root, {**texts, _TYPES: types})
+    project = Project(sources.root, {**texts, _TYPES: types}, readings=sources.project.readings)
     forced = {"pre_include": (_TYPES,)} if types else {}
     found: list[Diagnostic] = []
     for each in sources.recipes:
         recipe = replace(each, options=each.options.override(**forced))
         (unit,) = recipe.units(recipe.read(sources.root, project=project))
         try:
-            compile_apart(recipe.compile_job(unit, arch, ("ptx",), assembled=False))
+            compile_apart(recipe.compile_job(unit, arch, kinds, assembled=False))
         except CompileError as error:
             told = [one for one in parse_log(error.log) if one.severity.endswith("error")]
             found += told or [Diagnostic(each.sources[0], 0, "error", error.message)]

@@ -111,7 +111,8 @@ class Sources:
             for item in outline.items
             if item.namespace in NAMESPACES and "{" in outline.source.text[item.start : item.end]
         }
-        return stand_ins(texts, toolkit_headers(texts) if guards_include else (), own)
+        readings = self.project.readings
+        return stand_ins(texts, toolkit_headers(texts, (), readings) if guards_include else (), own)
 
 
 def read_project_files(root: Path, sources: Sequence[str], options: NvrtcOptions) -> Sources:

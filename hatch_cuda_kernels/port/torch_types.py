@@ -94,18 +94,19 @@ using PackedTensorAccessor = Packed<T, N, Traits, I>;
 
 def has_stand_in(text: str) -> bool:
     """Return whether a text names a type of Torch's that something stands for."""
-    return _USED.search(text) is not None
+    return any(f"{namespace}::" in text for namespace in NAMESPACES) and _USED.search(text) is not None
 
 
 def stand_ins(
-    texts: Iterable[str], headers: Iterable[str] = (), declared: Collection[str] = ()
+    texts: Collection[str], headers: Iterable[str] = (), declared: Collection[str] = ()
 ) -> tuple[str, tuple[str, ...]]:
     """Return the text that stands for the types of Torch that texts use, and those that device code computes with.
 
     ``headers`` are the toolkit's that a header brought that is guarded; the text includes them in its place.
     ``declared`` are the types that the texts themselves define in Torch's namespaces.
     """
-    used = sorted({name for text in without_guarded([*texts]) for name in _USED.findall(text)} - {*declared})
+    texts = [*texts] if any(map(has_stand_in, texts)) else []
+    used = sorted({name for text in without_guarded(texts) for name in _USED.findall(text)} - {*declared})
     plain = [name for name in used if name in _PLAIN]
     packed = [name for name in used if name not in _PLAIN]
     held = [name for name in used if name in _HOSTS]

@@ -18,6 +18,7 @@ from hatch_cuda_kernels.port.check_instances import refused_instances
 from hatch_cuda_kernels.port.draft import flow, stated_options
 from hatch_cuda_kernels.port.port import port
 from hatch_cuda_kernels.port.project_tree import include_folders
+from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -95,7 +96,7 @@ def _without_refused(root: Path, head: Mapping[str, Any], stated: dict[str, Any]
     manifest = _manifest(root, head, {"module": stated})
     arch = next((arch for arch in manifest.modules[0].arches if not arch.virtual), manifest.modules[0].arches[0])
     text = json.dumps({**head, "modules": {"module": stated}})
-    refused = refused_instances(root, {}, text, arch)
+    refused = refused_instances(Project(root), text, arch)
     if refused:
         stated.pop("matrix", None)
         stated["instances"] = [one.text for one in manifest.modules[0].instances if one.text not in refused]

@@ -18,13 +18,21 @@ __all__ = ["Project"]
 
 
 class Project:
-    """A project as it was when each of its folders and files was first asked for. Paths are relative and posix."""
+    """A project as it was when each of its folders and files was first asked for. Paths are relative and posix.
+
+    ``given`` texts, by path, stand in for files. ``readings`` are of any project, as of one with other given texts.
+    """
 
     def __init__(
-        self, root: Path, given: Mapping[str, str] | None = None, *, only: Collection[str] | None = None
+        self,
+        root: Path,
+        given: Mapping[str, str] | None = None,
+        *,
+        only: Collection[str] | None = None,
+        readings: Readings | None = None,
     ) -> None:
         self.files: Final = ProjectFiles(root, given, only=only)
-        self.readings: Final = Readings()
+        self.readings: Final = readings or Readings()
         self._texts: Final[dict[str, SourceText]] = {}
         self._rewriters: Final[dict[tuple[str, ...], Rewriter]] = {}
         self._rewritten: Final[dict[tuple[str, tuple[str, ...]], Rewritten]] = {}
@@ -34,7 +42,7 @@ class Project:
         found = self._texts.get(path)
         if found is None:
             try:
-                found = parse_text(path, self.files.read(path))
+                found = self.readings.of(parse_text, path, self.files.read(path))
             except InputError as error:
                 found = SourceText(path, problems=(str(error),))
             self._texts[path] = found

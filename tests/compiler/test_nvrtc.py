@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -85,6 +86,19 @@ def test_a_device_function_is_no_kernel(make_job):
     """A name of something else than an entry point fails and is named."""
     with pytest.raises(CompileError, match="'helper': "):
         compile_job(make_job("__device__ __noinline__ int helper(int i) { return i; }", names=("helper",)))
+
+
+def test_a_job_without_kinds_asks_only_whether_nvrtc_takes_the_source(make_job):
+    """What is wrong in the source, an instance or a name is said as in a compile; later ones are as they were."""
+    text = "template <class T> __global__ void k(T* p) { static_assert(sizeof(T) == 4); *p = 1; }\n"
+    job = replace(make_job(text, names=("k<int>",)), assembled=False)
+    before = compile_job(replace(job, kinds=("ptx",)))
+    found = compile_job(replace(job, kinds=()))
+    assert found.images == {}
+    for names, message in ((("k<double>",), "static assertion failed"), (("j<int>",), "cannot resolve a name")):
+        with pytest.raises(CompileError, match=message):
+            compile_job(replace(job, kinds=(), names=names))
+    assert compile_job(replace(job, kinds=("ptx",))).images == before.images
 
 
 def test_compile_errors_show_the_users_path_and_the_options(make_job):
