@@ -53,6 +53,8 @@ def test_names_bring_their_header(tmp_path, used, header):
     [
         KERNEL.format("3"),
         "#include <climits>\n" + KERNEL.format("INT_MAX"),
+        "#ifndef FLT_MAX\n#define FLT_MAX 1e30f\n#endif\n" + KERNEL.format("FLT_MAX > 1e35f"),
+        "#if !defined(FLT_MAX)\n# define FLT_MAX 1e30f\n#endif\n" + KERNEL.format("FLT_MAX > 1e35f"),
         "typedef unsigned long long ulong;\n" + KERNEL.format("sizeof(ulong)"),
         "using uint = unsigned long long;\n" + KERNEL.format("sizeof(uint)"),
         "struct timeval { int a; };\n" + KERNEL.format("sizeof(timeval)"),
