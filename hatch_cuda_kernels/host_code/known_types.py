@@ -6,13 +6,20 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.words import BUILTIN, SPECIFIERS, TRAILERS
+from hatch_cuda_kernels.source.header_names import STD_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
 __all__ = ["are_known", "known_types"]
 
-_PLAIN: Final = (BUILTIN | SPECIFIERS | TRAILERS | {"std", "template", "true", "false"}) - {"auto", "decltype"}
+_PLAIN: Final = (
+    BUILTIN
+    | SPECIFIERS
+    | TRAILERS
+    | {"std", "template", "true", "false", "sizeof", "type", "value"}
+    | {name for name, header in STD_NAMES.items() if header == "type_traits"}
+) - {"auto", "decltype", "typeof", "__typeof__"}
 #: Types of CUDA's, and of headers that the names bring.
 _CUDAS: Final = re.compile(
     r"size_t|ptrdiff_t|nullptr_t|u?int(?:8|16|32|64|ptr)_t|u?(?:char|short|int|long|longlong)[1-4]"

@@ -45,6 +45,7 @@ _NAMESPACES: Final = frozenset(
 )
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
+_PASTED: Final = re.compile(r"__\s*##|##\s*\w*__\b")  # may become a mark
 _ASKS: Final = re.compile(r"\b(?:decltype|sizeof|noexcept|requires)\b")
 _LITERAL: Final = re.compile(f"{STRING}|{CHARACTER}")
 _NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
@@ -98,7 +99,6 @@ class Facts:
     observed: set[str] = field(default_factory=set)
     """All words of such operands, and of constraints."""
     kernels: set[str] = field(default_factory=set)
-    """Their names."""
     types: set[str] = field(default_factory=set)
     """The names of types that the texts declare, but for those that stand for types of others."""
     floats: dict[str, set[str]] = field(default_factory=dict)
@@ -157,7 +157,9 @@ def gather_macros(macros: Iterable[MacroText]) -> Facts:
         texts[macro.name] += (text,)
         for word in _WORD.findall(text):
             users[word].add(macro.name)
-    marks = reached(_MARKS | {word for word in users if _TOOLKITS.fullmatch(word) and word not in texts}, users)
+    hidden = {name for name, found in texts.items() if any(map(_PASTED.search, found))}
+    hidden |= {word for word in users if _TOOLKITS.fullmatch(word) and word not in texts}
+    marks = reached(_MARKS | hidden, users)
     roles = find_roles(texts, users)
     return Facts(dict(texts), Macros(macros), marks - (_KNOWN_UNMARKED - texts.keys()), roles)
 

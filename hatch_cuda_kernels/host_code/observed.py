@@ -7,7 +7,7 @@ types that NVRTC knows: a call of one is then undefined, where it would silently
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from hatch_cuda_kernels.host_code.known_types import are_known
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.items import OutlineItem
     from hatch_cuda_kernels.host_code.marks import Facts
 
-__all__ = ["stays_declared"]
+__all__ = ["action_of_observed"]
 
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _ATTRIBUTE: Final = re.compile(r"\[\[.*?\]\]", re.DOTALL)
@@ -30,13 +30,16 @@ _TOOLKITS: Final = frozenset(
 )
 
 
-def stays_declared(item: OutlineItem, text: str, facts: Facts) -> bool:
-    """Return whether a function without a mark is to stay declared."""
+def action_of_observed(item: OutlineItem, text: str, facts: Facts) -> Literal["drop", "declare", "mark"]:
+    """Return what to do with a function without a mark. One whose type its body tells keeps that."""
     declared = item.declaration
     is_part = declared.scope or declared.form not in {"", "template"}  # of what is declared elsewhere
     if is_part or declared.name in facts.kernels or not _is_watched(item, facts):
-        return False
-    return are_known(_types_of(item, text), facts.types)
+        return "drop"
+    words = _types_of(item, text)
+    if not are_known((word for word in words if word != "auto"), facts.types):
+        return "drop"
+    return "mark" if "auto" in words and "->" not in declared.words and declared.ending else "declare"
 
 
 def _is_watched(item: OutlineItem, facts: Facts) -> bool:
@@ -53,11 +56,12 @@ def _types_of(item: OutlineItem, text: str) -> list[str]:
     declared = item.declaration
     head = _LITERAL_DEFAULT.sub("", _ATTRIBUTE.sub(" ", text[item.start : declared.last]))
     before, named, after = head.partition("operator") if _OPERATOR.match(declared.name) else _split(head, declared.name)
-    is_plain = named and not {"->", "()", "<>"} & declared.words and "#" not in head
-    if not is_plain or "=" in before or (named != "operator" and "=" in after):
+    is_plain = named and not {"()", "<>"} & declared.words and "#" not in head
+    if not is_plain or (named != "operator" and "=" in after):
         return ["?"]
     converted = after.partition("(")[0] if named == "operator" else ""
-    pieces = (before, converted, *declared.parameters, *declared.words)
+    returned = after.rpartition("->")[2] if "->" in declared.words else ""
+    pieces = (before, converted, returned, *declared.parameters, *declared.words)
     return [word for piece in pieces for word in _WORD.findall(piece)]
 
 

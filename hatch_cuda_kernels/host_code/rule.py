@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from hatch_cuda_kernels.host_code.marks import is_float_constant, member_of
-from hatch_cuda_kernels.host_code.observed import stays_declared
+from hatch_cuda_kernels.host_code.observed import action_of_observed
 from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.usings import is_host_using
 
@@ -148,8 +148,7 @@ def _function(item: OutlineItem, text: str, facts: Facts) -> Action:
         return "keep"
     if merged or _is_asked_for(declared, facts):
         return "mark"
-    stays = _makes_class(item, facts) or stays_declared(item, text, facts)
-    return "declare" if stays else "drop"
+    return "declare" if _makes_class(item, facts) else action_of_observed(item, text, facts)
 
 
 def _makes_class(item: OutlineItem, facts: Facts) -> bool:

@@ -47,6 +47,12 @@ _LINE: Final = re.compile(
     r"^[ \t]*#[ \t]*(?:(?P<word>if|ifdef|ifndef|endif)\b|include[ \t]*[<\"](?P<name>[^>\"\n]+))", re.MULTILINE
 )
 _NOISE: Final = re.compile(f"{STRING}|{CHARACTER}|{COMMENT}")
+#: A macro that is the project's where nothing else defines it.
+_OWN: Final = re.compile(
+    r"^[ \t]*#[ \t]*if(?:ndef[ \t]+|[ \t]*![ \t]*defined[ \t(]+)(\w+)\b[^\n]*\n\s*#[ \t]*define[ \t]+\1\b", re.MULTILINE
+)
+#: nvcc includes it only where a source, or a host library's header, asks for it.
+_FLOAT: Final = "cfloat"
 _OPENED: Final = re.compile(r"namespace(?<=\bnamespace)\s+std\s*\{")
 #: What is declared in namespace std; a name before ``<`` is only specialised.
 _STD_DECLARED: Final = re.compile(r"\b(?:struct|class)\s+(\w+)\s*[{:;]|\busing\s+(\w+)\s*=|\b(\w+)\s*\(")
@@ -57,7 +63,14 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders, readings: Readin
     texts = [closure.source, *(text for name, text in closure.headers if name.startswith(VIRTUAL_ROOT))]
     known = {*surely_included(closure.source)}
     own = {found.name for found in closure.dropped if found.kind in {"function", "variable", "texture"}}
-    names = {name: header for name, header in GLOBAL_NAMES.items() if f"{header[1:]}.h" not in known}
+    ours = {name for text in texts for name in readings.of(_own, text)}
+    if any(found.kind == "include" for found in closure.dropped):  # perhaps of a header that has them
+        ours.clear()
+    names = {
+        name: header
+        for name, header in GLOBAL_NAMES.items()
+        if f"{header[1:]}.h" not in known and not (header == _FLOAT and name in ours)
+    }
     standard = {*_for_global_names(texts, names, own, readings), *_for_members(texts, readings)} & outer.standard.names
     toolkits = {*_for_macros(texts, readings), *(toolkit_headers(texts, own, readings) if closure.dropped else ())}
     wanted = sorted({*standard, *toolkits} - known)
@@ -121,6 +134,10 @@ def _for_global_names(
 
 def _declared(text: str) -> frozenset[str]:
     return frozenset(found[found.lastgroup] for found in _DECLARED.finditer(text) if found.lastgroup)
+
+
+def _own(text: str) -> frozenset[str]:
+    return frozenset(_OWN.findall(text))
 
 
 def _for_members(texts: Sequence[str], readings: Readings) -> Iterator[str]:

@@ -42,6 +42,17 @@ OBSERVED = {
         "struct Two { char c[2]; }; Two test(int) { return {}; } __device__ char test(double) { return 0; }",
         "", "sizeof(test(1))", 2,
     ),
+    "a type behind the name": (
+        f"struct S {{ auto rows() const -> int {{ return 1; }} }};{DETECTED}", "made<T>().rows()", "Has<S>::value", 8
+    ),
+    "a type that the body tells": (
+        f"struct S {{ auto rows() const {{ return 1; }} }};{DETECTED}", "made<T>().rows()", "Has<S>::value", 8
+    ),
+    "a template for some types": (
+        "template <bool B> struct If {}; template <> struct If<true> { typedef int type; }; struct S { int n; };"
+        "template <class T, class = typename If<(sizeof(T) > 2)>::type> int rank(const T&) { return 1; }"
+        + DETECTED, "rank(made<T>())", "Has<S>::value + 10 * Has<char>::value", 78
+    ),
     "by a macro": (
         "struct S { typedef int N; using M = N; M rows(M a) { return a; } };"
         f"#define ASK(x) decltype((void)made<T>().x)\n{DETECTED}".replace("decltype((void)EXPRESSION)", "ASK(rows(1))"),

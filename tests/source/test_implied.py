@@ -62,6 +62,8 @@ def test_a_macro_may_stand_for_the_toolkits_namespace(tmp_path):
     [
         KERNEL.format("3"),
         "#include <climits>\n" + KERNEL.format("INT_MAX"),
+        "#ifndef FLT_MAX\n#define FLT_MAX 1e30f\n#endif\n" + KERNEL.format("FLT_MAX > 1e35f"),
+        "#if !defined(FLT_MAX)\n# define FLT_MAX 1e30f\n#endif\n" + KERNEL.format("FLT_MAX > 1e35f"),
         "typedef unsigned long long ulong;\n" + KERNEL.format("sizeof(ulong)"),
         "using uint = unsigned long long;\n" + KERNEL.format("sizeof(uint)"),
         "struct timeval { int a; };\n" + KERNEL.format("sizeof(timeval)"),
