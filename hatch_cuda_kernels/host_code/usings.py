@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.nodes import flat, nodes_of
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.host_code.marks import Facts, FoundFunction
 
-__all__ = ["is_host_using"]
+__all__ = ["is_host_class", "is_host_using"]
 
 #: Namespaces of host libraries, whose headers are not included.
 _NAMESPACES: Final = frozenset(
@@ -22,7 +23,14 @@ _NAMESPACES: Final = frozenset(
     spdlog tbb tensorflow testing torch tvm xla
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
+_QUALIFIED_CLASS: Final = re.compile(r"template\s*<[^<>{};]*>\s*(?:struct|class)\s+(?:::\s*)?(?P<root>\w+)\s*::")
 _BEFORE_A_NAME: Final = frozenset({"using", "namespace", "typename", "typedef", "=", "<", ","})
+
+
+def is_host_class(text: str, facts: Facts, _: Callable[[FoundFunction], bool]) -> bool:
+    """Return whether the text of a class specialises a template of a host library: ``struct fmt::formatter<A> {``."""
+    found = _QUALIFIED_CLASS.match(text)
+    return found is not None and found["root"] in _hosts(facts)
 
 
 def is_host_using(text: str, facts: Facts, is_dropped: Callable[[FoundFunction], bool]) -> bool:
@@ -33,13 +41,18 @@ def is_host_using(text: str, facts: Facts, is_dropped: Callable[[FoundFunction],
         return False
     if words[0] not in {"template", "using", "typedef"} and (words[0] != "namespace" or "=" not in words):
         return False
-    hosts = _NAMESPACES - facts.namespaces
-    hosts |= {name for name, root in facts.aliases.items() if root in hosts}
+    hosts = _hosts(facts)
     if any(word in hosts and _is_root(words, at) for at, word in enumerate(words)):
         return True
     return (
         words[0] == "using" and "=" not in words and "namespace" not in words and _names_host(words, facts, is_dropped)
     )
+
+
+def _hosts(facts: Facts) -> frozenset[str]:
+    """Return the namespaces of host libraries, under their other names, too."""
+    hosts = _NAMESPACES - facts.namespaces
+    return hosts | {name for name, root in facts.aliases.items() if root in hosts}
 
 
 def _is_root(words: list[str], at: int) -> bool:
@@ -52,9 +65,12 @@ def _is_root(words: list[str], at: int) -> bool:
 
 
 def _names_host(words: list[str], facts: Facts, is_dropped: Callable[[FoundFunction], bool]) -> bool:
-    """Return whether ``using a::f;`` names functions, of a namespace, that are all dropped."""
+    """Return whether ``using a::f;`` names functions, of a namespace or a class, that are all dropped."""
     if len(words) < 4 or words[-1] != ";" or words[-3] != "::":
         return False
+    members = facts.members.get((words[-4], words[-2]))
+    if members:
+        return words[-2] != words[-4] and all(map(is_dropped, members))
     found = facts.functions.get(words[-2], [])
     own = [one for one in found if one.item.namespace.rpartition("::")[2] == words[-4]]
     return bool(own) and words[-2] not in facts.classes and all(map(is_dropped, own))
