@@ -84,6 +84,8 @@ class Facts:
     classes: set[str] = field(default_factory=set)
     functions: dict[str, list[FoundFunction]] = field(default_factory=lambda: defaultdict(list))
     """The functions of namespaces, by name."""
+    members: dict[tuple[str, str], list[FoundFunction]] = field(default_factory=lambda: defaultdict(list))
+    """Those of classes, by class and name."""
     namespaces: set[str] = field(default_factory=set)
     """The parts of their names that the texts declare."""
     defaults: set[str] = field(default_factory=set)
@@ -215,7 +217,9 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
         facts.defaults.update(_DEFAULT.findall(head))
     if declared.ending == "0":
         facts.pure.add(declared.name)
-    if item.class_name is None and not declared.scope:
+    if item.class_name is not None:
+        facts.members[item.class_name, declared.name].append(FoundFunction(item, text))
+    elif not declared.scope:
         facts.functions[declared.name].append(FoundFunction(item, text))
     if facts.is_marked(head):
         member = member_of(item, facts)
