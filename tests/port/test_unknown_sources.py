@@ -82,3 +82,10 @@ def test_names_get_the_namespaces_that_a_launch_leaves_out(ported):
     found = ported(text.replace("gpu::of<T>", "T"))
     assert "own::k<float, lib::gpu::index>" in found.manifest
     assert "own::k<float, int>" in ported(text.replace("gpu::index>", "typename T::size>")).manifest
+
+
+def test_torchs_quotients_in_device_code(ported):
+    """They are what Torch's kernels divide by, and need none of its classes."""
+    divided = "at::ceil_div(*p, 3) + at::cuda::ATenCeilDiv(*p, 2)"
+    text = f"#include <ATen/ceil_div.h>\n__global__ void k(int* p) {{ *p = {divided}; }}\n"
+    assert ported(text).remaining == ()

@@ -1,6 +1,9 @@
 // A file of the host's beside its kernel: the struct is the host's, the kernel takes what is its own from it.
 #include <fstream>
 #include <functional>
+#include <hatch_cuda_kernels/gl_types.h>
+#include <hatch_cuda_kernels/gnu_words.h>
+#include <hatch_cuda_kernels/simd_types.h>
 #include <iostream>
 #include <map>
 #include <memory>

@@ -154,7 +154,6 @@ _HATCH_TEMPLATE(valarray, 16)
 _HATCH_CLASS(any, 16)
 _HATCH_CLASS(condition_variable, 48)
 _HATCH_CLASS(mutex, 40)
-_HATCH_CLASS(once_flag, 4)
 _HATCH_CLASS(regex, 32)
 _HATCH_CLASS(recursive_mutex, 40)
 _HATCH_CLASS(shared_mutex, 56)
@@ -172,6 +171,10 @@ _HATCH_CLASS(bernoulli_distribution, 8)
 typedef minstd_rand default_random_engine;
 #undef _HATCH_CLASS
 #undef _HATCH_TEMPLATE
+struct once_flag {
+   private:
+    int __held = 0;
+};
 template <class _T = int>
 class uniform_int_distribution {
     _HATCH_HELD(uniform_int_distribution, 2 * sizeof(_T));
