@@ -38,7 +38,7 @@ _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _PRAGMA: Final = re.compile(r"\b(?:_Pragma|__pragma)\s*\((?:[^()]|\([^()]*\))*\)")
 _DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
 _PASTED: Final = re.compile(r"__\s*##|##\s*\w*__\b")  # may become a mark
-_ASKS: Final = re.compile(r"\b(?:decltype|sizeof|noexcept|requires)\b")
+_ASKING: Final = frozenset({"decltype", "sizeof", "noexcept", "requires"})
 _LITERAL: Final = re.compile(f"{STRING}|{CHARACTER}")
 _NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
 
@@ -69,6 +69,8 @@ class Facts:
     """The marks, and the macros that hide one."""
     whole: Mapping[str, bool]
     """For each macro, whether it stands for whole declarations, or opens or closes braces."""
+    asking: frozenset[str] = frozenset()
+    """The macros that ask for a type, or whether something has a meaning."""
     marked: dict[tuple[str, str], Marked] = field(default_factory=dict)
     """The marked functions by class (empty for none) and name; kernels are among them only by name."""
     marked_in: set[tuple[str, str]] = field(default_factory=set)
@@ -117,11 +119,6 @@ class Facts:
         return frozenset(name for _, name in self.marked)
 
     @cached_property
-    def asking(self) -> frozenset[str]:
-        """The macros that ask for a type, or whether something has a meaning."""
-        return frozenset(name for name, texts in self.texts.items() if any(map(_ASKS.search, texts)))
-
-    @cached_property
     def marked_functions(self) -> frozenset[str]:
         """The names of marked functions that are no members."""
         return frozenset(name for scope, name in self.marked if not scope)
@@ -149,7 +146,11 @@ def gather_macros(macros: Iterable[MacroText]) -> Facts:
     }
     whole = _reached(direct, users)
     return Facts(
-        dict(texts), Macros(macros), marks - (_KNOWN_UNMARKED - texts.keys()), {name: name in whole for name in texts}
+        texts=dict(texts),
+        macros=Macros(macros),
+        marks=marks - (_KNOWN_UNMARKED - texts.keys()),
+        whole={name: name in whole for name in texts},
+        asking=frozenset(_reached(_ASKING, users) & texts.keys()),
     )
 
 
