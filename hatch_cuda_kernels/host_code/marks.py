@@ -46,7 +46,7 @@ _NAMESPACES: Final = frozenset(
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
 _PASTED: Final = re.compile(r"__\s*##|##\s*\w*__\b")  # may become a mark
-_ASKS: Final = re.compile(r"\b(?:decltype|sizeof|noexcept|requires)\b")
+_ASKING: Final = frozenset({"decltype", "sizeof", "noexcept", "requires"})
 _LITERAL: Final = re.compile(f"{STRING}|{CHARACTER}")
 _NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
 
@@ -77,6 +77,8 @@ class Facts:
     """The marks, and the macros that hide one."""
     roles: Mapping[str, MacroRole]
     """What each macro is to the declarations that use it."""
+    asking: frozenset[str] = frozenset()
+    """The macros that ask for a type, or whether something has a meaning."""
     marked: dict[tuple[str, str], Marked] = field(default_factory=dict)
     """The marked functions by class (empty for none) and name; kernels are among them only by name."""
     marked_in: set[tuple[str, str]] = field(default_factory=set)
@@ -135,11 +137,6 @@ class Facts:
         return frozenset(name for _, name in self.marked)
 
     @cached_property
-    def asking(self) -> frozenset[str]:
-        """The macros that ask for a type, or whether something has a meaning."""
-        return frozenset(name for name, texts in self.texts.items() if any(map(_ASKS.search, texts)))
-
-    @cached_property
     def marked_functions(self) -> frozenset[str]:
         """The names of marked functions that are no members."""
         return frozenset(name for scope, name in self.marked if not scope)
@@ -161,9 +158,13 @@ def gather_macros(macros: Iterable[MacroText]) -> Facts:
             users[word].add(macro.name)
     hidden = {name for name, found in texts.items() if any(map(_PASTED.search, found))}
     hidden |= {word for word in users if _TOOLKITS.fullmatch(word) and word not in texts}
-    marks = reached(_MARKS | hidden, users)
-    roles = find_roles(texts, users)
-    return Facts(dict(texts), Macros(macros), marks - (_KNOWN_UNMARKED - texts.keys()), roles)
+    return Facts(
+        texts=dict(texts),
+        macros=Macros(macros),
+        marks=reached(_MARKS | hidden, users) - (_KNOWN_UNMARKED - texts.keys()),
+        roles=find_roles(texts, users),
+        asking=frozenset(reached(_ASKING, users) & texts.keys()),
+    )
 
 
 def gather_facts(
