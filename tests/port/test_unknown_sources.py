@@ -86,5 +86,6 @@ def test_names_get_the_namespaces_that_a_launch_leaves_out(ported):
 
 def test_torchs_quotients_in_device_code(ported):
     """They are what Torch's kernels divide by, and need none of its classes."""
-    text = "#include <ATen/ceil_div.h>\n__global__ void k(int* p) { *p = at::ceil_div(*p, 3) + at::cuda::ATenCeilDiv(*p, 2); }\n"
-    assert ported(text).remaining == ()
+    body = "*p = at::ceil_div(*p, 3) + at::cuda::ATenCeilDiv(*p, 2);"
+    found = ported(f"#include <ATen/ceil_div.h>\n__global__ void k(int* p) {{ {body} }}\n")
+    assert found.remaining == ()
