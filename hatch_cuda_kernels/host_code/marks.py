@@ -19,7 +19,7 @@ from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 from hatch_cuda_kernels.source.readings import find_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.host_code.roles import MacroRole
@@ -187,8 +187,7 @@ def gather_facts(
     return facts, outlines
 
 
-def _types(facts: Facts, said: Iterable[Said]) -> set[str]:
-    said = [*said]
+def _types(facts: Facts, said: Sequence[Said]) -> set[str]:
     declared = {name for one in said for name in one.types}
     macros = ((name, _WORD.findall(text)) for name, texts in facts.texts.items() for text in texts)
     return known_types(declared - facts.texts.keys(), chain(macros, *(one.meanings for one in said)))
