@@ -1,7 +1,7 @@
 """Real CUDA sources, unmodified: how many compile with NVRTC, in which way, and what stops the others.
 
-    python benchmarks/corpus/run.py CHECKOUTS --out FOLDER [--only NAME ...] [--ways a b c] [--sample N]
-        [--record DATE]
+    python benchmarks/corpus/run.py CHECKOUTS --out FOLDER [--only NAME ...] [--ways a b c] [--each N]
+        [--sample N] [--record DATE]
 
 CHECKOUTS holds the repositories of list.toml, each in a folder ``owner+name`` with its commit's files; those that are
 not there are left out. Compiles run one at a time in a worker process at low priority; what was compiled before, with
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from classify import classify, unknown_names
 from prepared import prepare
@@ -30,6 +30,7 @@ from ways import WAYS
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 
 PROJECT = Path(__file__).parents[2]
+Item = TypeVar("Item")
 
 
 def main() -> None:
@@ -39,13 +40,14 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="repositories as owner/name")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--sample", type=int, metavar="N", help="only N of all sources, at random")
+    parser.add_argument("--each", type=int, metavar="N", help="first, at most N of each repository, at random")
     parser.add_argument("--seed", type=int, default=1, help="which ones")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one compile")
     parser.add_argument("--record", metavar="DATE")
     args = parser.parse_args()
     corpus = Corpus(args.checkouts.absolute(), args.out.absolute(), args.timeout)
     wanted = [entry for entry in load_list() if not args.only or entry.name in args.only]
-    chosen = sample(corpus, wanted, args.sample, args.seed)
+    chosen = sample(corpus, wanted, args)
     results = {"toolchain": corpus.toolchain, "ways": {key: WAYS[key].what for key in args.ways}, "repositories": []}
     results["left_out"] = [entry.name for entry in load_list() if entry not in wanted]
     for entry, sources in chosen.items():
@@ -62,12 +64,19 @@ def main() -> None:
         name.with_suffix(".json").write_text(json.dumps(brief(results), indent=1, ensure_ascii=False) + "\n")
 
 
-def sample(corpus: Corpus, wanted: list[Repository], count: int | None, seed: int) -> dict[Repository, list[str]]:
+def sample(corpus: Corpus, wanted: list[Repository], args: argparse.Namespace) -> dict[Repository, list[str]]:
     """Return the sources of each repository that are to be compiled: all of them, or so many at random."""
-    found = [(entry, source) for entry in wanted for source in corpus.sources(entry)]
-    if count is not None and count < len(found):
-        found = sorted(random.Random(seed).sample(found, count), key=lambda pair: (wanted.index(pair[0]), pair[1]))
-    return {entry: [source for owner, source in found if owner == entry] for entry in wanted}
+    found = [(entry, source) for entry in wanted for source in some(corpus.sources(entry), args.each, args.seed)]
+    chosen = some(found, args.sample, args.seed)
+    return {entry: [source for owner, source in chosen if owner == entry] for entry in wanted}
+
+
+def some(found: list[Item], count: int | None, seed: int) -> list[Item]:
+    """Return so many of the items at random, in their order; all of them without a count."""
+    if count is None or count >= len(found):
+        return found
+    chosen = sorted(random.Random(seed).sample(range(len(found)), count))
+    return [found[index] for index in chosen]
 
 
 def write(folder: Path, name: str, results: dict[str, Any]) -> None:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.compiler.link_faults import undefined_faults
 from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.output.demangle import demangled
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES, TOOLKIT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
+    from hatch_cuda_kernels.compiler.program import Program
     from hatch_cuda_kernels.source.dropped import Dropped
 
 __all__ = ["advice"]
@@ -25,7 +27,7 @@ _MACRO: Final = re.compile(r"(?!CU[A-Z]*_|NCCL|MPI_)[A-Z][A-Z0-9_]{2,}")
 _LACKING: Final = re.compile(
     r'^(?:identifier|(?:namespace|class|struct|class template|overloaded function) "[^"]*" has no member) "(\w+)"'
 )
-_UNDEFINED: Final = re.compile("^Unresolved extern function '([^']+)'")
+_UNRESOLVED: Final = re.compile("^Unresolved extern function '([^']+)'")
 _CALLED: Final = re.compile(r"(?:^|::)(operator\W+?|operator \w[^(]*|~?\w+)(?:<.*>)?\(")
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 
@@ -40,23 +42,56 @@ _NO_REGISTER: Final = (
 )
 _NO_BASE: Final = 'CUDA 13 removed it from Thrust, so that nvcc 13 refuses it, too; leave it out, or state cuda: "12.9"'
 _DEFAULT_DEVICE: Final = "set 'default_device: true' in the module's options"
+#: NVRTC's own headers, which are compiled before all else.
+_BUILT_IN: Final = "__nv_nvrtc_builtin"
+_OTHER_COMPILER: Final = (
+    "a macro of another compiler's, such as __GNUC__, leads NVRTC's own headers astray: take it out of 'define:'; with "
+    "'host_code: drop', conditions that know no compiler but the host's hold as for gcc"
+)
+_UNKNOWN_COMPILER: Final = (
+    "NVRTC defines no macro of the host's compiler or platform: with 'host_code: drop', conditions that know no other "
+    "hold as for gcc on Linux; else add a branch for __CUDACC_RTC__"
+)
+_NO_PINNED: Final = "CUDA 13 removed Thrust's experimental allocators, so that nvcc 13 refuses them, too"
+_HALF: Final = (
+    "CUDA's __half and __nv_bfloat16 convert to several types: convert one of both yourself, as by static_cast<float>"
+)
+_INT64: Final = "NVRTC's int64_t is long long, and nvcc's is long, as size_t is"
 
 
-def advice(found: Diagnostic, *, computed: Sequence[str], dropped: Sequence[Dropped], release: tuple[int, int]) -> str:
+def advice(found: Diagnostic, program: Program, *, release: tuple[int, int]) -> str:
     """Return what to do about an error, as a change to make; empty where its message says all there is.
 
-    ``computed`` are the ``path:line`` of the includes whose header a macro names; ``dropped`` is what was left out as
-    host code; ``release`` is NVRTC's.
+    ``release`` is NVRTC's.
     """
-    header = missing_header(found, computed=computed, release=release)
+    if found.file.startswith(_BUILT_IN):
+        return _OTHER_COMPILER
+    header = missing_header(found, computed=program.computed, release=release)
     if header is not None:
         return header
-    lacking, undefined = _LACKING.match(found.message), _UNDEFINED.match(found.message)
-    name = lacking[1] if lacking else _name_of(undefined[1]) if undefined else ""
-    if name and (gone := _dropped(name, dropped, is_declared=lacking is None)):
+    lacking, unresolved = _LACKING.match(found.message), _UNRESOLVED.match(found.message)
+    name = lacking[1] if lacking else _name_of(unresolved[1]) if unresolved else ""
+    if name and (gone := _dropped(name, program.dropped, is_declared=lacking is None)):
         return gone
     matches = ((pattern.search(found.message), rule) for pattern, rule in _RULES)
-    return next((rule(match, found) for match, rule in matches if match is not None), "")
+    known = next((rule(match, found) for match, rule in matches if match is not None), "")
+    return known or _for_macro(found, program)
+
+
+def _for_macro(found: Diagnostic, program: Program) -> str:
+    """Return where a word that is not known here is defined as a macro; empty if it is not, or is no such word."""
+    undefined = _UNDEFINED.match(found.message)
+    marked = _WORD.match(found.excerpt[0], found.column - 1) if found.column and not undefined else None
+    name = undefined[1] if undefined else marked[0] if marked and _NO_TYPE.match(found.message) else ""
+    if not _MACRO.fullmatch(name):
+        return ""
+    define = re.compile(rf"^[ \t]*#[ \t]*define[ \t]+{name}\b", re.MULTILINE)
+    texts = ((file.removeprefix(VIRTUAL_ROOT), text) for file, text in program.headers if file.startswith(VIRTUAL_ROOT))
+    places = ((file, define.search(text), text) for file, text in texts)
+    place = next((f"{file}:{text.count(chr(10), 0, at.start()) + 1}" for file, at, text in places if at), "")
+    if not place:
+        return f"if the project's own build defines it (-D{name}), state it: 'define: {{{name}: ...}}'"
+    return f"{place} defines the macro {name} where a condition holds that does not here; state it under 'define:'"
 
 
 def _name_of(symbol: str) -> str:
@@ -94,17 +129,12 @@ def _for_name(name: str) -> str:
     return ""
 
 
-def _for_undefined(match: re.Match[str], _: Diagnostic) -> str:
-    known = _for_name(match[1])
-    if known or not _MACRO.fullmatch(match[1]):
-        return known
-    stated = f"'define: {{{match[1]}: ...}}' in the module's options"
-    return f"if the project's own build defines it (-D{match[1]}), state it: {stated}"
-
-
 def _for_line(_: re.Match[str], found: Diagnostic) -> str:
     """Return what is known of the first such name on the line: the message names none, or another."""
-    words = _WORD.findall(found.excerpt[0] if found.excerpt else "")
+    line = found.excerpt[0] if found.excerpt else ""
+    if "thrust::system::cuda::experimental" in line:
+        return _NO_PINNED
+    words = _WORD.findall(line)
     return next(filter(None, map(_for_name, words)), "")
 
 
@@ -116,12 +146,37 @@ def _for_std(match: re.Match[str], _: Diagnostic) -> str:
 def _for_int64(_: re.Match[str], found: Diagnostic) -> str:
     if not re.search(r"\blong long\b|int64_t", "".join(found.excerpt)):
         return ""
-    return "NVRTC's int64_t is long long, unlike nvcc's: keep one of both from it with #ifndef __CUDACC_RTC__"
+    return f"{_INT64}: keep one of both from it with #ifndef __CUDACC_RTC__"
 
 
+def _for_overloads(_: re.Match[str], found: Diagnostic) -> str:
+    given = found.message.rpartition(": ")[2]
+    if re.search(r"\b(?:__half|half|__nv_bfloat16)\b", given):
+        return _HALF
+    return f"{_INT64}: convert one to the type of the other" if re.search(r"\blong long\b|int64_t", given) else ""
+
+
+def _for_error(match: re.Match[str], _: Diagnostic) -> str:
+    """Return what to do about an ``#error`` that speaks of the compiler, or of its C++."""
+    if re.search(r"[Cc]\+\+ ?(?:1[1-9]|2\d)", match[1]):
+        return "state the C++ of its build in the module's options, as by 'std: c++20'"
+    return _UNKNOWN_COMPILER if _PLATFORM.search(match[1]) else ""
+
+
+_UNDEFINED: Final = re.compile(r'identifier "(\w+)" is undefined')
+_NO_TYPE: Final = re.compile(r"this declaration has no storage class|expected a declaration")
+_PLATFORM: Final = re.compile(
+    r"compiler|platform|architecture|processor|operating system|target|endian|tested", re.IGNORECASE
+)
 _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic], str]], ...]] = (
-    (re.compile(r'^identifier "(\w+)" is undefined'), _for_undefined),
+    (re.compile(r'^identifier "(\w+)" is undefined'), lambda match, _: _for_name(match[1])),
     (re.compile(r'^namespace "std" has no member "(\w+)"'), _for_std),
+    (re.compile(r"^#error directive: (.*)"), _for_error),
+    (
+        re.compile(r'^no instance of overloaded function "std::complex<.*matches the specified type'),
+        lambda *_: f"std::complex has no specialisations here, of which this would be a member: {_KEEP_AWAY}",
+    ),
+    (re.compile(r"^more than one (?:instance|operator)"), _for_overloads),
     (re.compile(r"^(?:texture|surface) is not a template"), lambda *_: _NO_TEXTURE),
     (re.compile(r'^use of the "register" storage class specifier'), lambda *_: _NO_REGISTER),
     (

@@ -43,7 +43,7 @@ def _described(first: Diagnostic, program: Program, release: tuple[int, int]) ->
     message = first.message.partition(_ADVICE)[0]
     text = [f"{place}: error: {message}" if place else message]
     text += [f"  | {line[:_WIDEST]}" for line in first.excerpt]
-    fix = advice(first, computed=program.computed, dropped=program.dropped, release=release)
+    fix = advice(first, program, release=release)
     return "\n".join([*text, f"  to fix: {fix}"] if fix else text)
 
 

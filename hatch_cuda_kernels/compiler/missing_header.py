@@ -60,7 +60,9 @@ def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
         return f"{pip_install(*requirements)} brings it"
     if by_macro:
         return "a macro names it; declare a project header under 'headers:', by its path if patterns do not help"
-    return "it is not in the project; list its folder under 'include:', or copy it into the project"
+    return (
+        "it is not in the project; list its folder under 'include:', copy it there, or write it first if a build does"
+    )
 
 
 def is_for_device(name: str) -> bool:

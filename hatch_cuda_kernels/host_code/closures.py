@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.host_code.conditions import NVCC, as_for_nvcc
+from hatch_cuda_kernels.host_code.conditions import as_for_nvcc
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.marks import gather_facts
 from hatch_cuda_kernels.host_code.refused import is_refused, read_suspects, takes_overloads
@@ -91,8 +91,8 @@ def _find(
 def _with_conditions(texts: dict[str, str]) -> Iterator[Dropped]:
     """Let nvcc's branches of texts hold, and yield what was changed."""
     for name, text in texts.items():
-        texts[name], lines = as_for_nvcc(text)
-        yield from (Dropped(name.removeprefix(VIRTUAL_ROOT), line, "condition", NVCC) for line in lines)
+        texts[name], held = as_for_nvcc(text)
+        yield from (Dropped(name.removeprefix(VIRTUAL_ROOT), line, "condition", macro) for line, macro in held)
 
 
 def find_macros(

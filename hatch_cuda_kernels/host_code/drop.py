@@ -81,7 +81,16 @@ def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
         header = None if line.hidden else host_header(line)
         if header is not None:
             changes.append(TextChange("drop", "include", header, place(line.start), place(line.end - 1) + 1))
-    return sorted(changes, key=lambda change: change.start)
+    return [*_outermost(sorted(changes, key=lambda change: change.start))]
+
+
+def _outermost(changes: list[TextChange]) -> Iterator[TextChange]:
+    """Yield changes without those inside a class that goes as a whole."""
+    end = 0
+    for change in changes:
+        if change.start >= end:
+            yield change
+            end = change.end if change.kind == "type" else end
 
 
 def _is_another(

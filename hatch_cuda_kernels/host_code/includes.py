@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 
-__all__ = ["host_header", "included", "is_library_header", "is_missing"]
+__all__ = ["host_header", "included", "is_library_header", "is_missing", "without_host_libraries"]
 
 _SPELLED: Final = re.compile(r'"([^"\n]+)"|<([^<>\n]+)>')
 #: Folders of host libraries; what is in them is for the host, or of no use without what is.
@@ -23,7 +23,7 @@ _FOLDERS: Final = frozenset(
 #: Headers of libraries that are called from the host, the toolkit's among them: NVRTC refuses what it has of these.
 _HEADERS: Final = re.compile(
     r"""
-    .+\.pb\.h | argp\.h
+    .+\.pb\.h | argp\.h | json/json\.hpp
     | Python\.h | mpi\.h | cblas\.h | lapacke\.h | hdf5\.h | png\.h | jpeglib\.h | zlib\.h | curl/curl\.h
     | (?:free)?glut\.h | glew\.h | gl\.h | X11/.* | ncurses\.h | papi\.h | numa\.h | gsl/.* | fftw3.*\.h
     | cublas.*\.h | cufft.*\.h | cusparse.*\.h | cusolver.*\.h | curand\.h | cudnn.*\.h | nccl\.h | npp.*\.h
@@ -31,7 +31,7 @@ _HEADERS: Final = re.compile(
     | cudaProfiler\.h | cuda_gl_interop\.h | cuda_egl_interop\.h | cuda_d3d\w*_interop\.h | cudla\.h | cufile\.h
     | cub/device/.* | cub/util_allocator\.cuh
     | thrust/(?!(?:addressof|advance|complex|device_allocator|device_malloc_allocator|device_ptr|device_reference
-    |device_vector|distance|functional|host_vector|pair|tuple|universal_vector|version|zip_function)\.h)\w+\.h
+    |device_vector|distance|functional|host_vector|pair|swap|tuple|universal_vector|version|zip_function)\.h)\w+\.h
     | thrust/system/(?!\w+/detail/execution_policy\.h|detail/generic/tag\.h).* | thrust/mr/.*
     | thrust/detail/(?:(?:contiguous_storage|execute_with_allocator|temporary_array)\.h|allocator/.*)
     | windows\.h | Windows\.h | winsock2?\.h | direct\.h | io\.h | process\.h | conio\.h | intrin\.h
@@ -39,6 +39,21 @@ _HEADERS: Final = re.compile(
     """,
     re.VERBOSE,
 )
+
+
+#: Those of them of which device code uses nothing, so that a project's own copy is for the host, too.
+_FOR_THE_HOST: Final = (
+    "benchmark cereal cxxopts doctest fmt gflags glog gmock google gtest json(?=/json\\.hpp) nanobind nlohmann "
+    "openssl pybind11 rapidjson spdlog tinyxml2"
+)
+_OF_HOST_LIBRARY: Final = re.compile(
+    rf"^([ \t]*)#[ \t]*include[ \t]*[<\"](?:{'|'.join(_FOR_THE_HOST.split())})/[^>\"\n]*[>\"]", re.MULTILINE
+)
+
+
+def without_host_libraries(text: str) -> str:
+    """Return a text without its includes of libraries that are for the host only, whoever has them."""
+    return _OF_HOST_LIBRARY.sub(r"\1", text)
 
 
 def included(line: DirectiveLine) -> str | None:

@@ -13,12 +13,13 @@ from hatch_cuda_kernels.host_code.known_types import known_types
 from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.roles import find_roles, reached
 from hatch_cuda_kernels.host_code.said import operands_of_macros, outline_of, said_by
+from hatch_cuda_kernels.host_code.words import HOST_NAMESPACES
 from hatch_cuda_kernels.source.expansion import Macros
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 from hatch_cuda_kernels.source.readings import find_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.host_code.roles import MacroRole
@@ -36,17 +37,10 @@ _ATTRIBUTE: Final = re.compile(
 #: Names of the toolkit's macros, of which some hide marks.
 _TOOLKITS: Final = re.compile(r"(?:_?CCCL|_LIBCUDACXX|CUB|THRUST|CUDART|_CUDA|__CUDA|NV)_\w+")
 _KNOWN_UNMARKED: Final = frozenset({"CUDART_CB", "CUDART_VERSION", "NV_UNUSED"})
-#: Of host libraries, whose headers are not included.
-_NAMESPACES: Final = frozenset(
-    """
-    at boost c10 caffe2 cereal cxxopts doctest fmt gflags google hip_impl nanobind nlohmann pybind11 rapidjson rmm
-    spdlog tbb tensorflow testing torch tvm xla
-    """.split()  # noqa: SIM905 - a list would take a line a word
-)
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
 _PASTED: Final = re.compile(r"__\s*##|##\s*\w*__\b")  # may become a mark
-_ASKS: Final = re.compile(r"\b(?:decltype|sizeof|noexcept|requires)\b")
+_ASKING: Final = frozenset({"decltype", "sizeof", "noexcept", "requires"})
 _LITERAL: Final = re.compile(f"{STRING}|{CHARACTER}")
 _NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
 
@@ -77,6 +71,8 @@ class Facts:
     """The marks, and the macros that hide one."""
     roles: Mapping[str, MacroRole]
     """What each macro is to the declarations that use it."""
+    asking: frozenset[str] = frozenset()
+    """The macros that ask for a type, or whether something has a meaning."""
     marked: dict[tuple[str, str], Marked] = field(default_factory=dict)
     """The marked functions by class (empty for none) and name; kernels are among them only by name."""
     marked_in: set[tuple[str, str]] = field(default_factory=set)
@@ -84,6 +80,8 @@ class Facts:
     classes: set[str] = field(default_factory=set)
     functions: dict[str, list[FoundFunction]] = field(default_factory=lambda: defaultdict(list))
     """The functions of namespaces, by name."""
+    members: dict[tuple[str, str], list[FoundFunction]] = field(default_factory=lambda: defaultdict(list))
+    """Those of classes, by class and name."""
     namespaces: set[str] = field(default_factory=set)
     """The parts of their names that the texts declare."""
     defaults: set[str] = field(default_factory=set)
@@ -118,7 +116,7 @@ class Facts:
     @cached_property
     def host_namespaces(self) -> frozenset[str]:
         """The namespaces of host libraries that no text declares, and what texts call them."""
-        absent = _NAMESPACES - self.namespaces
+        absent = HOST_NAMESPACES - self.namespaces
         return absent | {name for name, root in self.aliases.items() if root in absent}
 
     @cached_property
@@ -131,11 +129,6 @@ class Facts:
     def marked_names(self) -> frozenset[str]:
         """The names of all marked functions."""
         return frozenset(name for _, name in self.marked)
-
-    @cached_property
-    def asking(self) -> frozenset[str]:
-        """The macros that ask for a type, or whether something has a meaning."""
-        return frozenset(name for name, texts in self.texts.items() if any(map(_ASKS.search, texts)))
 
     @cached_property
     def marked_functions(self) -> frozenset[str]:
@@ -159,9 +152,13 @@ def gather_macros(macros: Iterable[MacroText]) -> Facts:
             users[word].add(macro.name)
     hidden = {name for name, found in texts.items() if any(map(_PASTED.search, found))}
     hidden |= {word for word in users if _TOOLKITS.fullmatch(word) and word not in texts}
-    marks = reached(_MARKS | hidden, users)
-    roles = find_roles(texts, users)
-    return Facts(dict(texts), Macros(macros), marks - (_KNOWN_UNMARKED - texts.keys()), roles)
+    return Facts(
+        texts=dict(texts),
+        macros=Macros(macros),
+        marks=reached(_MARKS | hidden, users) - (_KNOWN_UNMARKED - texts.keys()),
+        roles=find_roles(texts, users),
+        asking=frozenset(reached(_ASKING, users) & texts.keys()),
+    )
 
 
 def gather_facts(
@@ -190,8 +187,7 @@ def gather_facts(
     return facts, outlines
 
 
-def _types(facts: Facts, said: Iterable[Said]) -> set[str]:
-    said = [*said]
+def _types(facts: Facts, said: Sequence[Said]) -> set[str]:
     declared = {name for one in said for name in one.types}
     macros = ((name, _WORD.findall(text)) for name, texts in facts.texts.items() for text in texts)
     return known_types(declared - facts.texts.keys(), chain(macros, *(one.meanings for one in said)))
@@ -215,7 +211,9 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
         facts.defaults.update(_DEFAULT.findall(head))
     if declared.ending == "0":
         facts.pure.add(declared.name)
-    if item.class_name is None and not declared.scope:
+    if item.class_name is not None:
+        facts.members[item.class_name, declared.name].append(FoundFunction(item, text))
+    elif not declared.scope:
         facts.functions[declared.name].append(FoundFunction(item, text))
     if facts.is_marked(head):
         member = member_of(item, facts)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from hatch_cuda_kernels.host_code.marks import is_float_constant, member_of
 from hatch_cuda_kernels.host_code.observed import action_of_observed
 from hatch_cuda_kernels.host_code.outline import read_outline
-from hatch_cuda_kernels.host_code.usings import is_host_using
+from hatch_cuda_kernels.host_code.usings import is_host_class, is_host_using
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,6 +34,7 @@ device variable whose value must be known. ``expand``: put what a macro stands f
 _VIRTUAL: Final = frozenset({"virtual", "override", "final"})
 _EXPLICIT: Final = frozenset({"specialisation", "instantiation"})
 _TYPE_PARAMETER: Final = re.compile(r"\b(?:typename|class)\s*(?:\.\.\.)?\s*(\w+)")
+_COPIES: Final = re.compile(r"\s*\{(?:\s*(\w+)\s*=\s*\w+\s*\.\s*\1\s*;)*\s*(?:return\s*\*\s*this\s*;)?\s*\}\s*;?")
 _CONSTANT: Final = frozenset({"constexpr", "consteval"})
 #: Macros of host libraries that stand for functions, or begin one.
 _HOST_MACROS: Final = frozenset(
@@ -48,9 +49,11 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     """Return what to do with a declaration of a text, which has its lines joined. What is unclear is kept."""
     declared = item.declaration
     is_constructor = item.class_name is not None and declared.name == item.class_name
-    if declared.kind == "other":
-        return "drop" if is_host_using(text[item.start : item.end], facts, _is_dropped(facts)) else "keep"
-    is_clear = declared.is_sure and declared.kind != "type" and not (is_constructor and declared.types)
+    if declared.kind in {"other", "type"}:
+        spelled = text[item.start : item.end]
+        is_host = is_host_using if declared.kind == "other" else is_host_class
+        return "drop" if is_host(spelled, facts, _is_dropped(facts)) else "keep"
+    is_clear = declared.is_sure and not (is_constructor and declared.types)
     if not is_clear or _is_in_parentheses(item) or facts.is_marked(text[item.start : declared.last or item.end]):
         return "keep"
     if declared.kind == "variable":
@@ -60,13 +63,21 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     if declared.kind == "call" and not is_constructor:
         spelled = text[item.start : item.end]
         return "drop" if _is_host_call(declared, facts) or _has_host_argument(declared, spelled, facts) else "keep"
-    return "mark" if _does_nothing(item, text) else _function(item, text, facts)
+    return "mark" if _does_nothing(item, text) or _copies_members(item, text) else _function(item, text, facts)
 
 
 def _is_in_parentheses(item: OutlineItem) -> bool:
     """Return whether what looks like a function is a data member: ``std::size_t (n);``."""
     declared = item.declaration
     return item.class_name is not None and bool(declared.scope) and not declared.types
+
+
+def _copies_members(item: OutlineItem, text: str) -> bool:
+    """Return whether an assignment only copies members: classes that device code copies are copied by it."""
+    declared = item.declaration
+    if declared.name != "operator=" or declared.ending != "{}" or item.class_name is None:
+        return False
+    return _COPIES.fullmatch(text[declared.last : item.end]) is not None
 
 
 def _does_nothing(item: OutlineItem, text: str) -> bool:
@@ -145,7 +156,9 @@ def _function(item: OutlineItem, text: str, facts: Facts) -> Action:
         may_be_constant = declared.parameters and not declared.ending and item.class_name is None  # constexpr int n(a);
         return "keep" if may_be_constant and not _is_asked_for(declared, facts) else "mark"
     merged = _is_merged(item, facts)
-    if merged is None or (declared.form in _EXPLICIT and _may_be_of_marked(item, facts)):
+    if merged is None:  # a friend of a template: its parameters have other names where it is marked
+        return "mark" if "friend" in declared.words and not declared.ending else "keep"
+    if declared.form in _EXPLICIT and _may_be_of_marked(item, facts):
         return "keep"
     if merged or _is_asked_for(declared, facts):
         return "mark"

@@ -14,10 +14,17 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.host_code.marks import Facts, FoundFunction
 
-__all__ = ["is_host_using"]
+__all__ = ["is_host_class", "is_host_using"]
 
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_QUALIFIED_CLASS: Final = re.compile(r"template\s*<[^<>{};]*>\s*(?:struct|class)\s+(?:::\s*)?(?P<root>\w+)\s*::")
 _BEFORE_A_NAME: Final = frozenset({"using", "namespace", "typename", "typedef", "=", "<", ","})
+
+
+def is_host_class(text: str, facts: Facts, _: Callable[[FoundFunction], bool]) -> bool:
+    """Return whether the text of a class specialises a template of a host library: ``struct fmt::formatter<A> {``."""
+    found = _QUALIFIED_CLASS.match(text)
+    return found is not None and found["root"] in facts.host_namespaces
 
 
 def is_host_using(text: str, facts: Facts, is_dropped: Callable[[FoundFunction], bool]) -> bool:
@@ -52,9 +59,12 @@ def _is_root(words: list[str], at: int) -> bool:
 
 
 def _names_host(words: list[str], facts: Facts, is_dropped: Callable[[FoundFunction], bool]) -> bool:
-    """Return whether ``using a::f;`` names functions, of a namespace, that are all dropped."""
+    """Return whether ``using a::f;`` names functions, of a namespace or a class, that are all dropped."""
     if len(words) < 4 or words[-1] != ";" or words[-3] != "::":
         return False
+    members = facts.members.get((words[-4], words[-2]))
+    if members:
+        return words[-2] != words[-4] and all(map(is_dropped, members))
     found = facts.functions.get(words[-2], [])
     own = [one for one in found if one.item.namespace.rpartition("::")[2] == words[-4]]
     return bool(own) and words[-2] not in facts.classes and all(map(is_dropped, own))

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["enumerators_of", "guesses_for"]
 
 _TYPES: Final = ("float", "int", "double", "unsigned int", "unsigned char", "__half", "float4", "long long")
+_INTEGERS: Final = ("int", "long long", "unsigned int")
+#: A type that counts.
+_COUNT: Final = re.compile(r"size|index|idx|offset|count", re.IGNORECASE)
 _BLOCKS: Final = ("256", "128", "512", "64", "32", "1024")
 _NUMBERS: Final = ("4", "1", "2", "8", "16", "32", "3", "64")
 _FLAGS: Final = ("false", "true")
@@ -51,6 +54,8 @@ def guesses_for(
 ) -> tuple[str, ...]:
     """Return instances of a kernel to try, the likeliest first; what launches tell of its arguments is kept."""
     seen = next((each for launch in launches for each in (*launch.meanings, launch.template or ())), ())
+    open_ = {name for launch in launches for name, values in launch.axes if not values}
+    seen = tuple("" if open_ & {*re.findall(r"\w+", part)} else part for part in seen)
     found = (_guess(template, seen, enumerators, round_) for round_ in _ROUNDS)
     return tuple(dict.fromkeys(f"{template.name}<{', '.join(each)}>" for each in found if each is not None))
 
@@ -75,9 +80,9 @@ def _guess(
 
 def _values(text: str, head: str, enumerators: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """Return what may be given for a parameter; nothing where that cannot be guessed."""
-    if _TYPE.match(text):
-        return _TYPES
     name = text.rsplit(maxsplit=1)[-1]
+    if _TYPE.match(text):
+        return _INTEGERS if _COUNT.search(name) else _TYPES
     if text.startswith("bool"):
         return _FLAGS
     if _INTEGER.match(text):

@@ -144,9 +144,7 @@ def _guesses(
 def _after(sources: Sources, types: str) -> dict[str, str]:
     """Return the files that change, with their guards, and with types for NVRTC in each source."""
     starts = {recipe.module for recipe in sources.recipes}
-    after = {}
+    after = dict(sources.texts)
     for path, outline in sources.outlines.items():
-        text = guarded(outline, sources.changes[path], types if path in starts else "")
-        if text != sources.originals[path]:
-            after[path] = text
-    return after
+        after[path] = guarded(outline, sources.changes[path], types if path in starts else "")
+    return {path: text for path, text in after.items() if text != sources.originals[path]}

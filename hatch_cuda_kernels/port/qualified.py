@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["names_of_namespaces", "qualified"]
 
 _ALIAS: Final = re.compile(r"using\s+(\w+)\s*=|typedef\s[^(){}]*?(\w+)\s*;\Z")
+_NESTED: Final = re.compile(r"(?<![\w:])((?:[A-Za-z_]\w*::)+)([A-Za-z_]\w*)")
 _NAME: Final = re.compile(r"(?<!::)(?<![\w.])[A-Za-z_]\w*")
 
 
@@ -36,7 +37,10 @@ def _name(item: OutlineItem, outline: Outline) -> str:
 
 
 def qualified(spelled: Iterable[str], kernel: str, names: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    """Return a kernel's template arguments with the namespaces of what is declared in those that it is in itself."""
+    """Return a kernel's template arguments with the namespaces of what is declared in those that it is in itself.
+
+    A name with part of its namespaces, as where it is launched, gets the rest if only one declaration can be meant.
+    """
     inside = kernel.split("::")[:-1]
     around = ["::".join(inside[:count]) for count in range(len(inside), -1, -1)]
 
@@ -44,4 +48,10 @@ def qualified(spelled: Iterable[str], kernel: str, names: Mapping[str, frozenset
         namespace = next((one for one in around if one in names.get(found[0], ())), "")
         return f"{namespace}::{found[0]}" if namespace else found[0]
 
-    return tuple(_NAME.sub(full, part) for part in spelled)
+    def whole(found: re.Match[str]) -> str:
+        inner = found[1].removesuffix("::")
+        namespaces = names.get(found[2], frozenset())
+        fitting = {one for one in namespaces if one == inner or one.endswith(f"::{inner}")}
+        return f"{fitting.pop()}::{found[2]}" if len(fitting) == 1 else found[0]
+
+    return tuple(_NESTED.sub(whole, _NAME.sub(full, part)) for part in spelled)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.host_code.closures import find_macros
-from hatch_cuda_kernels.host_code.conditions import NVCC, as_for_nvcc
+from hatch_cuda_kernels.host_code.conditions import as_for_nvcc
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
+from hatch_cuda_kernels.host_code.includes import without_host_libraries
 from hatch_cuda_kernels.host_code.marks import Facts, gather_facts
 from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.port.guard import guardable, widened
@@ -99,7 +100,8 @@ class Sources:
 
     def shown(self) -> dict[str, str]:
         """Return the files as NVRTC is to see them, with blanks in place of what is guarded, so that lines agree."""
-        return {path: apply(path, outline, self.changes[path])[0] for path, outline in self.outlines.items()}
+        parsed = {path: apply(path, outline, self.changes[path])[0] for path, outline in self.outlines.items()}
+        return self.texts | parsed
 
     def stand_ins(self) -> tuple[str, tuple[str, ...]]:
         """Return what NVRTC is shown in place of the headers that are guarded, and Torch's types among that."""
@@ -120,22 +122,30 @@ def read_project_files(root: Path, sources: Sequence[str], options: NvrtcOptions
     options = options.override(host_code=HostCode.KEEP)  # guards stand for what would be left out
     recipes = tuple(Recipe(module=source, sources=(source,), options=options) for source in sources)
     project = Project(root)
-    paths = sorted({path for recipe in recipes for path in recipe.read(root, project=project, clocks=True).files})
+    paths = _paths(recipes, project)
+    without = {path: without_host_libraries(project.text(path).text) for path in paths}
+    if any(project.text(path).text != text for path, text in without.items()):
+        paths = _paths(recipes, Project(root, without))
     originals = {path: project.text(path).text for path in paths}
     texts = {path: as_for_nvcc(text, for_nvrtc_only=False)[0] for path, text in originals.items()}
     macros = find_macros(texts.values(), options.define, project.readings)
     facts, outlines = gather_facts(macros, texts.values(), project.readings)
     known = {path: outline for path, outline in zip(paths, outlines, strict=True) if outline is not None}
     found = Sources(root, project, recipes, originals, texts, known, facts, {path: [] for path in known})
-    for path in known:
-        lines = as_for_nvcc(originals[path], for_nvrtc_only=False)[1]
-        found.guards += [Guard(path, line, "condition", NVCC, _REASONS["condition"]) for line in lines]
-    found.notes += [f"{path} cannot be parsed and stays as it is" for path in paths if path not in known]
+    for path in paths:
+        held = as_for_nvcc(originals[path], for_nvrtc_only=False)[1]
+        found.guards += [Guard(path, line, "condition", macro, _REASONS["condition"]) for line, macro in held]
+    found.notes += [f"{path} cannot be parsed: nothing in it is guarded" for path in paths if path not in known]
     for path, outline in known.items():
         for change in find_changes(outline, facts):
             if not _is_needed(change, paths):
                 found.add(path, change)
     return found
+
+
+def _paths(recipes: Sequence[Recipe], project: Project) -> list[str]:
+    root = project.files.root
+    return sorted({path for recipe in recipes for path in recipe.read(root, project=project, clocks=True).files})
 
 
 def _is_needed(change: TextChange, paths: Sequence[str]) -> bool:

@@ -20,6 +20,7 @@ _USED: Final = re.compile(
     r"\b(?:c10|at|torch)::(Half|BFloat16|PackedTensorAccessor(?:32|64)?|RestrictPtrTraits|DefaultPtrTraits"
     r"|Tensor|CustomClassHolder|intrusive_ptr|optional)\b"
 )
+_DIVIDES: Final = re.compile(r"\bat::(?:cuda::ATenCeilDiv|ceil_div)\b")
 NAMESPACES: Final = ("c10", "at", "torch")
 _PLAIN: Final = {"Half": ("cuda_fp16.h", "__half"), "BFloat16": ("cuda_bf16.h", "__nv_bfloat16")}
 #: The host's, for classes that have one as a member or as their base; nothing of them is defined.
@@ -52,6 +53,14 @@ struct CustomClassHolder {
 }
 namespace at { using c10::intrusive_ptr; using std::optional; }
 namespace c10 { using std::optional; }
+"""
+_QUOTIENTS: Final = """\
+namespace at {
+template <typename T> __host__ __device__ constexpr T ceil_div(T a, T b) { return (a + b - 1) / b; }
+namespace cuda {
+template <typename T> __host__ __device__ constexpr T ATenCeilDiv(T a, T b) { return ceil_div(a, b); }
+}
+}
 """
 _HOSTS: Final = frozenset({"Tensor", "CustomClassHolder", "intrusive_ptr", "optional"})
 #: As Torch's lie in memory: a pointer, the sizes, the strides.
@@ -105,18 +114,20 @@ def stand_ins(
     ``headers`` are the toolkit's that a header brought that is guarded; the text includes them in its place.
     ``declared`` are the types that the texts themselves define in Torch's namespaces.
     """
-    texts = [*texts] if any(map(has_stand_in, texts)) else []
-    used = sorted({name for text in without_guarded(texts) for name in _USED.findall(text)} - {*declared})
+    shown = without_guarded([*texts]) if any(has_stand_in(text) or _DIVIDES.search(text) for text in texts) else []
+    used = sorted({name for text in shown for name in _USED.findall(text)} - {*declared})
+    divides = any(map(_DIVIDES.search, shown))
     plain = [name for name in used if name in _PLAIN]
     packed = [name for name in used if name not in _PLAIN]
     held = [name for name in used if name in _HOSTS]
     included = sorted({*headers, *(_PLAIN[name][0] for name in plain)})
-    if not used and not included:
+    if not used and not included and not divides:
         return "", ()
     lines = ["#if defined(__CUDACC_RTC__) && !defined(HATCH_TORCH_TYPES)", "#define HATCH_TORCH_TYPES"]
     lines += [f"#include <{header}>" for header in included]
     lines += [_ACCESSORS.rstrip()] if len(packed) > len(held) else []
     lines += [_HELD.rstrip()] if held else []
+    lines += [_QUOTIENTS.rstrip()] if divides else []
     for namespace in NAMESPACES if len(used) > len(held) else ():
         aliases = [f"using {name} = {_PLAIN[name][1]};" for name in plain]
         aliases += [f"using hatch_torch::{name};" for name in packed if name not in _HOSTS]

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from hatch_cuda_kernels.host_code.includes import included
 from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.tokens import Tokens
+from hatch_cuda_kernels.source.branches import hidden_parts
 from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 from hatch_cuda_kernels.source.lexer import Joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from hatch_cuda_kernels.host_code.declaration import Declaration
     from hatch_cuda_kernels.host_code.drop import TextChange
     from hatch_cuda_kernels.host_code.items import OutlineItem
     from hatch_cuda_kernels.port.sources import Sources
@@ -30,6 +32,8 @@ _ALIAS: Final = re.compile(
     r"|using\s+(?:\w*\s*::\s*)*(?P<brought>\w+)\s*;\Z"
 )
 _TYPEDEF: Final = re.compile(r"typedef\s[^(){}]*?(?P<name>\w+)\s*;\Z")
+#: ``const ALIGNED(16, float values[4]) = {``.
+_IN_MACRO: Final = re.compile(r"(?:(?:static|const)\s+)+[A-Z]\w*\([^()]*?(?P<name>\w+)(?:\s*\[[^\[\]]*\])*\s*\)\s*=")
 _DIRECTIVE: Final = re.compile(r"using\s+namespace\s")
 _HEAD_ENDS: Final = re.compile(r"(?<!:):(?!:)|[{;]")
 _VALUES: Final = re.compile(r"\{(.*)\}", re.DOTALL)
@@ -51,7 +55,9 @@ class Uses:
         #: The words of files that cannot be parsed: what they name must stay.
         self._unread: Final = {word for path in unread for word in _WORD.findall(sources.texts[path])}
         for path, outline in sources.outlines.items():
-            gone = [outline.source.position(at) for change in sources.changes[path] for at in _hidden(change)]
+            away = [_hidden(change) for change in sources.changes[path]]
+            away += hidden_parts(outline.source.original)
+            gone = [outline.source.position(at) for part in away for at in part]
             self._spans[path] = list(_joined(sorted(zip(gone[::2], gone[1::2], strict=True))))
             for line in outline.directives:
                 if line.word == "define" and (defined := _WORD.match(line.operand)):
@@ -142,18 +148,21 @@ class Uses:
         if self._is_marked(path, item):
             return () if declared.kind == "function" and declared.scope else None
         if declared.kind in {"call", "other"}:
-            named = self._names_of_macro if declared.kind == "call" else _names_of_alias
-            return named(self._text(path, item))
+            text = self._text(path, item)
+            return self._names_of_macro(text) if declared.kind == "call" else _names_of_alias(text)
         return (declared.name,) if declared.name and declared.form != "specialisation" else None
 
     def _names_of_macro(self, text: str) -> tuple[str, ...] | None:
         """Return the names that a macro's use gives; None where it may give what must stay."""
         facts = self._sources.facts
-        made = facts.macros.expand_clear(text)
-        outline = None if made is None or facts.is_marked(made) else read_outline(f"{made};", facts.roles)
-        items = [item.declaration for item in outline.items if item.class_name is None] if outline is not None else []
-        clear = all(one.name and one.kind not in {"call", "other"} and one.form != "specialisation" for one in items)
-        return tuple(one.name for one in items) if items and clear else None
+        names: list[str] = []
+        for made in facts.macros.meanings(text):
+            outline = None if facts.is_marked(made) else read_outline(f"{made};", facts.roles)
+            items = [item.declaration for item in outline.items if item.class_name is None] if outline else []
+            if not items or not all(map(_is_plain, items)):
+                return None
+            names += (one.name for one in items)
+        return tuple(dict.fromkeys(names)) or None
 
     def _names_of_type(self, path: str, item: OutlineItem) -> tuple[str, ...] | None:
         """Return the names of a type, its enumerators and the macros that its text defines; None with an include."""
@@ -166,9 +175,13 @@ class Uses:
         return (item.declaration.name, *_WORD.findall(values[1] if values else ""), *defined)
 
 
+def _is_plain(declared: Declaration) -> bool:
+    return bool(declared.name) and declared.kind not in {"call", "other"} and declared.form != "specialisation"
+
+
 def _names_of_alias(text: str) -> tuple[str, ...] | None:
-    """Return the names that an alias or a ``using`` brings; None where that is not known."""
-    alias = _ALIAS.match(text) or _TYPEDEF.match(text)
+    """Return the names that an alias, a ``using`` or an array in a macro brings; None where that is not known."""
+    alias = _ALIAS.match(text) or _TYPEDEF.match(text) or _IN_MACRO.match(text)
     if alias is not None:
         return tuple(name for name in alias.groupdict().values() if name)
     return () if _DIRECTIVE.match(text) else None

@@ -49,18 +49,37 @@ class Macros:
 
     def __init__(self, macros: Iterable[MacroText]) -> None:
         self._macros: Final[dict[str, MacroText]] = {}
-        self._unclear: Final[set[str]] = set()
+        self._unclear: Final[dict[str, list[MacroText]]] = {}
         for macro in macros:
-            if self._macros.setdefault(macro.name, macro)[2:] != macro[2:]:
-                self._unclear.add(macro.name)
+            first = self._macros.setdefault(macro.name, macro)
+            if first[2:] != macro[2:]:
+                self._unclear.setdefault(macro.name, [first]).append(macro)
 
     def expand_clear(self, text: str) -> str | None:
         """Return a text with what its macros stand for; None where one of them stands for this or for that.
 
         None, too, for what is not expanded here as compilers do.
         """
+        reached = self._reached([text])
+        return None if reached is None or reached & self._unclear.keys() else self.expand(text)
+
+    def meanings(self, use: str) -> list[str]:
+        """Return what a macro's use stands for, by each of its definitions; none where that is not clear."""
+        name = _WORD.match(use)
+        first = self._macros.get(name[0]) if name else None
+        if name is None or first is None:
+            return []
+        defined = self._unclear.get(first.name, [first])
+        given = _arguments(use, name.end(), len(use)) or ([], name.end())
+        reached = self._reached([use[name.end() :], *(macro.text for macro in defined)])
+        if reached is None or reached & (self._unclear.keys() - {first.name}):
+            return []
+        return [self._made(macro, given[0], frozenset(), 0) + use[given[1] :] for macro in defined]
+
+    def _reached(self, texts: Iterable[str]) -> set[str] | None:
+        """Return the macros that texts use, directly or not; None for what is not expanded here as compilers do."""
         reached: set[str] = set()
-        waiting = [text]
+        waiting = [*texts]
         while waiting:
             part = waiting.pop()
             if any(word in part for word in _UNUSUAL):
@@ -68,7 +87,7 @@ class Macros:
             fresh = {*_WORD.findall(part)} & self._macros.keys() - reached
             reached |= fresh
             waiting += (self._macros[name].text for name in fresh)
-        return None if reached & self._unclear else self.expand(text)
+        return reached
 
     def naming(self, wanted: Collection[str]) -> frozenset[str]:
         """Return the wanted words with the macros that stand for one of them or a launch, directly or not."""

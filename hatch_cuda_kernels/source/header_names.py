@@ -22,14 +22,25 @@ _GLOBAL: Final = {
         + [f"{kind}{bits}_{end}" for kind, end in (("INT", "MAX"), ("INT", "MIN"), ("UINT", "MAX")) for bits in _BITS]
         + ["intptr_t", "uintptr_t", "intmax_t", "uintmax_t", "SIZE_MAX"]
     ),
-    "hatch_cuda_kernels/gnu_words.h": "__asm__ __const __const__ __extension__ __signed__",
+    "hatch_cuda_kernels/gl_types.h": (
+        "GLenum GLboolean GLbitfield GLbyte GLshort GLint GLsizei GLubyte GLushort GLuint GLfloat GLclampf GLdouble"
+    ),
+    "hatch_cuda_kernels/gnu_words.h": (
+        "__asm__ __assert_fail __builtin_offsetof __const __const__ __extension__ __signed__"
+    ),
+    "hatch_cuda_kernels/long_double.h": (
+        "acosl asinl atanl atan2l ceill cosl expl fabsl floorl fmaxl fminl fmodl hypotl logl log10l powl roundl sinl "
+        "sqrtl tanl tanhl truncl"
+    ),
+    "hatch_cuda_kernels/simd_types.h": "__m128 __m128d __m128i __m256 __m256d __m256i __m512 __m512d __m512i",
     "pthread.h": "pthread_attr_t pthread_cond_t pthread_key_t pthread_mutex_t pthread_t",
     "stdio.h": "FILE fflush fprintf stderr stdin stdout",
     "stdlib.h": "EXIT_FAILURE EXIT_SUCCESS RAND_MAX exit",
     "string.h": "memchr memcmp memmove strcat strchr strcmp strcpy strlen strncmp strncpy",
     "sys/time.h": "timeval timezone",
     "sys/types.h": (
-        "uint ulong ushort u_char u_short u_int u_long u_int8_t u_int16_t u_int32_t u_int64_t ssize_t off_t"
+        "uint ulong ushort u_char u_short u_int u_long u_int8_t u_int16_t u_int32_t u_int64_t ssize_t off_t "
+        + " ".join(f"__{u}int{bits}_t" for u in ("", "u") for bits in _BITS)
     ),
     "time.h": "time_t timespec",
 }
@@ -65,7 +76,7 @@ _STD: Final = {
     "list": "list",
     "map": "map multimap",
     "memory": "addressof make_unique shared_ptr unique_ptr weak_ptr",
-    "mutex": "lock_guard mutex unique_lock",
+    "mutex": "lock_guard mutex once_flag unique_lock",
     "numeric": "accumulate iota",
     "optional": "nullopt optional",
     "random": (
@@ -74,7 +85,7 @@ _STD: Final = {
     ),
     "regex": "regex",
     "set": "multiset set",
-    "sstream": "istringstream ostringstream stringstream",
+    "sstream": "istringstream ostringstream stringbuf stringstream",
     "stdexcept": "domain_error invalid_argument logic_error out_of_range overflow_error runtime_error",
     "string": "string wstring",
     "string_view": "string_view",

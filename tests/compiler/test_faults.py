@@ -12,6 +12,7 @@ from hatch_cuda_kernels.compiler.faults import source_faults
 from hatch_cuda_kernels.compiler.program import Program
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES, TOOLKIT_NAMES
 
 NOTHING = Program(source="", name="", headers=(), pre_include=(), outside=(), computed=())
@@ -99,6 +100,36 @@ OTHERS = {
         "#include <thrust/functional.h>\nstruct S : thrust::unary_function<int, int> {};\n" + kernel("*x = 1;"),
         "CUDA 13 removed it from Thrust",
     ),
+    "an unknown compiler": (
+        "#ifdef _MSC_VER\n#else\n#error Unknown compiler\n#endif\n" + kernel("*x = 1;"),
+        "add a branch for __CUDACC_RTC__",
+    ),
+    "an old C++": (
+        "#if __cplusplus < 202002L\n#error needs at least C++20\n#endif\n" + kernel("*x = 1;"),
+        "as by 'std: c++20'",
+    ),
+    "a macro of the build": (
+        kernel("*x = TILE_WIDTH;"),
+        "if the project's own build defines it (-DTILE_WIDTH), state it: 'define: {TILE_WIDTH: ...}'",
+    ),
+    "types that are both long to nvcc": (
+        "__device__ int f(unsigned long, unsigned long); __device__ int f(long long, long long);\n"
+        + kernel("*x = f(sizeof(int), 1LL);"),
+        "(unsigned long, long long)\n  | ",
+    ),
+    "a half beside a float": (
+        "#include <cuda_fp16.h>\n" + kernel("*x = *h * *x;", "float* x, __half* h"),
+        "as by static_cast<float>",
+    ),
+    "a member of what the host's library specialises": (
+        "#include <complex>\nstruct H { float x; };\nnamespace std { template <> inline complex<float>& "
+        "complex<float>::operator=(const complex<H>&); }\n" + kernel("*x = 1;"),
+        "std::complex has no specialisations here",
+    ),
+    "an allocator that Thrust has no more": (
+        "typedef thrust::system::cuda::experimental::pinned_allocator<int> A;\n" + kernel("*x = 1;"),
+        "CUDA 13 removed Thrust's experimental allocators",
+    ),
     "a launch in device code": (
         kernel("") + "__global__ void l(float* x) { k<<<1, 1>>>(x); }",
         "libraries: [cudadevrt]",
@@ -110,6 +141,20 @@ OTHERS = {
 def test_what_nvrtc_cannot_know(source, fix):
     """Code of the host's is told from a mistake, with the ways to keep it from NVRTC."""
     assert fix in str(failed(source))
+
+
+def test_a_macro_of_another_compiler_is_not_to_be_defined():
+    """NVRTC's own headers read it before the source; nothing else is blamed."""
+    error = failed(kernel("*x = 1;"), options=NvrtcOptions(define=(("__GNUC__", "12"),)))
+    assert "such as __GNUC__, leads NVRTC's own headers astray: take it out of 'define:'" in str(error)
+    assert "standard_headers" not in str(error)
+
+
+def test_a_macro_that_a_condition_hides_has_its_place(tmp_path):
+    """The file and line that define it, not a header to add."""
+    (tmp_path / "words.h").write_text("#ifdef SPECIAL\n#define OWN_INLINE inline\n#endif\n")
+    error = failed('#include "words.h"\nOWN_INLINE __device__ int f();\n' + kernel("*x = 1;"), root=tmp_path)
+    assert "to fix: words.h:2 defines the macro OWN_INLINE where a condition holds that does not here" in str(error)
 
 
 def test_a_mistake_gets_no_advice():
@@ -185,7 +230,7 @@ def test_overloads_that_only_nvcc_tells_apart():
     """On Linux, its uint64_t is unsigned long; NVRTC and the toolkit's headers have unsigned long long."""
     pair = "__device__ int f(uint64_t a) { return 1; }\n__device__ int f(unsigned long long a) { return 2; }\n"
     fault = str(failed(pair + kernel("*x = f(1ull);")))
-    assert "to fix: NVRTC's int64_t is long long, unlike nvcc's" in fault
+    assert "to fix: NVRTC's int64_t is long long, and nvcc's is long" in fault
 
 
 @pytest.mark.parametrize("name", ["FIXED_LOCAL_SIZE", "WIDTH", "USE_FP16"])

@@ -55,7 +55,8 @@ OBSERVED = {
     ),
     "by a macro": (
         "struct S { typedef int N; using M = N; M rows(M a) { return a; } };"
-        f"#define ASK(x) decltype((void)made<T>().x)\n{DETECTED}".replace("decltype((void)EXPRESSION)", "ASK(rows(1))"),
+        "#define TYPE(x) decltype((void)x)\n#define ASK(x) TYPE(made<T>().x)\n"
+        + DETECTED.replace("decltype((void)EXPRESSION)", "ASK(rows(1))"),
         "", "Has<S>::value", 8,
     ),
     "a type of the host's": (

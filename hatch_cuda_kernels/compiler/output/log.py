@@ -19,6 +19,9 @@ _TOOL: Final = re.compile(r"(?:ptxas|nvlink|nvrtc:|Command-line) (fatal|error|wa
 _INDENT: Final = "  "
 _UNOPENED: Final = re.compile(r'cannot open source file "(.+?)"')
 _MARK: Final = re.compile(r" *\^")
+#: What stands between a message about overloads and the line of the source: the candidates, and the types given.
+_CANDIDATE: Final = re.compile(r" {8,}(?:function|built-in operator|member function|candidate)\b.*")
+_GIVEN: Final = re.compile(r" {8,}(?:argument|operand|object) types? (?:are|is): (.+)")
 
 #: What NVRTC calls the file that holds the name expressions.
 _NAMES: Final = "__nv_name_map"
@@ -71,6 +74,10 @@ def _diagnostic(line: str) -> Diagnostic | None:
 
 def _with_excerpt(found: Diagnostic, line: str) -> Diagnostic:
     if len(found.excerpt) == 0:
+        if found.message.endswith(":") and _CANDIDATE.fullmatch(line):
+            return found
+        if given := _GIVEN.fullmatch(line):
+            return replace(found, message=f"{found.message.rstrip(':')}: {given[1]}")
         return replace(found, excerpt=(line,))
     if len(found.excerpt) == 1 and _MARK.fullmatch(line):
         return replace(found, excerpt=(*found.excerpt, _mark_of_header(found) or line))

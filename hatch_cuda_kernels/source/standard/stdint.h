@@ -2,6 +2,11 @@
 #define _HATCH_STDINT_H
 
 #include <hatch_cuda_kernels/define.h>
+#ifndef _WIN32  // there, size_t is no long
+extern "C++" {
+#include <hatch_cuda_kernels/wide_extremes.h>
+}
+#endif
 #include <limits.h>
 
 // 64 bits are long long, as libcu++ has them under NVRTC; a second typedef of another type would be an error.

@@ -171,6 +171,10 @@ _HATCH_CLASS(bernoulli_distribution, 8)
 typedef minstd_rand default_random_engine;
 #undef _HATCH_CLASS
 #undef _HATCH_TEMPLATE
+struct once_flag {
+   private:
+    int __held = 0;
+};
 template <class _T = int>
 class uniform_int_distribution {
     _HATCH_HELD(uniform_int_distribution, 2 * sizeof(_T));

@@ -1,0 +1,95 @@
+"""Chains of ``#if`` that tell the host's compilers and platforms apart, and have nothing for one they do not know.
+
+nvcc takes gcc's branch on Linux. NVRTC defines none of these macros: it comes to an ``#error``, or to no branch at all.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from hatch_cuda_kernels.source.directive_lines import DirectiveLine
+
+__all__ = ["GCC", "conditions_on_gcc"]
+
+#: What gcc defines on Linux x86-64, and NVRTC does not.
+GCC: Final = frozenset({"__GNUC__", "__linux__", "__linux", "__unix__", "__x86_64__", "__x86_64", "__amd64__"})
+_OTHER_COMPILERS: Final = frozenset(
+    """
+    _MSC_VER _MSC_FULL_VER __clang__ __INTEL_COMPILER __ICC __ICL __xlC__ __ibmxl__ __IBMCPP__ __PGI __NVCOMPILER
+    __SUNPRO_CC __SUNPRO_C _CRAYC __HP_aCC __BORLANDC__ __OPEN64__ __MINGW32__ __CYGWIN__
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)
+#: What NVRTC defines: a chain that asks for one of these may have a branch for it.
+_NVRTCS: Final = frozenset({"__CUDACC__", "__CUDA_ARCH__", "__cplusplus", "__LP64__", "_LP64", "__EDG__"})
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_DEFINED: Final = r"defined\s*(?:\(\s*\w+\s*\)|\s\w+)"
+_ANY: Final = re.compile(rf"(?:{_DEFINED}|\|\||[\s()])+")
+_NONE: Final = re.compile(rf"(?:!\s*{_DEFINED}|&&|[\s()])+")
+
+
+def conditions_on_gcc(lines: Iterable[DirectiveLine]) -> Iterator[DirectiveLine]:
+    """Yield the conditions that are to hold, or not, as they do where gcc is the host's compiler."""
+    chains: list[_Chain] = []
+    for line in lines:
+        if line.word in {"if", "ifdef", "ifndef"}:
+            chains.append(_Chain([_Branch(line)]))
+        elif not chains:
+            continue
+        elif line.word in {"elif", "else"}:
+            chains[-1].branches.append(_Branch(line))
+        elif line.word == "endif":
+            yield from chains.pop().conditions_on_gcc()
+        elif line.word == "error":
+            chains[-1].branches[-1].fails = True
+        elif line.word == "include" and not line.operand.startswith('"'):
+            for chain in chains:
+                chain.branches[-1].leads_out = True
+
+
+@dataclass
+class _Branch:
+    line: DirectiveLine
+    fails: bool = False
+    """Whether it has an ``#error``."""
+    leads_out: bool = False
+    """Whether it includes what is not the project's."""
+
+    @property
+    def names(self) -> set[str]:
+        return {*_WORD.findall(self.line.operand)} - {"defined"}
+
+    @property
+    def asks_any(self) -> bool:
+        """Whether it holds where one of its macros is defined."""
+        return self.line.word == "ifdef" or (self.line.word != "ifndef" and bool(_ANY.fullmatch(self.line.operand)))
+
+    @property
+    def asks_none(self) -> bool:
+        """Whether it holds where none of them is."""
+        return self.line.word == "ifndef" or (self.line.word != "ifdef" and bool(_NONE.fullmatch(self.line.operand)))
+
+
+@dataclass
+class _Chain:
+    branches: list[_Branch] = field(default_factory=list)
+
+    def conditions_on_gcc(self) -> Iterator[DirectiveLine]:
+        """Yield those that decide about an error, or about a branch for gcc beside those of other compilers."""
+        if any(branch.names & _NVRTCS for branch in self.branches):
+            return
+        yield from (one.line for one in self.branches if one.fails and one.asks_none and one.names & GCC)
+        fails = self.branches[-1].line.word == "else" and self.branches[-1].fails
+        found = (one for one in self.branches if one.asks_any and one.names & GCC and not one.fails)
+        branch = next(found, None)
+        if branch is not None and (fails or (self._knows_compilers_only() and not branch.leads_out)):
+            yield branch.line
+
+    def _knows_compilers_only(self) -> bool:
+        """Return whether it has a branch for each of several compilers, and none for others."""
+        known = {"__GNUC__", *_OTHER_COMPILERS}
+        return len(self.branches) > 1 and all(one.asks_any and one.names <= known for one in self.branches)
