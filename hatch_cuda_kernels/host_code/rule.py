@@ -153,7 +153,8 @@ def _function(item: OutlineItem, text: str, facts: Facts) -> Action:
         overrides = declared.name[0] == "~" and declared.ending == "default"  # perhaps one that is marked
         return "mark" if is_virtual or overrides else "keep"
     if declared.words & _CONSTANT:  # or a constant: constexpr int n(a * b);
-        return "mark" if declared.ending or not declared.parameters else "keep"
+        is_function = declared.ending or not declared.parameters or declared.name in facts.unevaluated
+        return "mark" if is_function else "keep"
     merged = _is_merged(item, facts)
     if merged is None:  # a friend of a template: its parameters have other names where it is marked
         return "mark" if "friend" in declared.words and not declared.ending else "keep"
