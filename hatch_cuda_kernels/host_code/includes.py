@@ -23,7 +23,7 @@ _FOLDERS: Final = frozenset(
 #: Headers of libraries that are called from the host, the toolkit's among them: NVRTC refuses what it has of these.
 _HEADERS: Final = re.compile(
     r"""
-    .+\.pb\.h | argp\.h
+    .+\.pb\.h | argp\.h | json/json\.hpp
     | Python\.h | mpi\.h | cblas\.h | lapacke\.h | hdf5\.h | png\.h | jpeglib\.h | zlib\.h | curl/curl\.h
     | (?:free)?glut\.h | glew\.h | gl\.h | X11/.* | ncurses\.h | papi\.h | numa\.h | gsl/.* | fftw3.*\.h
     | cublas.*\.h | cufft.*\.h | cusparse.*\.h | cusolver.*\.h | curand\.h | cudnn.*\.h | nccl\.h | npp.*\.h
@@ -43,8 +43,8 @@ _HEADERS: Final = re.compile(
 
 #: Those of them of which device code uses nothing, so that a project's own copy is for the host, too.
 _FOR_THE_HOST: Final = (
-    "benchmark cereal cxxopts doctest fmt gflags glog gmock google gtest json nanobind nlohmann openssl pybind11 "
-    "rapidjson spdlog tinyxml2"
+    "benchmark cereal cxxopts doctest fmt gflags glog gmock google gtest json(?=/json\\.hpp) nanobind nlohmann "
+    "openssl pybind11 rapidjson spdlog tinyxml2"
 )
 _OF_HOST_LIBRARY: Final = re.compile(
     rf"^([ \t]*)#[ \t]*include[ \t]*[<\"](?:{'|'.join(_FOR_THE_HOST.split())})/[^>\"\n]*[>\"]", re.MULTILINE

@@ -13,6 +13,7 @@ from hatch_cuda_kernels.host_code.known_types import known_types
 from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.roles import find_roles, reached
 from hatch_cuda_kernels.host_code.said import operands_of_macros, outline_of, said_by
+from hatch_cuda_kernels.host_code.words import HOST_NAMESPACES
 from hatch_cuda_kernels.source.expansion import Macros
 from hatch_cuda_kernels.source.lexer import without_literals
 from hatch_cuda_kernels.source.readings import find_words
@@ -36,13 +37,6 @@ _ATTRIBUTE: Final = re.compile(
 #: Names of the toolkit's macros, of which some hide marks.
 _TOOLKITS: Final = re.compile(r"(?:_?CCCL|_LIBCUDACXX|CUB|THRUST|CUDART|_CUDA|__CUDA|NV)_\w+")
 _KNOWN_UNMARKED: Final = frozenset({"CUDART_CB", "CUDART_VERSION", "NV_UNUSED"})
-#: Of host libraries, whose headers are not included.
-_NAMESPACES: Final = frozenset(
-    """
-    at boost c10 caffe2 cereal cxxopts doctest fmt gflags google hip_impl nanobind nlohmann pybind11 rapidjson rmm
-    spdlog tbb tensorflow testing torch tvm xla
-    """.split()  # noqa: SIM905 - a list would take a line a word
-)
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
 _PASTED: Final = re.compile(r"__\s*##|##\s*\w*__\b")  # may become a mark
@@ -120,7 +114,7 @@ class Facts:
     @cached_property
     def host_namespaces(self) -> frozenset[str]:
         """The namespaces of host libraries that no text declares, and what texts call them."""
-        absent = _NAMESPACES - self.namespaces
+        absent = HOST_NAMESPACES - self.namespaces
         return absent | {name for name, root in self.aliases.items() if root in absent}
 
     @cached_property

@@ -36,6 +36,9 @@ _OTHER_MARKS: Final = ("<%", "%>", "<:", ":>", "%:", "??")
 _OTHER_LEXER: Final = Lexer(r"(?:<%|%>|<:(?!:)|:>|%:|\?\?[<>()=])", "<%:?")
 _SHORTEST_MACRO: Final = 2
 _LONGEST_MACRO: Final = 100  # in tokens, with arguments
+_ALIASES: Final = frozenset({"using", "typedef"})
+#: Of a declaration, to its semicolon.
+_PLAIN_REST: Final = re.compile(r"(?:[^;{}()\[\]#\"'/\\]|\[\w*\])*+;")
 #: Parentheses without others, literals, comments or directives in them.
 _GROUP: Final = re.compile(r"\(([^(){}\[\]#\"'/\\]*+)\)")
 
@@ -147,7 +150,11 @@ class _Parser(Braces):
         last = self.fresh[-1] if self.fresh else self.item and self.item.token
         if last is None and token.text in self.macros and self.macros[token.text].is_whole:
             return True
-        if token.text == ";":
+        if last is None and token.text in _ALIASES and (alias := _PLAIN_REST.match(self.source.text, token.end)):
+            self.fresh.append(token)
+            self.tokens.position = alias.end()
+            self.end(alias.end())
+        elif token.text == ";":
             self.end(token.end)
         elif token.text == "{":
             self.open(token)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUILTIN",
+    "HOST_NAMESPACES",
     "OTHERS",
     "SPECIFIERS",
     "TRAILERS",
@@ -121,3 +122,12 @@ def _parameter_type(nodes: Sequence[Token]) -> str:
     if words > 1 and plain[-1].is_word and plain[-1].text not in BUILTIN and plain[-2].text != "::":
         del plain[-1]  # the parameter's name
     return " ".join([*flat(plain), *["*"] * arrays])
+
+
+#: Namespaces of host libraries, whose headers are not included.
+HOST_NAMESPACES: Final = frozenset(
+    """
+    at boost c10 caffe2 cereal cxxopts doctest fmt gflags google hip_impl nanobind nlohmann pybind11 rapidjson rmm
+    spdlog tbb tensorflow testing torch tvm xla
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)

@@ -28,6 +28,10 @@ _GLOBAL: Final = {
     "hatch_cuda_kernels/gnu_words.h": (
         "__asm__ __assert_fail __builtin_offsetof __const __const__ __extension__ __signed__"
     ),
+    "hatch_cuda_kernels/long_double.h": (
+        "acosl asinl atanl atan2l ceill cosl expl fabsl floorl fmaxl fminl fmodl hypotl logl log10l powl roundl sinl "
+        "sqrtl tanl tanhl truncl"
+    ),
     "hatch_cuda_kernels/simd_types.h": "__m128 __m128d __m128i __m256 __m256d __m256i __m512 __m512d __m512i",
     "pthread.h": "pthread_attr_t pthread_cond_t pthread_key_t pthread_mutex_t pthread_t",
     "stdio.h": "FILE fflush fprintf stderr stdin stdout",

@@ -32,7 +32,7 @@ _TOOLKIT_STD: Final = re.compile(
     r"define(?<=\bdefine)[ \t]+(\w+)[ \t]+(?:::[ \t]*)?cuda[ \t]*::[ \t]*std[ \t\r]*(?:/[/*].*)?$", re.MULTILINE
 )
 #: Headers of the standard library that the toolkit has, too.
-_TOOLKITS: Final = frozenset({"array", "complex", "functional", "limits", "tuple", "type_traits", "utility"})
+_TOOLKITS: Final = frozenset({"array", "cmath", "complex", "functional", "limits", "tuple", "type_traits", "utility"})
 #: A second typedef of the same type is no error.
 _SAME: Final = r"unsigned\s+(?:int\s+uint|long\s+ulong|short\s+ushort|char\s+u_?char|int\s+uint32_t)\s*;"
 #: A macro of that name does not count: it may be in a branch for another compiler, and comes after the header. Each way
@@ -72,7 +72,9 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders, readings: Readin
         if f"{header[1:]}.h" not in known and not (header == _FLOAT and name in ours)
     }
     standard = {*_for_global_names(texts, names, own, readings), *_for_members(texts, readings)} & outer.standard.names
-    toolkits = {*_for_macros(texts, readings), *(toolkit_headers(texts, own, readings) if closure.dropped else ())}
+    toolkits = {*_for_macros(texts, readings)}
+    toolkits -= {name for name in toolkits if any(path.endswith(f"/{name}") for path, _ in closure.headers)}
+    toolkits |= {*(toolkit_headers(texts, own, readings) if closure.dropped else ())}
     wanted = sorted({*standard, *toolkits} - known)
     if not wanted:
         return closure

@@ -121,6 +121,11 @@ OTHERS = {
         "#include <cuda_fp16.h>\n" + kernel("*x = *h * *x;", "float* x, __half* h"),
         "as by static_cast<float>",
     ),
+    "a member of what the host's library specialises": (
+        "#include <complex>\nstruct H { float x; };\nnamespace std { template <> inline complex<float>& "
+        "complex<float>::operator=(const complex<H>&); }\n" + kernel("*x = 1;"),
+        "std::complex has no specialisations here",
+    ),
     "an allocator that Thrust has no more": (
         "typedef thrust::system::cuda::experimental::pinned_allocator<int> A;\n" + kernel("*x = 1;"),
         "CUDA 13 removed Thrust's experimental allocators",

@@ -31,14 +31,15 @@ def guarded(found):
     return {guard.name for guard in found.guards}
 
 
-def test_a_host_library_is_the_hosts_where_the_project_has_a_copy(ported):
+@pytest.mark.parametrize("header", ["fmt/format.h", "json/json.hpp"])
+def test_a_host_library_is_the_hosts_where_the_project_has_a_copy(ported, header):
     """Its headers are not read, and what specialises its templates goes, too."""
     library = "namespace fmt { template <class T> struct formatter; int format(const char* text) { throw text; } }\n"
-    text = f'#include "fmt/format.h"\ntemplate <> struct fmt::formatter<int> {{ int parse(); }};\n{KERNEL}'
-    found = ported(text, **{"fmt/format.h": library})
+    text = f'#include "{header}"\ntemplate <> struct fmt::formatter<int> {{ int parse(); }};\n{KERNEL}'
+    found = ported(text, **{header: library})
     assert found.remaining == ()
     assert set(found.after) == {"k.cu"}
-    assert guarded(found) == {"fmt/format.h", "formatter"}
+    assert guarded(found) == {header, "formatter"}
 
 
 def test_conditions_that_know_no_other_compiler(ported):
@@ -86,6 +87,6 @@ def test_names_get_the_namespaces_that_a_launch_leaves_out(ported):
 
 def test_torchs_quotients_in_device_code(ported):
     """They are what Torch's kernels divide by, and need none of its classes."""
-    divided = "at::ceil_div(*p, 3) + at::cuda::ATenCeilDiv(*p, 2)"
-    text = f"#include <ATen/ceil_div.h>\n__global__ void k(int* p) {{ *p = {divided}; }}\n"
-    assert ported(text).remaining == ()
+    body = "*p = at::ceil_div(*p, 3) + at::cuda::ATenCeilDiv(*p, 2);"
+    found = ported(f"#include <ATen/ceil_div.h>\n__global__ void k(int* p) {{ {body} }}\n")
+    assert found.remaining == ()

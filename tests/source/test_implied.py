@@ -53,8 +53,14 @@ def test_a_macro_may_stand_for_the_toolkits_namespace(tmp_path):
     text = "#define STL cuda::std // for NVRTC\n#define OTHER cuda::other\n"
     found, manifest = closure(tmp_path, text + KERNEL.format("STL::get<0>(STL::tuple<int>(OTHER::array))"))
     assert found.pre_include == ("cuda/std/tuple",)
-    found, manifest = closure(tmp_path, text + KERNEL.format("STL::get<0>(STL::tuple<int>(1))"))
+    used = text + KERNEL.format("STL::get<0>(STL::tuple<int>(1))")
+    found, manifest = closure(tmp_path, used)
     build_store(manifest, tmp_path / "store")
+    (tmp_path / "own/cuda/std").mkdir(parents=True)
+    (tmp_path / "own/cuda/std/tuple").write_text("")
+    (tmp_path / "h.h").write_text("#include <cuda/std/tuple>\n")
+    found, _ = closure(tmp_path, f'#include "h.h"\n{used}', include=["own"])
+    assert found.pre_include == ()
 
 
 @pytest.mark.parametrize(
