@@ -22,9 +22,10 @@ _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 #: What macros stand for, and whether there are some.
 _UNSEEN: Final = re.compile(r"^[ \t]*#[ \t]*(?:define|undef|ifn?def)\b[^\n]*", re.MULTILINE)
 #: What a clock's name may begin with, where ``##`` puts it together.
-_BEGINNING: Final = re.compile(
-    rf"(?<!\w)(?:{'|'.join(sorted({clock[:end] for clock in _CLOCKS for end in range(1, len(clock))}))})(?!\w)"
-)
+_BEGINNINGS: Final = frozenset(clock[:end] for clock in _CLOCKS for end in range(2, len(clock)))
+_BEGINNING: Final = re.compile(rf"(?<!\w)(?:{'|'.join(sorted(_BEGINNINGS))})(?!\w)")
+_USE: Final = re.compile(r"\b([A-Za-z_]\w*)\s*\(([^()]*)\)")
+_MOST_PIECES: Final = 3
 
 
 def find_clocks(texts: Mapping[str, str]) -> Iterator[str]:
@@ -61,24 +62,26 @@ def _are_used(texts: Sequence[str]) -> bool:
 
 
 def _pasted(texts: Mapping[str, str]) -> Iterator[str]:
-    """Yield the macros that may put the name of a clock together of words that the texts have."""
-    words = {word for text in texts.values() for word in _WORD.findall(blank_literals(text))}
-    made = [clock for clock in sorted(_CLOCKS) if _is_made_of(clock, words)]
-    if not made:
-        return
+    """Yield the macros that put the name of a clock together, of their own words and those of a use."""
+    every = "\n".join(map(_joined, texts.values()))
+    given = {name: args for name, args in _USE.findall(every) if _BEGINNING.search(args)}
     for name, text in sorted(texts.items()):
         for macro in find_macro_texts(text) if "##" in text else ():
-            if macro.kind == "define" and "##" in macro.text:
-                yield f"{_place(name, text, macro.place)}: ## may make {made[0]} here, which differs in each build"
+            own = {*_WORD.findall(macro.text)}
+            if macro.kind != "define" or "##" not in macro.text or not (own & _BEGINNINGS or macro.name in given):
+                continue
+            uses = re.findall(rf"\b{macro.name}\s*\(([^()]*)\)", every) if macro.parameters else [""]
+            made = (
+                clock for args in uses for clock in sorted(_CLOCKS) if _is_made(clock, own | {*_WORD.findall(args)})
+            )
+            if found := next(made, None):
+                yield f"{_place(name, text, macro.place)}: ## makes {found} here, which differs in each build"
 
 
-def _is_made_of(clock: str, words: Collection[str]) -> bool:
-    """Return whether several words make a name, each one a part of it."""
-    ends = {0}
-    for end in range(1, len(clock) + 1):
-        if any(clock[start:end] in words for start in ends if end - start < len(clock)):
-            ends.add(end)
-    return len(clock) in ends
+def _is_made(clock: str, words: Collection[str], pieces: int = _MOST_PIECES) -> bool:
+    """Return whether some words make a name, at least two and each one a part of it."""
+    starts = (word for word in words if clock.startswith(word) and (pieces < _MOST_PIECES or len(word) < len(clock)))
+    return any(word == clock or (pieces > 1 and _is_made(clock[len(word) :], words, pieces - 1)) for word in starts)
 
 
 def _names(telling: Sequence[str], texts: Sequence[str]) -> set[str]:
