@@ -152,9 +152,9 @@ def _function(item: OutlineItem, text: str, facts: Facts) -> Action:
     if declared.ending in {"default", "delete"}:
         overrides = declared.name[0] == "~" and declared.ending == "default"  # perhaps one that is marked
         return "mark" if is_virtual or overrides else "keep"
-    if declared.words & _CONSTANT:  # or a constant: constexpr int n(a * b);
-        is_function = declared.ending or not declared.parameters or declared.name in facts.unevaluated
-        return "mark" if is_function else "keep"
+    if declared.words & _CONSTANT:
+        may_be_constant = declared.parameters and not declared.ending and item.class_name is None  # constexpr int n(a);
+        return "keep" if may_be_constant and not _is_asked_for(declared, facts) else "mark"
     merged = _is_merged(item, facts)
     if merged is None:  # a friend of a template: its parameters have other names where it is marked
         return "mark" if "friend" in declared.words and not declared.ending else "keep"
