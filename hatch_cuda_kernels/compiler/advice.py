@@ -156,6 +156,14 @@ def _for_overloads(_: re.Match[str], found: Diagnostic) -> str:
     return f"{_INT64}: convert one to the type of the other" if re.search(r"\blong long\b|int64_t", given) else ""
 
 
+def _for_condition(_: re.Match[str], found: Diagnostic) -> str:
+    """Return what to do about an ``#if`` that calls a macro that is not there."""
+    called = _CALLED.search(found.excerpt[0]) if found.excerpt else None
+    if called is None:
+        return ""
+    return f"{called[1]} is no macro here: include the header that defines it, or {_KEEP_AWAY}"
+
+
 def _for_error(match: re.Match[str], _: Diagnostic) -> str:
     """Return what to do about an ``#error`` that speaks of the compiler, or of its C++."""
     if re.search(r"[Cc]\+\+ ?(?:1[1-9]|2\d)", match[1]):
@@ -163,6 +171,7 @@ def _for_error(match: re.Match[str], _: Diagnostic) -> str:
     return _UNKNOWN_COMPILER if _PLATFORM.search(match[1]) else ""
 
 
+_CALLED: Final = re.compile(r"#\s*(?:el)?if\b.*?\b(?!defined\b)([A-Za-z_]\w*)\s*\(")
 _UNDEFINED: Final = re.compile(r'identifier "(\w+)" is undefined')
 _NO_TYPE: Final = re.compile(r"this declaration has no storage class|expected a declaration")
 _PLATFORM: Final = re.compile(
@@ -172,6 +181,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic],
     (re.compile(r'^identifier "(\w+)" is undefined'), lambda match, _: _for_name(match[1])),
     (re.compile(r'^namespace "std" has no member "(\w+)"'), _for_std),
     (re.compile(r"^#error directive: (.*)"), _for_error),
+    (re.compile(r"^function call is not allowed in a constant expression"), _for_condition),
     (
         re.compile(r'^no instance of overloaded function "std::complex<.*matches the specified type'),
         lambda *_: f"std::complex has no specialisations here, of which this would be a member: {_KEEP_AWAY}",

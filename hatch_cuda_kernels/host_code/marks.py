@@ -15,7 +15,7 @@ from hatch_cuda_kernels.host_code.roles import find_roles, reached
 from hatch_cuda_kernels.host_code.said import operands_of_macros, outline_of, said_by
 from hatch_cuda_kernels.host_code.words import HOST_NAMESPACES
 from hatch_cuda_kernels.source.expansion import Macros
-from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
+from hatch_cuda_kernels.source.lexer import without_literals
 from hatch_cuda_kernels.source.readings import find_words
 
 if TYPE_CHECKING:
@@ -41,8 +41,6 @@ _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
 _PASTED: Final = re.compile(r"__\s*##|##\s*\w*__\b")  # may become a mark
 _ASKING: Final = frozenset({"decltype", "sizeof", "noexcept", "requires"})
-_LITERAL: Final = re.compile(f"{STRING}|{CHARACTER}")
-_NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
 
 
 class FoundFunction(NamedTuple):
@@ -108,7 +106,7 @@ class Facts:
 
     def is_marked(self, text: str) -> bool:
         """Return whether part of a declaration has a mark, or a word that may hide one."""
-        words = set(_WORD.findall(_NOISE.sub(" ", text)))
+        words = set(_WORD.findall(without_literals(text)))
         if words & self.marks or (words & {"__attribute__", "__declspec"} and _ATTRIBUTE.search(text)):
             return True
         return any(_TOOLKITS.fullmatch(word) and word not in self.roles for word in words - _KNOWN_UNMARKED)
@@ -146,7 +144,7 @@ def gather_macros(macros: Iterable[MacroText]) -> Facts:
     texts: dict[str, tuple[str, ...]] = defaultdict(tuple)
     users: dict[str, set[str]] = defaultdict(set)
     for macro in macros:
-        text = _LITERAL.sub("0", macro.text)
+        text = without_literals(macro.text, "0")
         texts[macro.name] += (text,)
         for word in _WORD.findall(text):
             users[word].add(macro.name)
@@ -202,7 +200,7 @@ def _asked_by_macros(facts: Facts, text: str, readings: Readings) -> frozenset[s
 def _note(facts: Facts, text: str, item: OutlineItem) -> None:
     declared = item.declaration
     if is_float_constant(item, text, facts):
-        words = set(_WORD.findall(_NOISE.sub(" ", text[item.start : item.end])))
+        words = set(_WORD.findall(without_literals(text[item.start : item.end])))
         facts.floats.setdefault(declared.name, set()).update(words)
     if declared.kind not in {"function", "call"}:
         return

@@ -21,7 +21,7 @@ _LITERAL: Final = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
 _BODY: Final = re.compile(
     rf"{_LITERAL}|(?P<paste>\s*##\s*)|#\s*(?P<string>\w+)|{NUMBER}|(?P<word>[A-Za-z_]\w*)", re.ASCII
 )
-_DELIMITER: Final = re.compile(rf"{_LITERAL}|{_COMMENT}|[(),]", re.DOTALL)
+_DELIMITER: Final = re.compile(rf"{_LITERAL}|{_COMMENT}|{NUMBER}|[A-Za-z_]\w*|[(),]", re.DOTALL | re.ASCII)
 _LITERAL_OR_COMMENT: Final = re.compile(rf"({_LITERAL})|{_COMMENT}", re.DOTALL)
 _PIECE: Final = re.compile(rf"{_LITERAL}|{_COMMENT}|{NUMBER}|[A-Za-z_]\w*|[()]", re.DOTALL | re.ASCII)
 _LITERAL_OR_SPACE: Final = re.compile(rf"({_LITERAL})|\s+")

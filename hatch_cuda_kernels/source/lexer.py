@@ -28,6 +28,7 @@ __all__ = [
     "UnclearTextError",
     "blank_literals",
     "end_of_line",
+    "without_literals",
 ]
 
 # Every repetition is possessive, so that each character is looked at a fixed number of times, whatever the text. Before
@@ -46,6 +47,11 @@ _NEXT: Final = re.compile(rf"(?:[^\"'/]++|/(?![/*])|{_LAST})*+(?:(?P<comment>{CO
 SPLICE: Final = re.compile(r"\\\r*\n")
 
 _LITERAL: Final = re.compile(f"{STRING}|{CHARACTER}")
+_PLAIN_OR_NOISE: Final = re.compile(
+    rf'((?!(?:u8|[uUL])?R")[A-Za-z_]\w*+|{NUMBER})|(?:u8|[uUL])?R"([^(\n]{{0,16}})\(.*?\)\2"'
+    rf"|{COMMENT}|{STRING}|{CHARACTER}",
+    re.ASCII | re.DOTALL,
+)
 _NUMBER: Final = re.compile(NUMBER, re.ASCII)
 _RAW: Final = re.compile(r'"([^(\n]{0,16})\(')
 _RAW_PREFIXES: Final = frozenset({"R", "LR", "uR", "UR", "u8R"})
@@ -197,6 +203,13 @@ def end_of_line(text: str, start: int) -> int:
     """Return where the line of a directive ends whose last word ends at ``start``; a comment may join two lines."""
     line = _REST_OF_LINE.match(text, start)
     return line.end() if line else start
+
+
+def without_literals(text: str, stand_in: str = " ") -> str:
+    """Return a short text with its lines joined, with a stand-in for each comment and literal."""
+    if not any(mark in text for mark in "\"'/"):
+        return text
+    return _PLAIN_OR_NOISE.sub(lambda found: found[1] or stand_in, text)
 
 
 def blank_literals(text: str) -> str:

@@ -24,6 +24,13 @@ def in_ptx(source):
 
 
 CASES = {
+    "in joined lines": ['extern "C" __device__ const char* day() { return "day " __DA\\', "TE__; }"],
+    "in the lines of a macro": ["#define NOW __DA\\", "TE__", USE.replace("__DATE__", "NOW")],
+    "after a raw literal": ['#define LATER R"(a"b)" ""', f'__device__ int n = sizeof(R"(a"b)"); {USE} // "'],
+    "put together": ["#define OF(x) __##x##__", USE.replace("__DATE__", "OF(DATE)")],
+    "put together in parts": ["#define OF(a, b) a##b", USE.replace("__DATE__", "OF(__DA, TE__)")],
+    "put together to something else": ["#define OF(x) __##x##__", f"OF(device) {OTHER.partition(' ')[2]}"],
+    "between numbers": [f"__device__ int a = 1'000; {USE} __device__ int b = 1'000;"],
     "in the open": [USE],
     "behind a guard": [GUARD, USE, END],
     "behind a guard with a comment": ["#  ifndef /* a */ __CUDACC_RTC__ // b", USE, END],
