@@ -29,6 +29,12 @@ _LACKING: Final = re.compile(
 )
 _UNRESOLVED: Final = re.compile("^Unresolved extern function '([^']+)'")
 _CALLED: Final = re.compile(r"(?:^|::)(operator\W+?|operator \w[^(]*|~?\w+)(?:<.*>)?\(")
+_TESTED: Final = re.compile(r"#\s*(?:el)?if\b.*?\b(?!defined\b)([A-Za-z_]\w*)\s*\(")
+_UNDEFINED: Final = re.compile(r'identifier "(\w+)" is undefined')
+_NO_TYPE: Final = re.compile(r"this declaration has no storage class|expected a declaration")
+_PLATFORM: Final = re.compile(
+    r"compiler|platform|architecture|processor|operating system|target|endian|tested", re.IGNORECASE
+)
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 
 #: How device code is kept from code of the host's.
@@ -158,7 +164,7 @@ def _for_overloads(_: re.Match[str], found: Diagnostic) -> str:
 
 def _for_condition(_: re.Match[str], found: Diagnostic) -> str:
     """Return what to do about an ``#if`` that calls a macro that is not there."""
-    called = _CALLED.search(found.excerpt[0]) if found.excerpt else None
+    called = _TESTED.search(found.excerpt[0]) if found.excerpt else None
     if called is None:
         return ""
     return f"{called[1]} is no macro here: include the header that defines it, or {_KEEP_AWAY}"
@@ -171,12 +177,6 @@ def _for_error(match: re.Match[str], _: Diagnostic) -> str:
     return _UNKNOWN_COMPILER if _PLATFORM.search(match[1]) else ""
 
 
-_CALLED: Final = re.compile(r"#\s*(?:el)?if\b.*?\b(?!defined\b)([A-Za-z_]\w*)\s*\(")
-_UNDEFINED: Final = re.compile(r'identifier "(\w+)" is undefined')
-_NO_TYPE: Final = re.compile(r"this declaration has no storage class|expected a declaration")
-_PLATFORM: Final = re.compile(
-    r"compiler|platform|architecture|processor|operating system|target|endian|tested", re.IGNORECASE
-)
 _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic], str]], ...]] = (
     (re.compile(r'^identifier "(\w+)" is undefined'), lambda match, _: _for_name(match[1])),
     (re.compile(r'^namespace "std" has no member "(\w+)"'), _for_std),
