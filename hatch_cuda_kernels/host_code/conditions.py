@@ -32,7 +32,7 @@ class Held(NamedTuple):
     """What counts as defined."""
 
 
-class _Change(NamedTuple):
+class _ChangedLine(NamedTuple):
     """A directive, the macros in it that count as defined, and what is to stand there."""
 
     start: int
@@ -61,7 +61,7 @@ def as_for_nvcc(text: str, *, for_nvrtc_only: bool = True) -> tuple[str, tuple[H
     return "".join((*pieces, text[done:])), tuple(held)
 
 
-def _changes(source: Joined, *, for_nvrtc_only: bool) -> Iterator[_Change]:
+def _changes(source: Joined, *, for_nvrtc_only: bool) -> Iterator[_ChangedLine]:
     """Yield the directives to change; none from where a text is unclear."""
     lines = [*_clear_lines(source)]
     on_gcc = {line.start for line in conditions_on_gcc(lines)}
@@ -69,9 +69,9 @@ def _changes(source: Joined, *, for_nvrtc_only: bool) -> Iterator[_Change]:
         start, end = source.place(line.start), source.place(line.end - 1) + 1
         macros = _named(line, {_NVCC, *GCC} if line.start in on_gcc else {_NVCC})
         if macros and line.word in CONDITIONS:
-            yield _Change(start, end, macros, _condition(line, source.original[start:end], macros))
+            yield _ChangedLine(start, end, macros, _condition(line, source.original[start:end], macros))
         elif macros and for_nvrtc_only and line.word == "define" and _is_value(line.operand):
-            yield _Change(start, end, macros, f"#define {_value(line.operand)}")
+            yield _ChangedLine(start, end, macros, f"#define {_value(line.operand)}")
 
 
 def _clear_lines(source: Joined) -> Iterator[DirectiveLine]:
