@@ -31,7 +31,7 @@ class CompileJob:
     options: NvrtcOptions
     arch: SmArch
     kinds: tuple[Kind, ...]
-    """None where NVRTC is only to say whether its front end takes the source and the names."""
+    """Empty where NVRTC is only to say whether its front end takes the source and the names."""
     names: tuple[str, ...] = ()
     globals: tuple[str, ...] = ()
     finisher: Finisher = "nvrtc"

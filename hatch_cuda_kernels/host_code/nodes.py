@@ -10,7 +10,7 @@ from hatch_cuda_kernels.host_code.tokens import Token, tokens_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["BRACES", "flat", "nodes_of", "split"]
+__all__ = ["BRACES", "CLOSED", "flat", "group_nodes", "nodes_of", "split"]
 
 #: The text of a token that stands for braces and what is between them.
 BRACES: Final = "{}"

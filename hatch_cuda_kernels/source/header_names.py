@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["GLOBAL_NAMES", "STD_NAMES", "TOOLKIT_NAMES"]
+__all__ = ["FUNCTION_NAMES", "GLOBAL_NAMES", "STD_NAMES", "TOOLKIT_NAMES"]
 
 _BITS: Final = (8, 16, 32, 64)
 _GLOBAL: Final = {
@@ -115,6 +115,8 @@ _STD: Final = {
 }
 #: Global names that sources use without an include, because nvcc includes their header or one that does.
 GLOBAL_NAMES: Final = {name: header for header, names in _GLOBAL.items() for name in names.split()}
+#: Those of them that are functions: a project may declare them itself.
+FUNCTION_NAMES: Final = frozenset({"__assert_fail", *_GLOBAL["hatch_cuda_kernels/long_double.h"].split()})
 #: The same for members of ``std``.
 STD_NAMES: Final = {name: header for header, names in _STD.items() for name in names.split()}
 #: Of the toolkit, but for the types of its host libraries.

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES, TOOLKIT_NAMES
+from hatch_cuda_kernels.source.header_names import FUNCTION_NAMES, GLOBAL_NAMES, STD_NAMES, TOOLKIT_NAMES
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 from hatch_cuda_kernels.source.plain_names import PlainNames
 from hatch_cuda_kernels.source.readings import Readings, find_words
@@ -42,6 +42,11 @@ _DECLARED: Final = re.compile(
     r"|\}\s*(?P<behind>\w+)\s*;"
     r"|using(?<=\busing)\s+(?P<alias>\w+)\s*="
     + "".join(rf"|{key}(?<=\b{key})\s+(?P<{key}>\w+)\s*[{{:]" for key in ("struct", "class", "union", "enum"))
+)
+#: With a word before its name that may be its type.
+_FUNCTION: Final = re.compile(
+    r"\b(?!(?:and|case|co_return|co_yield|do|else|not|or|return|throw)\b)[A-Za-z_]\w*\s+"
+    rf"({'|'.join(sorted(FUNCTION_NAMES))})\s*\("
 )
 _LINE: Final = re.compile(
     r"^[ \t]*#[ \t]*(?:(?P<word>if|ifdef|ifndef|endif)\b|include[ \t]*[<\"](?P<name>[^>\"\n]+))", re.MULTILINE
@@ -131,11 +136,16 @@ def _for_global_names(
     for text in texts:
         if not used.isdisjoint(readings.of(find_words, text)):
             used -= readings.of(_declared, text)
+            used -= readings.of(_functions, text) if used & FUNCTION_NAMES else set()
     return (names[name] for name in used)
 
 
 def _declared(text: str) -> frozenset[str]:
     return frozenset(found[found.lastgroup] for found in _DECLARED.finditer(text) if found.lastgroup)
+
+
+def _functions(text: str) -> frozenset[str]:
+    return frozenset(_FUNCTION.findall(text))
 
 
 def _own(text: str) -> frozenset[str]:

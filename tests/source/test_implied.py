@@ -63,6 +63,41 @@ def test_a_macro_may_stand_for_the_toolkits_namespace(tmp_path):
     assert found.pre_include == ()
 
 
+FAIL = "void __assert_fail(const char* a, const char* file, unsigned line, const char* function)"
+CALL = KERNEL.format('1; if (!s) __assert_fail("s", "k.cu", 1, "k")')
+
+
+@pytest.mark.parametrize(
+    ("declared", "kernel"),
+    [
+        (f'extern "C" __host__ __device__ {FAIL} throw();', CALL),  # as Torch's headers do
+        (f'extern "C" __device__ {FAIL};', CALL),
+        (f"__device__ {FAIL} {{}}", CALL),
+        ("__device__ long double sinl(long double x) { return x; }", KERNEL.format("sinl(2)")),
+        (
+            "#include <cstdint>\ntemplate <class A, class B> __device__ A min(A a, B b) { return a + b; }",
+            KERNEL.format("min(1l, 2ll)"),
+        ),
+    ],
+)
+def test_functions_of_the_project_are_its_own(tmp_path, declared, kernel):
+    """They are declared otherwise than ours, or mean something else."""
+    found, manifest = closure(tmp_path, f"{declared}\n{kernel}")
+    assert found.pre_include == ()
+    build_store(manifest, tmp_path / "store")
+
+
+RETURN = "__device__ double f() { return sinl(2); }\n"
+
+
+@pytest.mark.parametrize("text", [CALL, CALL.replace("if (!s)", "if (s) {} else"), RETURN + KERNEL.format("f()")])
+def test_functions_that_nobody_declares_are_brought(tmp_path, text):
+    """A call, also after a keyword, is no declaration."""
+    found, manifest = closure(tmp_path, text)
+    assert len(found.pre_include) == 1
+    build_store(manifest, tmp_path / "store")
+
+
 @pytest.mark.parametrize(
     "text",
     [

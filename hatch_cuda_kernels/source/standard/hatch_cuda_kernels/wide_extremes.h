@@ -1,6 +1,6 @@
 // min and max of a long and a long long: nvcc's size_t and int64_t are both long, NVRTC's are not, and it would not know
-// which of its own functions to take. Only these pairs, so that no other call means another
-// function; in brackets, as a project may have macros of these names.
+// which of its own functions to take. Only these pairs, so that no other call means another function. In brackets, as a
+// project may have macros of these names; with a pack that is always empty, so that a project's own template is preferred.
 #ifndef _HATCH_WIDE_EXTREMES_H
 #define _HATCH_WIDE_EXTREMES_H
 
@@ -27,13 +27,13 @@ _HATCH_BOTH(unsigned long, unsigned long long, unsigned long long)
 
 }  // namespace __hatch_wide
 
-template <class _A, class _B>
-_HATCH_HD constexpr typename __hatch_wide::__both<_A, _B>::type (min)(_A __a, _B __b) {
+template <class _A, class _B, class... _None>
+_HATCH_HD constexpr typename __hatch_wide::__both<_A, _B>::type (min)(_A __a, _B __b, _None...) {
     typedef typename __hatch_wide::__both<_A, _B>::type _R;
     return static_cast<_R>(__b) < static_cast<_R>(__a) ? static_cast<_R>(__b) : static_cast<_R>(__a);
 }
-template <class _A, class _B>
-_HATCH_HD constexpr typename __hatch_wide::__both<_A, _B>::type (max)(_A __a, _B __b) {
+template <class _A, class _B, class... _None>
+_HATCH_HD constexpr typename __hatch_wide::__both<_A, _B>::type (max)(_A __a, _B __b, _None...) {
     typedef typename __hatch_wide::__both<_A, _B>::type _R;
     return static_cast<_R>(__a) < static_cast<_R>(__b) ? static_cast<_R>(__b) : static_cast<_R>(__a);
 }
