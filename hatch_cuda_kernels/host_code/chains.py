@@ -16,12 +16,17 @@ if TYPE_CHECKING:
 
 __all__ = ["GCC", "HOST_COMPILERS", "conditions_on_gcc", "errors_without_gcc"]
 
-#: What gcc defines on Linux x86-64, and NVRTC does not.
-GCC: Final = frozenset({"__GNUC__", "__linux__", "__linux", "__unix__", "__x86_64__", "__x86_64", "__amd64__"})
+#: What gcc and glibc define on Linux x86-64, and NVRTC does not.
+GCC: Final = frozenset(
+    """
+    __GNUC__ __GLIBC__ __GNU_LIBRARY__ __linux__ __linux __unix__ __x86_64__ __x86_64 __amd64__
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)
 _OTHER_COMPILERS: Final = frozenset(
     """
     _MSC_VER _MSC_FULL_VER __clang__ __INTEL_COMPILER __ICC __ICL __xlC__ __ibmxl__ __IBMCPP__ __PGI __NVCOMPILER
-    __SUNPRO_CC __SUNPRO_C _CRAYC __HP_aCC __BORLANDC__ __OPEN64__ __MINGW32__ __CYGWIN__
+    __SUNPRO_CC __SUNPRO_C _CRAYC __HP_aCC __BORLANDC__ __OPEN64__ __MINGW32__ __CYGWIN__ _WIN32 _WIN64 WIN32 __APPLE__
+    __ANDROID__ __FreeBSD__ __NetBSD__ __OpenBSD__ __DragonFly__ __QNX__ __EMSCRIPTEN__ __hexagon__ __RISCV__ __sun sun
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
 HOST_COMPILERS: Final = GCC | _OTHER_COMPILERS

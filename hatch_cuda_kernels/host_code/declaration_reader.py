@@ -28,6 +28,7 @@ __all__ = ["read_declaration"]
 
 #: With its symbol, or with what it converts to behind a space.
 _OPERATOR: Final = re.compile(r"operator(?!\w)")
+_ATTRIBUTES: Final = frozenset({"__attribute__", "__attribute", "__declspec"})
 _HEAD_ENDS: Final = frozenset({"=", BRACES, ":", "try"})
 
 
@@ -96,8 +97,8 @@ class _NodeReader:
                 self.before.append(node)
             at += 1
         found = self._other(self.nodes[at].text if at < len(self.nodes) else "")
-        has_value = found.kind == "variable" and at < len(self.nodes) and self.nodes[at].text in {"=", BRACES}
-        return found._replace(value=self.nodes[at].start) if has_value else found
+        value = next((node.start for node in self.nodes[at:] if node.text in {"=", ",", BRACES}), 0)
+        return found._replace(value=value) if found.kind == "variable" else found
 
     def _operator(self, at: int) -> Declaration:
         """Return the declaration of an operator, whose name is more than a word."""
@@ -118,13 +119,19 @@ class _NodeReader:
     def _is_macro(self, at: int) -> bool:
         """Return whether the word before parentheses is a macro that stands before the declaration proper."""
         _, name, rest = name_of(self.before)
-        after, behind = (self.nodes[place] if place < len(self.nodes) else None for place in (at + 1, at + 2))
+        at = self._behind_attributes(at + 1)
+        after, behind = (self.nodes[place] if place < len(self.nodes) else None for place in (at, at + 1))
         if after is not None and after.text in self.macros and (behind is None or behind.text in {":", "=", BRACES}):
             return False  # that word is one, behind the parameters
         if not name or self._types(rest) or after is None or after.text in TRAILERS or not after.is_word:
             return False
         self.sure = self.sure and name in self.macros
         return True
+
+    def _behind_attributes(self, at: int) -> int:
+        while at + 1 < len(self.nodes) and self.nodes[at].text in _ATTRIBUTES and self.nodes[at + 1].text == "()":
+            at += 2
+        return at
 
     def _stands_for_type(self, node: Token) -> bool:
         return node.text in self.macros and self.macros[node.text].is_type

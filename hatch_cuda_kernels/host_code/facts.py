@@ -73,6 +73,8 @@ class Facts:
     """The functions of namespaces, by name."""
     members: dict[tuple[str, str], list[FoundItem]] = field(default_factory=lambda: defaultdict(list))
     """Those of classes, by class and name."""
+    data: set[str] = field(default_factory=set)
+    """The names of data members."""
     namespaces: set[str] = field(default_factory=set)
     """The parts of their names that the texts declare."""
     defaults: set[str] = field(default_factory=set)
@@ -112,6 +114,14 @@ class Facts:
         """Return whether a macro stands for whole declarations, which one can read as they are, with their marks."""
         role = self.roles.get(name)
         return role is not None and role.is_whole and not any(map(PASTED.search, self.texts[name]))
+
+    @cached_property
+    def members_named(self) -> Mapping[str, list[FoundItem]]:
+        """The functions of all classes, by name."""
+        found: dict[str, list[FoundItem]] = defaultdict(list)
+        for (_, name), members in self.members.items():
+            found[name] += members
+        return found
 
     @cached_property
     def host_namespaces(self) -> frozenset[str]:

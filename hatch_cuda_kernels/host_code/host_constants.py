@@ -81,7 +81,7 @@ def _type_of(item: OutlineItem, text: str) -> str:
     head, count = text[item.start : item.declaration.value or item.end], 1
     while count:
         head, count = _ARGUMENTS.subn(" ", head)
-    words = [word for word in _WORD.findall(head) if word not in SPECIFIERS]
+    words = [word for word in _WORD.findall(head.partition("[")[0]) if word not in SPECIFIERS]
     return words[-2] if len(words) > 1 else ""
 
 
@@ -89,7 +89,7 @@ def declared_only(item: OutlineItem, text: str) -> str | None:
     """Return the declaration of a constant on one line, without its value; None where there may be more to it."""
     end = item.declaration.value or item.end
     head, value = text[item.start : end].rstrip("; \n"), text[end : item.end]
-    if _UNCLEAR.search(head) or "[" in head or "#" in value or _ends_early(head) or _ends_early(value):
+    if _UNCLEAR.search(head) or "#" in value or _ends_early(head) or _ends_early(value):
         return None
     return f"extern {' '.join(_NOT_IN_DECLARATION.sub(' ', head).split())};"
 

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.source.macros import MacroText
     from hatch_cuda_kernels.source.readings import Readings
 
-__all__ = ["gather_facts", "gather_macros", "is_float_constant", "member_of"]
+__all__ = ["TEMPLATE", "gather_facts", "gather_macros", "is_float_constant", "member_of", "signature_of"]
 
 _MARKS: Final = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
 _CALLED: Final = re.compile(r"([A-Za-z_]\w*)\s*\(")
+TEMPLATE: Final = ("template",)
 _ASKING: Final = frozenset({"decltype", "sizeof", "noexcept", "requires"})
 
 
@@ -101,8 +102,10 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
     if declared.kind == "variable" and item.class_name is None:
         if declared.is_const:
             facts.constants[declared.name].append(FoundItem(item, text))
-    elif declared.value:  # what gives a data member its value stays declared
-        facts.observed.update(_CALLED.findall(text, declared.value, item.end))
+    elif declared.kind == "variable":
+        facts.data.add(declared.name)
+        if declared.value:  # what gives a data member its value stays declared
+            facts.observed.update(_CALLED.findall(text, declared.value, item.end))
     if declared.kind in {"function", "call"}:
         _note_function(facts, text, item)
 
@@ -126,7 +129,7 @@ def _note_function(facts: Facts, text: str, item: OutlineItem) -> None:
         if "__global__" in head:
             facts.kernels.add(declared.name)
         else:
-            (marked.defined if declared.ending == "{}" else marked.declared).add(declared.parameters)
+            (marked.defined if declared.ending == "{}" else marked.declared).add(signature_of(item))
 
 
 def is_float_constant(item: OutlineItem, text: str, facts: Facts) -> bool:
@@ -137,6 +140,13 @@ def is_float_constant(item: OutlineItem, text: str, facts: Facts) -> bool:
     head, equals, _ = text[item.start : item.end].partition("=")
     is_plain = not (set("*&<") & set(head)) and not declared.words & {"constexpr", "constinit", "thread_local"}
     return bool(equals) and is_plain and len(declared.types) == 1 and declared.types[0] in facts.reals
+
+
+def signature_of(item: OutlineItem) -> tuple[str, ...]:
+    """Return the types of a function's parameters; those of a namespace's template begin with ``TEMPLATE``."""
+    declared = item.declaration
+    is_template = declared.form == "template" and item.class_name is None and not declared.scope
+    return (*TEMPLATE, *declared.parameters) if is_template else declared.parameters
 
 
 def member_of(item: OutlineItem, facts: Facts) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.host_code.chains import HOST_COMPILERS, errors_without_gcc
 from hatch_cuda_kernels.host_code.includes import host_header, included, is_missing
-from hatch_cuda_kernels.host_code.marks import gather_facts, gather_macros, member_of
+from hatch_cuda_kernels.host_code.marks import TEMPLATE, gather_facts, gather_macros, member_of
 from hatch_cuda_kernels.host_code.rule import action_of
 from hatch_cuda_kernels.host_code.seen import guard_of, seen_parts
 from hatch_cuda_kernels.source.directive_lines import DirectiveLine, directive_lines
@@ -195,7 +195,7 @@ def _is_overload(item: OutlineItem, facts: Facts) -> bool:
     marked = facts.marked.get(member_of(item, facts))
     if marked is None or (item.namespace, declared.name) not in facts.marked_in:
         return False
-    others = marked.declared | marked.defined
+    others = {one[one[:1] == TEMPLATE :] for one in marked.declared | marked.defined}
     return declared.parameters not in others and len(declared.parameters) in set(map(len, others))
 
 

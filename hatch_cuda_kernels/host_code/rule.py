@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from hatch_cuda_kernels.host_code.head_conditions import without_conditions
 from hatch_cuda_kernels.host_code.host_constants import declared_only, is_host_constant
-from hatch_cuda_kernels.host_code.marks import is_float_constant, member_of
+from hatch_cuda_kernels.host_code.marks import TEMPLATE, is_float_constant, member_of, signature_of
 from hatch_cuda_kernels.host_code.observed import action_of_observed
 from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.usings import is_host_class, is_host_using
@@ -59,8 +60,9 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
         is_host = is_host_using if declared.kind == "other" else is_host_class
         return "drop" if is_host(spelled, facts, _is_dropped(facts)) else "keep"
     is_clear = declared.is_sure and not (is_constructor and declared.types)
-    if not is_clear or _is_in_parentheses(item) or facts.is_marked(_head(item, text, facts)):
-        return "keep"
+    head = _head(item, text, facts)
+    if not is_clear or _is_in_parentheses(item) or facts.is_marked(head):
+        return "mark" if is_clear and _is_marked_at_times(item, head, facts) else "keep"
     if declared.kind == "variable":
         return _variable(item, text, facts)
     if declared.kind == "call" and not is_constructor:
@@ -74,6 +76,15 @@ def _head(item: OutlineItem, text: str, facts: Facts) -> str:
     declared = item.declaration
     is_macro = declared.kind == "call" and declared.name != item.class_name and facts.is_clear_macro(declared.name)
     return text[item.start + len(declared.name) * is_macro : declared.last or item.end]
+
+
+def _is_marked_at_times(item: OutlineItem, head: str, facts: Facts) -> bool:
+    """Return whether a constant function has marks only where a condition holds; NVRTC refuses it without."""
+    declared = item.declaration
+    is_function = declared.kind == "function" or (declared.kind == "call" and declared.name == item.class_name)
+    if not is_function or "#" not in head or not declared.words & _CONSTANT:
+        return False
+    return not facts.is_marked(without_conditions(head))
 
 
 def _is_in_parentheses(item: OutlineItem) -> bool:
@@ -222,6 +233,8 @@ def _is_merged(item: OutlineItem, facts: Facts) -> bool | None:
     if marked is None or is_own or not _may_be_of_marked(item, facts):  # what a class defines is declared nowhere else
         return False
     found = marked.declared if declared.ending == "{}" else marked.declared | marked.defined
-    if declared.parameters in found:
+    signature = signature_of(item)
+    if signature in found:
         return True
-    return None if len(declared.parameters) in set(map(len, found)) else False
+    kinds = {(other[:1] == TEMPLATE, len(other)) for other in found}
+    return None if (signature[:1] == TEMPLATE, len(signature)) in kinds else False

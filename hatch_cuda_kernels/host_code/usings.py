@@ -63,6 +63,8 @@ def _names_host(words: list[str], facts: Facts, is_dropped: Callable[[FoundItem]
     if len(words) < 4 or words[-1] != ";" or words[-3] != "::":
         return False
     members = facts.members.get((words[-4], words[-2]))
+    if members is None and words[-4] not in facts.classes | facts.namespaces and words[-2] not in facts.data:
+        members = facts.members_named.get(words[-2])  # of an alias of a base
     if members:
         return words[-2] != words[-4] and all(map(is_dropped, members))
     found = facts.functions.get(words[-2], [])
