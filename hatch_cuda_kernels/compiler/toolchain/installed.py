@@ -22,6 +22,7 @@ from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
 from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import HeaderScan, scan_headers
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders, library_version
 from hatch_cuda_kernels.errors import ToolchainError
+from hatch_cuda_kernels.source.outer_headers import STANDARD_FOLDER
 from hatch_cuda_kernels.versions import release_of
 
 if TYPE_CHECKING:
@@ -73,6 +74,15 @@ class Toolchain(NamedTuple):
         nvjitlink = (self.nvjitlink or _loaded_nvjitlink()) if finisher == "nvjitlink" else ""
         ptxas = (self.ptxas or ptxas_version(self.nvrtc)) if finisher == "ptxas" else ""
         return Toolchain(self.nvrtc, ", ".join(filter(None, headers)), nvjitlink=nvjitlink, ptxas=ptxas)
+
+    def for_build(self, outside: tuple[str, ...] | None, headers: str) -> Toolchain:
+        """Return the toolchain of a compile, here, of sources that a store was built from.
+
+        ``headers`` are what the build recorded of those that the sources take from outside. Where they are others here,
+        they ask for other standard headers than the build's, so this package's own are part of the toolchain, too.
+        """
+        same = outside is None or self.of_compile(outside, finisher="nvrtc").headers == headers
+        return self if same else self._replace(include_dirs=(STANDARD_FOLDER, *self.include_dirs))
 
     def scan(self, outside: tuple[str, ...] | None) -> HeaderScan:
         """Return what these headers lead to in the toolkit's folders: nothing, if a compile does not search them."""

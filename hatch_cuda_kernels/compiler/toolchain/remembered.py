@@ -59,8 +59,8 @@ def asked_by_toolkit(names: tuple[str, ...]) -> Asked:
         return Asked()
 
 
-def remember_key_part(outside: tuple[str, ...] | None, *, lto: bool) -> None:
-    """Let ``recall_key_part`` answer for these headers from now on, if the libraries come from wheels.
+def remember_key_part(outside: tuple[str, ...] | None, *, built: str, lto: bool) -> None:
+    """Let ``recall_key_part`` answer this question from now on, if the libraries come from wheels.
 
     Besides the files themselves, the answer depends on the folders in which others could appear ahead of them.
     """
@@ -78,10 +78,11 @@ def remember_key_part(outside: tuple[str, ...] | None, *, lto: bool) -> None:
     above = [parent for path in found for parent in path.parents if parent.is_relative_to(site)]
     bindings = str(sys.modules["cuda.bindings"].__file__)
     states = {str(path): file_state(path) for path in (*found, *above, Path(bindings))}
-    states |= dict(toolchain.scan(outside).states)
-    part = toolchain.of_compile(outside, finisher="nvjitlink" if lto else "nvrtc").key_part
+    used = toolchain.for_build(outside, built)
+    states |= dict(used.scan(outside).states)
+    part = used.of_compile(outside, finisher="nvjitlink" if lto else "nvrtc").key_part
     if current_toolchain() == toolchain:  # otherwise, it has changed just now
-        keep_key_part(outside, lto=lto, part=part, states=states)
+        keep_key_part(outside, built=built, lto=lto, part=part, states=states)
 
 
 def _found_files() -> str:

@@ -156,24 +156,28 @@ def test_a_process_hashes_what_changed_and_nothing_else(site, forget, monkeypatc
 )
 def test_the_short_way_sees_it_too(site, forget, changed):
     """What a process remembers of a key is what another would find, before a file is altered and after."""
-    outside = ("cuda_fp16.h",)
-    remember_key_part(outside, lto=True)
-    before = recall_key_part(outside, lto=True)
-    assert before == current_toolchain().of_compile(outside, finisher="nvjitlink").key_part
+    outside, built = ("cuda_fp16.h",), current_toolchain().headers
+
+    def found():
+        return current_toolchain().for_build(outside, built).of_compile(outside, finisher="nvjitlink").key_part
+
+    remember_key_part(outside, built=built, lto=True)
+    before = recall_key_part(outside, built=built, lto=True)
+    assert before == found()
     alter(site / changed)
-    assert recall_key_part(outside, lto=True) is None
-    remember_key_part(outside, lto=True)
-    after = recall_key_part(outside, lto=True)
-    assert after == current_toolchain().of_compile(outside, finisher="nvjitlink").key_part != before
+    assert recall_key_part(outside, built=built, lto=True) is None
+    remember_key_part(outside, built=built, lto=True)
+    after = recall_key_part(outside, built=built, lto=True)
+    assert after == found() != before
 
 
 def test_a_header_that_comes_first_is_seen(site, write, forget):
     """One that appears where another header is looked for first counts, on the short way too."""
-    outside = ("cuda_fp16.h",)
-    remember_key_part(outside, lto=False)
-    assert "others" not in recall_key_part(outside, lto=False)["toolkit_headers"]
+    outside, built = ("cuda_fp16.h",), current_toolchain().headers
+    remember_key_part(outside, built=built, lto=False)
+    assert "others" not in recall_key_part(outside, built=built, lto=False)["toolkit_headers"]
     write(f"site/{INCLUDE}/cccl/cuda_fp16.hpp", "#define X 3\n")
-    assert recall_key_part(outside, lto=False) is None
+    assert recall_key_part(outside, built=built, lto=False) is None
     assert "others" in current_toolchain().of_compile(outside, finisher="nvrtc").headers
 
 
