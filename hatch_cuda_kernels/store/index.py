@@ -121,6 +121,11 @@ class ModuleIndex(NamedTuple):
         return self.toolchain.get("headers", "")
 
     @property
+    def outer_headers(self) -> str:
+        """Text that tells what the build took from outside the project: of the toolkit and of standard headers."""
+        return f"{self.toolkit_headers}; {self.standard}"
+
+    @property
     def sources(self) -> tuple[str, ...]:
         """Project-relative paths of the sources."""
         return tuple(unit.source for unit in self.units)

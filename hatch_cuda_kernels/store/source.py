@@ -128,9 +128,14 @@ class ModuleSource:
         return recipe.job(sources, arch, ("cubin",))
 
     def toolchain(self, found: Toolchain) -> Toolchain:
-        """Return the toolchain that compiles the module; the one that was found, if its headers are the build's."""
+        """Return the toolchain that compiles the module: the one that was found, if its headers are the build's.
+
+        Others may ask for standard headers that the store does not have, so this package's are used with them.
+        """
         index = self._index
-        return found if index.editable else found.for_build(index.outside, index.toolkit_headers)
+        if index.editable or found.takes_as(index.toolkit_headers, index.outside):
+            return found
+        return found.with_standard(self._reader.standard_headers())
 
     def key(self, arch: SmArch, instance: str | None, toolchain: Toolchain) -> str:
         """Return the key of the CUBIN that a toolchain found somewhere gives. Raises what ``job`` raises."""
@@ -159,7 +164,7 @@ class ModuleSource:
         from hatch_cuda_kernels.compiler.toolchain.key_parts import recall_key_part  # off the prebuilt path
 
         index = self._index
-        built = index.toolkit_headers
+        built = index.outer_headers
         part = recall_key_part(index.outside, built=built, lto=self._lto) if self._as_shipped else None
         return None if part is None else self._key(arch, instance, part)
 
@@ -169,14 +174,15 @@ class ModuleSource:
 
         index = self._index
         if index.editable is None and not index.is_linked:
-            recall_key_part(index.outside, built=index.toolkit_headers, lto=self._lto, go_on=go_on)
+            recall_key_part(index.outside, built=index.outer_headers, lto=self._lto, go_on=go_on)
 
     def remember_key(self) -> None:
         """Make ``recalled_key`` answer from the next process on."""
         if self._as_shipped:
             from hatch_cuda_kernels.compiler.toolchain.remembered import remember_key_part  # off the hit path
 
-            remember_key_part(self._index.outside, built=self._index.toolkit_headers, lto=self._lto)
+            index = self._index
+            remember_key_part(index.outside, built=index.outer_headers, lto=self._lto, used=self.toolchain)
 
     @property
     def _lto(self) -> bool:

@@ -26,7 +26,7 @@ from hatch_cuda_kernels.source.outer_headers import STANDARD_FOLDER
 from hatch_cuda_kernels.versions import release_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Finisher
@@ -49,6 +49,8 @@ class Toolchain(NamedTuple):
     """The version of ptxas, in the same form, of a compile that it finishes; empty where it is missing."""
     cudadevrt: str = ""
     """The version of the device runtime, in the same form, that a module is linked with; its bytes enter the key."""
+    standard: tuple[str, ...] | None = None
+    """Standard headers of this package that have a part, whoever asks for them; None where none of it has."""
 
     @property
     def release(self) -> tuple[int, int]:
@@ -75,18 +77,25 @@ class Toolchain(NamedTuple):
         ptxas = (self.ptxas or ptxas_version(self.nvrtc)) if finisher == "ptxas" else ""
         return Toolchain(self.nvrtc, ", ".join(filter(None, headers)), nvjitlink=nvjitlink, ptxas=ptxas)
 
-    def for_build(self, outside: tuple[str, ...] | None, headers: str) -> Toolchain:
-        """Return the toolchain of a compile, here, of sources that a store was built from.
+    def takes_as(self, headers: str, outside: tuple[str, ...] | None) -> bool:
+        """Return whether a compile takes from the toolkit's folders what a build did that recorded ``headers``."""
+        return outside is None or self.of_compile(outside, finisher="nvrtc").headers == headers
 
-        ``headers`` are what the build recorded of those that the sources take from outside. Where they are others here,
-        they ask for other standard headers than the build's, so this package's own are part of the toolchain, too.
+    def with_standard(self, names: Iterable[str]) -> Toolchain:
+        """Return the toolchain of a compile with this package's standard headers.
+
+        ``names`` are those that sources ask for; others, the toolkit's headers do. They enter keys like any header that
+        no version stands for.
         """
-        same = outside is None or self.of_compile(outside, finisher="nvrtc").headers == headers
-        return self if same else self._replace(include_dirs=(STANDARD_FOLDER, *self.include_dirs))
+        return self._replace(standard=tuple(sorted(names)))
 
     def scan(self, outside: tuple[str, ...] | None) -> HeaderScan:
         """Return what these headers lead to in the toolkit's folders: nothing, if a compile does not search them."""
-        return HeaderScan("", {}) if outside is None else scan_headers(outside, self.include_dirs)
+        if outside is None:
+            return HeaderScan("", {})
+        if self.standard is None:
+            return scan_headers(outside, self.include_dirs)
+        return scan_headers((*outside, *self.standard), (STANDARD_FOLDER, *self.include_dirs))
 
     def to_json(self) -> dict[str, str]:
         """Return what the index and cache entries record."""

@@ -6,7 +6,7 @@ Other wheels, such as cuRAND's, unpack into the same folders, and people add and
 every header are followed, the parts' own headers among them, in every folder searched. For the key ``#if`` is not
 evaluated. What is asked for in parts for other compilers is not told: it would be most of what a store ships.
 
-The folder with the standard headers of this package can be among those searched. All of its files count then.
+The folder with the standard headers of this package can be among those searched. It holds no part's files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.cache.notes import file_state, unchanged
 from hatch_cuda_kernels.compiler.toolchain.contents import contents_at, digest_of_all, record_digest
 from hatch_cuda_kernels.compiler.toolchain.parts import PartFiles
-from hatch_cuda_kernels.source.outer_headers import STANDARD_FOLDER, Asked, packaged_standard_headers
+from hatch_cuda_kernels.source.outer_headers import STANDARD_FOLDER, Asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -73,8 +73,7 @@ class _Scan:
 
     def follow(self, names: tuple[str, ...]) -> HeaderScan:
         """Return what these headers lead to."""
-        standard = packaged_standard_headers().names if STANDARD_FOLDER in self._folders else ()
-        asked, hidden = self._reach({(name, "") for name in (*names, *standard)})
+        asked, hidden = self._reach({(name, "") for name in names})
         while hidden:
             _, hidden = self._reach(hidden)
         self._contents.save()
