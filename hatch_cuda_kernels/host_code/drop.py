@@ -7,6 +7,7 @@ from bisect import bisect
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.host_code.host_constants import declared_only
 from hatch_cuda_kernels.host_code.includes import host_header
 from hatch_cuda_kernels.host_code.made import made_by
 from hatch_cuda_kernels.host_code.rule import action_of
@@ -16,8 +17,8 @@ from hatch_cuda_kernels.source.dropped import Dropped
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from hatch_cuda_kernels.host_code.facts import Facts
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
-    from hatch_cuda_kernels.host_code.marks import Facts
     from hatch_cuda_kernels.host_code.rule import Action
     from hatch_cuda_kernels.source.directive_lines import DirectiveLine
     from hatch_cuda_kernels.source.dropped import DroppedKind
@@ -32,6 +33,7 @@ _KINDS: Final[Mapping[str, DroppedKind]] = {
     "include": "include",
     "using": "using",
 }
+_CHANGED: Final[Mapping[str, DroppedKind]] = {"constant": "constant", "expand": "macro", "extern": "value"}
 #: The templates of references, which CUDA 12 removed: a toolkit before that takes these for device variables.
 _TEXTURES: Final = {("texture",), ("surface",)}
 _START: Final = attrgetter("start")
@@ -58,7 +60,7 @@ class TextChange(NamedTuple):
     last: int = 0
     """Where a function's body begins, with what initialises members."""
     text: str = ""
-    """What takes the place of a macro's use."""
+    """What takes the place of a macro's use, or of a constant with its value."""
 
 
 def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
@@ -69,8 +71,10 @@ def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
     for item in outline.items:
         action = action_of(item, text, facts)
         made = made_by(item, text, facts, lambda one: _without(one, facts)) if action == "keep" else None
+        if action == "extern":
+            made = declared_only(item, text)
         if made is not None:
-            change = _change(item, "expand", outline)
+            change = _change(item, "extern" if action == "extern" else "expand", outline)
             found.setdefault(item.start, []).append(change._replace(text=made, last=change.end))
             continue
         if action in {"drop", "declare"} and _is_another(item, action, conditions, text, facts):
@@ -180,8 +184,8 @@ def apply(path: str, outline: Outline, changes: list[TextChange]) -> tuple[str, 
 
 
 def _kind(change: TextChange) -> DroppedKind:
-    if change.action in {"constant", "expand"}:
-        return "constant" if change.action == "constant" else "macro"
+    if change.action in _CHANGED:
+        return _CHANGED[change.action]
     if change.action == "drop":
         return _KINDS.get(change.kind, "function")
     return "body" if change.action == "declare" and change.last else "mark"
@@ -191,7 +195,7 @@ def _changed(text: str, change: TextChange, kept: list[tuple[int, int]]) -> str:
     """Return what stands in a changed place's stead."""
     if change.action == "drop":
         return _blank(text, change.start, change.end, kept)
-    if change.action == "expand":
+    if change.text:
         return change.text + "\n" * text.count("\n", change.start, change.end)
     end = change.last if change.action == "declare" and change.last else change.end
     head = f"{text[change.start : change.first]}{MARKS[change.action]}{text[change.first : end]}"

@@ -9,8 +9,8 @@ from hatch_cuda_kernels.host_code.outline import read_outline
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hatch_cuda_kernels.host_code.facts import Facts
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
-    from hatch_cuda_kernels.host_code.marks import Facts
 
 __all__ = ["made_by"]
 

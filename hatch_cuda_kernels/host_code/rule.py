@@ -10,25 +10,28 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from hatch_cuda_kernels.host_code.host_constants import declared_only, is_host_constant
 from hatch_cuda_kernels.host_code.marks import is_float_constant, member_of
 from hatch_cuda_kernels.host_code.observed import action_of_observed
 from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.usings import is_host_class, is_host_using
+from hatch_cuda_kernels.host_code.words import BUILTIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hatch_cuda_kernels.host_code.declaration import Declaration
+    from hatch_cuda_kernels.host_code.facts import Facts, FoundItem
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
-    from hatch_cuda_kernels.host_code.marks import Facts, FoundFunction
 
 __all__ = ["Action", "action_of"]
 
-Action: TypeAlias = Literal["keep", "drop", "declare", "mark", "constant", "expand"]
+Action: TypeAlias = Literal["keep", "drop", "declare", "mark", "constant", "extern", "expand"]
 """``declare``: keep the head, with a mark, and drop the body. ``mark``: keep all, with a mark.
 
 ``constant``: make it ``constexpr``. nvcc folds a floating-point constant that is made of another; to NVRTC, it is a
-device variable whose value must be known. ``expand``: put what a macro stands for in its place, without host code.
+device variable whose value must be known. ``extern``: declare it without its value. ``expand``: put what a macro stands
+for in its place, without host code.
 """
 
 _VIRTUAL: Final = frozenset({"virtual", "override", "final"})
@@ -36,6 +39,8 @@ _EXPLICIT: Final = frozenset({"specialisation", "instantiation"})
 _TYPE_PARAMETER: Final = re.compile(r"\b(?:typename|class)\s*(?:\.\.\.)?\s*(\w+)")
 _COPIES: Final = re.compile(r"\s*\{(?:\s*(\w+)\s*=\s*\w+\s*\.\s*\1\s*;)*\s*(?:return\s*\*\s*this\s*;)?\s*\}\s*;?")
 _CONSTANT: Final = frozenset({"constexpr", "consteval"})
+#: What only a parameter is spelled with.
+_PARAMETERS: Final = BUILTIN - {"decltype", "typeof", "__typeof__"} | {"const"}
 #: Macros of host libraries that stand for functions, or begin one.
 _HOST_MACROS: Final = frozenset(
     """
@@ -54,16 +59,21 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
         is_host = is_host_using if declared.kind == "other" else is_host_class
         return "drop" if is_host(spelled, facts, _is_dropped(facts)) else "keep"
     is_clear = declared.is_sure and not (is_constructor and declared.types)
-    if not is_clear or _is_in_parentheses(item) or facts.is_marked(text[item.start : declared.last or item.end]):
+    if not is_clear or _is_in_parentheses(item) or facts.is_marked(_head(item, text, facts)):
         return "keep"
     if declared.kind == "variable":
-        if _is_host_variable(item):
-            return "drop"
-        return "constant" if is_float_constant(item, text, facts) and declared.name in facts.folded else "keep"
+        return _variable(item, text, facts)
     if declared.kind == "call" and not is_constructor:
         spelled = text[item.start : item.end]
         return "drop" if _is_host_call(declared, facts) or _has_host_argument(declared, spelled, facts) else "keep"
     return "mark" if _does_nothing(item, text) or _copies_members(item, text) else _function(item, text, facts)
+
+
+def _head(item: OutlineItem, text: str, facts: Facts) -> str:
+    """Return where a declaration's marks are: of a macro that stands for whole ones, these have them, or arguments."""
+    declared = item.declaration
+    is_macro = declared.kind == "call" and declared.name != item.class_name and facts.is_clear_macro(declared.name)
+    return text[item.start + len(declared.name) * is_macro : declared.last or item.end]
 
 
 def _is_in_parentheses(item: OutlineItem) -> bool:
@@ -91,8 +101,17 @@ def _does_nothing(item: OutlineItem, text: str) -> bool:
     return is_any and not re.sub(r"\s", "", text[declared.last : item.end]).strip("{};")
 
 
-def _is_dropped(facts: Facts) -> Callable[[FoundFunction], bool]:
+def _is_dropped(facts: Facts) -> Callable[[FoundItem], bool]:
     return lambda found: action_of(found.item, found.text, facts) == "drop"
+
+
+def _variable(item: OutlineItem, text: str, facts: Facts) -> Action:
+    if _is_host_variable(item):
+        return "drop"
+    if is_host_constant(item, text, facts, _is_dropped(facts)):
+        return "drop" if declared_only(item, text) is None else "extern"
+    is_folded = item.declaration.name in facts.folded and is_float_constant(item, text, facts)
+    return "constant" if is_folded else "keep"
 
 
 def _is_host_variable(item: OutlineItem) -> bool:
@@ -109,10 +128,8 @@ def _is_host_call(declared: Declaration, facts: Facts) -> bool:
         return False
     if declared.name not in facts.roles:
         return declared.name in _HOST_MACROS
-    if declared.name in facts.marks:
-        return False
-    if declared.ending == "{}" and not facts.roles[declared.name].is_whole:  # it stands for a function's head
-        return True
+    if not facts.roles[declared.name].is_whole and (declared.ending == "{}" or declared.name in facts.marks):
+        return declared.name not in facts.marks  # it stands for a function's head
     if declared.name not in facts.generators:
         facts.generators[declared.name] = False  # while it is asked
         outlines = facts.generated(declared.name)
@@ -153,8 +170,7 @@ def _function(item: OutlineItem, text: str, facts: Facts) -> Action:
         overrides = declared.name[0] == "~" and declared.ending == "default"  # perhaps one that is marked
         return "mark" if is_virtual or overrides else "keep"
     if declared.words & _CONSTANT:
-        may_be_constant = declared.parameters and not declared.ending and item.class_name is None  # constexpr int n(a);
-        return "keep" if may_be_constant and not _is_asked_for(declared, facts) else "mark"
+        return "keep" if _may_be_constant(item) and not _is_asked_for(declared, facts) else "mark"
     merged = _is_merged(item, facts)
     if merged is None:  # a friend of a template: its parameters have other names where it is marked
         return "mark" if "friend" in declared.words and not declared.ending else "keep"
@@ -163,6 +179,14 @@ def _function(item: OutlineItem, text: str, facts: Facts) -> Action:
     if merged or _is_asked_for(declared, facts):
         return "mark"
     return "declare" if _makes_class(item, facts) else action_of_observed(item, text, facts)
+
+
+def _may_be_constant(item: OutlineItem) -> bool:
+    """Return whether what looks like a function may be a variable with its value: ``constexpr int n(a);``."""
+    declared = item.declaration
+    if not declared.parameters or declared.ending or item.class_name is not None:
+        return False
+    return not any({*one.split()} & _PARAMETERS for one in declared.parameters)
 
 
 def _makes_class(item: OutlineItem, facts: Facts) -> bool:
@@ -194,7 +218,8 @@ def _is_merged(item: OutlineItem, facts: Facts) -> bool | None:
     """Return whether another declaration of the function has a mark, which then holds for all; None if unclear."""
     declared = item.declaration
     marked = facts.marked.get(member_of(item, facts))
-    if marked is None or not _may_be_of_marked(item, facts):
+    is_own = item.class_name is not None and declared.ending == "{}" and "friend" not in declared.words
+    if marked is None or is_own or not _may_be_of_marked(item, facts):  # what a class defines is declared nowhere else
         return False
     found = marked.declared if declared.ending == "{}" else marked.declared | marked.defined
     if declared.parameters in found:

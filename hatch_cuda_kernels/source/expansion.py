@@ -58,10 +58,14 @@ class Macros:
     def expand_clear(self, text: str) -> str | None:
         """Return a text with what its macros stand for; None where one of them stands for this or for that.
 
-        None, too, for what is not expanded here as compilers do.
+        Such a macro stays as it is where that changes no other's meaning: what it stands for is one argument, and has
+        all its brackets. None, too, for what is not expanded here as compilers do.
         """
         reached = self._reached([text])
-        return None if reached is None or reached & self._unclear.keys() else self.expand(text)
+        unclear = frozenset(reached or ()) & self._unclear.keys()
+        if reached is None or not all(_is_one(macro.text) for name in unclear for macro in self._unclear[name]):
+            return None
+        return self.expand(text, unclear)
 
     def meanings(self, use: str) -> list[str]:
         """Return what a macro's use stands for, by each of its definitions; none where that is not clear."""
@@ -168,6 +172,16 @@ class Macros:
             pasted = False
         made = "".join((*pieces, macro.text[done:]))
         return self.expand(made, hidden, depth + 1) if len(made) < _LONGEST else made
+
+
+def _is_one(text: str) -> bool:
+    """Return whether a text has all its brackets, and no comma outside them."""
+    depth = 0
+    for mark in re.findall(r"[(){}\[\],]", _LITERAL_OR_COMMENT.sub(" ", text)):
+        depth += (mark in "({[") - (mark in ")}]")
+        if depth < 0 or (mark == "," and not depth):
+            return False
+    return not depth
 
 
 def _quoted(argument: str) -> str:
