@@ -138,8 +138,35 @@ _HATCH_HD constexpr move_iterator<_It> make_move_iterator(_It __it) {
     return move_iterator<_It>(__it);
 }
 
+// Assignments to one put an item into a container: at an end, or before an item.
+#define _HATCH_INSERTER(name, put)                                                       \
+    template <class _C>                                                                  \
+    class name {                                                                         \
+       public:                                                                           \
+        typedef output_iterator_tag iterator_category;                                   \
+        typedef void value_type;                                                         \
+        typedef ptrdiff_t difference_type;                                               \
+        typedef void pointer;                                                            \
+        typedef void reference;                                                          \
+        typedef _C container_type;                                                       \
+        _HATCH_HD constexpr explicit name(_C& __c) : container(__builtin_addressof(__c)) {} \
+        template <class _T>                                                              \
+        _HATCH_HD constexpr name& operator=(_T&& __x) {                                  \
+            container->put(std::forward<_T>(__x));                                       \
+            return *this;                                                                \
+        }                                                                                \
+        _HATCH_HD constexpr name& operator*() { return *this; }                          \
+        _HATCH_HD constexpr name& operator++() { return *this; }                         \
+        _HATCH_HD constexpr name operator++(int) { return *this; }                       \
+                                                                                         \
+       protected:                                                                        \
+        _C* container;                                                                   \
+    };
+_HATCH_INSERTER(back_insert_iterator, push_back)
+_HATCH_INSERTER(front_insert_iterator, push_front)
+#undef _HATCH_INSERTER
 template <class _C>
-class back_insert_iterator {
+class insert_iterator {
    public:
     typedef output_iterator_tag iterator_category;
     typedef void value_type;
@@ -147,22 +174,33 @@ class back_insert_iterator {
     typedef void pointer;
     typedef void reference;
     typedef _C container_type;
-    _HATCH_HD constexpr explicit back_insert_iterator(_C& __c) : container(&__c) {}
+    _HATCH_HD constexpr insert_iterator(_C& __c, typename _C::iterator __at)
+        : container(__builtin_addressof(__c)), iter(__at) {}
     template <class _T>
-    _HATCH_HD constexpr back_insert_iterator& operator=(_T&& __x) {
-        container->push_back(std::forward<_T>(__x));
+    _HATCH_HD constexpr insert_iterator& operator=(_T&& __x) {
+        iter = container->insert(iter, std::forward<_T>(__x));
+        ++iter;
         return *this;
     }
-    _HATCH_HD constexpr back_insert_iterator& operator*() { return *this; }
-    _HATCH_HD constexpr back_insert_iterator& operator++() { return *this; }
-    _HATCH_HD constexpr back_insert_iterator operator++(int) { return *this; }
+    _HATCH_HD constexpr insert_iterator& operator*() { return *this; }
+    _HATCH_HD constexpr insert_iterator& operator++() { return *this; }
+    _HATCH_HD constexpr insert_iterator& operator++(int) { return *this; }
 
    protected:
     _C* container;
+    typename _C::iterator iter;
 };
 template <class _C>
 _HATCH_HD constexpr back_insert_iterator<_C> back_inserter(_C& __c) {
     return back_insert_iterator<_C>(__c);
+}
+template <class _C>
+_HATCH_HD constexpr front_insert_iterator<_C> front_inserter(_C& __c) {
+    return front_insert_iterator<_C>(__c);
+}
+template <class _C>
+_HATCH_HD constexpr insert_iterator<_C> inserter(_C& __c, typename _C::iterator __at) {
+    return insert_iterator<_C>(__c, __at);
 }
 
 }  // namespace std
