@@ -202,9 +202,12 @@ def test_assert_follows_ndebug_as_it_is_at_each_include():
 
 def test_a_host_class_in_device_code_is_an_error_that_names_it():
     """A struct may have one as a member, and functions for both sides use it; a kernel cannot work with it."""
-    source = include("vector", "string", "iostream") + """
+    source = (
+        include("vector", "string", "iostream")
+        + """
     struct Both { std::vector<float> v; __host__ __device__ auto begin() { return v.begin(); } };
     extern "C" __global__ void k(float* x, Both* b, std::vector<float>* v) { *x = 1; """
+    )
     assert compile_with(source + "}").ok
     for use in ("v->push_back(2);", "*x = (*v)[0];", "std::vector<float> w;", "*x = *b->begin();", "std::cout << *x;"):
         refused = compile_with(source + use + "}")
