@@ -92,6 +92,13 @@ typedef basic_ostream<char> ostream;
 class locale;
 class error_code;
 
+namespace chrono {
+template <class _Rep, class _Period>
+class duration;
+template <class _Clock, class _Duration>
+class time_point;
+}  // namespace chrono
+
 }  // namespace std
 
 #endif

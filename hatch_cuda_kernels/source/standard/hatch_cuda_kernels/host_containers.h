@@ -3,7 +3,7 @@
 #define _HATCH_HOST_CONTAINERS_H
 
 #include <hatch_cuda_kernels/host_allocator.h>
-#include <hatch_cuda_kernels/range_access.h>
+#include <hatch_cuda_kernels/reverse_iterator.h>
 #include <hatch_cuda_kernels/swap.h>
 
 namespace std {

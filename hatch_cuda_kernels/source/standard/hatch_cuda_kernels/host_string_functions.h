@@ -46,9 +46,7 @@ _HATCH_HD size_t erase_if(_HATCH_ITS&, _P);
 #endif
 #undef _HATCH_ITS
 
-#define _HATCH_TEXT(type)                 \
-    _HATCH_HD string to_string(type);     \
-    _HATCH_HD wstring to_wstring(type);
+#define _HATCH_TEXT(type) _HATCH_HD string to_string(type);
 _HATCH_TEXT(int)
 _HATCH_TEXT(unsigned)
 _HATCH_TEXT(long)
@@ -58,9 +56,9 @@ _HATCH_TEXT(unsigned long long)
 _HATCH_TEXT(float)
 _HATCH_TEXT(double)
 #undef _HATCH_TEXT
-#define _HATCH_NUMBER(type, name, ...)                                       \
-    _HATCH_HD type name(const string&, size_t* = nullptr __VA_ARGS__);       \
-    _HATCH_HD type name(const wstring&, size_t* = nullptr __VA_ARGS__);
+template <class _T>
+_HATCH_HD wstring to_wstring(_T);
+#define _HATCH_NUMBER(type, name, ...) _HATCH_HD type name(const string&, size_t* = nullptr __VA_ARGS__);
 _HATCH_NUMBER(int, stoi, , int = 10)
 _HATCH_NUMBER(long, stol, , int = 10)
 _HATCH_NUMBER(unsigned long, stoul, , int = 10)
