@@ -109,6 +109,10 @@ template <class _T, class _A, class = void>
 struct uses_allocator : false_type {};
 template <class _T, class _A>
 struct uses_allocator<_T, _A, enable_if_t<is_convertible<_A, typename _T::allocator_type>::value>> : true_type {};
+#if _HATCH_CPP17
+template <class _T, class _A>
+inline constexpr bool uses_allocator_v = uses_allocator<_T, _A>::value;
+#endif
 
 }  // namespace std
 

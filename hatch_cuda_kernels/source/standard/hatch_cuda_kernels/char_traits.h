@@ -30,6 +30,8 @@ struct _HatchState {
 };
 typedef fpos<_HatchState> streampos;
 typedef streampos wstreampos;
+typedef streampos u16streampos;
+typedef streampos u32streampos;
 
 namespace __hatch {
 

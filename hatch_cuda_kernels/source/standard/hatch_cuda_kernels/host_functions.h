@@ -128,6 +128,12 @@ template <class _T>
 struct is_placeholder : integral_constant<int, 0> {};
 template <int _N>
 struct is_placeholder<__hatch::__placeholder<_N>> : integral_constant<int, _N> {};
+#if _HATCH_CPP17
+template <class _T>
+inline constexpr bool is_bind_expression_v = is_bind_expression<_T>::value;
+template <class _T>
+inline constexpr int is_placeholder_v = is_placeholder<_T>::value;
+#endif
 namespace placeholders {
 #define _HATCH_PLACEHOLDER(n) extern __shared__ const __hatch::__placeholder<n> _##n;
 _HATCH_PLACEHOLDER(1)
