@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.link_faults import undefined_faults
+from hatch_cuda_kernels.compiler.link_faults import KEEP_AWAY, undefined_faults
 from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.output.demangle import demangled
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -37,8 +37,6 @@ _PLATFORM: Final = re.compile(
 )
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 
-#: How device code is kept from code of the host's.
-_KEEP_AWAY: Final = "keep it from NVRTC with #ifndef __CUDACC_RTC__, or by 'host_code: drop' in the manifest"
 _NO_TEXTURE: Final = (
     "CUDA 12 removed texture and surface references, so that nvcc refuses them, too; give the kernel a "
     "cudaTextureObject_t, and fetch with tex1Dfetch<float>(object, i)"
@@ -129,9 +127,9 @@ def _for_name(name: str) -> str:
         return f"add #include <{header}>"
     if _TORCH.fullmatch(name):
         use = "use CUDA's (__half for c10::Half, a pointer for a tensor)"
-        return f"PyTorch's C++ types are the host's: {use}, or {_KEEP_AWAY}"
+        return f"PyTorch's C++ types are the host's: {use}, or {KEEP_AWAY}"
     if _HOST_CALL.fullmatch(name):
-        return f"{name} is the host's: {_KEEP_AWAY}"
+        return f"{name} is the host's: {KEEP_AWAY}"
     return ""
 
 
@@ -167,7 +165,7 @@ def _for_condition(_: re.Match[str], found: Diagnostic) -> str:
     called = _TESTED.search(found.excerpt[0]) if found.excerpt else None
     if called is None:
         return ""
-    return f"{called[1]} is no macro here: include the header that defines it, or {_KEEP_AWAY}"
+    return f"{called[1]} is no macro here: include the header that defines it, or {KEEP_AWAY}"
 
 
 def _for_error(match: re.Match[str], _: Diagnostic) -> str:
@@ -184,7 +182,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic],
     (re.compile(r"^function call is not allowed in a constant expression"), _for_condition),
     (
         re.compile(r'^no instance of overloaded function "std::complex<.*matches the specified type'),
-        lambda *_: f"std::complex has no specialisations here, of which this would be a member: {_KEEP_AWAY}",
+        lambda *_: f"std::complex has no specialisations here, of which this would be a member: {KEEP_AWAY}",
     ),
     (re.compile(r"^more than one (?:instance|operator)"), _for_overloads),
     (re.compile(r"^(?:texture|surface) is not a template"), lambda *_: _NO_TEXTURE),
@@ -216,6 +214,6 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic],
     ),
     (
         re.compile(r"^A (?:function|namespace scope variable) without (?:execution|memory) space annotations"),
-        lambda *_: f"mark it __device__ or {_DEFAULT_DEVICE}; if it is the host's, {_KEEP_AWAY}",
+        lambda *_: f"mark it __device__ or {_DEFAULT_DEVICE}; if it is the host's, {KEEP_AWAY}",
     ),
 )

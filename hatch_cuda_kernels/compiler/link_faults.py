@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.nvjitlink import LinkInput
     from hatch_cuda_kernels.source.library import DeviceLibrary
 
-__all__ = ["check_inputs", "explain_refusal", "undefined_faults"]
+__all__ = ["KEEP_AWAY", "check_inputs", "explain_refusal", "undefined_faults"]
 
 _MESSAGE: Final = "the sources cannot be linked"
 
@@ -35,6 +35,10 @@ _NO_LTO_IR: Final = "requires that all inputs have LTOIR"
 _LTO_IR: Final = "LTO-IR input cannot be used without LTO enabled"
 #: What a launch in device code calls, and the rest of the runtime that device code has.
 _RUNTIME: Final = re.compile(r"__cudaCDP2?\w+|cuda[A-Z]\w+")
+#: A member of namespace std, as names are encoded: the standard headers declare what only the host has, too.
+_STANDARD: Final = re.compile(r"_Z(?:N[VKRO]*)?S[abdiost]")
+#: How device code is kept from code of the host's.
+KEEP_AWAY: Final = "keep it from NVRTC with #ifndef __CUDACC_RTC__, or by 'host_code: drop' in the manifest"
 
 
 def check_inputs(job: FinishJob, units: Sequence[LinkInput]) -> None:
@@ -98,6 +102,8 @@ def _undefined_fix(symbol: str) -> str:
     """Return what to do about a symbol that nothing defines."""
     if _RUNTIME.fullmatch(symbol):
         return f"link CUDA's device runtime: 'libraries: [{DEVICE_RUNTIME}]'"
+    if _STANDARD.match(symbol):
+        return f"it is the host's, and no kernel can call it: give the kernel pointers and numbers, or {KEEP_AWAY}"
     return "list the source that defines it under 'sources:', or the library that has it under 'libraries:'"
 
 

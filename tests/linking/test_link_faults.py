@@ -88,6 +88,16 @@ def test_a_single_source_is_told_about_sources_and_libraries(tmp_path):
     assert "link CUDA's device runtime: 'libraries: [cudadevrt]'" in second
 
 
+def test_what_only_the_host_has_is_told_to_be_the_hosts(tmp_path):
+    """The standard headers declare it, so that code for both sides compiles; a kernel that calls it does not link."""
+    kernel = '#include <vector>\nextern "C" __global__ void k(std::vector<int>* v) { v->push_back(2); }\n'
+    for arch in ("sm_80", "compute_80"):
+        manifest = f"schema: 1\narches: [{arch}]\nmodules: {{k: {{source: k.cu}}}}\n"
+        problem = " ".join(problems_of_build(write_linked(tmp_path / arch, manifest, **{"k.cu": kernel})))
+        assert "nothing defines std::vector<int, std::allocator<int>>::push_back(int&&); it is the host's" in problem
+        assert "#ifndef __CUDACC_RTC__" in problem
+
+
 #: Keys of a module, and what is refused before anything is compiled.
 REFUSED = {
     "front_end: ptx, sources: [kernels/blend.cu, kernels/tables.cu]": (

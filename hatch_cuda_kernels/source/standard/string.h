@@ -88,6 +88,25 @@ _HATCH_ANY _HATCH_HD char* strchr(const char* __s, int __c) {
 }
 #undef _HATCH_ANY
 
+// The host's: a kernel that calls one does not link.
+#define _HATCH_HOST template <class = void> _HATCH_HD
+_HATCH_HOST char* strrchr(const char*, int);
+_HATCH_HOST char* strstr(const char*, const char*);
+_HATCH_HOST char* strpbrk(const char*, const char*);
+_HATCH_HOST char* strtok(char*, const char*);
+_HATCH_HOST char* strncat(char*, const char*, size_t);
+_HATCH_HOST char* strdup(const char*);
+_HATCH_HOST char* strndup(const char*, size_t);
+_HATCH_HOST char* strerror(int);
+_HATCH_HOST size_t strspn(const char*, const char*);
+_HATCH_HOST size_t strcspn(const char*, const char*);
+_HATCH_HOST size_t strnlen(const char*, size_t);
+_HATCH_HOST size_t strxfrm(char*, const char*, size_t);
+_HATCH_HOST int strcoll(const char*, const char*);
+_HATCH_HOST int strcasecmp(const char*, const char*);
+_HATCH_HOST int strncasecmp(const char*, const char*, size_t);
+#undef _HATCH_HOST
+
 }  // extern "C++"
 
 #endif

@@ -13,4 +13,31 @@ struct tm {
     const char* tm_zone;
 };
 
+#include <hatch_cuda_kernels/define.h>
+
+extern "C++" {  // also for who includes it in extern "C" {
+
+#define CLOCKS_PER_SEC 1000000
+#define TIME_UTC 1
+#define CLOCK_REALTIME 0
+#define CLOCK_MONOTONIC 1
+
+// The host's: a kernel that calls one does not link.
+#define _HATCH_HOST template <class = void> _HATCH_HD
+_HATCH_HOST time_t time(time_t*);
+_HATCH_HOST double difftime(time_t, time_t);
+_HATCH_HOST time_t mktime(tm*);
+_HATCH_HOST char* asctime(const tm*);
+_HATCH_HOST char* ctime(const time_t*);
+_HATCH_HOST tm* gmtime(const time_t*);
+_HATCH_HOST tm* localtime(const time_t*);
+_HATCH_HOST tm* localtime_r(const time_t*, tm*);
+_HATCH_HOST size_t strftime(char*, size_t, const char*, const tm*);
+_HATCH_HOST int timespec_get(timespec*, int);
+_HATCH_HOST int clock_gettime(int, timespec*);
+_HATCH_HOST int nanosleep(const timespec*, timespec*);
+#undef _HATCH_HOST
+
+}  // extern "C++"
+
 #endif

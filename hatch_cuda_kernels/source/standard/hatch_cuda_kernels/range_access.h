@@ -63,6 +63,14 @@ template <class _T, size_t _N>
 _HATCH_HD constexpr reverse_iterator<_T*> rend(_T (&__a)[_N]) {
     return reverse_iterator<_T*>(__a);
 }
+template <class _C>
+_HATCH_HD constexpr auto crbegin(const _C& __c) -> decltype(std::rbegin(__c)) {
+    return std::rbegin(__c);
+}
+template <class _C>
+_HATCH_HD constexpr auto crend(const _C& __c) -> decltype(std::rend(__c)) {
+    return std::rend(__c);
+}
 
 #if _HATCH_CPP17
 template <class _C>

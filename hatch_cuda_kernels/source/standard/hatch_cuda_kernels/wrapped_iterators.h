@@ -1,71 +1,10 @@
-// Iterators made of others: backwards, moving, appending.
+// Iterators made of others: moving, appending.
 #ifndef _HATCH_WRAPPED_ITERATORS_H
 #define _HATCH_WRAPPED_ITERATORS_H
 
-#include <hatch_cuda_kernels/iterator_traits.h>
+#include <hatch_cuda_kernels/reverse_iterator.h>
 
 namespace std {
-
-template <class _It>
-class reverse_iterator {
-   public:
-    typedef _It iterator_type;
-    typedef typename iterator_traits<_It>::iterator_category iterator_category;
-    typedef typename iterator_traits<_It>::value_type value_type;
-    typedef typename iterator_traits<_It>::difference_type difference_type;
-    typedef typename iterator_traits<_It>::pointer pointer;
-    typedef typename iterator_traits<_It>::reference reference;
-
-    _HATCH_HD constexpr reverse_iterator() : current() {}
-    _HATCH_HD constexpr explicit reverse_iterator(_It __it) : current(__it) {}
-    template <class _U>
-    _HATCH_HD constexpr reverse_iterator(const reverse_iterator<_U>& __r) : current(__r.base()) {}
-    _HATCH_HD constexpr _It base() const { return current; }
-    _HATCH_HD constexpr reference operator*() const {
-        _It __it = current;
-        return *--__it;
-    }
-    _HATCH_HD constexpr _It operator->() const {
-        _It __it = current;
-        return --__it;
-    }
-    _HATCH_HD constexpr reference operator[](difference_type __n) const { return *(*this + __n); }
-    _HATCH_HD constexpr reverse_iterator& operator++() {
-        --current;
-        return *this;
-    }
-    _HATCH_HD constexpr reverse_iterator operator++(int) {
-        reverse_iterator __old = *this;
-        --current;
-        return __old;
-    }
-    _HATCH_HD constexpr reverse_iterator& operator--() {
-        ++current;
-        return *this;
-    }
-    _HATCH_HD constexpr reverse_iterator operator--(int) {
-        reverse_iterator __old = *this;
-        ++current;
-        return __old;
-    }
-    _HATCH_HD constexpr reverse_iterator operator+(difference_type __n) const {
-        return reverse_iterator(current - __n);
-    }
-    _HATCH_HD constexpr reverse_iterator operator-(difference_type __n) const {
-        return reverse_iterator(current + __n);
-    }
-    _HATCH_HD constexpr reverse_iterator& operator+=(difference_type __n) {
-        current -= __n;
-        return *this;
-    }
-    _HATCH_HD constexpr reverse_iterator& operator-=(difference_type __n) {
-        current += __n;
-        return *this;
-    }
-
-   protected:
-    _It current;
-};
 
 template <class _It>
 class move_iterator {
@@ -102,44 +41,56 @@ class move_iterator {
     _It __current;
 };
 
-#define _HATCH_COMPARED(wrapper, op, left, right)                                                                \
-    template <class _A, class _B>                                                                                \
-    _HATCH_HD constexpr bool operator op(const wrapper<_A>& __a, const wrapper<_B>& __b) {                       \
-        return left.base() op right.base();                                                                      \
+#define _HATCH_COMPARED(op)                                                                              \
+    template <class _A, class _B>                                                                        \
+    _HATCH_HD constexpr bool operator op(const move_iterator<_A>& __a, const move_iterator<_B>& __b) {   \
+        return __a.base() op __b.base();                                                                 \
     }
-_HATCH_COMPARED(reverse_iterator, ==, __a, __b)
-_HATCH_COMPARED(reverse_iterator, !=, __a, __b)
-_HATCH_COMPARED(reverse_iterator, <, __b, __a)
-_HATCH_COMPARED(reverse_iterator, >, __b, __a)
-_HATCH_COMPARED(reverse_iterator, <=, __b, __a)
-_HATCH_COMPARED(reverse_iterator, >=, __b, __a)
-_HATCH_COMPARED(move_iterator, ==, __a, __b)
-_HATCH_COMPARED(move_iterator, !=, __a, __b)
-_HATCH_COMPARED(move_iterator, <, __a, __b)
-_HATCH_COMPARED(move_iterator, >, __a, __b)
+_HATCH_COMPARED(==)
+_HATCH_COMPARED(!=)
+_HATCH_COMPARED(<)
+_HATCH_COMPARED(>)
 #undef _HATCH_COMPARED
 
-template <class _A, class _B>
-_HATCH_HD constexpr auto operator-(const reverse_iterator<_A>& __a, const reverse_iterator<_B>& __b)
-    -> decltype(__b.base() - __a.base()) {
-    return __b.base() - __a.base();
-}
 template <class _A, class _B>
 _HATCH_HD constexpr auto operator-(const move_iterator<_A>& __a, const move_iterator<_B>& __b)
     -> decltype(__a.base() - __b.base()) {
     return __a.base() - __b.base();
 }
 template <class _It>
-_HATCH_HD constexpr reverse_iterator<_It> make_reverse_iterator(_It __it) {
-    return reverse_iterator<_It>(__it);
-}
-template <class _It>
 _HATCH_HD constexpr move_iterator<_It> make_move_iterator(_It __it) {
     return move_iterator<_It>(__it);
 }
 
+// Assignments to one put an item into a container: at an end, or before an item.
+#define _HATCH_INSERTER(name, put)                                                       \
+    template <class _C>                                                                  \
+    class name {                                                                         \
+       public:                                                                           \
+        typedef output_iterator_tag iterator_category;                                   \
+        typedef void value_type;                                                         \
+        typedef ptrdiff_t difference_type;                                               \
+        typedef void pointer;                                                            \
+        typedef void reference;                                                          \
+        typedef _C container_type;                                                       \
+        _HATCH_HD constexpr explicit name(_C& __c) : container(__builtin_addressof(__c)) {} \
+        template <class _T>                                                              \
+        _HATCH_HD constexpr name& operator=(_T&& __x) {                                  \
+            container->put(std::forward<_T>(__x));                                       \
+            return *this;                                                                \
+        }                                                                                \
+        _HATCH_HD constexpr name& operator*() { return *this; }                          \
+        _HATCH_HD constexpr name& operator++() { return *this; }                         \
+        _HATCH_HD constexpr name operator++(int) { return *this; }                       \
+                                                                                         \
+       protected:                                                                        \
+        _C* container;                                                                   \
+    };
+_HATCH_INSERTER(back_insert_iterator, push_back)
+_HATCH_INSERTER(front_insert_iterator, push_front)
+#undef _HATCH_INSERTER
 template <class _C>
-class back_insert_iterator {
+class insert_iterator {
    public:
     typedef output_iterator_tag iterator_category;
     typedef void value_type;
@@ -147,22 +98,33 @@ class back_insert_iterator {
     typedef void pointer;
     typedef void reference;
     typedef _C container_type;
-    _HATCH_HD constexpr explicit back_insert_iterator(_C& __c) : container(&__c) {}
+    _HATCH_HD constexpr insert_iterator(_C& __c, typename _C::iterator __at)
+        : container(__builtin_addressof(__c)), iter(__at) {}
     template <class _T>
-    _HATCH_HD constexpr back_insert_iterator& operator=(_T&& __x) {
-        container->push_back(std::forward<_T>(__x));
+    _HATCH_HD constexpr insert_iterator& operator=(_T&& __x) {
+        iter = container->insert(iter, std::forward<_T>(__x));
+        ++iter;
         return *this;
     }
-    _HATCH_HD constexpr back_insert_iterator& operator*() { return *this; }
-    _HATCH_HD constexpr back_insert_iterator& operator++() { return *this; }
-    _HATCH_HD constexpr back_insert_iterator operator++(int) { return *this; }
+    _HATCH_HD constexpr insert_iterator& operator*() { return *this; }
+    _HATCH_HD constexpr insert_iterator& operator++() { return *this; }
+    _HATCH_HD constexpr insert_iterator& operator++(int) { return *this; }
 
    protected:
     _C* container;
+    typename _C::iterator iter;
 };
 template <class _C>
 _HATCH_HD constexpr back_insert_iterator<_C> back_inserter(_C& __c) {
     return back_insert_iterator<_C>(__c);
+}
+template <class _C>
+_HATCH_HD constexpr front_insert_iterator<_C> front_inserter(_C& __c) {
+    return front_insert_iterator<_C>(__c);
+}
+template <class _C>
+_HATCH_HD constexpr insert_iterator<_C> inserter(_C& __c, typename _C::iterator __at) {
+    return insert_iterator<_C>(__c, __at);
 }
 
 }  // namespace std

@@ -1,0 +1,94 @@
+// An iterator that goes backwards.
+#ifndef _HATCH_REVERSE_ITERATOR_H
+#define _HATCH_REVERSE_ITERATOR_H
+
+#include <hatch_cuda_kernels/iterator_traits.h>
+
+namespace std {
+
+template <class _It>
+class reverse_iterator {
+   public:
+    typedef _It iterator_type;
+    typedef typename iterator_traits<_It>::iterator_category iterator_category;
+    typedef typename iterator_traits<_It>::value_type value_type;
+    typedef typename iterator_traits<_It>::difference_type difference_type;
+    typedef typename iterator_traits<_It>::pointer pointer;
+    typedef typename iterator_traits<_It>::reference reference;
+
+    _HATCH_HD constexpr reverse_iterator() : current() {}
+    _HATCH_HD constexpr explicit reverse_iterator(_It __it) : current(__it) {}
+    template <class _U>
+    _HATCH_HD constexpr reverse_iterator(const reverse_iterator<_U>& __r) : current(__r.base()) {}
+    _HATCH_HD constexpr _It base() const { return current; }
+    _HATCH_HD constexpr reference operator*() const {
+        _It __it = current;
+        return *--__it;
+    }
+    _HATCH_HD constexpr _It operator->() const {
+        _It __it = current;
+        return --__it;
+    }
+    _HATCH_HD constexpr reference operator[](difference_type __n) const { return *(*this + __n); }
+    _HATCH_HD constexpr reverse_iterator& operator++() {
+        --current;
+        return *this;
+    }
+    _HATCH_HD constexpr reverse_iterator operator++(int) {
+        reverse_iterator __old = *this;
+        --current;
+        return __old;
+    }
+    _HATCH_HD constexpr reverse_iterator& operator--() {
+        ++current;
+        return *this;
+    }
+    _HATCH_HD constexpr reverse_iterator operator--(int) {
+        reverse_iterator __old = *this;
+        ++current;
+        return __old;
+    }
+    _HATCH_HD constexpr reverse_iterator operator+(difference_type __n) const {
+        return reverse_iterator(current - __n);
+    }
+    _HATCH_HD constexpr reverse_iterator operator-(difference_type __n) const {
+        return reverse_iterator(current + __n);
+    }
+    _HATCH_HD constexpr reverse_iterator& operator+=(difference_type __n) {
+        current -= __n;
+        return *this;
+    }
+    _HATCH_HD constexpr reverse_iterator& operator-=(difference_type __n) {
+        current += __n;
+        return *this;
+    }
+
+   protected:
+    _It current;
+};
+
+#define _HATCH_COMPARED(wrapper, op, left, right)                                                                \
+    template <class _A, class _B>                                                                                \
+    _HATCH_HD constexpr bool operator op(const wrapper<_A>& __a, const wrapper<_B>& __b) {                       \
+        return left.base() op right.base();                                                                      \
+    }
+_HATCH_COMPARED(reverse_iterator, ==, __a, __b)
+_HATCH_COMPARED(reverse_iterator, !=, __a, __b)
+_HATCH_COMPARED(reverse_iterator, <, __b, __a)
+_HATCH_COMPARED(reverse_iterator, >, __b, __a)
+_HATCH_COMPARED(reverse_iterator, <=, __b, __a)
+_HATCH_COMPARED(reverse_iterator, >=, __b, __a)
+
+template <class _A, class _B>
+_HATCH_HD constexpr auto operator-(const reverse_iterator<_A>& __a, const reverse_iterator<_B>& __b)
+    -> decltype(__b.base() - __a.base()) {
+    return __b.base() - __a.base();
+}
+template <class _It>
+_HATCH_HD constexpr reverse_iterator<_It> make_reverse_iterator(_It __it) {
+    return reverse_iterator<_It>(__it);
+}
+
+}  // namespace std
+
+#endif
