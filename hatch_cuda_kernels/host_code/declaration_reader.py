@@ -73,6 +73,7 @@ class _NodeReader:
         self.macros = macros
         self.before: list[Token] = []  # what stands before the parameters or the value, the name last
         self.sure = True
+        self.may_be_const = False  # by what a type's macro is given
 
     def read(self, at: int) -> Declaration:
         """Return what is declared from a node on."""
@@ -89,7 +90,9 @@ class _NodeReader:
                     self.before.append(node.inner[0])  # int (max)(int a, int b): no macro of that name
                 elif not self._is_macro(at):
                     return self._function(at)
-                elif not self._stands_for_type(self.before[-1]):
+                elif self._stands_for_type(self.before[-1]):
+                    self.may_be_const = any(inner.text in {"const", "constexpr"} for inner in node.inner)
+                else:
                     self.before.pop()
             elif node.text in {"=", ",", ":", BRACES} or (node.text == "[]" and self.before):
                 break
@@ -207,7 +210,7 @@ class _NodeReader:
             words=words,
             types=types,
             is_const="constexpr" in words or "const" in self._words(rest[indirect + 1 :]),
-            is_sure=self.sure and len(types) <= 1,
+            is_sure=self.sure and len(types) <= 1 and not self.may_be_const,
         )
 
     def _words(self, nodes: Sequence[Token]) -> frozenset[str]:

@@ -69,6 +69,12 @@ class Facts:
     classes: set[str] = field(default_factory=set)
     enums: set[str] = field(default_factory=set)
     """Those of them that are enumerations."""
+    made_at_start: dict[str, bool] = field(default_factory=dict)
+    """Whether each class of a name has constructors, of which none gives a value that the compiler knows."""
+    hidden: set[str] = field(default_factory=set)
+    """Those that may have constructors of macros, or of bases."""
+    renamed: set[str] = field(default_factory=set)
+    """What the texts call other types."""
     functions: dict[str, list[FoundItem]] = field(default_factory=lambda: defaultdict(list))
     """The functions of namespaces, by name."""
     members: dict[tuple[str, str], list[FoundItem]] = field(default_factory=lambda: defaultdict(list))
@@ -95,7 +101,9 @@ class Facts:
     constants: dict[str, list[FoundItem]] = field(default_factory=lambda: defaultdict(list))
     """The constants of namespaces, by name."""
     host_constants: dict[str, bool] = field(default_factory=dict)
-    """Whether all of a name are the host's, as far as that was asked."""
+    """Whether all of a name are dropped; nothing as long as nobody asked."""
+    host_functions: dict[str, bool] = field(default_factory=dict)
+    """Whether all functions of a name are dropped, as far as that was asked."""
     floats: dict[str, set[str]] = field(default_factory=dict)
     """The floating-point constants that are not ``constexpr``, with the words of their values."""
     reals: set[str] = field(default_factory=lambda: {"float", "double"})

@@ -27,7 +27,7 @@ def made_by(item: OutlineItem, text: str, facts: Facts, without: Callable[[Outli
     if declared.kind != "call" or role is None or not role.is_whole or item.class_name == "":
         return None
     spelled = text[item.start : item.end].rstrip("; \n")
-    made = facts.macros.expand_clear(spelled)
+    made = facts.macros.expand_clear(spelled, lambda name: facts.roles[name].is_whole)
     if made is None or made == spelled or len(made) > _LONGEST or "#" in made or "//" in made:
         return None
     head = f"struct {item.class_name} {{ " if item.class_name else ""

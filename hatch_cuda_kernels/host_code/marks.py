@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.facts import KNOWN_UNMARKED, PASTED, TOOLKITS, Facts, FoundItem, Marked
@@ -18,6 +18,7 @@ from hatch_cuda_kernels.source.readings import find_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from hatch_cuda_kernels.host_code.declaration import Declaration
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.host_code.said import Said
     from hatch_cuda_kernels.source.macros import MacroText
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["TEMPLATE", "gather_facts", "gather_macros", "is_float_constant", "member_of", "signature_of"]
 
 _MARKS: Final = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
+_CONSTANT: Final = frozenset({"constexpr", "consteval"})
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
 _CALLED: Final = re.compile(r"([A-Za-z_]\w*)\s*\(")
@@ -66,6 +68,7 @@ def gather_facts(
         facts.aliases.update(said.aliases)
         facts.unevaluated.update(said.unevaluated)
         facts.deduced.update(said.deduced)
+        facts.renamed.update(said.renamed)
         facts.observed.update(said.observed, _asked_by_macros(facts, text, readings))
     facts.types.update(_types(facts, [readings.of(said_by, text) for text in texts]))
     outlines = [outline_of(text, facts.roles, readings) for text in texts]
@@ -108,6 +111,40 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
             facts.observed.update(_CALLED.findall(text, declared.value, item.end))
     if declared.kind in {"function", "call"}:
         _note_function(facts, text, item)
+    else:
+        _note_class(facts, text, item)
+    if item.class_name is not None and _may_bring_constructors(item, text):
+        facts.hidden.add(item.class_name)
+
+
+def _note_class(facts: Facts, text: str, item: OutlineItem) -> None:
+    """Note a class, whose members were noted before."""
+    name = item.declaration.name
+    if item.declaration.kind != "type" or "{" not in text[item.start : item.end]:
+        return
+    noted = takewhile(
+        lambda one: one.text is text and one.item.start >= item.start, reversed(facts.members.get((name, name), []))
+    )
+    is_own = _are_unknown([one.item.declaration for one in noted])
+    facts.made_at_start[name] = facts.made_at_start.get(name, True) and is_own
+
+
+def _are_unknown(constructors: Sequence[Declaration]) -> bool:
+    """Return whether a class has constructors, none of them ``constexpr`` or made by the compiler but copies."""
+    is_own = any(one.ending not in {"default", "delete"} for one in constructors)
+    return is_own and not any(
+        one.words & _CONSTANT or not one.is_sure or (one.ending == "default" and not one.parameters)
+        for one in constructors
+    )
+
+
+def _may_bring_constructors(item: OutlineItem, text: str) -> bool:
+    """Return whether a member may be constructors: those that a macro stands for, or a base's: ``using A::A;``."""
+    declared = item.declaration
+    is_using = declared.kind == "other" and text.startswith("using", item.start)
+    return (declared.kind == "call" and declared.name != item.class_name) or (
+        is_using and "=" not in text[item.start : item.end]
+    )
 
 
 def _note_function(facts: Facts, text: str, item: OutlineItem) -> None:

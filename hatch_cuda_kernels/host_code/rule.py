@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from hatch_cuda_kernels.host_code.head_conditions import without_conditions
-from hatch_cuda_kernels.host_code.host_constants import declared_only, is_host_constant
+from hatch_cuda_kernels.host_code.host_constants import action_of_constant
 from hatch_cuda_kernels.host_code.marks import TEMPLATE, is_float_constant, member_of, signature_of
 from hatch_cuda_kernels.host_code.observed import action_of_observed
 from hatch_cuda_kernels.host_code.outline import read_outline
@@ -119,10 +119,9 @@ def _is_dropped(facts: Facts) -> Callable[[FoundItem], bool]:
 def _variable(item: OutlineItem, text: str, facts: Facts) -> Action:
     if _is_host_variable(item):
         return "drop"
-    if is_host_constant(item, text, facts, _is_dropped(facts)):
-        return "drop" if declared_only(item, text) is None else "extern"
+    action = action_of_constant(item, text, facts, _is_dropped(facts))
     is_folded = item.declaration.name in facts.folded and is_float_constant(item, text, facts)
-    return "constant" if is_folded else "keep"
+    return "constant" if action == "keep" and is_folded else action
 
 
 def _is_host_variable(item: OutlineItem) -> bool:
