@@ -47,6 +47,7 @@ _MORE_ALIASES: Final = (
     re.compile(r"typedef(?<=\btypedef)\b([^;{}()]{1,1000},[^;{}(),]*);"),
     re.compile(r"\}\s*([A-Za-z_][\w\s,]*);"),
 )
+_ARGUMENTS: Final = re.compile(r"<[^<>]*>")
 _TAG: Final = frozenset({"struct", "class", "union"})
 
 
@@ -85,10 +86,16 @@ def said_by(text: str) -> Said:
         observed=frozenset(name for part in (*operands, *constraints) for name in _ASCII_WORD.findall(part)),
         types=frozenset(name for pattern in _TYPES for name in pattern.findall(text)),
         meanings=meanings,
-        renamed=frozenset(name for name, words in meanings if words - _TAG - {name}).union(
-            word for part in more for word in _ASCII_WORD.findall(part)
-        ),
+        renamed=frozenset(name for name, words in meanings if words - _TAG - {name}).union(*map(_named_last, more)),
     )
+
+
+def _named_last(part: str) -> set[str]:
+    """Return the last word of each part between commas, without template arguments."""
+    count = 1
+    while count:
+        part, count = _ARGUMENTS.subn(" ", part)
+    return {words[-1] for piece in part.split(",") if (words := _ASCII_WORD.findall(piece.partition("[")[0]))}
 
 
 def _macros_in(text: str, roles: Mapping[str, MacroRole], readings: Readings) -> frozenset[tuple[str, MacroRole]]:
