@@ -80,24 +80,31 @@ def _is_given_by_host(item: OutlineItem, text: str, facts: Facts, is_dropped: Ca
 
 
 def _dropped_names(facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> dict[str, bool]:
-    """Return of each constant's name whether all constants of that name are dropped."""
-    left = {name: len(found) for name, found in facts.constants.items()}
+    """Return of each constant's name whether all constants of that name are dropped, or declared only."""
+    left = {name: sum(not _names_itself(one) for one in found) for name, found in facts.constants.items()}
     users: dict[str, list[FoundItem]] = defaultdict(list)
     waiting: list[FoundItem] = []
-    for one in (one for found in facts.constants.values() for one in found if _kind(*one, facts) == "value"):
-        if _is_called_for(*one, facts, is_dropped):
+    for one in (one for found in facts.constants.values() for one in found):
+        kind = _kind(*one, facts)
+        if kind == "extern" or (kind == "value" and _is_called_for(*one, facts, is_dropped)):
             waiting.append(one)
-        else:
-            for name in _named(*one) & left.keys():
-                users[name].append(one)
+        for name in _named(*one) & left.keys() if kind == "value" else ():
+            users[name].append(one)
     done = set(waiting)
     while waiting:
-        name = waiting.pop().item.declaration.name
-        left[name] -= 1
+        one = waiting.pop()
+        name = one.item.declaration.name
+        left[name] -= not _names_itself(one)
         fresh = [one for one in users.pop(name, ()) if one not in done] if not left[name] else []
         done.update(fresh)
         waiting += fresh
-    return {name: not count for name, count in left.items()}
+    gone = {one.item.declaration.name for one in done}
+    return {name: name in gone and not count for name, count in left.items()}
+
+
+def _names_itself(one: FoundItem) -> bool:
+    """Return whether a constant is given another namespace's of its name."""
+    return one.item.declaration.name in _named(*one)
 
 
 def _named(item: OutlineItem, text: str) -> set[str]:

@@ -48,7 +48,6 @@ _MORE_ALIASES: Final = (
     re.compile(r"\}\s*([A-Za-z_][\w\s,]*);"),
 )
 _ARGUMENTS: Final = re.compile(r"<[^<>]*>")
-_TAG: Final = frozenset({"struct", "class", "union"})
 
 
 class Said(NamedTuple):
@@ -86,7 +85,7 @@ def said_by(text: str) -> Said:
         observed=frozenset(name for part in (*operands, *constraints) for name in _ASCII_WORD.findall(part)),
         types=frozenset(name for pattern in _TYPES for name in pattern.findall(text)),
         meanings=meanings,
-        renamed=frozenset(name for name, words in meanings if words - _TAG - {name}).union(*map(_named_last, more)),
+        renamed=frozenset(name for name, words in meanings if name not in words).union(*map(_named_last, more)),
     )
 
 
