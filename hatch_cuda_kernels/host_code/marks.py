@@ -152,6 +152,7 @@ def _note_function(facts: Facts, text: str, item: OutlineItem) -> None:
     head = text[item.start : declared.last or item.end]
     if item.class_name is not None and declared.name == item.class_name:
         facts.defaults.update(_DEFAULT.findall(head))
+        facts.observed.update(_DEFAULT.findall(head))
     if declared.ending == "0":
         facts.pure.add(declared.name)
     if item.class_name is not None:
