@@ -104,7 +104,7 @@ class __table_node {
 
 #define _HATCH_TREE(name)                                                                   \
     typedef _Less key_compare;                                                              \
-    _HATCH_HD name();                                                                       \
+    _HATCH_HD name() noexcept;                                                              \
     _HATCH_HD explicit name(const _Less&, const _A& = _A());                                \
     _HATCH_HD name(initializer_list<value_type>, const _Less& = _Less(), const _A& = _A()); \
     template <class _It>                                                                    \
@@ -124,7 +124,7 @@ class __table_node {
     typedef _Same key_equal;                                                                                                    \
     typedef iterator local_iterator;                                                                                            \
     typedef const_iterator const_local_iterator;                                                                                \
-    _HATCH_HD name();                                                                                                           \
+    _HATCH_HD name() noexcept;                                                                                                  \
     _HATCH_HD explicit name(size_t, const _Hash& = _Hash(), const _Same& = _Same(), const _A& = _A());                          \
     _HATCH_HD name(initializer_list<value_type>, size_t = 0, const _Hash& = _Hash(), const _Same& = _Same(), const _A& = _A()); \
     template <class _It>                                                                                                        \
