@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.host_code.chains import HOST_COMPILERS, errors_without_gcc
 from hatch_cuda_kernels.host_code.includes import host_header, included, is_missing
 from hatch_cuda_kernels.host_code.marks import gather_facts, gather_macros, member_of
-from hatch_cuda_kernels.host_code.rule import action_of
+from hatch_cuda_kernels.host_code.rule import action_of, may_be_value
 from hatch_cuda_kernels.host_code.seen import guard_of, seen_parts
 from hatch_cuda_kernels.source.directive_lines import DirectiveLine, directive_lines
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING, Joined, UnclearTextError
@@ -203,6 +203,8 @@ def _is_refused(item: OutlineItem, text: str, facts: Facts) -> bool:
     declared = item.declaration
     is_function = declared.kind == "function" or (declared.kind == "call" and declared.name == item.class_name)
     if not is_function or declared.form not in {"", "template"} or declared.name in _BUILTIN:
+        return False
+    if may_be_value(item, text, facts):
         return False
     action = action_of(item, text, facts)
     return action in {"drop", "declare"} or (action == "mark" and "constexpr" in declared.words)
