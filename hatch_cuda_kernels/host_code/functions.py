@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.facts import Facts, FoundItem
     from hatch_cuda_kernels.host_code.items import OutlineItem
 
-__all__ = ["action_of_function"]
+__all__ = ["action_of_function", "may_be_value"]
 
 FunctionAction: TypeAlias = Literal["keep", "drop", "declare", "mark"]
 
@@ -42,7 +42,8 @@ def action_of_function(
     merged = _is_merged(item, facts)
     if merged is None:  # a friend of a template: its parameters have other names where it is marked
         return "mark" if "friend" in declared.words and not declared.ending else "keep"
-    if declared.form in _EXPLICIT and _may_be_of_marked(item, facts):
+    is_explicit = declared.form in _EXPLICIT and _may_be_of_marked(item, facts)
+    if is_explicit or (_may_be_constant(item) and _names_constant(declared, facts)):
         return "keep"
     if not merged and _makes_class(item, facts):
         return "declare"
@@ -77,6 +78,20 @@ def _may_be_constant(item: OutlineItem) -> bool:
     if not declared.parameters or declared.ending or item.class_name is not None:
         return False
     return not any({*one.split()} & _PARAMETERS for one in declared.parameters)
+
+
+def _names_constant(declared: Declaration, facts: Facts) -> bool:
+    """Return whether what looks like parameters has a constant's name: ``const int n(a);``."""
+    words = {word for one in declared.parameters for word in one.split()}
+    return not words.isdisjoint(facts.constants.keys()) and words.isdisjoint(facts.types)
+
+
+def may_be_value(item: OutlineItem, text: str, facts: Facts) -> bool:
+    """Return whether what looks like a function may be a constant, as its parameters are words that nobody knows."""
+    declared = item.declaration
+    if "const" not in declared.words or not _may_be_constant(item) or "*" in text[item.start : item.end]:
+        return False
+    return facts.types.union(facts.renamed).isdisjoint(declared.parameters)
 
 
 def _makes_class(item: OutlineItem, facts: Facts) -> bool:

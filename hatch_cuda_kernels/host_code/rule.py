@@ -63,11 +63,9 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     if declared.kind == "call" and not is_constructor:
         spelled = text[item.start : item.end]
         return "drop" if _is_host_call(declared, facts) or _has_host_argument(declared, spelled, facts) else "keep"
-    return (
-        "mark"
-        if _does_nothing(item, text) or _copies_members(item, text)
-        else action_of_function(item, text, facts, _is_dropped(facts))
-    )
+    if _does_nothing(item, text) or _copies_members(item, text):
+        return "mark"
+    return action_of_function(item, text, facts, _is_dropped(facts))
 
 
 def _head(item: OutlineItem, text: str, facts: Facts) -> str:
