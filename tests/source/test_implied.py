@@ -88,6 +88,18 @@ def test_functions_of_the_project_are_its_own(tmp_path, declared, kernel):
 
 
 DIRECTIVE = '1;\n#ifndef _MSC_VER\n  __assert_fail("s", "k.cu", 1, "k")\n#endif\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "is_brought"), [("register int a = 1; p[0] = a;", True), ("// a register int", False)]
+)
+def test_register_is_taken_as_by_nvcc(tmp_path, text, is_brought):
+    """In C++17, which has it no more."""
+    found, manifest = closure(tmp_path, f"__global__ void k(int* p) {{ {text}\n}}")
+    assert ("hatch_cuda_kernels/register.h" in found.pre_include) == is_brought
+    build_store(manifest, tmp_path / "store")
+
+
 RETURN = "__device__ double f() { return sinl(2); }\n"
 
 
