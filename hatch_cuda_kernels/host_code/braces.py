@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from hatch_cuda_kernels.host_code.declaration import Declaration, read_declaration
+from hatch_cuda_kernels.host_code.declaration_reader import read_declaration
 from hatch_cuda_kernels.host_code.items import OutlineItem, items_of
 from hatch_cuda_kernels.host_code.nodes import BRACES, CLOSED
 from hatch_cuda_kernels.host_code.position import Begun, Frame, Position, initialises
@@ -13,6 +13,7 @@ from hatch_cuda_kernels.host_code.tokens import Token
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hatch_cuda_kernels.host_code.declaration import Declaration
     from hatch_cuda_kernels.host_code.roles import MacroRole
 
 __all__ = ["DEEPEST", "Braces", "UnevenError"]

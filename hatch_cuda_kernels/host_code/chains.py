@@ -14,16 +14,22 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 
-__all__ = ["GCC", "conditions_on_gcc"]
+__all__ = ["GCC", "HOST_COMPILERS", "conditions_on_gcc", "errors_without_gcc"]
 
-#: What gcc defines on Linux x86-64, and NVRTC does not.
-GCC: Final = frozenset({"__GNUC__", "__linux__", "__linux", "__unix__", "__x86_64__", "__x86_64", "__amd64__"})
+#: What gcc and glibc define on Linux x86-64, and NVRTC does not.
+GCC: Final = frozenset(
+    """
+    __GNUC__ __GLIBC__ __GNU_LIBRARY__ __linux__ __linux __unix__ __x86_64__ __x86_64 __amd64__
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)
 _OTHER_COMPILERS: Final = frozenset(
     """
     _MSC_VER _MSC_FULL_VER __clang__ __INTEL_COMPILER __ICC __ICL __xlC__ __ibmxl__ __IBMCPP__ __PGI __NVCOMPILER
-    __SUNPRO_CC __SUNPRO_C _CRAYC __HP_aCC __BORLANDC__ __OPEN64__ __MINGW32__ __CYGWIN__
+    __SUNPRO_CC __SUNPRO_C _CRAYC __HP_aCC __BORLANDC__ __OPEN64__ __MINGW32__ __CYGWIN__ _WIN32 _WIN64 WIN32 __APPLE__
+    __ANDROID__ __FreeBSD__ __NetBSD__ __OpenBSD__ __DragonFly__ __QNX__ __EMSCRIPTEN__ __hexagon__ __RISCV__ __sun sun
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
+HOST_COMPILERS: Final = GCC | _OTHER_COMPILERS
 #: What NVRTC defines: a chain that asks for one of these may have a branch for it.
 _NVRTCS: Final = frozenset({"__CUDACC__", "__CUDA_ARCH__", "__cplusplus", "__LP64__", "_LP64", "__EDG__"})
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
@@ -34,6 +40,16 @@ _NONE: Final = re.compile(rf"(?:!\s*{_DEFINED}|&&|[\s()])+")
 
 def conditions_on_gcc(lines: Iterable[DirectiveLine]) -> Iterator[DirectiveLine]:
     """Yield the conditions that are to hold, or not, as they do where gcc is the host's compiler."""
+    for chain in _chains(lines):
+        yield from chain.conditions_on_gcc()
+
+
+def errors_without_gcc(lines: Iterable[DirectiveLine]) -> Iterator[DirectiveLine]:
+    """Yield the first conditions of chains that come to an ``#error`` for a compiler that they do not know."""
+    return (chain.branches[0].line for chain in _chains(lines) if chain.ends_in_error)
+
+
+def _chains(lines: Iterable[DirectiveLine]) -> Iterator[_Chain]:
     chains: list[_Chain] = []
     for line in lines:
         if line.word in {"if", "ifdef", "ifndef"}:
@@ -43,7 +59,7 @@ def conditions_on_gcc(lines: Iterable[DirectiveLine]) -> Iterator[DirectiveLine]
         elif line.word in {"elif", "else"}:
             chains[-1].branches.append(_Branch(line))
         elif line.word == "endif":
-            yield from chains.pop().conditions_on_gcc()
+            yield chains.pop()
         elif line.word == "error":
             chains[-1].branches[-1].fails = True
         elif line.word == "include" and not line.operand.startswith('"'):
@@ -77,6 +93,14 @@ class _Branch:
 @dataclass
 class _Chain:
     branches: list[_Branch] = field(default_factory=list)
+
+    @property
+    def ends_in_error(self) -> bool:
+        """Whether it knows compilers and platforms only, and has an error for all others."""
+        *known, last = self.branches
+        if not known or last.line.word != "else" or not last.fails:
+            return False
+        return all(one.asks_any and one.names <= HOST_COMPILERS and not one.fails for one in known)
 
     def conditions_on_gcc(self) -> Iterator[DirectiveLine]:
         """Yield those that decide about an error, or about a branch for gcc beside those of other compilers."""

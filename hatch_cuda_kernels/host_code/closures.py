@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.host_code.conditions import as_for_nvcc
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
+from hatch_cuda_kernels.host_code.host_libraries import drop_includes, host_libraries
 from hatch_cuda_kernels.host_code.marks import gather_facts
+from hatch_cuda_kernels.host_code.pragmas import spell_pragmas
 from hatch_cuda_kernels.host_code.refused import is_refused, read_suspects, takes_overloads
 from hatch_cuda_kernels.host_code.remembered import Trimmed, remembered
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -53,7 +55,7 @@ def without_host_code(
     return replace(
         closure,
         source=texts[closure.program_name],
-        headers=tuple((name, texts.get(name, text)) for name, text in closure.headers),
+        headers=tuple((name, texts.get(name, text)) for name, text in closure.headers if name not in found.unread),
         outside=tuple(_still_named(closure.outside, found.dropped, texts.values(), known)),
         dropped=found.dropped,
         clocks=tuple(find_clocks(texts)) if closure.clocks else (),
@@ -74,18 +76,20 @@ def _find(
     suspects = read_suspects(texts, start, macros, readings) if if_refused else []
     if if_refused and not suspects:
         return nothing
-    left = dict(texts)
-    dropped = [*_with_conditions(left)]
+    unread = host_libraries(texts).difference(start)
+    left = {name: text for name, text in texts.items() if name not in unread}
+    dropped = [*_with_conditions(left), *spell_pragmas(left), *drop_includes(left, unread)]
     facts, outlines = gather_facts(macros(), left.values(), readings)
     if if_refused and not is_refused(suspects, facts):  # where another text has the mark
         return nothing
     if if_refused and takes_overloads(outlines, facts):
         return nothing
-    for name, outline in zip(texts, outlines, strict=True):
+    for name, outline in zip(left, outlines, strict=True):
         if outline is not None:
             left[name], found = apply(name.removeprefix(VIRTUAL_ROOT), outline, find_changes(outline, facts))
             dropped += found
-    return Trimmed({name: text for name, text in left.items() if text != texts[name]}, tuple(sorted(dropped)))
+    changed = {name: text for name, text in left.items() if text != texts[name]}
+    return Trimmed(changed, tuple(sorted(dropped)), tuple(sorted(unread)))
 
 
 def _with_conditions(texts: dict[str, str]) -> Iterator[Dropped]:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.host_code.head_conditions import behind_conditions, head_end, is_another
+from hatch_cuda_kernels.host_code.host_constants import declared_only
 from hatch_cuda_kernels.host_code.includes import host_header
 from hatch_cuda_kernels.host_code.made import made_by
 from hatch_cuda_kernels.host_code.rule import action_of
 from hatch_cuda_kernels.source.branches import CONDITIONS
 from hatch_cuda_kernels.source.dropped import Dropped
+from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
+    from hatch_cuda_kernels.host_code.facts import Facts
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
-    from hatch_cuda_kernels.host_code.marks import Facts
     from hatch_cuda_kernels.host_code.rule import Action
-    from hatch_cuda_kernels.source.directive_lines import DirectiveLine
     from hatch_cuda_kernels.source.dropped import DroppedKind
 
 __all__ = ["MARKS", "TextChange", "apply", "find_changes"]
@@ -32,13 +33,15 @@ _KINDS: Final[Mapping[str, DroppedKind]] = {
     "include": "include",
     "using": "using",
 }
+_CHANGED: Final[Mapping[str, DroppedKind]] = {"constant": "constant", "expand": "macro", "extern": "value"}
 #: The templates of references, which CUDA 12 removed: a toolkit before that takes these for device variables.
 _TEXTURES: Final = {("texture",), ("surface",)}
-_START: Final = attrgetter("start")
-_VALUE: Final = re.compile("[={]")
-_CONSTANT: Final = re.compile(r"\bconst\b")
-#: What may begin a declaration that is not the host's.
-_WHOLE: Final = re.compile(r"\b(?:class|constexpr|enum|namespace|struct|typedef|union|using)\b")
+#: A statement; what it throws may hold literals.
+_THROW: Final = re.compile(
+    rf"{COMMENT}|{STRING}|{CHARACTER}|(?<=[;{{}})])(?P<before>\s*(?:\belse\b\s*)?)"
+    rf"\bthrow\b(?P<what>(?:[^;\"']|{STRING}|{CHARACTER})*);"
+)
+_INLINE: Final = re.compile(r"\b(?:inline|__inline__|__inline|__forceinline__)\b\s?")
 _VISIBLE: Final = re.compile(r"\S+")
 #: Directives that are for what is around them.
 _LOCAL: Final = frozenset({"include", "include_next", "import", "pragma"})
@@ -58,7 +61,7 @@ class TextChange(NamedTuple):
     last: int = 0
     """Where a function's body begins, with what initialises members."""
     text: str = ""
-    """What takes the place of a macro's use."""
+    """What takes the place of a macro's use, or of a constant with its value."""
 
 
 def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
@@ -69,13 +72,16 @@ def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
     for item in outline.items:
         action = action_of(item, text, facts)
         made = made_by(item, text, facts, lambda one: _without(one, facts)) if action == "keep" else None
+        if action == "extern":
+            made = declared_only(item, text)
         if made is not None:
-            change = _change(item, "expand", outline)
+            change = _change(item, "extern" if action == "extern" else "expand", outline)
             found.setdefault(item.start, []).append(change._replace(text=made, last=change.end))
             continue
-        if action in {"drop", "declare"} and _is_another(item, action, conditions, text, facts):
+        end_of_head = head_end(item, conditions, text) if action == "declare" else 0
+        if end_of_head is None or (action in {"drop", "declare"} and is_another(item, conditions, text, facts)):
             action = "keep"
-        found.setdefault(item.start, []).append(_change(item, action, outline))
+        found.setdefault(item.start, []).append(_change(item, action, outline, end_of_head))
     changes = [change for alike in found.values() for change in _settled(alike)]
     for line in outline.directives:
         header = None if line.hidden else host_header(line)
@@ -93,45 +99,6 @@ def _outermost(changes: list[TextChange]) -> Iterator[TextChange]:
             end = change.end if change.kind == "type" else end
 
 
-def _is_another(
-    item: OutlineItem, action: Action, conditions: Sequence[DirectiveLine], text: str, facts: Facts
-) -> bool:
-    """Return whether a declaration may be another one, or more than one, in a branch that is not the first."""
-    inside = conditions[bisect(conditions, item.start, key=_START) : bisect(conditions, item.end, key=_START)]
-    if action == "declare" and inside and inside[0].start < item.declaration.last:
-        return True
-    others = _other_branches(item, inside, text)
-    return any(_WHOLE.search(part) or facts.is_marked(part) or _may_be_constant(item, part) for part in others)
-
-
-def _other_branches(item: OutlineItem, conditions: Sequence[DirectiveLine], text: str) -> Iterator[str]:
-    """Yield the later branches of conditions that are around a part of a declaration's head, as far as it goes."""
-    value = _VALUE.search(text, item.declaration.last or item.start, item.end)
-    body = value.start() if value else item.end
-    starts: list[int | None] = [None]  # of such a branch, for each condition that is open
-    is_head = [True]
-    for line in conditions:
-        if line.word in {"if", "ifdef", "ifndef"}:
-            starts.append(None)
-            is_head.append(line.start < body)
-            continue
-        start = starts.pop()
-        if start is not None:
-            yield text[start : line.start]
-        if line.word != "endif":
-            starts.append(line.end if is_head[-1] else None)
-        elif len(is_head) > 1:
-            is_head.pop()
-        else:
-            starts.append(None)
-    yield from (text[start : item.end] for start in starts if start is not None)
-
-
-def _may_be_constant(item: OutlineItem, part: str) -> bool:
-    """Return whether a host variable may be a constant in another branch, or a data member."""
-    return item.declaration.kind == "variable" and (item.class_name is not None or _CONSTANT.search(part) is not None)
-
-
 def _without(outline: Outline, facts: Facts) -> str:
     return apply("", outline, find_changes(outline, facts))[0]
 
@@ -144,7 +111,7 @@ def _settled(alike: list[TextChange]) -> Iterator[TextChange]:
         yield alike[0]
 
 
-def _change(item: OutlineItem, action: Action, outline: Outline) -> TextChange:
+def _change(item: OutlineItem, action: Action, outline: Outline, end_of_head: int | None = 0) -> TextChange:
     place, declared = outline.source.place, item.declaration
     name = f"{declared.scope or item.class_name or ''}::{declared.name}".removeprefix("::")
     kind: str = declared.kind
@@ -152,8 +119,9 @@ def _change(item: OutlineItem, action: Action, outline: Outline) -> TextChange:
         kind, name = "using", " ".join(outline.source.text[item.start : item.end - 1].split()).removeprefix("using ")
     if kind == "variable" and declared.types[:1] in _TEXTURES:
         kind = "texture"
-    last = place(declared.last - 1) + 1 if declared.ending == "{}" else 0
-    return TextChange(action, kind, name, place(item.start), place(item.end - 1) + 1, place(declared.first), last)
+    first = max(declared.first, behind_conditions(item, outline)) if action == "mark" else declared.first
+    last = place((end_of_head or declared.last) - 1) + 1 if declared.ending == "{}" else 0
+    return TextChange(action, kind, name, place(item.start), place(item.end - 1) + 1, place(first), last)
 
 
 def apply(path: str, outline: Outline, changes: list[TextChange]) -> tuple[str, tuple[Dropped, ...]]:
@@ -180,8 +148,8 @@ def apply(path: str, outline: Outline, changes: list[TextChange]) -> tuple[str, 
 
 
 def _kind(change: TextChange) -> DroppedKind:
-    if change.action in {"constant", "expand"}:
-        return "constant" if change.action == "constant" else "macro"
+    if change.action in _CHANGED:
+        return _CHANGED[change.action]
     if change.action == "drop":
         return _KINDS.get(change.kind, "function")
     return "body" if change.action == "declare" and change.last else "mark"
@@ -191,11 +159,22 @@ def _changed(text: str, change: TextChange, kept: list[tuple[int, int]]) -> str:
     """Return what stands in a changed place's stead."""
     if change.action == "drop":
         return _blank(text, change.start, change.end, kept)
-    if change.action == "expand":
+    if change.text:
         return change.text + "\n" * text.count("\n", change.start, change.end)
     end = change.last if change.action == "declare" and change.last else change.end
     head = f"{text[change.start : change.first]}{MARKS[change.action]}{text[change.first : end]}"
+    if change.action == "declare":
+        head = _INLINE.sub("", head)  # what is so has to be defined where anything names it
+    elif change.action == "mark":
+        head = _THROW.sub(_trap, head)
     return head if end == change.end else f"{head};{_blank(text, end, change.end, kept)}"
+
+
+def _trap(found: re.Match[str]) -> str:
+    """Return what a ``throw`` becomes in a function that NVRTC gets a mark for: device code has no exceptions."""
+    if found["what"] is None:
+        return found[0]
+    return f"{found['before']}__trap();" + "\n" * found["what"].count("\n")
 
 
 def _blank(text: str, start: int, end: int, kept: list[tuple[int, int]]) -> str:

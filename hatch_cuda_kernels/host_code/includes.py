@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 
-__all__ = ["host_header", "included", "is_library_header", "is_missing", "without_host_libraries"]
+__all__ = ["FOR_THE_HOST", "host_header", "included", "is_library_header", "is_missing", "without_host_libraries"]
 
 _SPELLED: Final = re.compile(r'"([^"\n]+)"|<([^<>\n]+)>')
 #: Folders of host libraries; what is in them is for the host, or of no use without what is.
@@ -42,12 +42,14 @@ _HEADERS: Final = re.compile(
 
 
 #: Those of them of which device code uses nothing, so that a project's own copy is for the host, too.
-_FOR_THE_HOST: Final = (
-    "benchmark cereal cxxopts doctest fmt gflags glog gmock google gtest json(?=/json\\.hpp) nanobind nlohmann "
-    "openssl pybind11 rapidjson spdlog tinyxml2"
+FOR_THE_HOST: Final = frozenset(
+    """
+    benchmark cereal cxxopts doctest fmt gflags glog gmock google gtest json(?=/json\\.hpp) nanobind nlohmann openssl
+    pybind11 rapidjson spdlog tinyxml2
+    """.split()  # noqa: SIM905 - a list would take a line a word
 )
 _OF_HOST_LIBRARY: Final = re.compile(
-    rf"^([ \t]*)#[ \t]*include[ \t]*[<\"](?:{'|'.join(_FOR_THE_HOST.split())})/[^>\"\n]*[>\"]", re.MULTILINE
+    rf"^([ \t]*)#[ \t]*include[ \t]*[<\"](?:{'|'.join(sorted(FOR_THE_HOST))})/[^>\"\n]*[>\"]", re.MULTILINE
 )
 
 

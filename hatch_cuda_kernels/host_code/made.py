@@ -9,8 +9,8 @@ from hatch_cuda_kernels.host_code.outline import read_outline
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hatch_cuda_kernels.host_code.facts import Facts
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
-    from hatch_cuda_kernels.host_code.marks import Facts
 
 __all__ = ["made_by"]
 
@@ -27,7 +27,7 @@ def made_by(item: OutlineItem, text: str, facts: Facts, without: Callable[[Outli
     if declared.kind != "call" or role is None or not role.is_whole or item.class_name == "":
         return None
     spelled = text[item.start : item.end].rstrip("; \n")
-    made = facts.macros.expand_clear(spelled)
+    made = facts.macros.expand_clear(spelled, lambda name: facts.roles[name].is_whole)
     if made is None or made == spelled or len(made) > _LONGEST or "#" in made or "//" in made:
         return None
     head = f"struct {item.class_name} {{ " if item.class_name else ""

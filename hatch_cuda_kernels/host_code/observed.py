@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from hatch_cuda_kernels.host_code.known_types import are_known
 
 if TYPE_CHECKING:
+    from hatch_cuda_kernels.host_code.facts import Facts
     from hatch_cuda_kernels.host_code.items import OutlineItem
-    from hatch_cuda_kernels.host_code.marks import Facts
 
 __all__ = ["action_of_observed"]
 

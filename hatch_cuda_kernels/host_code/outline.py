@@ -39,6 +39,8 @@ _LONGEST_MACRO: Final = 100  # in tokens, with arguments
 _ALIASES: Final = frozenset({"using", "typedef"})
 #: Of a declaration, to its semicolon.
 _PLAIN_REST: Final = re.compile(r"(?:[^;{}()\[\]#\"'/\\]|\[\w*\])*+;")
+#: A value among template arguments: std::enable_if_t<condition<T>{}, T>.
+_EMPTY_VALUE: Final = re.compile(r"\{\s*\}(?=\s*[],>.|&=!+?)-])")
 #: Parentheses without others, literals, comments or directives in them.
 _GROUP: Final = re.compile(r"\(([^(){}\[\]#\"'/\\]*+)\)")
 
@@ -157,7 +159,7 @@ class _Parser(Braces):
         elif token.text == ";":
             self.end(token.end)
         elif token.text == "{":
-            self.open(token)
+            self._open(token)
         elif token.text == "}":
             self.end(None)
             self.leave(self.frame, token)
@@ -175,6 +177,14 @@ class _Parser(Braces):
             self.fresh.append(group or token)
             self.is_plain = last is not None and group is None
         return False
+
+    def _open(self, token: Token) -> None:
+        """Enter braces, or go on behind those that are a value."""
+        value = _EMPTY_VALUE.match(self.source.text, token.start)
+        if value is None:
+            self.open(token)
+        else:
+            self.tokens.position = value.end()
 
     def _group(self, token: Token) -> Token | None:
         """Return parentheses as one token, and go on behind them; None where there is more to them than tokens."""

@@ -12,8 +12,10 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.host_code.chains import HOST_COMPILERS, errors_without_gcc
+from hatch_cuda_kernels.host_code.functions import may_be_value
 from hatch_cuda_kernels.host_code.includes import host_header, included, is_missing
-from hatch_cuda_kernels.host_code.marks import gather_facts, gather_macros, member_of
+from hatch_cuda_kernels.host_code.marks import TEMPLATE, gather_facts, gather_macros, member_of
 from hatch_cuda_kernels.host_code.rule import action_of
 from hatch_cuda_kernels.host_code.seen import guard_of, seen_parts
 from hatch_cuda_kernels.source.directive_lines import DirectiveLine, directive_lines
@@ -22,8 +24,8 @@ from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING, Joined, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
+    from hatch_cuda_kernels.host_code.facts import Facts
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
-    from hatch_cuda_kernels.host_code.marks import Facts
     from hatch_cuda_kernels.source.macros import MacroText
     from hatch_cuda_kernels.source.readings import Readings
 
@@ -54,7 +56,7 @@ class _Glance(NamedTuple):
     includes: tuple[str, ...] = ()
     guard: str | None = None
     is_host: bool = False
-    """Whether a header of the host's is included."""
+    """Whether a header of the host's is included, or there is an error for compilers that are not known."""
 
     def is_open(self, facts: Facts) -> bool:
         """Return whether the text's guard lets it be read: whether nothing else defines the macro."""
@@ -119,7 +121,7 @@ def _glance(text: str) -> _Glance:
         heads=tuple(dict.fromkeys(heads)),
         includes=tuple(name for line in seen if (name := included(line))),
         guard=guard_of(lines),
-        is_host=_includes_host(seen),
+        is_host=_includes_host(seen) or _comes_to_error(lines, parts),
     )
 
 
@@ -153,6 +155,8 @@ def _has_host_code(outline: Outline, facts: Facts) -> bool:
     parts = [*seen_parts(outline.directives, len(outline.source.text))]
     if _includes_host(line for line in outline.directives if _is_within(line.start, parts)):
         return True
+    if facts.texts.keys().isdisjoint(HOST_COMPILERS) and _comes_to_error(outline.directives, parts):
+        return True
     text = outline.source.text
     return any(_is_within(item.start, parts) and _is_refused(item, text, facts) for item in outline.items)
 
@@ -161,13 +165,20 @@ def _includes_host(lines: Iterable[DirectiveLine]) -> bool:
     return any(name is not None and is_missing(name) for name in map(host_header, lines))
 
 
+def _comes_to_error(lines: Iterable[DirectiveLine], parts: Iterable[tuple[int, int]]) -> bool:
+    """Return whether a condition that is certainly seen leads to an error where no macro of the host's is defined."""
+    ends = {end for _, end in parts}
+    return any(line.start in ends for line in errors_without_gcc(lines))
+
+
 def takes_overloads(outlines: Iterable[Outline | None], facts: Facts) -> bool:
     """Return whether there is a host function that device code may mean, which then would call an overload of it.
 
-    nvcc refuses such calls. A mark may be lacking, so this is not for a text to decide.
+    nvcc refuses such calls. A mark may be lacking, so this is not for a text to decide. One that stays declared is no
+    matter: a call of it fails.
     """
     return any(
-        _is_overload(item, facts) and action_of(item, outline.source.text, facts) in {"drop", "declare"}
+        _is_overload(item, facts) and action_of(item, outline.source.text, facts) == "drop"
         for outline in outlines
         if outline is not None
         for item in outline.items
@@ -185,7 +196,7 @@ def _is_overload(item: OutlineItem, facts: Facts) -> bool:
     marked = facts.marked.get(member_of(item, facts))
     if marked is None or (item.namespace, declared.name) not in facts.marked_in:
         return False
-    others = marked.declared | marked.defined
+    others = {one[one[:1] == TEMPLATE :] for one in marked.declared | marked.defined}
     return declared.parameters not in others and len(declared.parameters) in set(map(len, others))
 
 
@@ -193,6 +204,8 @@ def _is_refused(item: OutlineItem, text: str, facts: Facts) -> bool:
     declared = item.declaration
     is_function = declared.kind == "function" or (declared.kind == "call" and declared.name == item.class_name)
     if not is_function or declared.form not in {"", "template"} or declared.name in _BUILTIN:
+        return False
+    if may_be_value(item, text, facts):
         return False
     action = action_of(item, text, facts)
     return action in {"drop", "declare"} or (action == "mark" and "constexpr" in declared.words)

@@ -36,6 +36,8 @@ class Trimmed(NamedTuple):
 
     texts: Mapping[str, str]
     dropped: tuple[Dropped, ...]
+    unread: tuple[str, ...] = ()
+    """The names of texts that nothing reads any more."""
 
 
 def remembered(texts: Mapping[str, str], about: tuple[Any, ...], find: Callable[[], Trimmed]) -> Trimmed:
@@ -64,13 +66,13 @@ def _code() -> str:
 
 
 def _packed(found: Trimmed) -> str:
-    return base64.b64encode(zlib.compress(json.dumps([dict(found.texts), found.dropped]).encode(), 1)).decode()
+    return base64.b64encode(zlib.compress(json.dumps([dict(found.texts), *found[1:]]).encode(), 1)).decode()
 
 
 def _unpacked(note: Mapping[str, Any]) -> Trimmed | None:
     """Return the outcome that a note holds; None where there is none, or it is damaged."""
     try:
-        texts, dropped = json.loads(zlib.decompressobj().decompress(base64.b64decode(note["outcome"]), _MOST))
-        return Trimmed(texts, tuple(Dropped(*one) for one in dropped))
+        texts, dropped, unread = json.loads(zlib.decompressobj().decompress(base64.b64decode(note["outcome"]), _MOST))
+        return Trimmed(texts, tuple(Dropped(*one) for one in dropped), tuple(unread))
     except (KeyError, TypeError, ValueError, zlib.error):
         return None

@@ -6,8 +6,10 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.host_code.words import SPECIFIERS
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
 __all__ = ["MacroRole", "find_roles", "reached"]
 
@@ -16,6 +18,8 @@ _SPECIFIERS: Final = frozenset(
     {"constexpr", "consteval", "constinit", "const", "friend", "virtual", "override", "final"}
 )
 _PRAGMA: Final = re.compile(r"\b(?:_Pragma|__pragma)\s*\((?:[^()]|\([^()]*\))*\)")
+#: What has arguments is a macro, or an attribute.
+_CALL: Final = re.compile(r"\b\w+\s*(?=\()")
 _PIECE: Final = re.compile(r"[A-Za-z_]\w*|[()\[\]<>*&]")
 
 
@@ -26,6 +30,8 @@ class MacroRole(NamedTuple):
     """Whether it stands for whole declarations, or opens or closes braces."""
     words: frozenset[str] = frozenset()
     """The specifiers that it stands for, or begins or ends with."""
+    is_type: bool = False
+    """Whether there is a type in what it stands for."""
 
 
 def find_roles(texts: Mapping[str, Iterable[str]], users: Mapping[str, set[str]]) -> dict[str, MacroRole]:
@@ -35,7 +41,16 @@ def find_roles(texts: Mapping[str, Iterable[str]], users: Mapping[str, set[str]]
     }
     whole = reached(direct, users)
     words = _hidden_words(texts, users)
-    return {name: MacroRole(name in whole, frozenset(words.get(name, ()))) for name in texts}
+    return {
+        name: MacroRole(name in whole, frozenset(words.get(name, ())), any(_has_type(text, texts) for text in found))
+        for name, found in texts.items()
+    }
+
+
+def _has_type(text: str, macros: Container[str]) -> bool:
+    """Return whether a word outside brackets may be a type: it is no macro's, and no compiler's, specifier."""
+    words = (word for word in _outer_words(_CALL.sub("", text)) if word not in SPECIFIERS and word not in macros)
+    return any(word[0] != "_" for word in words)
 
 
 def _is_pragma(texts: Iterable[str]) -> bool:

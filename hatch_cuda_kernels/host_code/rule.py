@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from hatch_cuda_kernels.host_code.marks import is_float_constant, member_of
-from hatch_cuda_kernels.host_code.observed import action_of_observed
+from hatch_cuda_kernels.host_code.functions import action_of_function
+from hatch_cuda_kernels.host_code.head_conditions import without_conditions
+from hatch_cuda_kernels.host_code.host_constants import action_of_constant
+from hatch_cuda_kernels.host_code.marks import is_float_constant
 from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.usings import is_host_class, is_host_using
 
@@ -19,20 +21,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hatch_cuda_kernels.host_code.declaration import Declaration
+    from hatch_cuda_kernels.host_code.facts import Facts, FoundItem
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
-    from hatch_cuda_kernels.host_code.marks import Facts, FoundFunction
 
 __all__ = ["Action", "action_of"]
 
-Action: TypeAlias = Literal["keep", "drop", "declare", "mark", "constant", "expand"]
+Action: TypeAlias = Literal["keep", "drop", "declare", "mark", "constant", "extern", "expand"]
 """``declare``: keep the head, with a mark, and drop the body. ``mark``: keep all, with a mark.
 
 ``constant``: make it ``constexpr``. nvcc folds a floating-point constant that is made of another; to NVRTC, it is a
-device variable whose value must be known. ``expand``: put what a macro stands for in its place, without host code.
+device variable whose value must be known. ``extern``: declare it without its value. ``expand``: put what a macro stands
+for in its place, without host code.
 """
 
-_VIRTUAL: Final = frozenset({"virtual", "override", "final"})
-_EXPLICIT: Final = frozenset({"specialisation", "instantiation"})
 _TYPE_PARAMETER: Final = re.compile(r"\b(?:typename|class)\s*(?:\.\.\.)?\s*(\w+)")
 _COPIES: Final = re.compile(r"\s*\{(?:\s*(\w+)\s*=\s*\w+\s*\.\s*\1\s*;)*\s*(?:return\s*\*\s*this\s*;)?\s*\}\s*;?")
 _CONSTANT: Final = frozenset({"constexpr", "consteval"})
@@ -54,16 +55,33 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
         is_host = is_host_using if declared.kind == "other" else is_host_class
         return "drop" if is_host(spelled, facts, _is_dropped(facts)) else "keep"
     is_clear = declared.is_sure and not (is_constructor and declared.types)
-    if not is_clear or _is_in_parentheses(item) or facts.is_marked(text[item.start : declared.last or item.end]):
-        return "keep"
+    head = _head(item, text, facts)
+    if not is_clear or _is_in_parentheses(item) or facts.is_marked(head):
+        return "mark" if is_clear and _is_marked_at_times(item, head, facts) else "keep"
     if declared.kind == "variable":
-        if _is_host_variable(item):
-            return "drop"
-        return "constant" if is_float_constant(item, text, facts) and declared.name in facts.folded else "keep"
+        return _variable(item, text, facts)
     if declared.kind == "call" and not is_constructor:
         spelled = text[item.start : item.end]
         return "drop" if _is_host_call(declared, facts) or _has_host_argument(declared, spelled, facts) else "keep"
-    return "mark" if _does_nothing(item, text) or _copies_members(item, text) else _function(item, text, facts)
+    if _does_nothing(item, text) or _copies_members(item, text):
+        return "mark"
+    return action_of_function(item, text, facts, _is_dropped(facts))
+
+
+def _head(item: OutlineItem, text: str, facts: Facts) -> str:
+    """Return where a declaration's marks are: of a macro that stands for whole ones, these have them, or arguments."""
+    declared = item.declaration
+    is_macro = declared.kind == "call" and declared.name != item.class_name and facts.is_clear_macro(declared.name)
+    return text[item.start + len(declared.name) * is_macro : declared.last or item.end]
+
+
+def _is_marked_at_times(item: OutlineItem, head: str, facts: Facts) -> bool:
+    """Return whether a constant function has marks only where a condition holds; NVRTC refuses it without."""
+    declared = item.declaration
+    is_function = declared.kind == "function" or (declared.kind == "call" and declared.name == item.class_name)
+    if not is_function or "#" not in head or not declared.words & _CONSTANT:
+        return False
+    return not facts.is_marked(without_conditions(head))
 
 
 def _is_in_parentheses(item: OutlineItem) -> bool:
@@ -91,8 +109,16 @@ def _does_nothing(item: OutlineItem, text: str) -> bool:
     return is_any and not re.sub(r"\s", "", text[declared.last : item.end]).strip("{};")
 
 
-def _is_dropped(facts: Facts) -> Callable[[FoundFunction], bool]:
+def _is_dropped(facts: Facts) -> Callable[[FoundItem], bool]:
     return lambda found: action_of(found.item, found.text, facts) == "drop"
+
+
+def _variable(item: OutlineItem, text: str, facts: Facts) -> Action:
+    if _is_host_variable(item):
+        return "drop"
+    action = action_of_constant(item, text, facts, _is_dropped(facts))
+    is_folded = item.declaration.name in facts.folded and is_float_constant(item, text, facts)
+    return "constant" if action == "keep" and is_folded else action
 
 
 def _is_host_variable(item: OutlineItem) -> bool:
@@ -109,10 +135,8 @@ def _is_host_call(declared: Declaration, facts: Facts) -> bool:
         return False
     if declared.name not in facts.roles:
         return declared.name in _HOST_MACROS
-    if declared.name in facts.marks:
-        return False
-    if declared.ending == "{}" and not facts.roles[declared.name].is_whole:  # it stands for a function's head
-        return True
+    if not facts.roles[declared.name].is_whole and (declared.ending == "{}" or declared.name in facts.marks):
+        return declared.name not in facts.marks  # it stands for a function's head
     if declared.name not in facts.generators:
         facts.generators[declared.name] = False  # while it is asked
         outlines = facts.generated(declared.name)
@@ -144,59 +168,3 @@ def _is_host_text(outline: Outline | None, facts: Facts) -> bool:
     if outline is None or not outline.items or any(item.declaration.kind == "call" for item in outline.items):
         return False
     return all(action_of(item, outline.source.text, facts) in {"drop", "declare"} for item in outline.items)
-
-
-def _function(item: OutlineItem, text: str, facts: Facts) -> Action:
-    declared = item.declaration
-    is_virtual = bool(declared.words & _VIRTUAL)
-    if declared.ending in {"default", "delete"}:
-        overrides = declared.name[0] == "~" and declared.ending == "default"  # perhaps one that is marked
-        return "mark" if is_virtual or overrides else "keep"
-    if declared.words & _CONSTANT:
-        may_be_constant = declared.parameters and not declared.ending and item.class_name is None  # constexpr int n(a);
-        return "keep" if may_be_constant and not _is_asked_for(declared, facts) else "mark"
-    merged = _is_merged(item, facts)
-    if merged is None:  # a friend of a template: its parameters have other names where it is marked
-        return "mark" if "friend" in declared.words and not declared.ending else "keep"
-    if declared.form in _EXPLICIT and _may_be_of_marked(item, facts):
-        return "keep"
-    if merged or _is_asked_for(declared, facts):
-        return "mark"
-    return "declare" if _makes_class(item, facts) else action_of_observed(item, text, facts)
-
-
-def _makes_class(item: OutlineItem, facts: Facts) -> bool:
-    """Return whether a class would be another one to device code without a member."""
-    declared = item.declaration
-    if item.class_name is None or "friend" in declared.words:
-        return False
-    special = declared.name in {item.class_name, f"~{item.class_name}", "operator=", *facts.defaults, *facts.pure}
-    return special or bool(declared.words & _VIRTUAL)
-
-
-def _is_asked_for(declared: Declaration, facts: Facts) -> bool:
-    """Return whether code may ask for what a function returns without a call: ``T declval();``, ``auto f()``."""
-    if not declared.ending:
-        return declared.name in facts.unevaluated
-    return declared.types == ("auto",) and "->" not in declared.words and declared.name in facts.deduced
-
-
-def _may_be_of_marked(item: OutlineItem, facts: Facts) -> bool:
-    """Return whether a marked function of the same name may be the same, or the template: by the namespaces."""
-    if item.class_name is not None or item.declaration.scope:
-        return item.declaration.name in facts.marked_names
-    parts = item.namespace.split("::")
-    around = {"", *("::".join(parts[: count + 1]) for count in range(len(parts)))}
-    return any((namespace, item.declaration.name) in facts.marked_in for namespace in around)
-
-
-def _is_merged(item: OutlineItem, facts: Facts) -> bool | None:
-    """Return whether another declaration of the function has a mark, which then holds for all; None if unclear."""
-    declared = item.declaration
-    marked = facts.marked.get(member_of(item, facts))
-    if marked is None or not _may_be_of_marked(item, facts):
-        return False
-    found = marked.declared if declared.ending == "{}" else marked.declared | marked.defined
-    if declared.parameters in found:
-        return True
-    return None if len(declared.parameters) in set(map(len, found)) else False

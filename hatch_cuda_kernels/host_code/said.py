@@ -40,8 +40,14 @@ _TYPES: Final = tuple(
 )
 _ALIASES: Final = (
     re.compile(r"using(?<=\busing)\s+(?P<name>\w+)\s*=(?P<meant>[^;{}]*);"),
-    re.compile(r"typedef(?<=\btypedef)\b(?P<meant>[^;{}()]*?)\b(?P<name>\w+)\s*;"),
+    re.compile(r"typedef(?<=\btypedef)\b(?P<meant>[^;{}()]{0,1000}?)\b(?P<name>\w+)\s*;"),
 )
+#: ``typedef int a, b;``, ``typedef enum {} a;``, and the variables of a class, which are no matter.
+_MORE_ALIASES: Final = (
+    re.compile(r"typedef(?<=\btypedef)\b([^;{}()]{1,1000},[^;{}(),]*);"),
+    re.compile(r"\}\s*([A-Za-z_][\w\s,]*);"),
+)
+_ARGUMENTS: Final = re.compile(r"<[^<>]*>")
 
 
 class Said(NamedTuple):
@@ -56,12 +62,20 @@ class Said(NamedTuple):
     """The names of types and of templates' parameters."""
     meanings: tuple[tuple[str, frozenset[str]], ...]
     """The types that others stand for, with the words of what these are."""
+    renamed: frozenset[str]
+    """The names of the former, but for those of a class of that name."""
 
 
 def said_by(text: str) -> Said:
     """Return what a text says."""
     reals = frozenset(name for pattern in _REALS for name in pattern.findall(text))
     operands = [*_operands(text)]
+    meanings = tuple(
+        (found["name"], frozenset(_ASCII_WORD.findall(found["meant"])))
+        for pattern in _ALIASES
+        for found in pattern.finditer(text)
+    )
+    more = (part for pattern in _MORE_ALIASES for part in pattern.findall(text))
     constraints = (found[0][:_LONGEST_OPERAND] for pattern in _CONSTRAINTS for found in pattern.finditer(text))
     return Said(
         reals=reals,
@@ -70,12 +84,17 @@ def said_by(text: str) -> Said:
         deduced=frozenset(name for operand in operands for name in _CALLED_PLAINLY.findall(operand)),
         observed=frozenset(name for part in (*operands, *constraints) for name in _ASCII_WORD.findall(part)),
         types=frozenset(name for pattern in _TYPES for name in pattern.findall(text)),
-        meanings=tuple(
-            (found["name"], frozenset(_ASCII_WORD.findall(found["meant"])))
-            for pattern in _ALIASES
-            for found in pattern.finditer(text)
-        ),
+        meanings=meanings,
+        renamed=frozenset(name for name, words in meanings if name not in words).union(*map(_named_last, more)),
     )
+
+
+def _named_last(part: str) -> set[str]:
+    """Return the last word of each part between commas, without template arguments."""
+    count = 1
+    while count:
+        part, count = _ARGUMENTS.subn(" ", part)
+    return {words[-1] for piece in part.split(",") if (words := _ASCII_WORD.findall(piece.partition("[")[0]))}
 
 
 def _macros_in(text: str, roles: Mapping[str, MacroRole], readings: Readings) -> frozenset[tuple[str, MacroRole]]:

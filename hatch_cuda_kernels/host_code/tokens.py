@@ -17,7 +17,10 @@ __all__ = ["Token", "Tokens", "tokens_of"]
 
 _LEXERS: Final = {
     # A word before a quote may be part of a literal, and a number of one with quotes in it.
-    "head": Lexer(r"(?:(?<!\w)\w++(?!')(?!(?<=R)\")|::|->|[{}()\[\]<>;:,=~*&#])", r"\w{}()\[\]<>;:,=~*&#\-"),
+    "head": Lexer(
+        r"(?:(?<!\w)\w++(?!')(?!(?<=R)\")|::|->|<=|>=|(?<!<)<<(?!<)|[{}()\[\]<>;:,=~*&#])",
+        r"\w{}()\[\]<>;:,=~*&#\-",
+    ),
     "body": Lexer("[{}#]", "{}#"),
 }
 

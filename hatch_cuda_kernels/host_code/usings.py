@@ -12,7 +12,7 @@ from hatch_cuda_kernels.source.lexer import UnclearTextError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hatch_cuda_kernels.host_code.marks import Facts, FoundFunction
+    from hatch_cuda_kernels.host_code.facts import Facts, FoundItem
 
 __all__ = ["is_host_class", "is_host_using"]
 
@@ -21,13 +21,13 @@ _QUALIFIED_CLASS: Final = re.compile(r"template\s*<[^<>{};]*>\s*(?:struct|class)
 _BEFORE_A_NAME: Final = frozenset({"using", "namespace", "typename", "typedef", "=", "<", ","})
 
 
-def is_host_class(text: str, facts: Facts, _: Callable[[FoundFunction], bool]) -> bool:
+def is_host_class(text: str, facts: Facts, _: Callable[[FoundItem], bool]) -> bool:
     """Return whether the text of a class specialises a template of a host library: ``struct fmt::formatter<A> {``."""
     found = _QUALIFIED_CLASS.match(text)
     return found is not None and found["root"] in facts.host_namespaces
 
 
-def is_host_using(text: str, facts: Facts, is_dropped: Callable[[FoundFunction], bool]) -> bool:
+def is_host_using(text: str, facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> bool:
     """Return whether a declaration names what is in a host library's namespace, or host functions that are dropped."""
     if not _may_be(text, facts.host_namespaces):
         return False
@@ -58,11 +58,16 @@ def _is_root(words: list[str], at: int) -> bool:
     return qualifies and (before != "::" or words[at - 2] in _BEFORE_A_NAME)
 
 
-def _names_host(words: list[str], facts: Facts, is_dropped: Callable[[FoundFunction], bool]) -> bool:
+def _names_host(words: list[str], facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> bool:
     """Return whether ``using a::f;`` names functions, of a namespace or a class, that are all dropped."""
+    if "operator" in words:  # to a type: using Base::operator int*;
+        at = words.index("operator")
+        words = [*words[:at], f"operator {''.join(words[at + 1 : -1])}", ";"]
     if len(words) < 4 or words[-1] != ";" or words[-3] != "::":
         return False
     members = facts.members.get((words[-4], words[-2]))
+    if members is None and words[-4] not in facts.classes | facts.namespaces and words[-2] not in facts.data:
+        members = facts.members_named.get(words[-2])  # of an alias of a base
     if members:
         return words[-2] != words[-4] and all(map(is_dropped, members))
     found = facts.functions.get(words[-2], [])

@@ -85,6 +85,7 @@ def name_of(before: Sequence[Token]) -> tuple[str, str, Sequence[Token]]:
         if at >= 0 and before[at].is_word and before[at].text not in BUILTIN | SPECIFIERS:
             scope = scope or before[at].text
             at -= 1
+            at -= before[at].text == "template" if at > 0 else 0
     return scope, name, before[: at + 1]
 
 
@@ -98,13 +99,19 @@ def parameters_of(inner: tuple[Token, ...]) -> tuple[str, ...] | None:
 
 
 def _is_value(part: Sequence[Token]) -> bool:
-    """Return whether an argument has a number before any default, and so is no parameter."""
-    for node in part:
-        if node.text[0].isdigit():
+    """Return whether an argument has a number or a call before any default, and so is no parameter: ``a + f<1>()``."""
+    for at, node in enumerate(part):
+        if node.text[0].isdigit() or _calls_template(part[: at + 1]):
             return True
         if node.text == "=":
             break
     return False
+
+
+def _calls_template(nodes: Sequence[Token]) -> bool:
+    """Return whether nodes end in the call of a template, behind another operand."""
+    texts = [node.text for node in nodes[-4:]]
+    return texts[2:] == ["<>", "()"] and all(node.is_word for node in nodes[-4:-2])
 
 
 def _parameter_type(nodes: Sequence[Token]) -> str:

@@ -115,7 +115,7 @@ def _groups(text: str, changes: Sequence[TextChange]) -> Iterator[list[TextChang
 
 def _shown(text: str, change: TextChange, start: int, end: int) -> str:
     """Return a function that NVRTC is shown with marks, or with marks and without its body."""
-    if change.action == "expand":
+    if change.text:
         return f"#ifdef __CUDACC_RTC__\n{change.text}\n#else\n{_line(text[start:end])}{_END}"
     mark = MARKS[change.action]
     if change.action != "declare" or not change.last:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["names_of_namespaces", "qualified"]
 
-_ALIAS: Final = re.compile(r"using\s+(\w+)\s*=|typedef\s[^(){}]*?(\w+)\s*;\Z")
+_ALIAS: Final = re.compile(r"\busing\s+(\w+)\s*=|\btypedef\s[^(){}]*?(\w+)\s*;")
 _NESTED: Final = re.compile(r"(?<![\w:])((?:[A-Za-z_]\w*::)+)([A-Za-z_]\w*)")
 _NAME: Final = re.compile(r"(?<!::)(?<![\w.])[A-Za-z_]\w*")
 
@@ -31,7 +31,7 @@ def names_of_namespaces(outlines: Iterable[Outline]) -> Mapping[str, frozenset[s
 def _name(item: OutlineItem, outline: Outline) -> str:
     declared = item.declaration
     if declared.kind == "other":
-        alias = _ALIAS.match(outline.source.text[item.start : item.end])
+        alias = _ALIAS.search(outline.source.text, item.start, item.end)
         return (alias[1] or alias[2]) if alias else ""
     return declared.name if declared.kind == "type" or (declared.kind == "variable" and declared.is_const) else ""
 
@@ -39,13 +39,16 @@ def _name(item: OutlineItem, outline: Outline) -> str:
 def qualified(spelled: Iterable[str], kernel: str, names: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
     """Return a kernel's template arguments with the namespaces of what is declared in those that it is in itself.
 
-    A name with part of its namespaces, as where it is launched, gets the rest if only one declaration can be meant.
+    A name with part of its namespaces, or none, as where it is launched, gets the rest if only one declaration can be
+    meant.
     """
     inside = kernel.split("::")[:-1]
     around = ["::".join(inside[:count]) for count in range(len(inside), -1, -1)]
 
     def full(found: re.Match[str]) -> str:
-        namespace = next((one for one in around if one in names.get(found[0], ())), "")
+        known = names.get(found[0], frozenset())
+        only = next(iter(known)) if len(known) == 1 else ""
+        namespace = next((one for one in around if one in known), only)
         return f"{namespace}::{found[0]}" if namespace else found[0]
 
     def whole(found: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ from hatch_cuda_kernels.host_code.closures import find_macros
 from hatch_cuda_kernels.host_code.conditions import as_for_nvcc
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.includes import without_host_libraries
-from hatch_cuda_kernels.host_code.marks import Facts, gather_facts
+from hatch_cuda_kernels.host_code.marks import gather_facts
 from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.port.guard import guardable, widened
 from hatch_cuda_kernels.port.model import Guard
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.host_code.drop import TextChange
+    from hatch_cuda_kernels.host_code.facts import Facts
     from hatch_cuda_kernels.host_code.items import Outline
     from hatch_cuda_kernels.options import NvrtcOptions
 
@@ -38,6 +39,7 @@ _REASONS: Final = {
     "macro": "what it stands for has host code",
     "using": "NVRTC sees nothing that it names",
     "condition": "nvcc's branch, as NVRTC does not define it",
+    "value": "device code cannot use it, as it has no device mark",
     "constant": "NVRTC folds no constant that is made of it, or it of another, unless they are constexpr",
 }
 
@@ -83,7 +85,7 @@ class Sources:
         kind = "function" if change.kind == "call" and change.action == "drop" else str(change.kind)
         if change.action != "drop":
             kind = "body" if change.action == "declare" and change.last else "mark"
-            kind = {"constant": "constant", "expand": "macro"}.get(change.action, kind)
+            kind = {"constant": "constant", "expand": "macro", "extern": "value"}.get(change.action, kind)
         self._forget(path, change)
         self.guards.append(Guard(path, line, kind, change.name, reason or _REASONS.get(kind, _NO_MARK)))
         insort(self.changes[path], change, key=attrgetter("start"))

@@ -15,13 +15,26 @@ _TEXTS: Final = {
     "body": "the body of {}",
     "mark": "{} is marked __host__ __device__",
     "constant": "{} is made constexpr",
+    "value": "the value of {}",
     "macro": "{} is replaced by what it stands for, without host code",
+    "pragma": "{} is spelled with _Pragma",
     "condition": "{} counts as defined, as for nvcc",
 }
-#: ``texture``: a reference, as CUDA had them up to 11. ``body``: of a function that stays declared. The last four: what
+#: ``texture``: a reference, as CUDA had them up to 11. ``body``: of a function that stays declared. The last six: what
 #: stays, changed.
 DroppedKind: TypeAlias = Literal[
-    "function", "variable", "texture", "include", "using", "body", "mark", "constant", "macro", "condition"
+    "function",
+    "variable",
+    "texture",
+    "include",
+    "using",
+    "body",
+    "mark",
+    "constant",
+    "value",
+    "macro",
+    "pragma",
+    "condition",
 ]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.source.lexer import NUMBER
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from hatch_cuda_kernels.source.macros import MacroText
 
@@ -36,6 +36,10 @@ def without_comments(text: str) -> str:
     return _LITERAL_OR_COMMENT.sub(lambda found: found[1] or " ", text) if "/" in text else text
 
 
+class _LeftError(Exception):
+    """A macro that is left as it is decides what another makes of it."""
+
+
 class MacroUse(NamedTuple):
     """Where a macro is used in a text, and what it stands for there."""
 
@@ -55,13 +59,21 @@ class Macros:
             if first[2:] != macro[2:]:
                 self._unclear.setdefault(macro.name, [first]).append(macro)
 
-    def expand_clear(self, text: str) -> str | None:
-        """Return a text with what its macros stand for; None where one of them stands for this or for that.
+    def expand_clear(self, text: str, is_whole: Callable[[str], bool]) -> str | None:
+        """Return a text with what those of its macros stand for that ``is_whole`` names; None where that is not clear.
 
-        None, too, for what is not expanded here as compilers do.
+        All others stay, as what they stand for may be another thing there: they may be defined later, or no longer.
+        One of those that ``is_whole`` names stays, too, if it stands for this or for that. None where a macro that
+        stays decides what another makes of it, and for what is not expanded here as compilers do.
         """
         reached = self._reached([text])
-        return None if reached is None or reached & self._unclear.keys() else self.expand(text)
+        if reached is None:
+            return None
+        left = frozenset(name for name in reached if name in self._unclear or not is_whole(name))
+        try:
+            return self.expand(text, left, left=left)
+        except _LeftError:
+            return None
 
     def meanings(self, use: str) -> list[str]:
         """Return what a macro's use stands for, by each of its definitions; none where that is not clear."""
@@ -119,8 +131,13 @@ class Macros:
                 yield MacroUse(found.start(), given[1], self._made(macro, given[0], frozenset(), 0))
                 position = given[1]
 
-    def expand(self, text: str, hidden: frozenset[str] = frozenset(), depth: int = 0) -> str:
-        """Return a text with what its macros stand for; as it is where that is too much."""
+    def expand(
+        self, text: str, hidden: frozenset[str] = frozenset(), depth: int = 0, left: frozenset[str] = frozenset()
+    ) -> str:
+        """Return a text with what its macros stand for; as it is where that is too much.
+
+        Raises _LeftError where one that is ``left`` as it is decides what another makes of it.
+        """
         pieces: list[str] = []
         done = 0
         while depth < _DEEPEST and (found := _PIECE.search(text, done)) is not None:
@@ -133,11 +150,24 @@ class Macros:
             if macro is None or given is None or sum(map(len, pieces)) > _LONGEST:
                 pieces.append(found[0])
             else:
-                pieces.append(self._made(macro, given[0], hidden, depth))
+                if depth and left and not all(map(_is_one, self._texts(left & _words_in(given[0])))):
+                    raise _LeftError
+                pieces.append(self._made(macro, given[0], hidden, depth, left))
                 done = given[1]
         return "".join((*pieces, text[done:]))
 
-    def _made(self, macro: MacroText, given: Sequence[str], hidden: frozenset[str], depth: int) -> str:
+    def _texts(self, names: Iterable[str]) -> Iterator[str]:
+        """Yield what macros stand for, by all of their definitions."""
+        return (macro.text for name in names for macro in self._unclear.get(name, [self._macros[name]]))
+
+    def _made(
+        self,
+        macro: MacroText,
+        given: Sequence[str],
+        hidden: frozenset[str],
+        depth: int,
+        left: frozenset[str] = frozenset(),
+    ) -> str:
         """Return what a macro stands for with arguments."""
         hidden |= {macro.name}
         names = macro.parameters or ()
@@ -152,22 +182,45 @@ class Macros:
             pieces.append(macro.text[done : part.start()])
             done = part.end()
             word = part["word"]
+            is_pasted = word in raw and (pasted or macro.text[done:].lstrip().startswith("##"))
+            if depth and left and (is_pasted or part["string"] in raw):
+                _check_operand(raw[word if is_pasted else part["string"]], left)
             if part["string"] in raw:
                 pieces.append(_quoted(raw[part["string"]]))
             elif part["paste"]:
                 pasted = True
                 continue
-            elif word in raw and (pasted or macro.text[done:].lstrip().startswith("##")):
+            elif is_pasted:
                 pieces.append(raw[word])
             elif word in raw:
                 if word not in full:
-                    full[word] = self.expand(raw[word], hidden - {macro.name}, depth + 1)
+                    full[word] = self.expand(raw[word], hidden - {macro.name}, depth + 1, left)
                 pieces.append(full[word])
             else:
                 pieces.append(part[0])
             pasted = False
         made = "".join((*pieces, macro.text[done:]))
-        return self.expand(made, hidden, depth + 1) if len(made) < _LONGEST else made
+        return self.expand(made, hidden, depth + 1, left) if len(made) < _LONGEST else made
+
+
+def _words_in(texts: Iterable[str]) -> set[str]:
+    return {word for text in texts for word in _WORD.findall(text)}
+
+
+def _check_operand(text: str, left: frozenset[str]) -> None:
+    """Raise _LeftError if ``#`` or ``##`` would have got what a macro stands for that is left as it is."""
+    if not left.isdisjoint(_WORD.findall(text)):
+        raise _LeftError
+
+
+def _is_one(text: str) -> bool:
+    """Return whether a text has all its brackets, and no comma outside them."""
+    depth = 0
+    for mark in re.findall(r"[(){}\[\],]", _LITERAL_OR_COMMENT.sub(" ", text)):
+        depth += (mark in "({[") - (mark in ")}]")
+        if depth < 0 or (mark == "," and not depth):
+            return False
+    return not depth
 
 
 def _quoted(argument: str) -> str:

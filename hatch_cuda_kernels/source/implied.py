@@ -44,9 +44,9 @@ _DECLARED: Final = re.compile(
     r"|using(?<=\busing)\s+(?P<alias>\w+)\s*="
     + "".join(rf"|{key}(?<=\b{key})\s+(?P<{key}>\w+)\s*[{{:]" for key in ("struct", "class", "union", "enum"))
 )
-#: With a word before its name that may be its type.
+#: With a word before its name that may be its type: on the same line, as a directive may end the one before.
 _FUNCTION: Final = re.compile(
-    r"\b(?!(?:and|case|co_return|co_yield|do|else|not|or|return|throw)\b)[A-Za-z_]\w*\s+"
+    r"\b(?:(?!(?:and|case|co_return|co_yield|do|else|not|or|return|throw)\b)[A-Za-z_]\w*[ \t]+|(?:double|void)\s+)"
     rf"({'|'.join(sorted(FUNCTION_NAMES))})\s*\("
 )
 _LINE: Final = re.compile(

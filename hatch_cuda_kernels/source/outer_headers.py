@@ -15,7 +15,17 @@ from hatch_cuda_kernels.source.source_text import SourceText, parse_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["NO_OUTER_HEADERS", "Asked", "OuterHeaders", "StandardHeaders", "packaged_standard_headers"]
+__all__ = [
+    "NO_OUTER_HEADERS",
+    "STANDARD_FOLDER",
+    "Asked",
+    "OuterHeaders",
+    "StandardHeaders",
+    "packaged_standard_headers",
+]
+
+#: Where the standard headers of this package are, as the toolkit's folders are written.
+STANDARD_FOLDER: Final = str(Path(__file__).resolve().with_name("standard"))
 
 
 class StandardHeaders:
@@ -86,7 +96,7 @@ NO_OUTER_HEADERS: Final = OuterHeaders.as_built(_NONE, ())
 @cache
 def packaged_standard_headers() -> StandardHeaders:
     """Return the standard headers of this package."""
-    folder = Path(__file__).with_name("standard")
+    folder = Path(STANDARD_FOLDER)
     files = (path for path in folder.rglob("*") if path.is_file() and path.suffix not in {".md", ".pyc"})
     names = (path.relative_to(folder).as_posix() for path in files)
     return StandardHeaders(names, lambda name: (folder / name).read_bytes())

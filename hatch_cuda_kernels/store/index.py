@@ -116,6 +116,16 @@ class ModuleIndex(NamedTuple):
         return f"{self.module}/{_OWN_SOURCE_FOLDER}" if self.schema == 1 else SOURCE_FOLDER
 
     @property
+    def toolkit_headers(self) -> str:
+        """What the build recorded of the headers that it took from the toolkit's folders; empty for none."""
+        return self.toolchain.get("headers", "")
+
+    @property
+    def outer_headers(self) -> str:
+        """Text that tells what the build took from outside the project: of the toolkit and of standard headers."""
+        return f"{self.toolkit_headers}; {self.standard}"
+
+    @property
     def sources(self) -> tuple[str, ...]:
         """Project-relative paths of the sources."""
         return tuple(unit.source for unit in self.units)

@@ -23,51 +23,10 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.source.dropped import Dropped
-    from hatch_cuda_kernels.source.outer_headers import OuterHeaders, StandardHeaders
-    from hatch_cuda_kernels.source.source_set import SourceSet
     from hatch_cuda_kernels.store.image_record import ImageRecord
-    from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
 
-__all__ = ["ModuleSource", "read_shipped", "recipe_of"]
-
-
-def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
-    """Return what a module was compiled from, and how; ``names`` are those of its details, or others of its source.
-
-    Raises TypeError or ValueError for options that this version does not know.
-    """
-    from hatch_cuda_kernels.compiler.recipe import Recipe  # off the prebuilt path
-    from hatch_cuda_kernels.options import NvrtcOptions
-
-    return Recipe(
-        module=index.module,
-        sources=index.sources,
-        libraries=tuple(name for name, _ in index.libraries),
-        options=NvrtcOptions.from_canonical(index.options),
-        names=names,
-        globals=index.globals,
-        headers=index.headers,
-    )
-
-
-def read_shipped(reader: StoreReader, index: ModuleIndex, recipe: Recipe) -> SourceSet:
-    """Return a module's sources with their header closures, as the store has them. Raises InputError or StoreError."""
-    from hatch_cuda_kernels.source.outer_headers import StandardHeaders  # off the prebuilt path
-    from hatch_cuda_kernels.source.project import Project
-
-    texts = reader.standard_headers() if index.standard else {}
-    standard = StandardHeaders(texts, lambda name: texts[name].encode())
-    root = reader.source_root(index.module)
-    project = Project(root, only=index.files)  # other modules' files are there, too
-    return recipe.read(root, project=project, outer=_as_built(index, standard))
-
-
-def _as_built(index: ModuleIndex, standard: StandardHeaders) -> list[OuterHeaders]:
-    """Return the headers outside the project as each source found them when the store was built."""
-    from hatch_cuda_kernels.source.outer_headers import OuterHeaders  # off the prebuilt path
-
-    return [OuterHeaders.as_built(standard, unit.asked) for unit in index.units]
+__all__ = ["ModuleSource"]
 
 
 class ModuleSource:
@@ -85,12 +44,12 @@ class ModuleSource:
         """Why prebuilt images no longer count: in an editable install, the source or a header has changed."""
         if self._index.editable is None:
             return None
-        from hatch_cuda_kernels.source.outer_headers import packaged_standard_headers
+        from hatch_cuda_kernels.store.shipped import read_edited  # off the usual path
 
         self._check_manifest(self._index.editable)
         recipe, index = self.recipe(), self._index
         try:
-            sources = recipe.read(self.root, outer=_as_built(index, packaged_standard_headers()))
+            sources = read_edited(self.root, index, recipe)
         except InputError as error:
             return f"the source cannot be read: {error}"
         libraries = {(library.name, library.sha256) for library in sources.libraries}
@@ -111,20 +70,22 @@ class ModuleSource:
 
         Neither is known where the sources cannot be read.
         """
-        from hatch_cuda_kernels.source.outer_headers import packaged_standard_headers  # off the prebuilt path
+        from hatch_cuda_kernels.store.shipped import read_edited, read_shipped  # off the prebuilt path
 
         try:
             recipe = self.recipe()
             if self._index.editable is None:
                 sources = read_shipped(self._reader, self._index, recipe)
             else:
-                sources = recipe.read(self.root, outer=_as_built(self._index, packaged_standard_headers()))
+                sources = read_edited(self.root, self._index, recipe)
         except (InputError, StoreError):
             return (), ""
         return sources.dropped, recipe.left_out(sources)
 
     def recipe(self, names: tuple[str, ...] = ()) -> Recipe:
         """Return what the module was compiled from, and how. Raises StoreError where its options are damaged."""
+        from hatch_cuda_kernels.store.shipped import recipe_of  # off the prebuilt path
+
         try:
             return recipe_of(self._index, names)
         except (TypeError, ValueError) as error:
@@ -153,18 +114,32 @@ class ModuleSource:
         known = (form for form in forms if any(cuda_release_for_arch(form, major=major) for major in (12, 13)))
         return next(known, SmArch.of_device(capability))
 
-    def job(self, arch: SmArch, instance: str | None) -> Job:
-        """Return the compile for an architecture.
+    def job(self, arch: SmArch, instance: str | None, *, as_here: bool = False) -> Job:
+        """Return the compile for an architecture: as the build's toolkit would do it, or ``as_here`` as the one here.
 
-        Raises InputError when the source cannot be read, StoreError, or ToolchainError for a missing device runtime.
+        The former has the key, whichever toolkit compiles. Raises InputError when the source cannot be read,
+        StoreError, or ToolchainError for a missing device runtime.
         """
-        recipe = self.recipe(self._names(instance))
-        shipped = self._index.editable is None
-        sources = read_shipped(self._reader, self._index, recipe) if shipped else recipe.read(self.root)
+        from hatch_cuda_kernels.store.shipped import read_shipped  # off the prebuilt path
+
+        recipe, index = self.recipe(self._names(instance)), self._index
+        shipped = index.editable is None
+        sources = read_shipped(self._reader, index, recipe, as_here=as_here) if shipped else recipe.read(self.root)
         return recipe.job(sources, arch, ("cubin",))
 
+    def toolchain(self, found: Toolchain) -> Toolchain:
+        """Return the toolchain that compiles the module: the one that was found, if its headers are the build's.
+
+        Others may ask for standard headers that the store does not have, so this package's are used with them.
+        """
+        index = self._index
+        if index.editable or found.takes_as(index.toolkit_headers, index.outside):
+            return found
+        return found.with_standard(self._reader.standard_headers() if index.standard else ())
+
     def key(self, arch: SmArch, instance: str | None, toolchain: Toolchain) -> str:
-        """Return the key of that job's CUBIN. Raises what ``job`` raises."""
+        """Return the key of the CUBIN that a toolchain found somewhere gives. Raises what ``job`` raises."""
+        toolchain = self.toolchain(toolchain)
         if not self._as_shipped:
             return self.job(arch, instance).key("cubin", toolchain)
         used = toolchain.of_compile(self._index.outside, finisher=self._finisher)
@@ -188,22 +163,26 @@ class ModuleSource:
         """Return the same as ``key`` for this process's toolchain, None where that is not remembered."""
         from hatch_cuda_kernels.compiler.toolchain.key_parts import recall_key_part  # off the prebuilt path
 
-        part = recall_key_part(self._index.outside, lto=self._lto) if self._as_shipped else None
+        index = self._index
+        built = index.outer_headers
+        part = recall_key_part(index.outside, built=built, lto=self._lto) if self._as_shipped else None
         return None if part is None else self._key(arch, instance, part)
 
     def look_ahead(self, go_on: Callable[[], bool]) -> None:
         """Look at what ``recalled_key`` depends on, while ``go_on`` says so; soon afterwards, that need not be done."""
         from hatch_cuda_kernels.compiler.toolchain.key_parts import recall_key_part  # off the prebuilt path
 
-        if self._index.editable is None and not self._index.is_linked:
-            recall_key_part(self._index.outside, lto=self._lto, go_on=go_on)
+        index = self._index
+        if index.editable is None and not index.is_linked:
+            recall_key_part(index.outside, built=index.outer_headers, lto=self._lto, go_on=go_on)
 
     def remember_key(self) -> None:
         """Make ``recalled_key`` answer from the next process on."""
         if self._as_shipped:
             from hatch_cuda_kernels.compiler.toolchain.remembered import remember_key_part  # off the hit path
 
-            remember_key_part(self._index.outside, lto=self._lto)
+            index = self._index
+            remember_key_part(index.outside, built=index.outer_headers, lto=self._lto, used=self.toolchain)
 
     @property
     def _lto(self) -> bool:

@@ -15,7 +15,7 @@ from hatch_cuda_kernels.plan.front_end import lay_out_jobs
 from hatch_cuda_kernels.pool.compile_all import compile_on
 from hatch_cuda_kernels.pool.executors import choose_executor
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.source import read_shipped, recipe_of
+from hatch_cuda_kernels.store.shipped import read_shipped, recipe_of
 from hatch_cuda_kernels.verify.model import Outcome
 from hatch_cuda_kernels.verify.rebuilt import Rebuilt, compare_stores
 

@@ -16,7 +16,7 @@ from hatch_cuda_kernels.store.built import BuiltModule
 from hatch_cuda_kernels.store.index import INDEX_SCHEMA, SOURCE_FOLDER
 from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 from hatch_cuda_kernels.store.pack import PACK_FILE
-from hatch_cuda_kernels.store.source import read_shipped, recipe_of
+from hatch_cuda_kernels.store.shipped import read_shipped, recipe_of
 from hatch_cuda_kernels.store.texts import DIGESTS_FILE
 from hatch_cuda_kernels.store.writer import write_store
 

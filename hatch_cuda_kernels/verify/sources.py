@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.store.index import STANDARD_FILE, UnitRecord
-from hatch_cuda_kernels.store.source import read_shipped, recipe_of
+from hatch_cuda_kernels.store.shipped import read_shipped, recipe_of
 from hatch_cuda_kernels.verify.model import Outcome
 from hatch_cuda_kernels.verify.subject import common_problems
 

@@ -3,6 +3,9 @@
 The stores in ``golden/stores`` are of CUDA 12.9 and 13.0, and of schema 1, in which each module has its own sources:
 older stores stay readable. They were built in both environments: ``hatch-cuda-kernels build --out 13.0
 kernels-13.0.yaml`` there, and the same with 12.9. Keys that change are a reason to build them again.
+
+``iterators`` was built with CUDA 13.0, too, in schema 2. Its one toolkit header asks for ``<iterator>`` in 12.9, not in
+13.0, so the store does not ship that.
 """
 
 from __future__ import annotations
@@ -117,6 +120,19 @@ def test_promote_finds_what_was_compiled_here(store, capsys, tmp_path):
     assert status == 0
     assert [(miss["kernel"], miss["arch"]) for miss in told["misses"]] == [("fill<double, 4>", "sm_86")]
     assert '"fill<double, 4>"' in told["diff"]
+
+
+def test_a_jit_takes_the_standard_headers_that_the_toolkit_here_asks_for(fresh_cache, capsys, tmp_path):
+    """What the release of the build did not need is this package's; the next process and promote find the result."""
+    folder = STORE.with_name("iterators")
+    assert '"iterator"' not in (folder / "standard_headers.json").read_text()
+    for kernel in ("is_contiguous<float*>", "is_contiguous<double*>"):
+        found = [open_store(folder).find_image(kernel, arch="sm_90").origin for _ in range(3)]
+        assert found == ["jitted", "cached", "cached"]
+    project = shutil.copytree(STORE.parent, tmp_path / "project")
+    status, told = run(capsys, "promote", "--package", folder, project / "iterators.yaml")
+    assert status == 0
+    assert {miss["kernel"] for miss in told["misses"]} == {"is_contiguous<float*>", "is_contiguous<double*>"}
 
 
 BINDINGS = {13: '"cuda-bindings>=12.9,<13"', 12: '"cuda-bindings>=13,<14"'}[HERE]

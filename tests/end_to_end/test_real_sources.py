@@ -23,6 +23,7 @@ from hatch_cuda_kernels.runtime.store import open_store
 from hatch_cuda_kernels.source import outer_headers
 from hatch_cuda_kernels.source.outer_headers import StandardHeaders, packaged_standard_headers
 from hatch_cuda_kernels.standalone import compile_to_cubin
+from hatch_cuda_kernels.store import shipped
 
 MANIFEST = "{schema: 1, arches: [sm_90], options: {include: [in]}, modules: {a: {source: a.cu}, b: {source: b.cu}}}"
 A = """
@@ -56,7 +57,7 @@ def another_version(monkeypatch):
     def change():
         ours = packaged_standard_headers()
         other = StandardHeaders(ours.names, lambda name: f"{ours.text(name).text}// of another version\n".encode())
-        for module in (recipe, outer_headers):
+        for module in (recipe, outer_headers, shipped):
             monkeypatch.setattr(module, "packaged_standard_headers", lambda: other)
 
     return change

@@ -9,7 +9,7 @@ import pytest
 from raw_nvrtc import compile_raw
 from test_host_code import CASES
 
-from hatch_cuda_kernels import InputError, NvrtcOptions, compile_to_ptx, open_store
+from hatch_cuda_kernels import InputError, NvrtcOptions, compile_to_cubin, compile_to_ptx, open_store
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.build_report import render_report
@@ -51,8 +51,11 @@ def project(root, text, **headers):
 ALONE = {
     "marks": "__device__ int f() { if (f()) { return 1; } return 2; }\n__host__ __device__ inline int g();\n",
     "macros": "#define HD __host__ __device__\n#define FN(name) HD int name\nHD int f() { return 1; }\nFN(g)() {}\n",
+    "a constant in parentheses": "enum { three = 3 };\nconst int n(three);\n",
     "guarded": "#ifndef __CUDACC_RTC__\n#include <torch/extension.h>\nint main() { k<<<1, 1>>>(0); }\n#endif\n",
     "guarded else": "#if defined(__CUDACC_RTC__)\n#else\nint main() {}\n#endif\n",
+    "compilers": "#if defined(_MSC_VER)\n#elif defined(__GNUC__)\n#elif 1\n#else\n#error x\n#endif\n",
+    "gcc's macro": "#define __linux__ 1\n#if defined(__linux__)\n#else\n#error x\n#endif\n",
     "unknown": "#ifdef TESTS\n#include <gtest/gtest.h>\nint main() {}\n#endif\n",
     "unknown else": "#ifdef TESTS\nint main() {}\n#elif 1\n#else\nint f();\n#endif\n",
     "unknown include": '#ifdef TESTS\n#include "host.h"\n#endif\n',
@@ -77,6 +80,7 @@ TAKEN_OUT = {
     "a helper": "int blocks(int n) { return (n + 255) / 256; }\n",
     "a launch": "template <class T> void run(T* p) { k<<<1, 32>>>(p); }\n",
     "only declared": "void run(int* p);\n",
+    "an error for other compilers": "#if defined(_MSC_VER)\n#elif defined(__GNUC__)\n#else\n#error x\n#endif\n",
     "a member": "struct S {\n  int n;\n  int size() const { return n; }\n};\n",
     "a constructor": "struct S {\n  int n;\n  S() : n(0) {}\n};\n",
     "an operator": "struct S {\n  bool operator==(const S& o) const { return &o == this; }\n};\n",
@@ -208,9 +212,9 @@ def test_a_missing_name_says_that_it_was_left_out():
 
 
 OVERLOADS = {
-    "of other arguments": "float f(float x) { return x; }\n__device__ double f(double x) { return x; }\n",
+    "of other arguments": "Half f(Half x) { return x; }\n__device__ double f(double x) { return x; }\n",
     "a template": (
-        "namespace n { float f(float x) { return x; }\ntemplate <class T> __device__ T f(T x) { return x; } }\n"
+        "namespace n { Half f(Half x) { return x; }\ntemplate <class T> __device__ T f(T x) { return x; } }\n"
     ),
 }
 
@@ -218,10 +222,19 @@ OVERLOADS = {
 @pytest.mark.parametrize("functions", OVERLOADS.values(), ids=OVERLOADS.keys())
 def test_an_overload_that_device_code_may_mean_is_not_left_out(tmp_path, functions):
     """Else a call would go to another function, where nvcc refuses it: a mark is lacking, or drop says that none is."""
-    root = project(tmp_path, f"{functions}{KERNEL}")
+    root = project(tmp_path, f"typedef __m128 Half;\n{functions}{KERNEL}")
     assert keys(root)["auto"] == keys(root)["keep"] != keys(root)["drop"]
     with pytest.raises(CompileError, match=r"(?s)f.*mark it __device__.*'host_code: drop'"):
         compile_to_ptx((root / "k.cu").read_text(), arch="sm_80", use_cache=False)
+
+
+def test_an_overload_with_known_types_stays_declared(tmp_path):
+    """So a call that means it fails, as with nvcc, and goes to no other."""
+    functions = "float f(float x) { return x; }\n__device__ double f(double x) { return x; }\n"
+    ptx = compile_to_ptx(functions + "__global__ void k(double* p) { *p = f(*p); }", arch="sm_80", use_cache=False)
+    assert b".visible .entry" in ptx.image
+    with pytest.raises(CompileError, match=r"f \(source.cu:1\) was left out"):
+        compile_to_cubin(functions + "__global__ void k(float* p) { *p = f(*p); }", arch="sm_80", use_cache=False)
 
 
 APART = {

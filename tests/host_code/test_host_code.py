@@ -60,6 +60,25 @@ def test_headers_of_host_libraries_are_not_included(tmp_path):
     assert closure.outside == ("cuda_fp16.h", "my.h", "thrust/device_vector.h", "thrust/functional.h", "vector")
 
 
+def test_a_projects_own_copy_of_a_host_library_is_not_read(tmp_path):
+    """Device code uses nothing of it; a header there with a device mark is the project's."""
+    for path, text in {
+        "third_party/fmt/include/fmt/format.h": '#include "base.h"\nstruct R { int f() { return g(); } };',
+        "third_party/fmt/include/fmt/base.h": "namespace fmt { inline int g(); }",
+        "gtest/sizes.h": "#define SIZE 3\n",
+        "spdlog/device.cuh": "__device__ int here() { return 1; }",
+        "k.cu": '#include <fmt/format.h>\n#include "spdlog/device.cuh"\n#include "gtest/sizes.h"\n'
+        "template <> struct fmt::formatter<int> {};\nvoid show() { fmt::print(1); }\n"
+        "__global__ void k(int* p) { *p = here() + SIZE; }\n",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    closure = without_host_code(read_closure(tmp_path, "k.cu", include=["third_party/fmt/include"]))
+    assert [name.rpartition("/")[2] for name, _ in closure.headers] == ["sizes.h", "device.cuh"]
+    assert [str(found) for found in closure.dropped][:1] == ["k.cu:1: include third_party/fmt/include/fmt/format.h"]
+    assert compile_raw(closure.source, headers=closure.headers).ok
+
+
 MIXED = """\
 #include <ATen/ATen.h>
 #include "h.h"

@@ -85,6 +85,19 @@ def test_names_get_the_namespaces_that_a_launch_leaves_out(ported):
     assert "own::k<float, int>" in ported(text.replace("gpu::index>", "typename T::size>")).manifest
 
 
+def test_names_that_one_namespace_has_get_it(ported):
+    """Also alias templates and types of a namespace that only a using-directive opens."""
+    text = "namespace lib { template <class T> struct S { T x; }; template <class T> using Key = S<T>; }\n"
+    text += "namespace alg { struct A { enum Id { first }; }; }\nusing namespace alg;\n"
+    text += "namespace lib { template <class K> __global__ void k(K* p) { p[0].x = 1; } }\n"
+    text += "template <A::Id I> __global__ void j(int* p) { *p = I; }\n"
+    text += "namespace lib { template <class K> void run(K* p) { k<<<1, 1>>>(p); } template void run(Key<int>*); }\n"
+    text += "void run(int* p) { j<A::first><<<1, 1>>>(p); }\n"
+    manifest = ported(text).manifest
+    assert "lib::k<lib::Key < int >>" in manifest
+    assert "j<alg::A::first>" in manifest
+
+
 def test_torchs_quotients_in_device_code(ported):
     """They are what Torch's kernels divide by, and need none of its classes."""
     body = "*p = at::ceil_div(*p, 3) + at::cuda::ATenCeilDiv(*p, 2);"

@@ -87,12 +87,15 @@ def test_functions_of_the_project_are_its_own(tmp_path, declared, kernel):
     build_store(manifest, tmp_path / "store")
 
 
+DIRECTIVE = '1;\n#ifndef _MSC_VER\n  __assert_fail("s", "k.cu", 1, "k")\n#endif\n'
 RETURN = "__device__ double f() { return sinl(2); }\n"
 
 
-@pytest.mark.parametrize("text", [CALL, CALL.replace("if (!s)", "if (s) {} else"), RETURN + KERNEL.format("f()")])
+@pytest.mark.parametrize(
+    "text", [CALL, CALL.replace("if (!s)", "if (s) {} else"), KERNEL.format(DIRECTIVE), RETURN + KERNEL.format("f()")]
+)
 def test_functions_that_nobody_declares_are_brought(tmp_path, text):
-    """A call, also after a keyword, is no declaration."""
+    """A call, also after a keyword or a directive, is no declaration."""
     found, manifest = closure(tmp_path, text)
     assert len(found.pre_include) == 1
     build_store(manifest, tmp_path / "store")

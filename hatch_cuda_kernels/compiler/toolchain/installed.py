@@ -22,10 +22,11 @@ from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
 from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import HeaderScan, scan_headers
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders, library_version
 from hatch_cuda_kernels.errors import ToolchainError
+from hatch_cuda_kernels.source.outer_headers import STANDARD_FOLDER
 from hatch_cuda_kernels.versions import release_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Finisher
@@ -48,6 +49,8 @@ class Toolchain(NamedTuple):
     """The version of ptxas, in the same form, of a compile that it finishes; empty where it is missing."""
     cudadevrt: str = ""
     """The version of the device runtime, in the same form, that a module is linked with; its bytes enter the key."""
+    standard: tuple[str, ...] | None = None
+    """Standard headers of this package that have a part, whoever asks for them; None where none of it has."""
 
     @property
     def release(self) -> tuple[int, int]:
@@ -74,9 +77,25 @@ class Toolchain(NamedTuple):
         ptxas = (self.ptxas or ptxas_version(self.nvrtc)) if finisher == "ptxas" else ""
         return Toolchain(self.nvrtc, ", ".join(filter(None, headers)), nvjitlink=nvjitlink, ptxas=ptxas)
 
+    def takes_as(self, headers: str, outside: tuple[str, ...] | None) -> bool:
+        """Return whether a compile takes from the toolkit's folders what a build did that recorded ``headers``."""
+        return outside is None or self.of_compile(outside, finisher="nvrtc").headers == headers
+
+    def with_standard(self, names: Iterable[str]) -> Toolchain:
+        """Return the toolchain of a compile with this package's standard headers.
+
+        ``names`` are those that sources ask for; others, the toolkit's headers do. They enter keys like any header that
+        no version stands for.
+        """
+        return self._replace(standard=tuple(sorted(names)))
+
     def scan(self, outside: tuple[str, ...] | None) -> HeaderScan:
         """Return what these headers lead to in the toolkit's folders: nothing, if a compile does not search them."""
-        return HeaderScan("", {}) if outside is None else scan_headers(outside, self.include_dirs)
+        if outside is None:
+            return HeaderScan("", {})
+        if self.standard is None:
+            return scan_headers(outside, self.include_dirs)
+        return scan_headers((*outside, *self.standard), (STANDARD_FOLDER, *self.include_dirs))
 
     def to_json(self) -> dict[str, str]:
         """Return what the index and cache entries record."""

@@ -42,14 +42,15 @@ _answers: dict[tuple[str, Path | None], _Answer] = {}
 
 
 def recall_key_part(
-    outside: tuple[str, ...] | None, *, lto: bool, go_on: Callable[[], bool] = lambda: True
+    outside: tuple[str, ...] | None, *, built: str, lto: bool, go_on: Callable[[], bool] = lambda: True
 ) -> dict[str, str] | None:
     """Return the toolchain's part of the key of a compile that takes these headers from outside the project.
 
+    ``built`` tells what a build took there: a toolkit that gives other headers has a part together with this package's.
     None if it is not remembered for this search path, if anything that decides it has changed, or if ``go_on`` ended
     the search. An answer that depends on many files may be old, by ten times as long as it takes to look at them.
     """
-    question = _question(outside, lto=lto)
+    question = _question(outside, built, lto=lto)
     known = _answers.get((question, default_cache_path()))
     if known is not None and time.monotonic() < known.until:
         return known.part
@@ -75,14 +76,14 @@ def searched_environment() -> list[str]:
 
 
 def keep_key_part(
-    outside: tuple[str, ...] | None, *, lto: bool, part: Mapping[str, str], states: Mapping[str, str]
+    outside: tuple[str, ...] | None, *, built: str, lto: bool, part: Mapping[str, str], states: Mapping[str, str]
 ) -> None:
     """Remember the answer for as long as these paths have these states, and no wheel appears ahead of them."""
     searched = [os.path.join(entry, "nvidia") for entry in sys.path if entry]  # noqa: PTH118
     every = {path: file_state(path) for path in searched} | dict(states)
     _answers.clear()
-    _NOTES.write(_question(outside, lto=lto), {"part": dict(part), "states": every})
+    _NOTES.write(_question(outside, built, lto=lto), {"part": dict(part), "states": every})
 
 
-def _question(outside: tuple[str, ...] | None, *, lto: bool) -> str:
-    return json.dumps([outside, lto, sys.path, *searched_environment()])
+def _question(outside: tuple[str, ...] | None, built: str, *, lto: bool) -> str:
+    return json.dumps([outside, built, lto, sys.path, *searched_environment()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cache.notes import Notes, file_state, unchanged
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, find_toolchain
@@ -15,6 +15,9 @@ from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.source.outer_headers import Asked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["asked_by_toolkit", "current_toolchain", "known_toolchains", "remember_key_part"]
 
@@ -59,9 +62,12 @@ def asked_by_toolkit(names: tuple[str, ...]) -> Asked:
         return Asked()
 
 
-def remember_key_part(outside: tuple[str, ...] | None, *, lto: bool) -> None:
-    """Let ``recall_key_part`` answer for these headers from now on, if the libraries come from wheels.
+def remember_key_part(
+    outside: tuple[str, ...] | None, *, built: str, lto: bool, used: Callable[[Toolchain], Toolchain]
+) -> None:
+    """Let ``recall_key_part`` answer this question from now on, if the libraries come from wheels.
 
+    ``used`` returns, of the toolchain that is here, the one that the compile uses.
     Besides the files themselves, the answer depends on the folders in which others could appear ahead of them.
     """
     nvrtc, nvjitlink = library_files("nvrtc"), library_files("nvJitLink") if lto else ()
@@ -78,10 +84,11 @@ def remember_key_part(outside: tuple[str, ...] | None, *, lto: bool) -> None:
     above = [parent for path in found for parent in path.parents if parent.is_relative_to(site)]
     bindings = str(sys.modules["cuda.bindings"].__file__)
     states = {str(path): file_state(path) for path in (*found, *above, Path(bindings))}
-    states |= dict(toolchain.scan(outside).states)
-    part = toolchain.of_compile(outside, finisher="nvjitlink" if lto else "nvrtc").key_part
+    compiles = used(toolchain)
+    states |= dict(compiles.scan(outside).states)
+    part = compiles.of_compile(outside, finisher="nvjitlink" if lto else "nvrtc").key_part
     if current_toolchain() == toolchain:  # otherwise, it has changed just now
-        keep_key_part(outside, lto=lto, part=part, states=states)
+        keep_key_part(outside, built=built, lto=lto, part=part, states=states)
 
 
 def _found_files() -> str:

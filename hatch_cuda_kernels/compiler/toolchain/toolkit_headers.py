@@ -5,6 +5,8 @@ What these files ask for is told too: NVRTC looks for it among the headers in me
 Other wheels, such as cuRAND's, unpack into the same folders, and people add and edit files there. So the includes of
 every header are followed, the parts' own headers among them, in every folder searched. For the key ``#if`` is not
 evaluated. What is asked for in parts for other compilers is not told: it would be most of what a store ships.
+
+The folder with the standard headers of this package can be among those searched. It holds no part's files.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.cache.notes import file_state, unchanged
 from hatch_cuda_kernels.compiler.toolchain.contents import contents_at, digest_of_all, record_digest
 from hatch_cuda_kernels.compiler.toolchain.parts import PartFiles
-from hatch_cuda_kernels.source.outer_headers import Asked
+from hatch_cuda_kernels.source.outer_headers import STANDARD_FOLDER, Asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -61,9 +63,10 @@ class _Scan:
     """One pass through the includes of the files in some folders."""
 
     def __init__(self, folders: tuple[str, ...]) -> None:
+        toolkit = [folder for folder in folders if folder != STANDARD_FOLDER]
         self._folders = folders
-        self._parts = {folder: PartFiles(folder) for folder in folders}
-        self._contents = contents_at("\n".join(folders), _digest_and_includes)
+        self._parts = {folder: PartFiles(folder) for folder in toolkit}
+        self._contents = contents_at("\n".join(toolkit), _digest_and_includes)
         self._asked: set[str] = set()
         self._others: list[tuple[str, str]] = []
         self._states = {str(record): file_state(record) for part in self._parts.values() for record in part.records}
@@ -87,7 +90,7 @@ class _Scan:
             for path, state in self._new_files(name, beside):
                 digest, *includes = self._contents.of(path, state)
                 owner, below = self._place(path)
-                if digest and not (owner and self._parts[owner].holds(below, digest)):
+                if digest and not (owner in self._parts and self._parts[owner].holds(below, digest)):
                     self._others.append((below, digest))
                 folder = os.path.dirname(path)  # noqa: PTH120 - Path takes several times as long, a thousand times
                 hidden |= _names([one[len(_HIDDEN) :] for one in includes if one.startswith(_HIDDEN)], folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cache import open_cache
@@ -61,6 +62,9 @@ def _compile(request: Request) -> Entry:
     from hatch_cuda_kernels.compiler.record import entry_of
     from hatch_cuda_kernels.runtime.ladder.notices import compiling
 
-    job = request.source.job(request.arch, request.instance)
+    source = request.source
+    used, keyed = source.toolchain(toolchain), source.job(request.arch, request.instance)
+    job = keyed if used is toolchain else source.job(request.arch, request.instance, as_here=True)
     with compiling(request, job.arch, f"NVRTC {toolchain.nvrtc}"):
-        return entry_of(job, "cubin", compile_job(job), wanted=request.kernel.name)
+        compiled = replace(compile_job(job), toolchain=keyed.toolchain(used))
+        return entry_of(keyed, "cubin", compiled, wanted=request.kernel.name)

@@ -46,7 +46,12 @@ def origin(store, kernel="saxpy"):
 def keep(outside, *paths):
     """Remember an answer about these headers that depends on these paths."""
     states = {str(path): file_state(path) for path in paths}
-    keep_key_part(outside, lto=False, part={"nvrtc": "13.0.88"}, states=states)
+    keep_key_part(outside, built="", lto=False, part={"nvrtc": "13.0.88"}, states=states)
+
+
+def as_found(toolchain):
+    """Return the toolchain that compiles where the store's headers are here: the one that was found."""
+    return toolchain
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -110,9 +115,9 @@ def test_what_decides_is_watched(fresh_cache, tmp_path, monkeypatch, change):
         "damaged": lambda: next((fresh_cache / "notes").iterdir()).write_text('{"states": [1]'),
     }
     changes[change]()
-    assert recall_key_part(("a.h",), lto=False) == ({"nvrtc": "13.0.88"} if change == "nothing" else None)
-    others = [(("a.h",), True), (("b.h",), False), (None, False)]
-    assert [recall_key_part(outside, lto=lto) for outside, lto in others] == [None, None, None]
+    assert recall_key_part(("a.h",), built="", lto=False) == ({"nvrtc": "13.0.88"} if change == "nothing" else None)
+    others = [(("a.h",), True, ""), (("b.h",), False, ""), (None, False, ""), (("a.h",), False, "cccl 12.9.27")]
+    assert [recall_key_part(outside, built=built, lto=lto) for outside, lto, built in others] == [None] * 4
 
 
 def test_many_kernels_look_at_the_files_once(fresh_cache, tmp_path, monkeypatch):
@@ -130,14 +135,14 @@ def test_many_kernels_look_at_the_files_once(fresh_cache, tmp_path, monkeypatch)
     later = 0.0  # a look takes a second for each file
     monkeypatch.setattr(key_parts, "time", SimpleNamespace(monotonic=lambda: len(looks) + later))
     monkeypatch.setattr(key_parts, "file_state", look)
-    assert recall_key_part(("a.h",), lto=False) == {"nvrtc": "13.0.88"}
+    assert recall_key_part(("a.h",), built="", lto=False) == {"nvrtc": "13.0.88"}
     took = len(looks)
     headers[-1].write_text("12")
     later = 9.9 * took
-    assert recall_key_part(("a.h",), lto=False) == {"nvrtc": "13.0.88"}
+    assert recall_key_part(("a.h",), built="", lto=False) == {"nvrtc": "13.0.88"}
     assert (len(looks), looks.count(str(headers[0]))) == (took, 1)
     later = 10.1 * took
-    assert recall_key_part(("a.h",), lto=False) is None
+    assert recall_key_part(("a.h",), built="", lto=False) is None
 
 
 def test_a_look_ahead_ends_when_the_driver_is_there(fresh_cache, tmp_path):
@@ -145,15 +150,15 @@ def test_a_look_ahead_ends_when_the_driver_is_there(fresh_cache, tmp_path):
     header = tmp_path / "header.h"
     header.write_text("1")
     keep(("a.h",), header)
-    assert recall_key_part(("a.h",), lto=False, go_on=lambda: False) is None
-    assert recall_key_part(("a.h",), lto=False) == {"nvrtc": "13.0.88"}
+    assert recall_key_part(("a.h",), built="", lto=False, go_on=lambda: False) is None
+    assert recall_key_part(("a.h",), built="", lto=False) == {"nvrtc": "13.0.88"}
 
 
 def test_answers_are_bounded(fresh_cache):
     """Any number of sets of headers leaves a few notes, the last one among them."""
     for number in range(100):
         keep((f"{number}.h",))
-    kept = [number for number in range(100) if recall_key_part((f"{number}.h",), lto=False)]
+    kept = [number for number in range(100) if recall_key_part((f"{number}.h",), built="", lto=False)]
     assert len(kept) == 64
     assert kept[-1] == 99
 
@@ -165,12 +170,12 @@ def test_the_toolchain_is_remembered_as_it_is(fresh_cache, tmp_path, monkeypatch
     (folder / "stray.h").write_text("#define X 1\n")
     monkeypatch.syspath_prepend(tmp_path / "site")
     load_toolchain.cache_clear()
-    remember_key_part(("stray.h",), lto=False)
-    part = recall_key_part(("stray.h",), lto=False)
-    assert part == current_toolchain().of_compile(("stray.h",), finisher="nvrtc").key_part
-    assert "others" in part["toolkit_headers"]
+    used = current_toolchain().of_compile(("stray.h",), finisher="nvrtc")
+    remember_key_part(("stray.h",), built="", lto=False, used=as_found)
+    assert recall_key_part(("stray.h",), built="", lto=False) == used.key_part
+    assert "others" in used.headers
     (folder / "stray.h").write_text("#define X 22\n")
-    assert recall_key_part(("stray.h",), lto=False) is None
+    assert recall_key_part(("stray.h",), built="", lto=False) is None
     load_toolchain.cache_clear()
 
 
@@ -179,9 +184,9 @@ def test_a_folder_of_another_user_is_not_believed(fresh_cache, monkeypatch):
     keep(("a.h",))
     fresh_cache.chmod(0o777)
     monkeypatch.delenv("HATCH_CUDA_KERNELS_CACHE_TRUST", raising=False)
-    assert recall_key_part(("a.h",), lto=False) is None
+    assert recall_key_part(("a.h",), built="", lto=False) is None
     os.chmod(fresh_cache, 0o700)  # noqa: PTH101
-    assert recall_key_part(("a.h",), lto=False) is not None
+    assert recall_key_part(("a.h",), built="", lto=False) is not None
 
 
 def test_an_unusable_nvrtc_is_no_error_on_the_way_to_a_recorded_image(fresh_cache, monkeypatch):
@@ -191,5 +196,5 @@ def test_an_unusable_nvrtc_is_no_error_on_the_way_to_a_recorded_image(fresh_cach
         raise ToolchainError("NVRTC 12.8.93 is too old")
 
     monkeypatch.setattr(remembered, "find_toolchain", find)
-    remember_key_part(None, lto=False)
-    assert recall_key_part(None, lto=False) is None
+    remember_key_part(None, built="", lto=False, used=as_found)
+    assert recall_key_part(None, built="", lto=False) is None

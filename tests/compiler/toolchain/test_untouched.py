@@ -49,6 +49,11 @@ def alter(path, bits=3):
     assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
 
 
+def as_found(toolchain):
+    """Return the toolchain that compiles where the store's headers are here: the one that was found."""
+    return toolchain
+
+
 @pytest.fixture
 def forget():
     """Return a function after which this process knows no more of the toolchain than another would."""
@@ -157,23 +162,23 @@ def test_a_process_hashes_what_changed_and_nothing_else(site, forget, monkeypatc
 def test_the_short_way_sees_it_too(site, forget, changed):
     """What a process remembers of a key is what another would find, before a file is altered and after."""
     outside = ("cuda_fp16.h",)
-    remember_key_part(outside, lto=True)
-    before = recall_key_part(outside, lto=True)
+    remember_key_part(outside, built="", lto=True, used=as_found)
+    before = recall_key_part(outside, built="", lto=True)
     assert before == current_toolchain().of_compile(outside, finisher="nvjitlink").key_part
     alter(site / changed)
-    assert recall_key_part(outside, lto=True) is None
-    remember_key_part(outside, lto=True)
-    after = recall_key_part(outside, lto=True)
+    assert recall_key_part(outside, built="", lto=True) is None
+    remember_key_part(outside, built="", lto=True, used=as_found)
+    after = recall_key_part(outside, built="", lto=True)
     assert after == current_toolchain().of_compile(outside, finisher="nvjitlink").key_part != before
 
 
 def test_a_header_that_comes_first_is_seen(site, write, forget):
     """One that appears where another header is looked for first counts, on the short way too."""
     outside = ("cuda_fp16.h",)
-    remember_key_part(outside, lto=False)
-    assert "others" not in recall_key_part(outside, lto=False)["toolkit_headers"]
+    remember_key_part(outside, built="", lto=False, used=as_found)
+    assert "others" not in recall_key_part(outside, built="", lto=False)["toolkit_headers"]
     write(f"site/{INCLUDE}/cccl/cuda_fp16.hpp", "#define X 3\n")
-    assert recall_key_part(outside, lto=False) is None
+    assert recall_key_part(outside, built="", lto=False) is None
     assert "others" in current_toolchain().of_compile(outside, finisher="nvrtc").headers
 
 

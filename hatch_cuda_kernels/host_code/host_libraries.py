@@ -1,0 +1,63 @@
+"""A project's own copies of libraries of which device code uses nothing: their headers are not read."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.host_code.includes import FOR_THE_HOST, included
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.directive_lines import directive_lines
+from hatch_cuda_kernels.source.dropped import Dropped
+from hatch_cuda_kernels.source.lexer import Joined, UnclearTextError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["drop_includes", "host_libraries"]
+
+#: Folders that projects have of their own, with code of their own.
+_COMMON: Final = frozenset({"benchmark", "google", "json(?=/json\\.hpp)"})
+_COPY: Final = re.compile(rf"(?P<root>{VIRTUAL_ROOT}(?:.*?/)??(?:{'|'.join(sorted(FOR_THE_HOST - _COMMON))}))/[^/].*")
+_DEVICE: Final = re.compile(r"__(?:device|global|host|constant|shared)__")
+#: What one of the headers of such a library has.
+_NAMESPACE: Final = re.compile(
+    r"\bnamespace\s+(?:cereal|cxxopts|doctest|fmt|gflags|google|nanobind|nlohmann|pybind11|rapidjson|spdlog|testing"
+    r"|tinyxml2)\b|\b(?:FMT_BEGIN|GFLAGS|GOOGLE|NB|NLOHMANN_JSON|PYBIND11|RAPIDJSON)_NAMESPACE|\bOPENSSL_"
+)
+_VISIBLE: Final = re.compile(r"\S")
+
+
+def host_libraries(texts: Mapping[str, str]) -> frozenset[str]:
+    """Return the names of the texts that are such headers; none where a macro may name any header.
+
+    A header with a device mark is the project's own, whatever its folder is called, and so is a folder without the
+    library's namespace.
+    """
+    copies = {name: copy["root"] for name in texts if (copy := _COPY.fullmatch(name))}
+    roots = {root for name, root in copies.items() if _NAMESPACE.search(texts[name])}
+    found = {name for name, root in copies.items() if root in roots and not _DEVICE.search(texts[name])}
+    others = (text for name, text in texts.items() if found and name not in found)
+    is_open = any(header is None for text in others for _, _, header in _includes(text))
+    return frozenset() if is_open else frozenset(found)
+
+
+def drop_includes(texts: dict[str, str], headers: frozenset[str]) -> Iterator[Dropped]:
+    """Blank the includes of headers in texts by name, and yield these."""
+    for name, text in texts.items() if headers else ():
+        for start, end, header in _includes(text):
+            if header in headers:
+                texts[name] = texts[name][:start] + _VISIBLE.sub(" ", text[start:end]) + texts[name][end:]
+                line = text.count("\n", 0, start) + 1
+                yield Dropped(name.removeprefix(VIRTUAL_ROOT), line, "include", header.removeprefix(VIRTUAL_ROOT))
+
+
+def _includes(text: str) -> Iterator[tuple[int, int, str | None]]:
+    """Yield where the includes of a text begin and end, in all branches, with the name of the header."""
+    source = Joined(text)
+    try:
+        for line in directive_lines(source):
+            if line.word in {"include", "include_next", "import"}:
+                yield source.place(line.start), source.place(line.end - 1) + 1, included(line)
+    except UnclearTextError:
+        return

@@ -1,0 +1,60 @@
+"""The sources that a store was built from, read again: as the build saw them, or as a build here would."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.source.outer_headers import OuterHeaders, StandardHeaders, packaged_standard_headers
+from hatch_cuda_kernels.source.project import Project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hatch_cuda_kernels.source.source_set import SourceSet
+    from hatch_cuda_kernels.store.index import ModuleIndex
+    from hatch_cuda_kernels.store.reader import StoreReader
+
+__all__ = ["read_edited", "read_shipped", "recipe_of"]
+
+
+def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
+    """Return what a module was compiled from, and how; ``names`` are those of its details, or others of its source.
+
+    Raises TypeError or ValueError for options that this version does not know.
+    """
+    return Recipe(
+        module=index.module,
+        sources=index.sources,
+        libraries=tuple(name for name, _ in index.libraries),
+        options=NvrtcOptions.from_canonical(index.options),
+        names=names,
+        globals=index.globals,
+        headers=index.headers,
+    )
+
+
+def read_shipped(reader: StoreReader, index: ModuleIndex, recipe: Recipe, *, as_here: bool = False) -> SourceSet:
+    """Return a module's sources with their header closures, as the store has them. Raises InputError or StoreError.
+
+    With ``as_here``, the closures are those of a build here. The toolkit's headers of another release ask for other
+    standard headers than those in the store, so this package's own are taken.
+    """
+    root = reader.source_root(index.module)
+    project = Project(root, only=index.files)  # other modules' files are there, too
+    if as_here:
+        return recipe.read(root, project=project)
+    texts = reader.standard_headers() if index.standard else {}
+    standard = StandardHeaders(texts, lambda name: texts[name].encode())
+    return recipe.read(root, project=project, outer=_as_built(index, standard))
+
+
+def read_edited(root: Path, index: ModuleIndex, recipe: Recipe) -> SourceSet:
+    """Return the sources of an editable install as they are now, all else as it was built. Raises InputError."""
+    return recipe.read(root, outer=_as_built(index, packaged_standard_headers()))
+
+
+def _as_built(index: ModuleIndex, standard: StandardHeaders) -> list[OuterHeaders]:
+    """Return the headers outside the project as each source found them when the store was built."""
+    return [OuterHeaders.as_built(standard, unit.asked) for unit in index.units]
