@@ -123,10 +123,11 @@ def _is_merged(item: OutlineItem, facts: Facts) -> bool | None:
     """Return whether another declaration of the function has a mark, which then holds for all; None if unclear."""
     declared = item.declaration
     marked = facts.marked.get(member_of(item, facts))
-    is_own = item.class_name is not None and declared.ending == "{}" and "friend" not in declared.words
-    if marked is None or is_own or not _may_be_of_marked(item, facts):  # what a class defines is declared nowhere else
-        return False
+    is_member = item.class_name is not None and "friend" not in declared.words
+    if marked is None or (is_member and declared.ending == "{}") or not _may_be_of_marked(item, facts):
+        return False  # what a class defines is declared nowhere else
     found = marked.declared if declared.ending == "{}" else marked.declared | marked.defined
+    found = marked.outside if is_member else found
     signature = signature_of(item)
     if signature in found:
         return True
