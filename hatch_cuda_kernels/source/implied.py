@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.header_names import FUNCTION_NAMES, GLOBAL_NAMES, STD_NAMES, TOOLKIT_NAMES
+from hatch_cuda_kernels.source.header_names import FUNCTION_NAMES, GLOBAL_NAMES, STD_NAMES
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 from hatch_cuda_kernels.source.plain_names import PlainNames
 from hatch_cuda_kernels.source.readings import Readings, find_words
+from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -184,8 +184,9 @@ def test_every_name_is_in_its_header(tmp_path):
     """Each header that a name brings declares or defines it."""
     assert {*GLOBAL_NAMES.values(), *STD_NAMES.values()} <= packaged_standard_headers().names
     lines = [f"#ifndef {name}\n{_use(name, number)}\n#endif\n" for number, name in enumerate(GLOBAL_NAMES)]
-    lines += [f"namespace n_{name} {{ using std::{name}; }}\n" for name in STD_NAMES if name != "chrono"]
-    lines += ["namespace n_chrono = std::chrono;\n"]
+    namespaces = {"chrono", "filesystem", "placeholders", "this_thread"}
+    lines += [f"namespace n_{name} {{ using std::{name}; }}\n" for name in STD_NAMES if name not in namespaces]
+    lines += [f"namespace n_{name} = std::{name};\n" for name in sorted(namespaces)]
     _, manifest = closure(tmp_path, "".join([*lines, KERNEL.format("1")]))
     build_store(manifest, tmp_path / "store")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,19 @@ def test_what_device_code_uses_is_there(name, std):
     result = compile_with((SOURCES / f"{name}.cu").read_text(), std)
     assert result.log.strip() == ""
     assert read_ptx(result.ptx).entries.keys() == {"kernel"}
+
+
+@pytest.mark.parametrize("std", STANDARDS)
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("host_")])
+def test_a_host_compiler_takes_what_is_tested_of_host_classes(name, std):
+    """Its library has the same members, sizes and answers, or the test would be of something else."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("there is no g++ here")
+    unmarked = [f"-D__{mark}__=" for mark in ("host", "device", "global")]
+    command = [compiler, "-fsyntax-only", "-x", "c++", f"-std={std}", *unmarked, "-w", str(SOURCES / f"{name}.cu")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
 
 
 def test_found_in_memory_by_their_plain_names():
