@@ -116,6 +116,22 @@ def test_every_host_header_the_package_knows_has_one():
     assert HOST_HEADERS - LEFT_OUT - TEXTS.keys() == set()
 
 
+def test_no_header_touches_the_guard_or_a_macro_of_another():
+    """Else that one would be read twice, or another macro be meant."""
+    owners = {}
+    for name, text in TEXTS.items():
+        touched = re.findall(r"^[ \t]*#[ \t]*(?:define|undef)[ \t]+(_HATCH_\w+)", text, re.MULTILINE)
+        left = {
+            macro
+            for macro in touched
+            if not re.search(rf"#[ \t]*undef[ \t]+{macro}\b(?!.*#[ \t]*define[ \t]+{macro}\b)", text, re.DOTALL)
+        }
+        owners |= dict.fromkeys(left, name)
+    for name, text in TEXTS.items():
+        touched = set(re.findall(r"^[ \t]*#[ \t]*(?:define|undef)[ \t]+(_HATCH_\w+)", text, re.MULTILINE))
+        assert {(macro, owners[macro]) for macro in touched & owners.keys() if owners[macro] != name} == set(), name
+
+
 @pytest.mark.parametrize("name", LIGHT)
 def test_light_headers_ask_for_nothing_of_the_toolkit(name):
     """A source that needs integers, limits, traits or std::max does not pay for libcu++, nor need it installed."""
