@@ -73,6 +73,7 @@ class shared_ptr {
     _HATCH_HD element_type* get() const noexcept;
     _HATCH_HD element_type* operator->() const noexcept;
     _HATCH_HD add_lvalue_reference_t<element_type> operator*() const noexcept;
+    template <class _U = _T, class = enable_if_t<is_array<_U>::value>>
     _HATCH_HD add_lvalue_reference_t<element_type> operator[](ptrdiff_t) const;
     _HATCH_HD explicit operator bool() const noexcept;
     _HATCH_HD long use_count() const noexcept;

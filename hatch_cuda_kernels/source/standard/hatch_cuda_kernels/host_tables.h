@@ -112,12 +112,12 @@ class __table_node {
     _HATCH_TABLE(name);                                                                     \
     _HATCH_BOTH_WAYS;                                                                       \
     _HATCH_BOUNDS(, const _K&)                                                              \
-    _HATCH_LOOKUP(_HATCH_ANY, const _X&)                                                    \
-    _HATCH_BOUNDS(_HATCH_ANY, const _X&)                                                    \
+    _HATCH_LOOKUP(_HATCH_ANY_OF, const _X&)                                                    \
+    _HATCH_BOUNDS(_HATCH_ANY_OF, const _X&)                                                    \
     _HATCH_HD _Less key_comp() const;                                                       \
     _HATCH_HD value_compare value_comp() const;                                             \
     _HATCH_BYTES(48)
-#define _HATCH_ANY template <class _X, class = __hatch::__if_transparent<_Less, _X>>
+#define _HATCH_ANY_OF template <class _X, class = __hatch::__if_transparent<_Less, _X>>
 
 #define _HATCH_HASHED(name)                                                                                                     \
     typedef _Hash hasher;                                                                                                       \
