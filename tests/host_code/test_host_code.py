@@ -79,6 +79,20 @@ def test_a_projects_own_copy_of_a_host_library_is_not_read(tmp_path):
     assert compile_raw(closure.source, headers=closure.headers).ok
 
 
+def test_of_a_projects_own_boost_only_what_is_the_hosts_is_left_out(tmp_path):
+    """Its other parts are used by device code, too; includes that macros of its own name are no matter."""
+    boost = tmp_path / "own/boost"
+    boost.mkdir(parents=True)
+    (boost / "stacktrace.hpp").write_text('#include "config.hpp"\nnamespace boost { int trace(); }\n')
+    (boost / "config.hpp").write_text('#define NAMED "integer.hpp"\n#include NAMED\n')
+    (boost / "integer.hpp").write_text("namespace boost { typedef int integer; }\n")
+    source = "#include <boost/stacktrace.hpp>\n#include <boost/integer.hpp>\n"
+    (tmp_path / "k.cu").write_text(source + "__global__ void k(boost::integer* p) { *p = 1; }\n")
+    closure = without_host_code(read_closure(tmp_path, "k.cu", include=["own"]))
+    assert [str(found) for found in closure.dropped] == ["k.cu:1: include own/boost/stacktrace.hpp"]
+    assert compile_raw(closure.source, headers=closure.headers).ok
+
+
 MIXED = """\
 #include <ATen/ATen.h>
 #include "h.h"
