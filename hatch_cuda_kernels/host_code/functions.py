@@ -40,8 +40,9 @@ def action_of_function(
     if declared.words & _CONSTANT:
         return "keep" if _may_be_constant(item) and not _is_asked_for(declared, facts) else "mark"
     merged = _is_merged(item, facts)
-    if merged is None:  # a friend of a template: its parameters have other names where it is marked
-        return "mark" if "friend" in declared.words and not declared.ending else "keep"
+    if merged is None:  # a friend of a template has other names for parameters where it is marked
+        is_friend = "friend" in declared.words and not declared.ending
+        return "mark" if is_friend or declared.form == "template" else "keep"
     is_explicit = declared.form in _EXPLICIT and _may_be_of_marked(item, facts)
     if is_explicit or (_may_be_constant(item) and _names_constant(declared, facts)):
         return "keep"
@@ -76,6 +77,8 @@ def _may_be_constant(item: OutlineItem) -> bool:
     """Return whether what looks like a function may be a variable with its value: ``constexpr int n(a);``."""
     declared = item.declaration
     if not declared.parameters or declared.ending or item.class_name is not None:
+        return False
+    if declared.form == "template" and any(one.endswith(("&", "*")) for one in declared.parameters):
         return False
     return not any({*one.split()} & _PARAMETERS for one in declared.parameters)
 
