@@ -51,9 +51,9 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     declared = item.declaration
     is_constructor = item.class_name is not None and declared.name == item.class_name
     if declared.kind in {"other", "type"}:
-        spelled = text[item.start : item.end]
-        is_host = is_host_using if declared.kind == "other" else is_host_class
-        return "drop" if is_host(spelled, facts, _is_dropped(facts)) else "keep"
+        is_type = declared.kind == "type"
+        is_host = is_host_class(item, text, facts) if is_type else is_host_using(item, text, facts, _is_dropped(facts))
+        return "drop" if is_host else "keep"
     is_clear = declared.is_sure and not (is_constructor and declared.types)
     head = _head(item, text, facts)
     if not is_clear or _is_in_parentheses(item) or facts.is_marked(head):

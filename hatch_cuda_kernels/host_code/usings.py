@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hatch_cuda_kernels.host_code.facts import Facts, FoundItem
+    from hatch_cuda_kernels.host_code.items import OutlineItem
 
 __all__ = ["is_host_class", "is_host_using"]
 
@@ -21,14 +22,15 @@ _QUALIFIED_CLASS: Final = re.compile(r"template\s*<[^<>{};]*>\s*(?:struct|class)
 _BEFORE_A_NAME: Final = frozenset({"using", "namespace", "typename", "typedef", "=", "<", ","})
 
 
-def is_host_class(text: str, facts: Facts, _: Callable[[FoundItem], bool]) -> bool:
-    """Return whether the text of a class specialises a template of a host library: ``struct fmt::formatter<A> {``."""
-    found = _QUALIFIED_CLASS.match(text)
+def is_host_class(item: OutlineItem, text: str, facts: Facts) -> bool:
+    """Return whether a class specialises a template of a host library: ``struct fmt::formatter<A> {``."""
+    found = _QUALIFIED_CLASS.match(text, item.start, item.end)
     return found is not None and found["root"] in facts.host_namespaces
 
 
-def is_host_using(text: str, facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> bool:
+def is_host_using(item: OutlineItem, source: str, facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> bool:
     """Return whether a declaration names what is in a host library's namespace, or host functions that are dropped."""
+    text = source[item.start : item.end]
     if not _may_be(text, facts.host_namespaces):
         return False
     try:
@@ -40,7 +42,10 @@ def is_host_using(text: str, facts: Facts, is_dropped: Callable[[FoundItem], boo
     if any(word in facts.host_namespaces and _is_root(words, at) for at, word in enumerate(words)):
         return True
     return (
-        words[0] == "using" and "=" not in words and "namespace" not in words and _names_host(words, facts, is_dropped)
+        words[0] == "using"
+        and "=" not in words
+        and "namespace" not in words
+        and _names_host(words, facts, is_dropped, in_class=item.class_name is not None)
     )
 
 
@@ -58,7 +63,7 @@ def _is_root(words: list[str], at: int) -> bool:
     return qualifies and (before != "::" or words[at - 2] in _BEFORE_A_NAME)
 
 
-def _names_host(words: list[str], facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> bool:
+def _names_host(words: list[str], facts: Facts, is_dropped: Callable[[FoundItem], bool], *, in_class: bool) -> bool:
     """Return whether ``using a::f;`` names functions, of a namespace or a class, that are all dropped."""
     if "operator" in words:  # to a type: using Base::operator int*;
         at = words.index("operator")
@@ -66,7 +71,7 @@ def _names_host(words: list[str], facts: Facts, is_dropped: Callable[[FoundItem]
     if len(words) < 4 or words[-1] != ";" or words[-3] != "::":
         return False
     members = facts.members.get((words[-4], words[-2]))
-    if members is None and words[-4] not in facts.classes | facts.namespaces and words[-2] not in facts.data:
+    if members is None and in_class and words[-4] not in facts.classes and words[-2] not in facts.data:
         members = facts.members_named.get(words[-2])  # of an alias of a base
     if members:
         return words[-2] != words[-4] and all(map(is_dropped, members))

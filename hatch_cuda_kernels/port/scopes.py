@@ -13,6 +13,7 @@ _STEP: Final = re.compile(
     r'"(?:\\.|[^"\\\n])*"|(?P<brace>[{}])'
     r"|\b(?:static\s+)?(?:constexpr|const)\s+(?:static\s+)?(?:auto|(?:unsigned\s+|std::|::)*\w+)\s+(?P<constant>\w+)"
     r"\s*=\s*(?P<value>[^;{}]+);"
+    r"|\bconstexpr\s+(?P<made>[A-Za-z_][\w:]*(?:<[^<>;{}]*>)?)\s+(?P<object>\w+)\s*(?:\{\s*\})?;"
     r"|\busing\s+(?P<alias>\w+)\s*=\s*(?P<type>[^;{}]+);"
     r"|\btypedef\s+(?P<old>[^;{}]+?)\s+(?P<new>\w+)\s*;"
 )
@@ -37,6 +38,8 @@ def _meanings(before: str) -> dict[str, str]:
         elif step["brace"] == "}":
             if len(scopes) > 1:
                 scopes.pop()
+        elif step["object"]:
+            scopes[-1][step["object"]] = f"{step['made']}{{}}"
         elif step["constant"] or step["alias"] or step["new"]:
             name = step["constant"] or step["alias"] or step["new"]
             text = " ".join((step["value"] or step["type"] or step["old"]).split())

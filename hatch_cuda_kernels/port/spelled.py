@@ -76,4 +76,4 @@ def type_of(argument: str, before: str) -> str:
         rf"(?:\s+const)?[\s*&]+)(?:const\s+)?(?:__restrict__\s*|__restrict\s*)?{argument}\b\s*[,)=;\[]"
     )
     found = [one for one in declared.finditer(before) if one["type"].split()[0] not in {"return", "else", "delete"}]
-    return found[-1]["type"].strip() if found else ""
+    return found[-1]["type"].strip() if found and "auto" not in found[-1]["type"].split() else ""

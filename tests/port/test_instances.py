@@ -41,6 +41,14 @@ CASES = {
         "void f(float* p) { constexpr int m = 4; const int n = m * 2; using F = float; k<F, n><<<1, 1>>>(p, 1); }",
         ["k<float, 4 * 2>"],
     ),
+    "an object whose functions are constants": (
+        (
+            "template <int A> struct P { __host__ __device__ constexpr int n() const { return A * 2; } };\n"
+            "template <int A> void run(float* p) { constexpr P<A> props; k<float, props.n() / 2><<<1, 1>>>(p, 1); }\n"
+            "void f(float* p) { run<3>(p); }"
+        ),
+        ["k<float, P<3>{}.n() / 2>"],
+    ),
     "arguments that say it": ("void f(const int n, float* p) { double* d = g(); k<<<n, 1>>>(d, 1.0); }", ["k<double>"]),
     "a cast": ("void f(void* p) { k<<<1, 1>>>(static_cast<float*>(p), 1.0f); }", ["k<float>"]),
     "dispatched types": (
