@@ -34,8 +34,11 @@ _ENUMERATION: Final = re.compile(r"enum(?<=\benum)\b[^;{}()]*\{([^{}]*)\}")
 _ENUMERATOR: Final = re.compile(r"(?:^|,)\s*([A-Za-z_]\w*)")
 _COMMENT: Final = re.compile(rf"{COMMENT}|^[ \t]*#.*", re.MULTILINE)
 #: As our headers are written: what begins a line, but for a macro, is declared in the global namespace.
-_DECLARED: Final = re.compile(
-    r"^(?:typedef .*|\} )\b(\w+)(?:\[\d+\])?;$|^enum (\w+) \{|^#define (?!_HATCH_)(\w+)", re.MULTILINE
+_DECLARED: Final = (
+    re.compile(r"^(?:typedef .*|\} )\b(\w+)(?:\[\d+\])?;$", re.MULTILINE),
+    re.compile(r"^typedef .*\(\*(\w+)\)", re.MULTILINE),
+    re.compile(r"^(?:typedef )?(?:enum|struct) (\w+) \{", re.MULTILINE),
+    re.compile(r"^#define (?!_HATCH_)(\w+)", re.MULTILINE),
 )
 
 
@@ -64,5 +67,5 @@ def enumerators(text: str) -> Iterator[str]:
 
 def _names(text: str) -> Iterator[str]:
     yield from enumerators(text)
-    for names in _DECLARED.findall(text):
-        yield from filter(None, names)
+    for pattern in _DECLARED:
+        yield from pattern.findall(text)

@@ -71,6 +71,33 @@ def test_a_constant_may_be_a_template_argument(tmp_path):
     assert "_Z1kIL17cublasOperation_t1EEvPi" in _ptx(tmp_path)
 
 
+STAYS = {
+    "a constant": ("constexpr cublasOperation_t op = CUBLAS_OP_T;", "op"),
+    "an argument by default": ("__device__ int f(cublasOperation_t op = CUBLAS_OP_T) { return op; }", "f()"),
+    "a constructor": ("struct S { S(cublasHandle_t, cublasMath_t = CUBLAS_DEFAULT_MATH) {} int n; };", "sizeof(S)"),
+    "an overload": ("void f(cublasHandle_t h, int) {}\n__device__ int f(int a, int b) { return a; }", "f(1, 2)"),
+    "an alias": ("using Z = cufftDoubleComplex;", "sizeof(Z)"),
+    "a tag": ("struct S { enum cufftResult_t result; };", "S().result"),
+    "a condition": ("#if CUBLAS_VERSION < 120000\n#error\n#endif", "1"),
+    "a callback": (
+        (
+            "__device__ cufftReal f(void* from, size_t at, void*, void*) { return ((float*)from)[at]; }\n"
+            "__device__ cufftCallbackLoadR load = f;"
+        ),
+        "(int)load(0, 1, 0, 0)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("declared", "used"), STAYS.values(), ids=STAYS)
+def test_what_stays_of_a_source_compiles(tmp_path, declared, used):
+    """Whatever names a type or a constant in it."""
+    text = f"#include <cublas_v2.h>\n#include <cufftXt.h>\n{declared}\n"
+    found, manifest = closure(tmp_path, text + KERNEL.format(used))
+    assert len(found.pre_include) == 1
+    build_store(manifest, tmp_path / "store")
+
+
 @pytest.mark.parametrize(
     "declared",
     [

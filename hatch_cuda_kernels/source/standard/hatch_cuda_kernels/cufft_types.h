@@ -38,6 +38,14 @@ typedef enum cufftXtCallbackType_t {
     CUFFT_CB_LD_COMPLEX, CUFFT_CB_LD_COMPLEX_DOUBLE, CUFFT_CB_LD_REAL, CUFFT_CB_LD_REAL_DOUBLE, CUFFT_CB_ST_COMPLEX,
     CUFFT_CB_ST_COMPLEX_DOUBLE, CUFFT_CB_ST_REAL, CUFFT_CB_ST_REAL_DOUBLE, CUFFT_CB_UNDEFINED,
 } cufftXtCallbackType;
+typedef cufftComplex (*cufftCallbackLoadC)(void*, size_t, void*, void*);
+typedef cufftDoubleComplex (*cufftCallbackLoadZ)(void*, size_t, void*, void*);
+typedef cufftReal (*cufftCallbackLoadR)(void*, size_t, void*, void*);
+typedef cufftDoubleReal (*cufftCallbackLoadD)(void*, size_t, void*, void*);
+typedef void (*cufftCallbackStoreC)(void*, size_t, cufftComplex, void*, void*);
+typedef void (*cufftCallbackStoreZ)(void*, size_t, cufftDoubleComplex, void*, void*);
+typedef void (*cufftCallbackStoreR)(void*, size_t, cufftReal, void*, void*);
+typedef void (*cufftCallbackStoreD)(void*, size_t, cufftDoubleReal, void*, void*);
 typedef enum libFormat_t { LIB_FORMAT_CUFFT, LIB_FORMAT_UNDEFINED } libFormat;
 typedef struct cudaXtDesc_t {
     int version;
