@@ -9,8 +9,9 @@ from hatch_cuda_kernels.compiler.link_faults import KEEP_AWAY, undefined_faults
 from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.output.demangle import demangled
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES, TOOLKIT_NAMES
+from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES
 from hatch_cuda_kernels.source.library_names import library_names
+from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -46,6 +46,8 @@ class Marked(NamedTuple):
 
     declared: set[tuple[str, ...]]
     defined: set[tuple[str, ...]]
+    outside: set[tuple[str, ...]]
+    """Those of the latter that are members, and stand outside their class."""
 
 
 @dataclass(frozen=True)

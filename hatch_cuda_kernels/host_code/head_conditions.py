@@ -26,14 +26,21 @@ _CONDITION: Final = re.compile(r"^[ \t]*#[ \t]*(if|ifn?def|elif|else|endif)\b[^\
 
 
 def head_end(item: OutlineItem, conditions: Sequence[DirectiveLine], text: str) -> int | None:
-    """Return where a function's head ends, with the conditions in it; None where one has part of the body in it."""
+    """Return where a function's head ends, with the conditions in it; None where one has part of the body in it.
+
+    The head may begin in a condition, and stand in its other branches, too.
+    """
     end, depth = item.declaration.last, 0
+    other: int | None = None  # how deep the condition is of whose other branches this is
     for line in conditions[bisect(conditions, item.start, key=_START) : bisect(conditions, item.end, key=_START)]:
-        if line.start >= end and text[end : line.start].strip():
+        if other is None and line.start >= end and text[end : line.start].strip():
             break
+        if line.word in {"else", "elif"}:
+            other = depth if other is None else other
         depth += line.word.startswith("if") - (line.word == "endif")
+        other = None if other is not None and depth < other else other
         end = max(end, text.find("\n", line.end) + 1)
-    return None if depth else end
+    return None if depth > 0 else end
 
 
 def is_another(item: OutlineItem, conditions: Sequence[DirectiveLine], text: str, facts: Facts) -> bool:

@@ -14,10 +14,11 @@ _SPELLED: Final = re.compile(r'"([^"\n]+)"|<([^<>\n]+)>')
 #: Folders of host libraries; what is in them is for the host, or of no use without what is.
 _FOLDERS: Final = frozenset(
     """
-    ATen TH THC EGL GL GLES2 GLES3 GLFW Python arpa blaze boost benchmark c10 c10d cblas cereal cxxopts dlpack doctest
-    drm fmt gflags glad glog google gtest gmock hdf5 hip jsoncpp linux mpi ncclras net netinet nlohmann numpy nvml
-    nvtx3 opencv opencv2 openssl pybind11 nanobind rapidjson rmm spdlog tbb tensorflow tinyxml2 torch torchvision tvm
-    vtk vulkan xla
+    ATen TH THC EGL GL GLES2 GLES3 GLFW Python SDL2 Qt5 Qt6 QtCore QtGui absl adios2 arpa arrow asm blaze boost
+    benchmark c10 c10d catch2 cblas cereal cv_bridge cxxopts dlpack doctest drm fmt folly geometry_msgs gflags glad glog
+    google grpc grpcpp gtest gmock hdf5 hip jsoncpp linux mkl mpi nav_msgs ncclras net netinet nlohmann numpy nvml nvtx3
+    opencv opencv2 openssl parallel parquet pcl_conversions pybind11 nanobind rapidjson rclcpp rmm ros sensor_msgs
+    spdlog sqlite3 std_msgs tbb tensorflow tf2 tf2_ros tinyxml2 torch torchvision tvm vtk vulkan xla yaml-cpp
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
 #: Headers of libraries that are called from the host, the toolkit's among them: NVRTC refuses what it has of these.
@@ -34,6 +35,15 @@ _HEADERS: Final = re.compile(
     |device_vector|distance|functional|host_vector|pair|swap|tuple|universal_vector|version|zip_function)\.h)\w+\.h
     | thrust/system/(?!\w+/detail/execution_policy\.h|detail/generic/tag\.h).* | thrust/mr/.*
     | thrust/detail/(?:(?:contiguous_storage|execute_with_allocator|temporary_array)\.h|allocator/.*)
+    # glibc's and gcc's own
+    | (?:aio|alloca|argz|cpio|cpuid|crypt|elf|envz|error|fmtmsg|fnmatch|fpu_control|fstab|ftw|fts|grp|iconv|ifaddrs
+    |langinfo|libintl|link|mcheck|mm_malloc|mntent|monetary|mqueue|nl_types|obstack|paths|pty|quadmath|resolv|search
+    |semaphore|shadow|spawn|stdio_ext|syscall|sysexits|tar|threads|ulimit|unwind|utime|utmpx?|wait|wordexp)\.h
+    | bits/stdc\+\+\.h | ext/.*
+    | sys/(?:acct|auxv|cdefs|dir|epoll|errno|eventfd|fcntl|inotify|io|klog|mount|msg|personality|poll|ptrace|queue|quota
+    |random|reboot|reg|sem|sendfile|signal|signalfd|statfs|swap|sysmacros|termios|timerfd|timex|ucontext|unistd|user|vfs
+    |xattr)\.h
+    | (?:netcdf|pnetcdf|sqlite3|gmp|gmpxx|mpfr|lzma|bzlib|zstd|lz4|tiffio|tiff|jpegint|libxml/.*|uuid/.*|yaml)\.?h?
     | windows\.h | Windows\.h | winsock2?\.h | direct\.h | io\.h | process\.h | conio\.h | intrin\.h
     | (?:[bepstwanix]mm|immin|x86)intrin\.h | mach/.*
     """,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.outline import read_outline
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["made_by"]
 
 _LONGEST: Final = 20_000
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
 
 
 def made_by(item: OutlineItem, text: str, facts: Facts, without: Callable[[Outline], str]) -> str | None:
@@ -28,7 +30,9 @@ def made_by(item: OutlineItem, text: str, facts: Facts, without: Callable[[Outli
         return None
     spelled = text[item.start : item.end].rstrip("; \n")
     made = facts.macros.expand_clear(spelled, lambda name: facts.roles[name].is_whole)
-    if made is None or made == spelled or len(made) > _LONGEST or "#" in made or "//" in made:
+    if made is None or len(made) > _LONGEST or "#" in made or "//" in made:
+        return None
+    if declared.name in _WORD.findall(made):  # it stayed, or is no macro in what it stands for
         return None
     head = f"struct {item.class_name} {{ " if item.class_name else ""
     tail = "; };" if item.class_name else ";"

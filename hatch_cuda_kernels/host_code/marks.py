@@ -152,6 +152,7 @@ def _note_function(facts: Facts, text: str, item: OutlineItem) -> None:
     head = text[item.start : declared.last or item.end]
     if item.class_name is not None and declared.name == item.class_name:
         facts.defaults.update(_DEFAULT.findall(head))
+        facts.observed.update(_DEFAULT.findall(head))
     if declared.ending == "0":
         facts.pure.add(declared.name)
     if item.class_name is not None:
@@ -162,11 +163,13 @@ def _note_function(facts: Facts, text: str, item: OutlineItem) -> None:
         member = member_of(item, facts)
         if not member[0]:
             facts.marked_in.add((item.namespace, declared.name))
-        marked = facts.marked.setdefault(member, Marked(set(), set()))
+        marked = facts.marked.setdefault(member, Marked(set(), set(), set()))
         if "__global__" in head:
             facts.kernels.add(declared.name)
         else:
             (marked.defined if declared.ending == "{}" else marked.declared).add(signature_of(item))
+            if declared.scope:
+                marked.outside.add(signature_of(item))
 
 
 def is_float_constant(item: OutlineItem, text: str, facts: Facts) -> bool:

@@ -39,7 +39,14 @@ def action_of_observed(item: OutlineItem, text: str, facts: Facts) -> Literal["d
     words = _types_of(item, text)
     if not are_known((word for word in words if word != "auto"), facts.types):
         return "drop"
-    return "mark" if "auto" in words and "->" not in declared.words and declared.ending else "declare"
+    needs_body = ("auto" in words and "->" not in declared.words) or _has_default_type(item, text)
+    return "mark" if needs_body and declared.ending else "declare"
+
+
+def _has_default_type(item: OutlineItem, text: str) -> bool:
+    """Return whether a friend's template parameter has a default, which only a definition may have."""
+    declared = item.declaration
+    return "friend" in declared.words and re.search(r"(?<![=!<>])=(?!=)", text[item.start : declared.first]) is not None
 
 
 def _is_watched(item: OutlineItem, facts: Facts) -> bool:

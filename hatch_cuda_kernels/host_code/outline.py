@@ -40,7 +40,7 @@ _ALIASES: Final = frozenset({"using", "typedef"})
 #: Of a declaration, to its semicolon.
 _PLAIN_REST: Final = re.compile(r"(?:[^;{}()\[\]#\"'/\\]|\[\w*\])*+;")
 #: A value among template arguments: std::enable_if_t<condition<T>{}, T>.
-_EMPTY_VALUE: Final = re.compile(r"\{\s*\}(?=\s*[,>])")
+_EMPTY_VALUE: Final = re.compile(r"\{\s*\}(?=\s*[],>.|&=!+?)-])")
 #: Parentheses without others, literals, comments or directives in them.
 _GROUP: Final = re.compile(r"\(([^(){}\[\]#\"'/\\]*+)\)")
 

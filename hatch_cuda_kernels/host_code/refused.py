@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.host_code.chains import HOST_COMPILERS, errors_without_gcc
+from hatch_cuda_kernels.host_code.functions import may_be_value
 from hatch_cuda_kernels.host_code.includes import host_header, included, is_missing
 from hatch_cuda_kernels.host_code.marks import TEMPLATE, gather_facts, gather_macros, member_of
 from hatch_cuda_kernels.host_code.rule import action_of
@@ -203,6 +204,8 @@ def _is_refused(item: OutlineItem, text: str, facts: Facts) -> bool:
     declared = item.declaration
     is_function = declared.kind == "function" or (declared.kind == "call" and declared.name == item.class_name)
     if not is_function or declared.form not in {"", "template"} or declared.name in _BUILTIN:
+        return False
+    if may_be_value(item, text, facts):
         return False
     action = action_of(item, text, facts)
     return action in {"drop", "declare"} or (action == "mark" and "constexpr" in declared.words)

@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from hatch_cuda_kernels.host_code.functions import action_of_function
 from hatch_cuda_kernels.host_code.head_conditions import without_conditions
 from hatch_cuda_kernels.host_code.host_constants import action_of_constant
-from hatch_cuda_kernels.host_code.marks import TEMPLATE, is_float_constant, member_of, signature_of
-from hatch_cuda_kernels.host_code.observed import action_of_observed
+from hatch_cuda_kernels.host_code.marks import is_float_constant
 from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.usings import is_host_class, is_host_using
-from hatch_cuda_kernels.host_code.words import BUILTIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,13 +34,9 @@ device variable whose value must be known. ``extern``: declare it without its va
 for in its place, without host code.
 """
 
-_VIRTUAL: Final = frozenset({"virtual", "override", "final"})
-_EXPLICIT: Final = frozenset({"specialisation", "instantiation"})
 _TYPE_PARAMETER: Final = re.compile(r"\b(?:typename|class)\s*(?:\.\.\.)?\s*(\w+)")
 _COPIES: Final = re.compile(r"\s*\{(?:\s*(\w+)\s*=\s*\w+\s*\.\s*\1\s*;)*\s*(?:return\s*\*\s*this\s*;)?\s*\}\s*;?")
 _CONSTANT: Final = frozenset({"constexpr", "consteval"})
-#: What only a parameter is spelled with.
-_PARAMETERS: Final = BUILTIN - {"decltype", "typeof", "__typeof__"} | {"const"}
 #: Macros of host libraries that stand for functions, or begin one.
 _HOST_MACROS: Final = frozenset(
     """
@@ -68,7 +63,9 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     if declared.kind == "call" and not is_constructor:
         spelled = text[item.start : item.end]
         return "drop" if _is_host_call(declared, facts) or _has_host_argument(declared, spelled, facts) else "keep"
-    return "mark" if _does_nothing(item, text) or _copies_members(item, text) else _function(item, text, facts)
+    if _does_nothing(item, text) or _copies_members(item, text):
+        return "mark"
+    return action_of_function(item, text, facts, _is_dropped(facts))
 
 
 def _head(item: OutlineItem, text: str, facts: Facts) -> str:
@@ -171,69 +168,3 @@ def _is_host_text(outline: Outline | None, facts: Facts) -> bool:
     if outline is None or not outline.items or any(item.declaration.kind == "call" for item in outline.items):
         return False
     return all(action_of(item, outline.source.text, facts) in {"drop", "declare"} for item in outline.items)
-
-
-def _function(item: OutlineItem, text: str, facts: Facts) -> Action:
-    declared = item.declaration
-    is_virtual = bool(declared.words & _VIRTUAL)
-    if declared.ending in {"default", "delete"}:
-        overrides = declared.name[0] == "~" and declared.ending == "default"  # perhaps one that is marked
-        return "mark" if is_virtual or overrides else "keep"
-    if declared.words & _CONSTANT:
-        return "keep" if _may_be_constant(item) and not _is_asked_for(declared, facts) else "mark"
-    merged = _is_merged(item, facts)
-    if merged is None:  # a friend of a template: its parameters have other names where it is marked
-        return "mark" if "friend" in declared.words and not declared.ending else "keep"
-    if declared.form in _EXPLICIT and _may_be_of_marked(item, facts):
-        return "keep"
-    if merged or _is_asked_for(declared, facts):
-        return "mark"
-    return "declare" if _makes_class(item, facts) else action_of_observed(item, text, facts)
-
-
-def _may_be_constant(item: OutlineItem) -> bool:
-    """Return whether what looks like a function may be a variable with its value: ``constexpr int n(a);``."""
-    declared = item.declaration
-    if not declared.parameters or declared.ending or item.class_name is not None:
-        return False
-    return not any({*one.split()} & _PARAMETERS for one in declared.parameters)
-
-
-def _makes_class(item: OutlineItem, facts: Facts) -> bool:
-    """Return whether a class would be another one to device code without a member."""
-    declared = item.declaration
-    if item.class_name is None or "friend" in declared.words:
-        return False
-    special = declared.name in {item.class_name, f"~{item.class_name}", "operator=", *facts.defaults, *facts.pure}
-    return special or bool(declared.words & _VIRTUAL)
-
-
-def _is_asked_for(declared: Declaration, facts: Facts) -> bool:
-    """Return whether code may ask for what a function returns without a call: ``T declval();``, ``auto f()``."""
-    if not declared.ending:
-        return declared.name in facts.unevaluated
-    return declared.types == ("auto",) and "->" not in declared.words and declared.name in facts.deduced
-
-
-def _may_be_of_marked(item: OutlineItem, facts: Facts) -> bool:
-    """Return whether a marked function of the same name may be the same, or the template: by the namespaces."""
-    if item.class_name is not None or item.declaration.scope:
-        return item.declaration.name in facts.marked_names
-    parts = item.namespace.split("::")
-    around = {"", *("::".join(parts[: count + 1]) for count in range(len(parts)))}
-    return any((namespace, item.declaration.name) in facts.marked_in for namespace in around)
-
-
-def _is_merged(item: OutlineItem, facts: Facts) -> bool | None:
-    """Return whether another declaration of the function has a mark, which then holds for all; None if unclear."""
-    declared = item.declaration
-    marked = facts.marked.get(member_of(item, facts))
-    is_own = item.class_name is not None and declared.ending == "{}" and "friend" not in declared.words
-    if marked is None or is_own or not _may_be_of_marked(item, facts):  # what a class defines is declared nowhere else
-        return False
-    found = marked.declared if declared.ending == "{}" else marked.declared | marked.defined
-    signature = signature_of(item)
-    if signature in found:
-        return True
-    kinds = {(other[:1] == TEMPLATE, len(other)) for other in found}
-    return None if (signature[:1] == TEMPLATE, len(signature)) in kinds else False

@@ -60,6 +60,9 @@ def _is_root(words: list[str], at: int) -> bool:
 
 def _names_host(words: list[str], facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> bool:
     """Return whether ``using a::f;`` names functions, of a namespace or a class, that are all dropped."""
+    if "operator" in words:  # to a type: using Base::operator int*;
+        at = words.index("operator")
+        words = [*words[:at], f"operator {''.join(words[at + 1 : -1])}", ";"]
     if len(words) < 4 or words[-1] != ";" or words[-3] != "::":
         return False
     members = facts.members.get((words[-4], words[-2]))

@@ -85,6 +85,7 @@ def name_of(before: Sequence[Token]) -> tuple[str, str, Sequence[Token]]:
         if at >= 0 and before[at].is_word and before[at].text not in BUILTIN | SPECIFIERS:
             scope = scope or before[at].text
             at -= 1
+            at -= before[at].text == "template" if at > 0 else 0
     return scope, name, before[: at + 1]
 
 

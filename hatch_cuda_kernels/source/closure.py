@@ -196,7 +196,7 @@ class _Reader:
         found = None if wandering(name) else self.rewriter.search(self.rewriter.include, name)
         return found if found is not None and self.project.files.kind(found) == "file" else None
 
-    def plain_names(self, plain: PlainNames, spellings: Mapping[str, str]) -> PlainNames:
+    def plain_names(self, plain: PlainNames, spellings: dict[str, str]) -> PlainNames:
         """Return the names, complete: project files that headers outside, or macros, ask for lead to others in turn."""
         while (
             self._want(self._computed(spellings))
@@ -206,11 +206,16 @@ class _Reader:
             self.follow()
         return plain
 
-    def _computed(self, spellings: Mapping[str, str], *, at_last: bool = False) -> list[str]:
-        """Return the declared files that computed includes may name; at last all of them, where a name is not known."""
-        if not spellings or not self.named("computed") + self.named("probes"):
+    def _computed(self, spellings: dict[str, str], *, at_last: bool = False) -> list[str]:
+        """Return the files that computed includes may name; at last all declared ones, where a name is not known.
+
+        To the spellings are added those that macros make, of files where includes of headers look for them.
+        """
+        if not self.named("computed") + self.named("probes"):
             return []
         names, are_all = computed_names(map(self.text, self.done), self.define)
+        found = {name: self.include_file(name) for name in names - spellings.keys()}
+        spellings |= {name: path for name, path in found.items() if path is not None}
         every = at_last and (not are_all or bool(self.named("probes")))
         return sorted({path for name, path in spellings.items() if every or name in names})
 

@@ -14,11 +14,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.header_names import FUNCTION_NAMES, GLOBAL_NAMES, STD_NAMES, TOOLKIT_NAMES
+from hatch_cuda_kernels.source.header_names import FUNCTION_NAMES, GLOBAL_NAMES, STD_NAMES
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 from hatch_cuda_kernels.source.library_names import enumerators, library_headers, library_names, without_libraries
 from hatch_cuda_kernels.source.plain_names import PlainNames
 from hatch_cuda_kernels.source.readings import Readings, find_words
+from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -54,6 +55,8 @@ _FUNCTION: Final = re.compile(
 _LINE: Final = re.compile(
     r"^[ \t]*#[ \t]*(?:(?P<word>if|ifdef|ifndef|endif)\b|include[ \t]*[<\"](?P<name>[^>\"\n]+))", re.MULTILINE
 )
+#: Of a variable in a function, or a parameter.
+_REGISTER: Final = re.compile(r"(?:[;{}(,)]|^)\s*(?:const\s+|volatile\s+|else\s+)*register\s+[A-Za-z_]", re.MULTILINE)
 _NOISE: Final = re.compile(f"{STRING}|{CHARACTER}|{COMMENT}")
 #: A macro that is the project's where nothing else defines it.
 _OWN: Final = re.compile(
@@ -79,7 +82,12 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders, readings: Readin
         for name, header in GLOBAL_NAMES.items()
         if f"{header[1:]}.h" not in known and not (header == _FLOAT and name in ours)
     }
-    standard = {*_for_global_names(texts, names, own, readings), *_for_members(texts, readings)} & outer.standard.names
+    found = {
+        *_for_global_names(texts, names, own, readings),
+        *_for_members(texts, readings),
+        *_for_words(texts, readings),
+    }
+    standard = found & outer.standard.names
     toolkits = {*_for_macros(texts, readings)}
     toolkits -= {name for name in toolkits if any(path.endswith(f"/{name}") for path, _ in closure.headers)}
     if closure.dropped:
@@ -169,6 +177,16 @@ def _functions(text: str) -> frozenset[str]:
 
 def _own(text: str) -> frozenset[str]:
     return frozenset(_OWN.findall(text))
+
+
+def _for_words(texts: Sequence[str], readings: Readings) -> Iterator[str]:
+    """Yield the header for ``register``, where a declaration of a text has it: nvcc takes it in all of C++."""
+    if any(readings.of(_has_register, text) for text in texts):
+        yield "hatch_cuda_kernels/register.h"
+
+
+def _has_register(text: str) -> bool:
+    return "register" in text and _REGISTER.search(_NOISE.sub(_without_comments, text)) is not None
 
 
 def _for_members(texts: Sequence[str], readings: Readings) -> Iterator[str]:

@@ -51,6 +51,7 @@ def project(root, text, **headers):
 ALONE = {
     "marks": "__device__ int f() { if (f()) { return 1; } return 2; }\n__host__ __device__ inline int g();\n",
     "macros": "#define HD __host__ __device__\n#define FN(name) HD int name\nHD int f() { return 1; }\nFN(g)() {}\n",
+    "a constant in parentheses": "enum { three = 3 };\nconst int n(three);\n",
     "guarded": "#ifndef __CUDACC_RTC__\n#include <torch/extension.h>\nint main() { k<<<1, 1>>>(0); }\n#endif\n",
     "guarded else": "#if defined(__CUDACC_RTC__)\n#else\nint main() {}\n#endif\n",
     "compilers": "#if defined(_MSC_VER)\n#elif defined(__GNUC__)\n#elif 1\n#else\n#error x\n#endif\n",

@@ -64,17 +64,32 @@ def test_a_projects_own_copy_of_a_host_library_is_not_read(tmp_path):
     """Device code uses nothing of it; a header there with a device mark is the project's."""
     for path, text in {
         "third_party/fmt/include/fmt/format.h": '#include "base.h"\nstruct R { int f() { return g(); } };',
-        "third_party/fmt/include/fmt/base.h": "inline int g();",
+        "third_party/fmt/include/fmt/base.h": "namespace fmt { inline int g(); }",
+        "gtest/sizes.h": "#define SIZE 3\n",
         "spdlog/device.cuh": "__device__ int here() { return 1; }",
-        "k.cu": '#include <fmt/format.h>\n#include "spdlog/device.cuh"\n'
+        "k.cu": '#include <fmt/format.h>\n#include "spdlog/device.cuh"\n#include "gtest/sizes.h"\n'
         "template <> struct fmt::formatter<int> {};\nvoid show() { fmt::print(1); }\n"
-        "__global__ void k(int* p) { *p = here(); }\n",
+        "__global__ void k(int* p) { *p = here() + SIZE; }\n",
     }.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
     closure = without_host_code(read_closure(tmp_path, "k.cu", include=["third_party/fmt/include"]))
-    assert [name.rpartition("/")[2] for name, _ in closure.headers] == ["device.cuh"]
+    assert [name.rpartition("/")[2] for name, _ in closure.headers] == ["sizes.h", "device.cuh"]
     assert [str(found) for found in closure.dropped][:1] == ["k.cu:1: include third_party/fmt/include/fmt/format.h"]
+    assert compile_raw(closure.source, headers=closure.headers).ok
+
+
+def test_of_a_projects_own_boost_only_what_is_the_hosts_is_left_out(tmp_path):
+    """Its other parts are used by device code, too; includes that macros of its own name are no matter."""
+    boost = tmp_path / "own/boost"
+    boost.mkdir(parents=True)
+    (boost / "stacktrace.hpp").write_text('#include "config.hpp"\nnamespace boost { int trace(); }\n')
+    (boost / "config.hpp").write_text('#define NAMED "integer.hpp"\n#include NAMED\n')
+    (boost / "integer.hpp").write_text("namespace boost { typedef int integer; }\n")
+    source = "#include <boost/stacktrace.hpp>\n#include <boost/integer.hpp>\n"
+    (tmp_path / "k.cu").write_text(source + "__global__ void k(boost::integer* p) { *p = 1; }\n")
+    closure = without_host_code(read_closure(tmp_path, "k.cu", include=["own"]))
+    assert [str(found) for found in closure.dropped] == ["k.cu:1: include own/boost/stacktrace.hpp"]
     assert compile_raw(closure.source, headers=closure.headers).ok
 
 

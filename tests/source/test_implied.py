@@ -88,6 +88,18 @@ def test_functions_of_the_project_are_its_own(tmp_path, declared, kernel):
 
 
 DIRECTIVE = '1;\n#ifndef _MSC_VER\n  __assert_fail("s", "k.cu", 1, "k")\n#endif\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "is_brought"), [("register int a = 1; p[0] = a;", True), ("// a register int", False)]
+)
+def test_register_is_taken_as_by_nvcc(tmp_path, text, is_brought):
+    """In C++17, which has it no more."""
+    found, manifest = closure(tmp_path, f"__global__ void k(int* p) {{ {text}\n}}")
+    assert ("hatch_cuda_kernels/register.h" in found.pre_include) == is_brought
+    build_store(manifest, tmp_path / "store")
+
+
 RETURN = "__device__ double f() { return sinl(2); }\n"
 
 
@@ -172,8 +184,9 @@ def test_every_name_is_in_its_header(tmp_path):
     """Each header that a name brings declares or defines it."""
     assert {*GLOBAL_NAMES.values(), *STD_NAMES.values()} <= packaged_standard_headers().names
     lines = [f"#ifndef {name}\n{_use(name, number)}\n#endif\n" for number, name in enumerate(GLOBAL_NAMES)]
-    lines += [f"namespace n_{name} {{ using std::{name}; }}\n" for name in STD_NAMES if name != "chrono"]
-    lines += ["namespace n_chrono = std::chrono;\n"]
+    namespaces = {"chrono", "filesystem", "placeholders", "this_thread"}
+    lines += [f"namespace n_{name} {{ using std::{name}; }}\n" for name in STD_NAMES if name not in namespaces]
+    lines += [f"namespace n_{name} = std::{name};\n" for name in sorted(namespaces)]
     _, manifest = closure(tmp_path, "".join([*lines, KERNEL.format("1")]))
     build_store(manifest, tmp_path / "store")
 

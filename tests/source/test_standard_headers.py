@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -35,7 +37,7 @@ OVER_LIBCUDACXX = frozenset(
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
 #: Host headers without one of ours: of Windows, C's own ways to threads, and names that no library has.
-LEFT_OUT = {"charconv", "cstdatomic", "cthreads", "intrin.h", "stdatomic.h", "threads.h", "windows.h"}
+LEFT_OUT = {"cstdatomic", "cthreads", "intrin.h", "stdatomic.h", "threads.h", "windows.h"}
 #: CCCL 3, of CUDA 13, refuses C++14.
 CCCL_STANDARDS = STANDARDS if load_toolchain().release < (13, 0) else STANDARDS[1:]
 
@@ -90,6 +92,19 @@ def test_what_device_code_uses_is_there(name, std):
     assert read_ptx(result.ptx).entries.keys() == {"kernel"}
 
 
+@pytest.mark.parametrize("std", STANDARDS)
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("host_")])
+def test_a_host_compiler_takes_what_is_tested_of_host_classes(name, std):
+    """Its library has the same members, sizes and answers, or the test would be of something else."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("there is no g++ here")
+    unmarked = [f"-D__{mark}__=" for mark in ("host", "device", "global")]
+    command = [compiler, "-fsyntax-only", "-x", "c++", f"-std={std}", *unmarked, "-w", str(SOURCES / f"{name}.cu")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
 def test_found_in_memory_by_their_plain_names():
     """A directive finds a header in memory by what is written in it, in our headers too."""
     for name in ("integers", "mathematics", "tuples", "algorithms"):
@@ -99,6 +114,22 @@ def test_found_in_memory_by_their_plain_names():
 def test_every_host_header_the_package_knows_has_one():
     """What the package calls a host header is found, also where there is nothing in it for device code."""
     assert HOST_HEADERS - LEFT_OUT - TEXTS.keys() == set()
+
+
+def test_no_header_touches_the_guard_or_a_macro_of_another():
+    """Else that one would be read twice, or another macro be meant."""
+    owners = {}
+    for name, text in TEXTS.items():
+        touched = re.findall(r"^[ \t]*#[ \t]*(?:define|undef)[ \t]+(_HATCH_\w+)", text, re.MULTILINE)
+        left = {
+            macro
+            for macro in touched
+            if not re.search(rf"#[ \t]*undef[ \t]+{macro}\b(?!.*#[ \t]*define[ \t]+{macro}\b)", text, re.DOTALL)
+        }
+        owners |= dict.fromkeys(left, name)
+    for name, text in TEXTS.items():
+        touched = set(re.findall(r"^[ \t]*#[ \t]*(?:define|undef)[ \t]+(_HATCH_\w+)", text, re.MULTILINE))
+        assert {(macro, owners[macro]) for macro in touched & owners.keys() if owners[macro] != name} == set(), name
 
 
 @pytest.mark.parametrize("name", LIGHT)

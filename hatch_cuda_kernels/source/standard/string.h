@@ -6,9 +6,9 @@
 extern "C++" {  // also for who includes it in extern "C" {
 
 // memcpy and memset are NVRTC's own. The others are templates: a project that brings its own keeps it.
-#define _HATCH_ANY template <class _Any = void>
+#define _HATCH_EITHER template <class _Any = void>
 
-_HATCH_ANY _HATCH_HD void* memmove(void* __to, const void* __from, size_t __n) {
+_HATCH_EITHER _HATCH_HD void* memmove(void* __to, const void* __from, size_t __n) {
     unsigned char* __a = static_cast<unsigned char*>(__to);
     const unsigned char* __b = static_cast<const unsigned char*>(__from);
     for (size_t __i = 0; __i < __n; ++__i) {
@@ -17,7 +17,7 @@ _HATCH_ANY _HATCH_HD void* memmove(void* __to, const void* __from, size_t __n) {
     }
     return __to;
 }
-_HATCH_ANY _HATCH_HD int memcmp(const void* __left, const void* __right, size_t __n) {
+_HATCH_EITHER _HATCH_HD int memcmp(const void* __left, const void* __right, size_t __n) {
     const unsigned char* __a = static_cast<const unsigned char*>(__left);
     const unsigned char* __b = static_cast<const unsigned char*>(__right);
     for (size_t __i = 0; __i < __n; ++__i) {
@@ -27,7 +27,7 @@ _HATCH_ANY _HATCH_HD int memcmp(const void* __left, const void* __right, size_t 
     }
     return 0;
 }
-_HATCH_ANY _HATCH_HD void* memchr(const void* __where, int __c, size_t __n) {
+_HATCH_EITHER _HATCH_HD void* memchr(const void* __where, int __c, size_t __n) {
     const unsigned char* __p = static_cast<const unsigned char*>(__where);
     for (size_t __i = 0; __i < __n; ++__i) {
         if (__p[__i] == static_cast<unsigned char>(__c)) {
@@ -36,14 +36,14 @@ _HATCH_ANY _HATCH_HD void* memchr(const void* __where, int __c, size_t __n) {
     }
     return nullptr;
 }
-_HATCH_ANY _HATCH_HD size_t strlen(const char* __s) {
+_HATCH_EITHER _HATCH_HD size_t strlen(const char* __s) {
     size_t __n = 0;
     while (__s[__n] != 0) {
         ++__n;
     }
     return __n;
 }
-_HATCH_ANY _HATCH_HD int strncmp(const char* __a, const char* __b, size_t __n) {
+_HATCH_EITHER _HATCH_HD int strncmp(const char* __a, const char* __b, size_t __n) {
     for (size_t __i = 0; __i < __n; ++__i) {
         if (__a[__i] != __b[__i]) {
             return static_cast<unsigned char>(__a[__i]) < static_cast<unsigned char>(__b[__i]) ? -1 : 1;
@@ -54,15 +54,15 @@ _HATCH_ANY _HATCH_HD int strncmp(const char* __a, const char* __b, size_t __n) {
     }
     return 0;
 }
-_HATCH_ANY _HATCH_HD int strcmp(const char* __a, const char* __b) { return strncmp(__a, __b, static_cast<size_t>(-1)); }
-_HATCH_ANY _HATCH_HD char* strcpy(char* __to, const char* __from) {
+_HATCH_EITHER _HATCH_HD int strcmp(const char* __a, const char* __b) { return strncmp(__a, __b, static_cast<size_t>(-1)); }
+_HATCH_EITHER _HATCH_HD char* strcpy(char* __to, const char* __from) {
     size_t __i = 0;
     do {
         __to[__i] = __from[__i];
     } while (__from[__i++] != 0);
     return __to;
 }
-_HATCH_ANY _HATCH_HD char* strncpy(char* __to, const char* __from, size_t __n) {
+_HATCH_EITHER _HATCH_HD char* strncpy(char* __to, const char* __from, size_t __n) {
     size_t __i = 0;
     for (; __i < __n && __from[__i] != 0; ++__i) {
         __to[__i] = __from[__i];
@@ -72,11 +72,11 @@ _HATCH_ANY _HATCH_HD char* strncpy(char* __to, const char* __from, size_t __n) {
     }
     return __to;
 }
-_HATCH_ANY _HATCH_HD char* strcat(char* __to, const char* __from) {
+_HATCH_EITHER _HATCH_HD char* strcat(char* __to, const char* __from) {
     strcpy(__to + strlen(__to), __from);
     return __to;
 }
-_HATCH_ANY _HATCH_HD char* strchr(const char* __s, int __c) {
+_HATCH_EITHER _HATCH_HD char* strchr(const char* __s, int __c) {
     for (;; ++__s) {
         if (*__s == static_cast<char>(__c)) {
             return const_cast<char*>(__s);
@@ -86,7 +86,7 @@ _HATCH_ANY _HATCH_HD char* strchr(const char* __s, int __c) {
         }
     }
 }
-#undef _HATCH_ANY
+#undef _HATCH_EITHER
 
 // The host's: a kernel that calls one does not link.
 #define _HATCH_HOST template <class = void> _HATCH_HD

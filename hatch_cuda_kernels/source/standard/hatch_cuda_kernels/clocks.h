@@ -3,6 +3,7 @@
 #define _HATCH_CLOCKS_H
 
 #include <chrono>
+#include <time.h>
 
 namespace std {
 
@@ -67,21 +68,27 @@ _HATCH_COMPARED(<=)
 _HATCH_COMPARED(>=)
 #undef _HATCH_COMPARED
 
-#define _HATCH_CLOCK(name, steady)                                                      \
+#define _HATCH_CLOCK(name, steady, more)                                                    \
     struct name {                                                                       \
         typedef nanoseconds duration;                                                   \
         typedef duration::rep rep;                                                      \
         typedef duration::period period;                                                \
         typedef chrono::time_point<name> time_point;                                    \
         static constexpr bool is_steady = steady;                                       \
+        more                                                                            \
         _HATCH_HD static time_point now() noexcept {                                    \
             long long __ns;                                                             \
             asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(__ns));                    \
             return time_point(duration(__ns));                                          \
         }                                                                               \
     };
-_HATCH_CLOCK(system_clock, false)
-_HATCH_CLOCK(steady_clock, true)
+// As the host counts; of the others, it has none.
+#define _HATCH_TIME_T                                      \
+    _HATCH_HD static time_t to_time_t(const time_point&);  \
+    _HATCH_HD static time_point from_time_t(time_t);
+_HATCH_CLOCK(system_clock, false, _HATCH_TIME_T)
+_HATCH_CLOCK(steady_clock, true, )
+#undef _HATCH_TIME_T
 #undef _HATCH_CLOCK
 typedef system_clock high_resolution_clock;
 

@@ -13,8 +13,6 @@
     _HATCH_HD name();                                                        \
     _HATCH_COPIED(name);                                                     \
     _HATCH_HD name& operator=(name&&) noexcept;                              \
-    _HATCH_HD explicit name(const _C&);                                      \
-    _HATCH_HD explicit name(_C&&);                                           \
     _HATCH_HD bool empty() const;                                            \
     _HATCH_HD size_type size() const;                                        \
     _HATCH_HD void push(const value_type&);                                  \

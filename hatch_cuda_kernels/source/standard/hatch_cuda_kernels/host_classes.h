@@ -26,15 +26,15 @@ struct equal_to;
 template <class _A, class _B>
 struct pair;
 
-// Containers that have constructors for each of these, copies and moves; moves throw nothing.
+// What a class holds, and how it is copied and moved: with what is to stand behind copies.
 #define _HATCH_BYTES(bytes) \
    private:                 \
     alignas(8) unsigned char __held[bytes]
-#define _HATCH_COPIED(name)          \
-    _HATCH_HD name(const name&);     \
-    _HATCH_HD name(name&&) noexcept; \
-    _HATCH_HD ~name();               \
-    _HATCH_HD name& operator=(const name&)
+#define _HATCH_COPIED(name, ...)              \
+    _HATCH_HD name(const name&) __VA_ARGS__;  \
+    _HATCH_HD name(name&&) noexcept;          \
+    _HATCH_HD ~name();                        \
+    _HATCH_HD name& operator=(const name&) __VA_ARGS__
 #define _HATCH_MOVED(name)                 \
     name(const name&) = delete;            \
     name& operator=(const name&) = delete; \

@@ -19,7 +19,8 @@ class __host_iterator {
     typedef ptrdiff_t difference_type;
     typedef remove_reference_t<_Ref>* pointer;
     typedef _Ref reference;
-    __host_iterator() = default;
+    _HATCH_HD __host_iterator() noexcept;
+    _HATCH_HD explicit __host_iterator(pointer) noexcept;
     template <class _R, class = enable_if_t<is_convertible<_R*, pointer>::value && !is_same<_R&, _Ref>::value>>
     _HATCH_HD __host_iterator(const __host_iterator<_T, _R&, _C, _Category, _Bytes>&) noexcept;
     _HATCH_HD reference operator*() const;

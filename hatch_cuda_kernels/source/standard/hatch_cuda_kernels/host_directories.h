@@ -196,6 +196,10 @@ _HATCH_HD size_t hash_value(const path&) noexcept;
 #undef _HATCH_CODE
 
 }  // namespace filesystem
+template <>
+struct hash<filesystem::path> {
+    _HATCH_HD size_t operator()(const filesystem::path&) const noexcept;
+};
 }  // namespace std
 
 #endif

@@ -38,7 +38,7 @@ class shared_ptr {
 #endif
     _HATCH_HD constexpr shared_ptr() noexcept : __held() {}
     _HATCH_HD constexpr shared_ptr(decltype(nullptr)) noexcept : __held() {}
-    _HATCH_COPIED(shared_ptr) noexcept;
+    _HATCH_COPIED(shared_ptr, noexcept);
     _HATCH_HD shared_ptr& operator=(shared_ptr&&) noexcept;
     template <class _U, class = __hatch::__if_shared<_U, _T>>
     _HATCH_HD explicit shared_ptr(_U*);
@@ -73,6 +73,7 @@ class shared_ptr {
     _HATCH_HD element_type* get() const noexcept;
     _HATCH_HD element_type* operator->() const noexcept;
     _HATCH_HD add_lvalue_reference_t<element_type> operator*() const noexcept;
+    template <class _U = _T, class = enable_if_t<is_array<_U>::value>>
     _HATCH_HD add_lvalue_reference_t<element_type> operator[](ptrdiff_t) const;
     _HATCH_HD explicit operator bool() const noexcept;
     _HATCH_HD long use_count() const noexcept;
@@ -90,7 +91,7 @@ class weak_ptr {
    public:
     typedef remove_extent_t<_T> element_type;
     _HATCH_HD constexpr weak_ptr() noexcept : __held() {}
-    _HATCH_COPIED(weak_ptr) noexcept;
+    _HATCH_COPIED(weak_ptr, noexcept);
     _HATCH_HD weak_ptr& operator=(weak_ptr&&) noexcept;
     template <class _U, class = __hatch::__if_shared<_U, _T>>
     _HATCH_HD weak_ptr(const shared_ptr<_U>&) noexcept;

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#define _HATCH_NUMBERS(operation, ref) \
+#define _HATCH_OPERANDS_OF(operation, ref) \
     operation(bool ref)                \
     operation(short ref)               \
     operation(unsigned short ref)      \

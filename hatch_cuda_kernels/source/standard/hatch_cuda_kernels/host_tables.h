@@ -104,7 +104,7 @@ class __table_node {
 
 #define _HATCH_TREE(name)                                                                   \
     typedef _Less key_compare;                                                              \
-    _HATCH_HD name();                                                                       \
+    _HATCH_HD name() noexcept;                                                              \
     _HATCH_HD explicit name(const _Less&, const _A& = _A());                                \
     _HATCH_HD name(initializer_list<value_type>, const _Less& = _Less(), const _A& = _A()); \
     template <class _It>                                                                    \
@@ -112,19 +112,19 @@ class __table_node {
     _HATCH_TABLE(name);                                                                     \
     _HATCH_BOTH_WAYS;                                                                       \
     _HATCH_BOUNDS(, const _K&)                                                              \
-    _HATCH_LOOKUP(_HATCH_ANY, const _X&)                                                    \
-    _HATCH_BOUNDS(_HATCH_ANY, const _X&)                                                    \
+    _HATCH_LOOKUP(_HATCH_ANY_OF, const _X&)                                                    \
+    _HATCH_BOUNDS(_HATCH_ANY_OF, const _X&)                                                    \
     _HATCH_HD _Less key_comp() const;                                                       \
     _HATCH_HD value_compare value_comp() const;                                             \
     _HATCH_BYTES(48)
-#define _HATCH_ANY template <class _X, class = __hatch::__if_transparent<_Less, _X>>
+#define _HATCH_ANY_OF template <class _X, class = __hatch::__if_transparent<_Less, _X>>
 
 #define _HATCH_HASHED(name)                                                                                                     \
     typedef _Hash hasher;                                                                                                       \
     typedef _Same key_equal;                                                                                                    \
     typedef iterator local_iterator;                                                                                            \
     typedef const_iterator const_local_iterator;                                                                                \
-    _HATCH_HD name();                                                                                                           \
+    _HATCH_HD name() noexcept;                                                                                                  \
     _HATCH_HD explicit name(size_t, const _Hash& = _Hash(), const _Same& = _Same(), const _A& = _A());                          \
     _HATCH_HD name(initializer_list<value_type>, size_t = 0, const _Hash& = _Hash(), const _Same& = _Same(), const _A& = _A()); \
     template <class _It>                                                                                                        \

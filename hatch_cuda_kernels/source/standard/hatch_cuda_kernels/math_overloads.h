@@ -133,20 +133,20 @@ _HATCH_HD inline __hatch::__if_arithmetic<_T, int> fpclassify(_T __x) {
                                           : FP_SUBNORMAL;
 }
 
-#define _HATCH_COMPARE(name, ...)                                                                       \
+#define _HATCH_COMPARE_BY(name, ...)                                                                       \
     template <class _T, class _U>                                                                       \
     _HATCH_HD constexpr typename enable_if<                                                             \
         __hatch::__arithmetic<_T>::value && __hatch::__arithmetic<_U>::value, bool>::type               \
     name(_T __x, _U __y) noexcept {                                                                     \
         return __VA_ARGS__;                                                                             \
     }
-_HATCH_COMPARE(isgreater, __x > __y)
-_HATCH_COMPARE(isgreaterequal, __x >= __y)
-_HATCH_COMPARE(isless, __x < __y)
-_HATCH_COMPARE(islessequal, __x <= __y)
-_HATCH_COMPARE(islessgreater, __x < __y || __x > __y)
-_HATCH_COMPARE(isunordered, __x != __x || __y != __y)
-#undef _HATCH_COMPARE
+_HATCH_COMPARE_BY(isgreater, __x > __y)
+_HATCH_COMPARE_BY(isgreaterequal, __x >= __y)
+_HATCH_COMPARE_BY(isless, __x < __y)
+_HATCH_COMPARE_BY(islessequal, __x <= __y)
+_HATCH_COMPARE_BY(islessgreater, __x < __y || __x > __y)
+_HATCH_COMPARE_BY(isunordered, __x != __x || __y != __y)
+#undef _HATCH_COMPARE_BY
 
 #if _HATCH_CPP17
 _HATCH_HD inline float hypot(float __x, float __y, float __z) { return ::norm3df(__x, __y, __z); }

@@ -78,6 +78,7 @@ _HATCH_COMPARED(reverse_iterator, <, __b, __a)
 _HATCH_COMPARED(reverse_iterator, >, __b, __a)
 _HATCH_COMPARED(reverse_iterator, <=, __b, __a)
 _HATCH_COMPARED(reverse_iterator, >=, __b, __a)
+#undef _HATCH_COMPARED
 
 template <class _A, class _B>
 _HATCH_HD constexpr auto operator-(const reverse_iterator<_A>& __a, const reverse_iterator<_B>& __b)

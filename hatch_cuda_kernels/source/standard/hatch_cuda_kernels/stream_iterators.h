@@ -38,8 +38,10 @@ class istream_iterator {
     typedef _Distance difference_type;
     typedef const _T* pointer;
     typedef const _T& reference;
-    _HATCH_HD istream_iterator();
+    _HATCH_HD istream_iterator() noexcept;
     _HATCH_HD istream_iterator(istream_type&);
+    _HATCH_HD istream_iterator(const istream_iterator&);
+    istream_iterator& operator=(const istream_iterator&) = default;
     _HATCH_HD const _T& operator*() const;
     _HATCH_HD const _T* operator->() const;
 
@@ -53,6 +55,8 @@ class ostream_iterator {
    public:
     _HATCH_WRITTEN(ostream_iterator);
     _HATCH_HD ostream_iterator(ostream_type&);
+    _HATCH_HD ostream_iterator(const ostream_iterator&);
+    ostream_iterator& operator=(const ostream_iterator&) = default;
     _HATCH_HD ostream_iterator(ostream_type&, const _C*);
     _HATCH_HD ostream_iterator& operator=(const _T&);
 

@@ -113,18 +113,18 @@ template <class _T, class _U>
 _HATCH_HD std::ptrdiff_t operator-(const device_ptr<_T>& a, const device_ptr<_U>& b) {
     return a.get() - b.get();
 }
-#define _HATCH_COMPARE(op)                                                        \
+#define _HATCH_COMPARE_BY(op)                                                        \
     template <class _T, class _U>                                                 \
     _HATCH_HD bool operator op(const device_ptr<_T>& a, const device_ptr<_U>& b) { \
         return a.get() op b.get();                                                \
     }
-_HATCH_COMPARE(==)
-_HATCH_COMPARE(!=)
-_HATCH_COMPARE(<)
-_HATCH_COMPARE(>)
-_HATCH_COMPARE(<=)
-_HATCH_COMPARE(>=)
-#undef _HATCH_COMPARE
+_HATCH_COMPARE_BY(==)
+_HATCH_COMPARE_BY(!=)
+_HATCH_COMPARE_BY(<)
+_HATCH_COMPARE_BY(>)
+_HATCH_COMPARE_BY(<=)
+_HATCH_COMPARE_BY(>=)
+#undef _HATCH_COMPARE_BY
 template <class _T>
 _HATCH_HD bool operator==(const device_ptr<_T>& a, std::nullptr_t) {
     return !a;
@@ -176,7 +176,7 @@ template <class _T>
 struct _HatchVectorBytes<std::allocator<_T>> {
     static constexpr unsigned long long value = 32;
 };
-#define _HATCH_VECTOR(name, given, at)                 \
+#define _HATCH_THRUST_VECTOR(name, given, at)                 \
     template <class _T, class _A = given<_T>>          \
     class name {                                       \
        public:                                         \
@@ -188,13 +188,13 @@ struct _HatchVectorBytes<std::allocator<_T>> {
         typedef std::ptrdiff_t difference_type;        \
         _HATCH_HELD(name, _HatchVectorBytes<_A>::value); \
     };
-_HATCH_VECTOR(device_vector, device_allocator, device_ptr<_T>)
-_HATCH_VECTOR(host_vector, std::allocator, _T*)
-_HATCH_VECTOR(universal_vector, universal_allocator, _T*)
+_HATCH_THRUST_VECTOR(device_vector, device_allocator, device_ptr<_T>)
+_HATCH_THRUST_VECTOR(host_vector, std::allocator, _T*)
+_HATCH_THRUST_VECTOR(universal_vector, universal_allocator, _T*)
 namespace detail {
-_HATCH_VECTOR(vector_base, device_allocator, typename _A::pointer)
+_HATCH_THRUST_VECTOR(vector_base, device_allocator, typename _A::pointer)
 }
-#undef _HATCH_VECTOR
+#undef _HATCH_THRUST_VECTOR
 
 THRUST_NAMESPACE_END
 

@@ -36,6 +36,8 @@ class move_iterator {
         __current += __n;
         return *this;
     }
+    _HATCH_HD constexpr move_iterator& operator-=(difference_type __n) { return *this += -__n; }
+    _HATCH_HD constexpr _It operator->() const { return __current; }
 
    private:
     _It __current;
