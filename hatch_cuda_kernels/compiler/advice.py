@@ -10,6 +10,7 @@ from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.output.demangle import demangled
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES
+from hatch_cuda_kernels.source.library_names import library_names
 from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_NAMES
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["advice"]
 
-_HOST_CALL: Final = re.compile(r"(?:cu(?:da|blas|fft|rand|sparse|solver|dnn)?|nccl)[A-Z]\w*")
+#: A function of the host's libraries, or a type or constant that our headers of these do not have.
+_HOST_CALL: Final = re.compile(
+    r"(?:cu(?:da|blas|fft|rand|sparse|solver|dnn)?|nccl|nvtx)[A-Z]\w*|CU(?:BLAS(?:LT)?|DNN|FFT|RAND|SOLVER|SPARSE)_\w+"
+)
 _TORCH: Final = re.compile(r"at|c10|torch|AT_\w+|C10_\w+|TORCH_\w+|TensorAccessor|PackedTensorAccessor\w*")
 #: Constants of CUDA's libraries are spelled so, too.
 _MACRO: Final = re.compile(r"(?!CU[A-Z]*_|NCCL|MPI_)[A-Z][A-Z0-9_]{2,}")
@@ -123,7 +127,7 @@ def _dropped(name: str, dropped: Sequence[Dropped], *, is_declared: bool) -> str
 
 def _for_name(name: str) -> str:
     """Return what brings a name, or keeps its use from NVRTC; empty if neither is known."""
-    header = GLOBAL_NAMES.get(name) or TOOLKIT_NAMES.get(name)
+    header = GLOBAL_NAMES.get(name) or TOOLKIT_NAMES.get(name) or library_names().get(name)
     if header is not None:
         return f"add #include <{header}>"
     if _TORCH.fullmatch(name):

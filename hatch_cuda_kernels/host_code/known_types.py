@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.words import BUILTIN, SPECIFIERS, TRAILERS
 from hatch_cuda_kernels.source.header_names import STD_NAMES
+from hatch_cuda_kernels.source.library_names import library_names
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -40,5 +41,5 @@ def known_types(declared: Iterable[str], meanings: Iterable[tuple[str, Collectio
 
 
 def are_known(words: Iterable[str], types: Collection[str]) -> bool:
-    """Return whether all words are keywords and types that are known."""
-    return all(word in _PLAIN or word in types or _CUDAS.fullmatch(word) for word in words)
+    """Return whether all words are keywords and types that are known, those of the host's libraries among them."""
+    return all(word in _PLAIN or word in types or _CUDAS.fullmatch(word) or word in library_names() for word in words)

@@ -11,7 +11,7 @@ from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.host_code.closures import find_macros
 from hatch_cuda_kernels.host_code.conditions import as_for_nvcc
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
-from hatch_cuda_kernels.host_code.includes import without_host_libraries
+from hatch_cuda_kernels.host_code.includes import host_header, included, without_host_libraries
 from hatch_cuda_kernels.host_code.marks import gather_facts
 from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.port.guard import guardable, widened
@@ -21,7 +21,7 @@ from hatch_cuda_kernels.source.implied import toolkit_headers
 from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.host_code.drop import TextChange
@@ -115,8 +115,13 @@ class Sources:
             for item in outline.items
             if item.namespace in NAMESPACES and "{" in outline.source.text[item.start : item.end]
         }
-        readings = self.project.readings
-        return stand_ins(texts, toolkit_headers(texts, (), readings) if guards_include else (), own)
+        headers = toolkit_headers(texts, self._included(), (), self.project.readings) if guards_include else ()
+        return stand_ins(texts, headers, own)
+
+    def _included(self) -> Iterator[str]:
+        """Yield the names of the headers that NVRTC is shown includes of."""
+        for outline in self.outlines.values():
+            yield from (name for line in outline.directives if not host_header(line) and (name := included(line)))
 
 
 def read_project_files(root: Path, sources: Sequence[str], options: NvrtcOptions) -> Sources:

@@ -2,18 +2,21 @@
 
 NVRTC includes nothing, and this package's headers bring little besides their own. So a name of the standard library
 that a closure's project files use, and none of them declares, brings its header: it is included before the source.
-Where host code was dropped, and with it headers that bring the toolkit's, those are brought likewise.
+Where host code was dropped, and with it headers that bring the toolkit's, those are brought likewise, and so are the
+types and constants of the libraries whose headers were dropped.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.header_names import FUNCTION_NAMES, GLOBAL_NAMES, STD_NAMES
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
+from hatch_cuda_kernels.source.library_names import enumerators, library_headers, library_names, without_libraries
 from hatch_cuda_kernels.source.plain_names import PlainNames
 from hatch_cuda_kernels.source.readings import Readings, find_words
 from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_NAMES
@@ -87,7 +90,9 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders, readings: Readin
     standard = found & outer.standard.names
     toolkits = {*_for_macros(texts, readings)}
     toolkits -= {name for name in toolkits if any(path.endswith(f"/{name}") for path, _ in closure.headers)}
-    toolkits |= {*(toolkit_headers(texts, own, readings) if closure.dropped else ())}
+    if closure.dropped:
+        brought = toolkit_headers(texts, toolkits.union(closure.outside), own, readings)
+        toolkits |= brought - (library_headers() - outer.standard.names)
     wanted = sorted({*standard, *toolkits} - known)
     if not wanted:
         return closure
@@ -124,9 +129,22 @@ def _without_comments(found: re.Match[str]) -> str:
     return " " if found[0].startswith("/") else found[0]
 
 
-def toolkit_headers(texts: Sequence[str], own: Collection[str] = (), readings: Readings | None = None) -> Iterator[str]:
-    """Yield the toolkit's headers whose names texts use and do not declare; ``own`` are declared, too."""
-    return _for_global_names(texts, TOOLKIT_NAMES, own, readings or Readings())
+def toolkit_headers(
+    texts: Sequence[str], others: Iterable[str], own: Collection[str] = (), readings: Readings | None = None
+) -> frozenset[str]:
+    """Return the toolkit's headers, and ours of its libraries, whose names texts use and do not declare.
+
+    ``own`` are declared, too, and so is what the libraries' own headers declare, where they are among the ``others``
+    that texts include.
+    """
+    found = frozenset(_for_global_names(texts, _toolkit_names(), own, readings or Readings()))
+    toolkits = found - library_headers()
+    return toolkits | without_libraries(found - toolkits, toolkits.union(others))
+
+
+@cache
+def _toolkit_names() -> Mapping[str, str]:
+    return {**TOOLKIT_NAMES, **library_names()}
 
 
 def _union(some: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
@@ -149,7 +167,8 @@ def _for_global_names(
 
 
 def _declared(text: str) -> frozenset[str]:
-    return frozenset(found[found.lastgroup] for found in _DECLARED.finditer(text) if found.lastgroup)
+    named = (found[found.lastgroup] for found in _DECLARED.finditer(text) if found.lastgroup)
+    return frozenset((*named, *enumerators(text)))
 
 
 def _functions(text: str) -> frozenset[str]:

@@ -309,6 +309,18 @@ def test_names_that_a_guarded_header_brought_are_there(tmp_path):
     assert as_nvcc_reads(ported.after["k.cu"]).split() == f"#include <ATen/ATen.h>\n{kernel}".split()
 
 
+def test_constants_of_a_guarded_library_are_there(tmp_path):
+    """Its types and constants are included for NVRTC, unless a header for device code has them, too."""
+    text = "#include <curand.h>\nstruct S { curandRngType_t type = CURAND_RNG_PSEUDO_MRG32K3A; };\n"
+    kernel = "__global__ void k(S s, int* p) { *p = s.type; }\n"
+    (tmp_path / "k.cu").write_text(text + kernel)
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert ported.remaining == ()
+    assert "#include <hatch_cuda_kernels/curand_types.h>" in ported.after["k.cu"]
+    (tmp_path / "k.cu").write_text(f"#include <curand_kernel.h>\n{text}{kernel}")
+    assert "curand_types.h" not in port(tmp_path, ["k.cu"], arch=ARCH).after["k.cu"]
+
+
 def test_names_that_a_guarded_header_brought_are_there_before_the_first_include(tmp_path):
     """A header of the project's that comes before the guarded one uses them, too."""
     (tmp_path / "h.h").write_text("struct H { half h; };\n")

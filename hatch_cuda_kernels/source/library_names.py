@@ -1,0 +1,71 @@
+"""Names of the types and constants of libraries that are called from the host, and the header that declares each.
+
+These libraries' own headers declare functions without a mark, which NVRTC refuses, and are in no package that a build
+needs. Those of this package have the types and constants only.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.source.lexer import COMMENT
+from hatch_cuda_kernels.source.outer_headers import packaged_standard_headers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+__all__ = ["enumerators", "library_headers", "library_names", "without_libraries"]
+
+#: Our headers, and how the libraries' headers begin that declare the same, by themselves or by what they include.
+_HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "hatch_cuda_kernels/cublas_lt_types.h": ("cublas", "cusolver"),
+    "hatch_cuda_kernels/cublas_types.h": ("cublas", "cusolver"),
+    "hatch_cuda_kernels/cudnn_types.h": ("cudnn",),
+    "hatch_cuda_kernels/cufft_types.h": ("cufft", "cudalibxt"),
+    "hatch_cuda_kernels/curand_types.h": ("curand",),
+    "hatch_cuda_kernels/cusolver_types.h": ("cusolver",),
+    "hatch_cuda_kernels/cusparse_types.h": ("cusparse", "cusolver"),
+    "hatch_cuda_kernels/nccl_types.h": ("nccl",),
+    "hatch_cuda_kernels/nvtx_types.h": ("nvToolsExt", "nvtx3/"),
+}
+_ENUMERATION: Final = re.compile(r"enum(?<=\benum)\b[^;{}()]*\{([^{}]*)\}")
+_ENUMERATOR: Final = re.compile(r"(?:^|,)\s*([A-Za-z_]\w*)")
+_COMMENT: Final = re.compile(rf"{COMMENT}|^[ \t]*#.*", re.MULTILINE)
+#: As our headers are written: what begins a line, but for a macro, is declared in the global namespace.
+_DECLARED: Final = (
+    re.compile(r"^(?:typedef .*|\} )\b(\w+)(?:\[\d+\])?;$", re.MULTILINE),
+    re.compile(r"^typedef .*\(\*(\w+)\)", re.MULTILINE),
+    re.compile(r"^(?:typedef )?(?:enum|struct) (\w+) \{", re.MULTILINE),
+    re.compile(r"^#define (?!_HATCH_)(\w+)", re.MULTILINE),
+)
+
+
+@cache
+def library_names() -> Mapping[str, str]:
+    """Return the names that our headers of host libraries declare or define, each with its header."""
+    return {name: header for header in _HEADERS for name in _names(packaged_standard_headers().text(header).text)}
+
+
+def library_headers() -> frozenset[str]:
+    """Return the names of our headers of host libraries."""
+    return frozenset(_HEADERS)
+
+
+def without_libraries(headers: Iterable[str], others: Iterable[str]) -> frozenset[str]:
+    """Return our headers among some without those that declare what a library's own, among others, declares."""
+    names = [name for other in others for name in (other, other.rpartition("/")[2])]
+    return frozenset(header for header in headers if not any(name.startswith(_HEADERS[header]) for name in names))
+
+
+def enumerators(text: str) -> Iterator[str]:
+    """Yield the constants that the enumerations of a text have."""
+    for found in _ENUMERATION.finditer(text):
+        yield from _ENUMERATOR.findall(_COMMENT.sub(" ", found[1]))
+
+
+def _names(text: str) -> Iterator[str]:
+    yield from enumerators(text)
+    for pattern in _DECLARED:
+        yield from pattern.findall(text)
