@@ -36,7 +36,7 @@ def action_of_observed(item: OutlineItem, text: str, facts: Facts) -> Literal["d
     is_part = declared.scope or declared.form not in {"", "template"}  # of what is declared elsewhere
     if is_part or declared.name in facts.kernels or not _is_watched(item, facts):
         return "drop"
-    words = _types_of(item, text)
+    words = _types_of(item, text, any_default=declared.name in facts.defaults)
     if not are_known((word for word in words if word != "auto"), facts.types):
         return "drop"
     needs_body = ("auto" in words and "->" not in declared.words) or _has_default_type(item, text)
@@ -58,13 +58,16 @@ def _is_watched(item: OutlineItem, facts: Facts) -> bool:
     return named or _OPERATOR.match(declared.name) is not None
 
 
-def _types_of(item: OutlineItem, text: str) -> list[str]:
-    """Return the words of a function's head but its own name and those of its parameters."""
+def _types_of(item: OutlineItem, text: str, *, any_default: bool) -> list[str]:
+    """Return the words of a function's head but its own name and those of its parameters.
+
+    Unless they may be ``any_default``, arguments by default that are no literals make the head unknown.
+    """
     declared = item.declaration
     head = _LITERAL_DEFAULT.sub("", _ATTRIBUTE.sub(" ", text[item.start : declared.last]))
     before, named, after = head.partition("operator") if _OPERATOR.match(declared.name) else _split(head, declared.name)
     is_plain = named and not {"()", "<>"} & declared.words and "#" not in head
-    if not is_plain or (named != "operator" and "=" in after):
+    if not is_plain or (named != "operator" and "=" in after and not any_default):
         return ["?"]
     converted = after.partition("(")[0] if named == "operator" else ""
     returned = after.rpartition("->")[2] if "->" in declared.words else ""
