@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.rule import Action
     from hatch_cuda_kernels.source.dropped import DroppedKind
 
-__all__ = ["MARKS", "TextChange", "apply", "find_changes"]
+__all__ = ["MARKS", "TextChange", "apply", "find_changes", "without_inline"]
 
 #: What is put before what stays, by what is done.
 MARKS: Final = {"declare": "__host__ __device__ ", "mark": "__host__ __device__ ", "constant": "constexpr "}
@@ -164,10 +164,15 @@ def _changed(text: str, change: TextChange, kept: list[tuple[int, int]]) -> str:
     end = change.last if change.action == "declare" and change.last else change.end
     head = f"{text[change.start : change.first]}{MARKS[change.action]}{text[change.first : end]}"
     if change.action == "declare":
-        head = _INLINE.sub("", head)  # what is so has to be defined where anything names it
+        head = without_inline(head)
     elif change.action == "mark":
         head = _THROW.sub(_trap, head)
     return head if end == change.end else f"{head};{_blank(text, end, change.end, kept)}"
+
+
+def without_inline(head: str) -> str:
+    """Return a head for a declaration only: what is inline has to be defined where anything names it."""
+    return _INLINE.sub("", head)
 
 
 def _trap(found: re.Match[str]) -> str:

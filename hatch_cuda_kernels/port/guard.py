@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.host_code.drop import MARKS
+from hatch_cuda_kernels.host_code.drop import MARKS, without_inline
 from hatch_cuda_kernels.source.branches import CONDITIONS
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _shown(text: str, change: TextChange, start: int, end: int) -> str:
         if not head.strip():
             return f"{marked}{head}{text[change.first : end]}"
         return f"{head.rstrip()}\n{marked}{text[change.first : end]}"
-    bare = f"{text[start : change.first]}{mark}{text[change.first : change.last]};"
+    bare = without_inline(f"{text[start : change.first]}{mark}{text[change.first : change.last]};")
     return f"#ifdef __CUDACC_RTC__\n{_line(bare)}#else\n{_line(text[start:end])}{_END}"
 
 
