@@ -98,7 +98,7 @@ OTHERS = {
         "texture<float> t;\nvoid host() {}\n" + kernel("*x = tex1Dfetch(t, 1);"),
         "t (source.cu:1) cannot be used: CUDA 12 removed texture and surface references",
     ),
-    "a word of C's": (kernel("register float y = 1; *x = y;"), 'define: {register: ""}'),
+    "a word of C's": ("#define R register\n" + kernel("R float y = 1; *x = y;"), 'define: {register: ""}'),
     "what Thrust has no more": (
         "#include <thrust/functional.h>\nstruct S : thrust::unary_function<int, int> {};\n" + kernel("*x = 1;"),
         "CUDA 13 removed it from Thrust",
