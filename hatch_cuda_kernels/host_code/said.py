@@ -38,6 +38,8 @@ _TYPES: Final = tuple(
     re.compile(rf"{word}(?<=\b{word})\s+(?:\.\.\.\s*|class\s+)?(\w+)")
     for word in ("typename", "class", "struct", "union", "enum")
 )
+#: ``typedef struct {} a;``: a variable of a class is no matter here, either.
+_NAMED_BEHIND: Final = re.compile(r"\}\s*([A-Za-z_]\w*)\s*;")
 _ALIASES: Final = (
     re.compile(r"using(?<=\busing)\s+(?P<name>\w+)\s*=(?P<meant>[^;{}]*);"),
     re.compile(r"typedef(?<=\btypedef)\b(?P<meant>[^;{}()]{0,1000}?)\b(?P<name>\w+)\s*;"),
@@ -83,7 +85,7 @@ def said_by(text: str) -> Said:
         unevaluated=frozenset(name for operand in operands for name in _CALLED.findall(operand)),
         deduced=frozenset(name for operand in operands for name in _CALLED_PLAINLY.findall(operand)),
         observed=frozenset(name for part in (*operands, *constraints) for name in _ASCII_WORD.findall(part)),
-        types=frozenset(name for pattern in _TYPES for name in pattern.findall(text)),
+        types=frozenset(name for pattern in (*_TYPES, _NAMED_BEHIND) for name in pattern.findall(text)),
         meanings=meanings,
         renamed=frozenset(name for name, words in meanings if name not in words).union(*map(_named_last, more)),
     )
