@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 ARCH: Final = "sm_90"
 _DROP: Final = {"host_code": "drop"}
+#: The options for all modules that ``port`` drafts besides those that it is given.
+_DRAFTED: Final = frozenset({"default_device", "host_code"})
 _DEVICE: Final = {"default_device": True}
 
 
@@ -132,9 +134,9 @@ def _options(job: dict[str, Any]) -> NvrtcOptions:
 
 
 def _module(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return what a drafted manifest says of its module, also by the option that it states for all."""
+    """Return what a drafted manifest says of its module, also by the options that it states for all."""
     (module,) = manifest["modules"].values()
-    stated = {key: value for key, value in manifest.get("options", {}).items() if key == "default_device"}
+    stated = {key: value for key, value in manifest.get("options", {}).items() if key in _DRAFTED}
     return {**module, "options": {**stated, **module.get("options", {})}}
 
 

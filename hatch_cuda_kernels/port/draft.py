@@ -7,7 +7,7 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.options import CppStd
+from hatch_cuda_kernels.options import CppStd, HostCode
 from hatch_cuda_kernels.patterns import expand, placeholders
 from hatch_cuda_kernels.port.model import DraftedModule, Template
 from hatch_cuda_kernels.port.template_head import required, template_parameters
@@ -96,6 +96,8 @@ def stated_options(options: NvrtcOptions) -> dict[str, Any]:
         stated["std"] = str(options.std)
     if options.default_device:
         stated["default_device"] = True
+    if options.host_code is HostCode.DROP:
+        stated["host_code"] = "drop"
     return stated
 
 

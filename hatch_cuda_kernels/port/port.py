@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.options import HostCode, NvrtcOptions
 from hatch_cuda_kernels.pool.apart import one_worker
 from hatch_cuda_kernels.port.bindings import Bindings
 from hatch_cuda_kernels.port.check_instances import accepted_guesses, refused_instances
@@ -16,7 +16,7 @@ from hatch_cuda_kernels.port.hidden import with_hidden
 from hatch_cuda_kernels.port.launches import find_launches, resolved
 from hatch_cuda_kernels.port.model import Ported
 from hatch_cuda_kernels.port.qualified import names_of_namespaces, qualified
-from hatch_cuda_kernels.port.refine import errors_of, refined
+from hatch_cuda_kernels.port.refine import as_they_are, errors_of, refined
 from hatch_cuda_kernels.port.sources import read_project_files
 from hatch_cuda_kernels.port.torch_types import NOTE
 from hatch_cuda_kernels.source.project import Project
@@ -49,13 +49,16 @@ def port(
     cannot be read, ToolchainError where NVRTC is missing.
     """
     found = read_project_files(root, sources, options)
-    if arch is not None:
+    bare = None if arch is None else as_they_are(found, arch)
+    if bare is not None:
+        found, options = bare, options.override(host_code=HostCode.DROP)
+    elif arch is not None:
         found = refined(found, arch)
         options = options.override(default_device=found.options.default_device)
-    types, used = found.stand_ins()
+    types, used = found.stand_ins() if bare is None else ("", ())
     notes = [*found.notes, *([NOTE.format(f"CUDA's types stand for Torch's {', '.join(used)}")] if used else [])]
-    after = _after(found, types)
-    remaining = errors_of(found, after, arch) if arch is not None else []
+    after = {} if bare is not None else _after(found, types)
+    remaining = errors_of(found, after, arch) if arch is not None and bare is None else []
     bindings = Bindings(found.outlines, found.facts.macros)
     names = names_of_namespaces(found.outlines.values())
     templates = {path: _templates(path, outline, bindings, names) for path, outline in found.outlines.items()}

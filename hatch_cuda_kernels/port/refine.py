@@ -14,6 +14,7 @@ from hatch_cuda_kernels.compiler.missing_header import is_for_device
 from hatch_cuda_kernels.compiler.output.log import Diagnostic, parse_log
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.host_code.drop import TextChange
+from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.pool.apart import compile_apart
 from hatch_cuda_kernels.port.uses import Uses
 from hatch_cuda_kernels.source.project import Project
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.port.sources import Sources
 
-__all__ = ["errors_of", "refined"]
+__all__ = ["as_they_are", "errors_of", "refined"]
 
 _MOST_ROUNDS: Final = 30
 _TYPES: Final = "hatch_torch_types.h"
@@ -34,6 +36,10 @@ _UNMARKED: Final = re.compile(r"without (?:execution|memory) space annotations|i
 _BY_DEFAULT: Final = (
     "the draft has default_device: true, because NVRTC refuses functions without a mark that cannot be guarded; nvcc "
     "lets no device code call these"
+)
+_NO_GUARDS: Final = (
+    "nothing is changed: NVRTC takes the sources as they are with the draft's host_code: drop, but not with guards for "
+    "the same"
 )
 _ANGLED: Final = re.compile(r"<([^<>]+)>")
 
@@ -52,6 +58,21 @@ def refined(sources: Sources, arch: SmArch) -> Sources:
         return sources
     other.notes.append(_BY_DEFAULT)
     return other
+
+
+def as_they_are(sources: Sources, arch: SmArch) -> Sources | None:
+    """Return sources without any guard where NVRTC takes them so, and not with those of nvcc's rule; else None.
+
+    They are to be compiled with ``host_code: drop``. Raises ToolchainError.
+    """
+    if not errors_of(sources, sources.shown(), arch, kinds=()):
+        return None
+    bare = sources.with_options(host_code=HostCode.DROP)
+    bare = replace(bare, texts=sources.originals, changes={path: [] for path in sources.changes}, guards=[])
+    if any(_errors_of(recipe, Project(bare.root, readings=bare.project.readings), arch, ()) for recipe in bare.recipes):
+        return None
+    bare.notes.append(_NO_GUARDS)
+    return bare
 
 
 def _refine(sources: Sources, arch: SmArch) -> list[Diagnostic]:
@@ -86,14 +107,19 @@ def errors_of(
     forced = {"pre_include": (_TYPES,)} if types else {}
     found: list[Diagnostic] = []
     for each in sources.recipes:
-        recipe = replace(each, options=each.options.override(**forced))
-        (unit,) = recipe.units(recipe.read(sources.root, project=project))
-        try:
-            compile_apart(recipe.compile_job(unit, arch, kinds, assembled=False))
-        except CompileError as error:
-            told = [one for one in parse_log(error.log) if one.severity.endswith("error")]
-            found += told or [Diagnostic(each.sources[0], 0, "error", error.message)]
+        found += _errors_of(replace(each, options=each.options.override(**forced)), project, arch, kinds)
     return found
+
+
+def _errors_of(recipe: Recipe, project: Project, arch: SmArch, kinds: tuple[Kind, ...]) -> list[Diagnostic]:
+    """Return NVRTC's errors in one source."""
+    (unit,) = recipe.units(recipe.read(project.files.root, project=project))
+    try:
+        compile_apart(recipe.compile_job(unit, arch, kinds, assembled=False))
+    except CompileError as error:
+        told = [one for one in parse_log(error.log) if one.severity.endswith("error")]
+        return told or [Diagnostic(recipe.sources[0], 0, "error", error.message)]
+    return []
 
 
 def _candidates(sources: Sources, uses: Uses, error: Diagnostic) -> list[tuple[str, TextChange]]:

@@ -103,3 +103,15 @@ def test_torchs_quotients_in_device_code(ported):
     body = "*p = at::ceil_div(*p, 3) + at::cuda::ATenCeilDiv(*p, 2);"
     found = ported(f"#include <ATen/ceil_div.h>\n__global__ void k(int* p) {{ {body} }}\n")
     assert found.remaining == ()
+
+
+def test_sources_that_need_no_guards_stay_as_they_are(ported):
+    """Where host_code: drop does it, and guards for the same do not: the draft says so, and compiles."""
+    boost = "namespace boost { struct Frame { unknown::type held; }; }\n"
+    text = f"#include <boost/stacktrace.hpp>\nvoid run() {{ boost::Frame frame; }}\n{KERNEL}"
+    found = ported(text, **{"boost/stacktrace.hpp": boost})
+    assert found.after == {}
+    assert found.guards == ()
+    assert found.remaining == ()
+    assert "host_code: drop" in found.manifest
+    assert "the sources as they are" in found.notes[0]
