@@ -38,7 +38,7 @@ _HEADERS: Final = re.compile(
     # glibc's and gcc's own
     | (?:aio|alloca|argz|cpio|cpuid|crypt|elf|envz|error|fmtmsg|fnmatch|fpu_control|fstab|ftw|fts|grp|iconv|ifaddrs
     |langinfo|libintl|link|mcheck|mm_malloc|mntent|monetary|mqueue|nl_types|obstack|paths|pty|quadmath|resolv|search
-    |semaphore|shadow|spawn|stdio_ext|syscall|sysexits|tar|threads|ulimit|unwind|utime|utmpx?|wait|wordexp)\.h
+    |semaphore|shadow|spawn|stdio_ext|syscall|sysexits|tar|ulimit|unwind|utime|utmpx?|wait|wordexp)\.h
     | bits/stdc\+\+\.h | ext/.*
     | sys/(?:acct|auxv|cdefs|dir|epoll|errno|eventfd|fcntl|inotify|io|klog|mount|msg|personality|poll|ptrace|queue|quota
     |random|reboot|reg|sem|sendfile|signal|signalfd|statfs|swap|sysmacros|termios|timerfd|timex|ucontext|unistd|user|vfs
