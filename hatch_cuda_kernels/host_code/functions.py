@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from hatch_cuda_kernels.host_code.host_constants import is_made_at_start
 from hatch_cuda_kernels.host_code.marks import TEMPLATE, member_of, signature_of
 from hatch_cuda_kernels.host_code.observed import action_of_observed
 from hatch_cuda_kernels.host_code.words import BUILTIN
@@ -43,9 +44,9 @@ def action_of_function(
     if merged is None:  # a friend of a template has other names for parameters where it is marked
         is_friend = "friend" in declared.words and not declared.ending
         return "mark" if is_friend or declared.form == "template" else "keep"
-    is_explicit = declared.form in _EXPLICIT and _may_be_of_marked(item, facts)
-    if is_explicit or (_may_be_constant(item) and _names_constant(declared, facts)):
-        return "keep"
+    is_value = _may_be_constant(item) and _names_constant(declared, facts)
+    if is_value or (declared.form in _EXPLICIT and _may_be_of_marked(item, facts)):
+        return "drop" if is_value and is_made_at_start("".join(declared.types), facts) else "keep"
     if not merged and _makes_class(item, facts):
         return "declare"
     action = "mark" if merged or _is_asked_for(declared, facts) else action_of_observed(item, text, facts)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.facts import Facts, FoundItem
     from hatch_cuda_kernels.host_code.items import OutlineItem
 
-__all__ = ["action_of_constant", "declared_only"]
+__all__ = ["action_of_constant", "declared_only", "is_made_at_start"]
 
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _ARGUMENTS: Final = re.compile(r"<[^<>]*>")
@@ -65,10 +65,13 @@ def _kind(item: OutlineItem, text: str, facts: Facts) -> Literal["keep", "value"
 def _is_made_at_start(item: OutlineItem, text: str, facts: Facts) -> bool:
     """Return whether a constant's class has no constructor whose result the compiler knows."""
     made_of = _type_of(item, text)
-    if item.declaration.types[:1] == ("std",):
-        return made_of in _STANDARD
-    is_clear = made_of not in facts.renamed | facts.hidden | facts.enums and made_of not in facts.roles
-    return is_clear and facts.made_at_start.get(made_of, False)
+    return made_of in _STANDARD if item.declaration.types[:1] == ("std",) else is_made_at_start(made_of, facts)
+
+
+def is_made_at_start(name: str, facts: Facts) -> bool:
+    """Return whether a class of the project has no constructor whose result the compiler knows."""
+    is_clear = name not in facts.renamed | facts.hidden | facts.enums and name not in facts.roles
+    return is_clear and facts.made_at_start.get(name, False)
 
 
 def _is_given_by_host(item: OutlineItem, text: str, facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> bool:

@@ -55,11 +55,14 @@ def host_libraries(texts: Mapping[str, str]) -> frozenset[str]:
 def drop_includes(texts: dict[str, str], headers: frozenset[str]) -> Iterator[Dropped]:
     """Blank the includes of headers in texts by name, and yield these."""
     for name, text in texts.items() if headers else ():
+        pieces: list[str] = []
+        done = 0
         for start, end, header in _includes(text):
             if header in headers:
-                texts[name] = texts[name][:start] + _VISIBLE.sub(" ", text[start:end]) + texts[name][end:]
-                line = text.count("\n", 0, start) + 1
+                pieces += text[done:start], _VISIBLE.sub(" ", text[start:end])
+                line, done = text.count("\n", 0, start) + 1, end
                 yield Dropped(name.removeprefix(VIRTUAL_ROOT), line, "include", header.removeprefix(VIRTUAL_ROOT))
+        texts[name] = "".join((*pieces, text[done:]))
 
 
 def _includes(text: str) -> Iterator[tuple[int, int, str | None]]:

@@ -14,10 +14,10 @@ _SPELLED: Final = re.compile(r'"([^"\n]+)"|<([^<>\n]+)>')
 #: Folders of host libraries; what is in them is for the host, or of no use without what is.
 _FOLDERS: Final = frozenset(
     """
-    ATen TH THC EGL GL GLES2 GLES3 GLFW Python SDL2 Qt5 Qt6 QtCore QtGui absl adios2 arpa arrow asm blaze boost
+    ATen TH THC EGL GL GLES2 GLES3 GLFW Python SDL2 Qt5 Qt6 QtCore QtGui absl adios2 arpa arrow blaze boost
     benchmark c10 c10d catch2 cblas cereal cv_bridge cxxopts dlpack doctest drm fmt folly geometry_msgs gflags glad glog
     google grpc grpcpp gtest gmock hdf5 hip jsoncpp linux mkl mpi nav_msgs ncclras net netinet nlohmann numpy nvml nvtx3
-    opencv opencv2 openssl parallel parquet pcl_conversions pybind11 nanobind rapidjson rclcpp rmm ros sensor_msgs
+    opencv opencv2 openssl parquet pcl_conversions pybind11 nanobind rapidjson rclcpp rmm ros sensor_msgs
     spdlog sqlite3 std_msgs tbb tensorflow tf2 tf2_ros tinyxml2 torch torchvision tvm vtk vulkan xla yaml-cpp
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
@@ -35,15 +35,7 @@ _HEADERS: Final = re.compile(
     |device_vector|distance|functional|host_vector|pair|swap|tuple|universal_vector|version|zip_function)\.h)\w+\.h
     | thrust/system/(?!\w+/detail/execution_policy\.h|detail/generic/tag\.h).* | thrust/mr/.*
     | thrust/detail/(?:(?:contiguous_storage|execute_with_allocator|temporary_array)\.h|allocator/.*)
-    # glibc's and gcc's own
-    | (?:aio|alloca|argz|cpio|cpuid|crypt|elf|envz|error|fmtmsg|fnmatch|fpu_control|fstab|ftw|fts|grp|iconv|ifaddrs
-    |langinfo|libintl|link|mcheck|mm_malloc|mntent|monetary|mqueue|nl_types|obstack|paths|pty|quadmath|resolv|search
-    |semaphore|shadow|spawn|stdio_ext|syscall|sysexits|tar|ulimit|unwind|utime|utmpx?|wait|wordexp)\.h
-    | bits/stdc\+\+\.h | ext/.*
-    | sys/(?:acct|auxv|cdefs|dir|epoll|errno|eventfd|fcntl|inotify|io|klog|mount|msg|personality|poll|ptrace|queue|quota
-    |random|reboot|reg|sem|sendfile|signal|signalfd|statfs|swap|sysmacros|termios|timerfd|timex|ucontext|unistd|user|vfs
-    |xattr)\.h
-    | (?:netcdf|pnetcdf|sqlite3|gmp|gmpxx|mpfr|lzma|bzlib|zstd|lz4|tiffio|tiff|jpegint|libxml/.*|uuid/.*|yaml)\.?h?
+    | (?:netcdf|pnetcdf|sqlite3|gmp|gmpxx|mpfr|lzma|bzlib|zstd|lz4|tiffio)\.h | libxml/.* | uuid/.*
     | windows\.h | Windows\.h | winsock2?\.h | direct\.h | io\.h | process\.h | conio\.h | intrin\.h
     | (?:[bepstwanix]mm|immin|x86)intrin\.h | mach/.*
     """,
@@ -51,6 +43,19 @@ _HEADERS: Final = re.compile(
 )
 
 
+#: Headers of glibc and gcc that this package has none for. Many a project calls its own so: these are in ``<>``.
+_SYSTEM: Final = re.compile(
+    r"""
+    (?:aio|alloca|argz|cpio|cpuid|crypt|elf|envz|error|fmtmsg|fnmatch|fpu_control|fstab|ftw|fts|grp|iconv|ifaddrs
+    |langinfo|libintl|link|mcheck|mm_malloc|mntent|monetary|mqueue|nl_types|obstack|paths|pty|quadmath|resolv|search
+    |semaphore|shadow|spawn|stdio_ext|syscall|sysexits|tar|ulimit|unwind|utime|utmpx?|wait|wordexp)\.h
+    | bits/stdc\+\+\.h | asm/.* | ext/.* | parallel/.*
+    | sys/(?:acct|auxv|cdefs|dir|epoll|errno|eventfd|fcntl|inotify|io|klog|mount|msg|personality|poll|ptrace|queue|quota
+    |random|reboot|reg|sem|sendfile|signal|signalfd|statfs|swap|sysmacros|termios|timerfd|timex|ucontext|unistd|user|vfs
+    |xattr)\.h
+    """,
+    re.VERBOSE,
+)
 #: Those of them of which device code uses nothing, so that a project's own copy is for the host, too.
 FOR_THE_HOST: Final = frozenset(
     """
@@ -80,7 +85,8 @@ def host_header(line: DirectiveLine) -> str | None:
     if name is None:
         return None
     folder, slash, _ = name.partition("/")
-    return name if (slash and folder in _FOLDERS) or is_library_header(name) else None
+    is_system = line.operand.startswith("<") and _SYSTEM.fullmatch(name) is not None
+    return name if (slash and folder in _FOLDERS) or is_system or is_library_header(name) else None
 
 
 def is_library_header(name: str) -> bool:

@@ -93,6 +93,15 @@ def test_of_a_projects_own_boost_only_what_is_the_hosts_is_left_out(tmp_path):
     assert compile_raw(closure.source, headers=closure.headers).ok
 
 
+def test_a_missing_header_of_the_projects_is_not_taken_for_the_systems(tmp_path):
+    """What it defines may decide what kernels do; the system's are included in angle brackets."""
+    names = ('"error.h"', '"parallel/tile.cuh"', '"sys/queue.h"', "<error.h>", "<sys/queue.h>", "<yaml>")
+    closure = left(tmp_path, "".join(f"#include {name}\n" for name in names))
+    assert [str(found) for found in closure.dropped] == ["k.cu:5: include error.h", "k.cu:6: include sys/queue.h"]
+    for name in names[:3]:
+        assert f"#include {name}" in closure.source
+
+
 MIXED = """\
 #include <ATen/ATen.h>
 #include "h.h"
