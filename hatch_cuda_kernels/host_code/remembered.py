@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from hatch_cuda_kernels.cache.notes import Notes
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.source.dropped import Dropped
+from hatch_cuda_kernels.source.library_names import library_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,10 +60,11 @@ def _subject(texts: Mapping[str, str], about: tuple[Any, ...]) -> str:
 
 @cache
 def _code() -> str:
-    """Return a digest of this package's code that reads texts; empty where it is in no files."""
+    """Return a digest of this package's code that reads texts, and of the names it knows; empty without files of it."""
     package = Path(__file__).parents[1]
     found = [path.read_bytes() for folder in _CODE for path in sorted((package / folder).glob("*.py"))]
-    return sha256(b"".join(found)).hexdigest() if found else ""
+    names = json.dumps(sorted(library_names().items())).encode()
+    return sha256(b"".join((*found, names))).hexdigest() if found else ""
 
 
 def _packed(found: Trimmed) -> str:

@@ -49,16 +49,15 @@ def port(
     cannot be read, ToolchainError where NVRTC is missing.
     """
     found = read_project_files(root, sources, options)
-    bare = None if arch is None else as_they_are(found, arch)
-    if bare is not None:
-        found, options = bare, options.override(host_code=HostCode.DROP)
-    elif arch is not None:
-        found = refined(found, arch)
+    if arch is not None:
+        found = as_they_are(found, arch) or refined(found, arch)
         options = options.override(default_device=found.options.default_device)
-    types, used = found.stand_ins() if bare is None else ("", ())
+    if found.stays:
+        options = options.override(host_code=HostCode.DROP)
+    types, used = found.stand_ins()
     notes = [*found.notes, *([NOTE.format(f"CUDA's types stand for Torch's {', '.join(used)}")] if used else [])]
-    after = {} if bare is not None else _after(found, types)
-    remaining = errors_of(found, after, arch) if arch is not None and bare is None else []
+    after = _after(found, types)
+    remaining = errors_of(found, after, arch) if arch is not None else []
     bindings = Bindings(found.outlines, found.facts.macros)
     names = names_of_namespaces(found.outlines.values())
     templates = {path: _templates(path, outline, bindings, names) for path, outline in found.outlines.items()}

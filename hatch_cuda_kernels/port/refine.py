@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.port.sources import Sources
@@ -69,7 +68,7 @@ def as_they_are(sources: Sources, arch: SmArch) -> Sources | None:
         return None
     bare = sources.with_options(host_code=HostCode.DROP)
     bare = replace(bare, texts=sources.originals, changes={path: [] for path in sources.changes}, guards=[])
-    if any(_errors_of(recipe, Project(bare.root, readings=bare.project.readings), arch, ()) for recipe in bare.recipes):
+    if errors_of(bare, {}, arch, kinds=()):
         return None
     bare.notes.append(_NO_GUARDS)
     return bare
@@ -107,19 +106,14 @@ def errors_of(
     forced = {"pre_include": (_TYPES,)} if types else {}
     found: list[Diagnostic] = []
     for each in sources.recipes:
-        found += _errors_of(replace(each, options=each.options.override(**forced)), project, arch, kinds)
+        recipe = replace(each, options=each.options.override(**forced))
+        (unit,) = recipe.units(recipe.read(sources.root, project=project))
+        try:
+            compile_apart(recipe.compile_job(unit, arch, kinds, assembled=False))
+        except CompileError as error:
+            told = [one for one in parse_log(error.log) if one.severity.endswith("error")]
+            found += told or [Diagnostic(each.sources[0], 0, "error", error.message)]
     return found
-
-
-def _errors_of(recipe: Recipe, project: Project, arch: SmArch, kinds: tuple[Kind, ...]) -> list[Diagnostic]:
-    """Return NVRTC's errors in one source."""
-    (unit,) = recipe.units(recipe.read(project.files.root, project=project))
-    try:
-        compile_apart(recipe.compile_job(unit, arch, kinds, assembled=False))
-    except CompileError as error:
-        told = [one for one in parse_log(error.log) if one.severity.endswith("error")]
-        return told or [Diagnostic(recipe.sources[0], 0, "error", error.message)]
-    return []
 
 
 def _candidates(sources: Sources, uses: Uses, error: Diagnostic) -> list[tuple[str, TextChange]]:

@@ -66,6 +66,11 @@ class Sources:
         """The options that they are compiled with."""
         return self.recipes[0].options
 
+    @property
+    def stays(self) -> bool:
+        """Whether nothing is guarded: host code is left out by the compile."""
+        return self.options.host_code is HostCode.DROP
+
     def with_options(self, **options: Any) -> Sources:
         """Return a copy with other options, of which guards can be added without adding them here."""
         recipes = tuple(replace(one, options=one.options.override(**options)) for one in self.recipes)
@@ -107,6 +112,8 @@ class Sources:
 
     def stand_ins(self) -> tuple[str, tuple[str, ...]]:
         """Return what NVRTC is shown in place of the headers that are guarded, and Torch's types among that."""
+        if self.stays:
+            return "", ()
         texts = list(self.shown().values())
         guards_include = any(guard.kind == "include" for guard in self.guards)
         own = {
