@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from hatch_cuda_kernels.host_code.host_constants import is_made_at_start
 from hatch_cuda_kernels.host_code.marks import TEMPLATE, member_of, signature_of
 from hatch_cuda_kernels.host_code.observed import action_of_observed
-from hatch_cuda_kernels.host_code.words import BUILTIN
+from hatch_cuda_kernels.host_code.words import BUILTIN, CONSTANT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hatch_cuda_kernels.host_code.declaration import Declaration
-    from hatch_cuda_kernels.host_code.facts import Facts, FoundItem
+    from hatch_cuda_kernels.host_code.facts import Facts
     from hatch_cuda_kernels.host_code.items import OutlineItem
 
 __all__ = ["action_of_function", "may_be_value"]
@@ -23,22 +20,18 @@ FunctionAction: TypeAlias = Literal["keep", "drop", "declare", "mark"]
 
 _VIRTUAL: Final = frozenset({"virtual", "override", "final"})
 _EXPLICIT: Final = frozenset({"specialisation", "instantiation"})
-_CALLED: Final = re.compile(r"(?<![\w.>:])([A-Za-z_]\w*)\s*\(")
 #: What only a parameter is spelled with.
 _PARAMETERS: Final = BUILTIN - {"decltype", "typeof", "__typeof__"} | {"const"}
-_CONSTANT: Final = frozenset({"constexpr", "consteval"})
 
 
-def action_of_function(
-    item: OutlineItem, text: str, facts: Facts, is_dropped: Callable[[FoundItem], bool]
-) -> FunctionAction:
+def action_of_function(item: OutlineItem, text: str, facts: Facts) -> FunctionAction:
     """Return what to do with a function that no mark is seen on."""
     declared = item.declaration
     is_virtual = bool(declared.words & _VIRTUAL)
     if declared.ending in {"default", "delete"}:
         overrides = declared.name[0] == "~" and declared.ending == "default"  # perhaps one that is marked
         return "mark" if is_virtual or overrides else "keep"
-    if declared.words & _CONSTANT:
+    if declared.words & CONSTANT:
         return "keep" if _may_be_constant(item) and not _is_asked_for(declared, facts) else "mark"
     merged = _is_merged(item, facts)
     if merged is None:  # a friend of a template has other names for parameters where it is marked
@@ -49,29 +42,7 @@ def action_of_function(
         return "drop" if is_value and is_made_at_start("".join(declared.types), facts) else "keep"
     if not merged and _makes_class(item, facts):
         return "declare"
-    action = "mark" if merged or _is_asked_for(declared, facts) else action_of_observed(item, text, facts)
-    return action if merged else _settled(action, item, text, facts, is_dropped)
-
-
-def _settled(
-    action: FunctionAction, item: OutlineItem, text: str, facts: Facts, is_dropped: Callable[[FoundItem], bool]
-) -> FunctionAction:
-    """Return what to do with a function that is observed, where its body or its template's head decides that."""
-    declared = item.declaration
-    if action == "mark" and _calls_host(item, text, facts, is_dropped):
-        return "drop"  # nobody asks for its type but the host
-    is_befriended = action == "declare" and "friend" in declared.words and declared.ending == "{}"
-    return "mark" if is_befriended and "=" in text[item.start : declared.first] else action
-
-
-def _calls_host(item: OutlineItem, text: str, facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> bool:
-    """Return whether a function's body calls, by its name alone, a host function that is dropped."""
-    own = item.class_name or item.declaration.scope
-    for name in {*_CALLED.findall(text, item.declaration.last, item.end)} - {item.declaration.name}:
-        found = facts.members.get((own, name), []) or facts.functions.get(name, [])
-        if found and all(map(is_dropped, found)):
-            return True
-    return False
+    return "mark" if merged or _is_asked_for(declared, facts) else action_of_observed(item, text, facts)
 
 
 def _may_be_constant(item: OutlineItem) -> bool:

@@ -11,6 +11,7 @@ from hatch_cuda_kernels.host_code.facts import KNOWN_UNMARKED, PASTED, TOOLKITS,
 from hatch_cuda_kernels.host_code.known_types import known_types
 from hatch_cuda_kernels.host_code.roles import find_roles, reached
 from hatch_cuda_kernels.host_code.said import operands_of_macros, outline_of, said_by
+from hatch_cuda_kernels.host_code.words import CONSTANT
 from hatch_cuda_kernels.source.expansion import Macros
 from hatch_cuda_kernels.source.lexer import without_literals
 from hatch_cuda_kernels.source.readings import find_words
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["TEMPLATE", "gather_facts", "gather_macros", "is_float_constant", "member_of", "signature_of"]
 
 _MARKS: Final = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
-_CONSTANT: Final = frozenset({"constexpr", "consteval"})
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
 _CALLED: Final = re.compile(r"([A-Za-z_]\w*)\s*\(")
@@ -133,7 +133,7 @@ def _are_unknown(constructors: Sequence[Declaration]) -> bool:
     """Return whether a class has constructors, none of them ``constexpr`` or made by the compiler but copies."""
     is_own = any(one.ending not in {"default", "delete"} for one in constructors)
     return is_own and not any(
-        one.words & _CONSTANT or not one.is_sure or (one.ending == "default" and not one.parameters)
+        one.words & CONSTANT or not one.is_sure or (one.ending == "default" and not one.parameters)
         for one in constructors
     )
 

@@ -16,6 +16,7 @@ from hatch_cuda_kernels.host_code.host_constants import action_of_constant
 from hatch_cuda_kernels.host_code.marks import is_float_constant
 from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.usings import is_host_class, is_host_using
+from hatch_cuda_kernels.host_code.words import CONSTANT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +37,6 @@ for in its place, without host code.
 
 _TYPE_PARAMETER: Final = re.compile(r"\b(?:typename|class)\s*(?:\.\.\.)?\s*(\w+)")
 _COPIES: Final = re.compile(r"\s*\{(?:\s*(\w+)\s*=\s*\w+\s*\.\s*\1\s*;)*\s*(?:return\s*\*\s*this\s*;)?\s*\}\s*;?")
-_CONSTANT: Final = frozenset({"constexpr", "consteval"})
 #: Macros of host libraries that stand for functions, or begin one.
 _HOST_MACROS: Final = frozenset(
     """
@@ -65,7 +65,7 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
         return "drop" if _is_host_call(declared, facts) or _has_host_argument(declared, spelled, facts) else "keep"
     if _does_nothing(item, text) or _copies_members(item, text):
         return "mark"
-    return action_of_function(item, text, facts, _is_dropped(facts))
+    return action_of_function(item, text, facts)
 
 
 def _head(item: OutlineItem, text: str, facts: Facts) -> str:
@@ -79,7 +79,7 @@ def _is_marked_at_times(item: OutlineItem, head: str, facts: Facts) -> bool:
     """Return whether a constant function has marks only where a condition holds; NVRTC refuses it without."""
     declared = item.declaration
     is_function = declared.kind == "function" or (declared.kind == "call" and declared.name == item.class_name)
-    if not is_function or "#" not in head or not declared.words & _CONSTANT:
+    if not is_function or "#" not in head or not declared.words & CONSTANT:
         return False
     return not facts.is_marked(without_conditions(head))
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUILTIN",
+    "CONSTANT",
     "HOST_NAMESPACES",
     "OTHERS",
     "SPECIFIERS",
@@ -32,6 +33,8 @@ WITH_ARGUMENTS: Final = frozenset(
     __maxnreg__ __block_size__ decltype typeof __typeof__ noexcept throw explicit __pragma _Pragma requires
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
+#: What a function begins with whose value a compiler may know.
+CONSTANT: Final = frozenset({"constexpr", "consteval"})
 BUILTIN: Final = frozenset(
     """
     void bool char short int long float double signed unsigned auto wchar_t char8_t char16_t char32_t __int64 __int128
