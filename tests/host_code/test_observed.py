@@ -91,12 +91,12 @@ __global__ void k(int* p) { if constexpr (Sized<S>) *p = 8; else *p = 7; }
 
 def test_a_function_whose_type_only_the_hosts_code_tells_is_refused(tmp_path):
     """Left out, or declared without its body, it would be detected as missing, without a word."""
-    text = f"int all(); struct S {{ int n; auto data() {{ return all(); }} }};{DETECTED}"
+    text = f"int host_rows(); struct S {{ int n; auto data() {{ return host_rows(); }} }};{DETECTED}"
     text = text.replace("EXPRESSION", "made<T>().data()") + STORED.replace("VALUE", "Has<S>::value")
     (tmp_path / "k.cu").write_text(text)
     closure = without_host_code(read_closure(tmp_path, "k.cu"))
     made = compile_raw(closure.source, "--std=c++17", headers=closure.headers)
-    assert 'identifier "all" is undefined' in made.log
+    assert 'identifier "host_rows" is undefined' in made.log
 
 
 def test_a_concept_is_what_it_is_to_nvcc(tmp_path):
