@@ -210,10 +210,31 @@ class ModuleSource:
 
     @cached_property
     def _as_shipped(self) -> bool:
-        """Whether the key follows from the index alone: the store has the one source that it names, byte for byte."""
+        """Whether the key follows from the index alone.
+
+        The store has the one source that the index names, byte for byte, and this version of the package makes of it
+        what the build's did.
+        """
         index = self._index
-        if index.editable is not None or index.is_linked:
+        if index.editable is not None or index.is_linked or not self._is_whole():
             return False
+        from hatch_cuda_kernels.store.rereading import reads_as_built  # off the prebuilt path
+
+        return reads_as_built(index, self._reread)
+
+    def _reread(self) -> tuple[str, ...]:
+        """Return the digest of what NVRTC is shown of each shipped source; none where they cannot be read."""
+        from hatch_cuda_kernels.store.shipped import read_shipped  # off the path to a recorded kernel
+
+        try:
+            recipe = self.recipe()
+            return tuple(unit.program.sha256 for unit in recipe.units(read_shipped(self._reader, self._index, recipe)))
+        except (InputError, StoreError):
+            return ()
+
+    def _is_whole(self) -> bool:
+        """Whether the shipped files are those that the index names."""
+        index = self._index
         try:
             found = {name: sha256((self.root / name).read_bytes()).hexdigest() for name in index.files}
             if index.standard:
