@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import HostCode, NvrtcOptions
 from hatch_cuda_kernels.pool.apart import one_worker
 from hatch_cuda_kernels.port.bindings import Bindings
@@ -15,6 +16,8 @@ from hatch_cuda_kernels.port.guesses import enumerators_of, guesses_for
 from hatch_cuda_kernels.port.hidden import with_hidden
 from hatch_cuda_kernels.port.launches import find_launches, resolved
 from hatch_cuda_kernels.port.model import Ported
+from hatch_cuda_kernels.port.other_sources import linked, may_lack, other_sources
+from hatch_cuda_kernels.port.project_tree import list_files
 from hatch_cuda_kernels.port.qualified import names_of_namespaces, qualified
 from hatch_cuda_kernels.port.refine import as_they_are, errors_of, refined
 from hatch_cuda_kernels.port.sources import read_project_files
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["port"]
 
 _DEFAULTS: Final = NvrtcOptions()
+_LINKED: Final = "{} is listed because device code here uses {}, which it defines"
 #: Kernels of a module whose arguments are guessed.
 _MOST_GUESSED: Final = 6
 
@@ -76,6 +80,8 @@ def port(
         guesses = _guesses(drafted, modules, enumerators_of(found.outlines))
         guessed = accepted_guesses(project, manifest_text(drafted, options), arch, guesses)
         drafted = draft_modules(modules, refused, guessed)
+        if may_lack(found.outlines.values(), found.facts):
+            drafted = _linked(drafted, manifest_text(drafted, options), project, arch)
     return Ported(
         before={path: found.originals[path] for path in after},
         after=after,
@@ -88,6 +94,18 @@ def port(
         notes=tuple(dict.fromkeys(notes)),
         remaining=tuple(dict.fromkeys(map(_told, remaining))),
     )
+
+
+def _linked(drafted: Sequence[DraftedModule], manifest: str, project: Project, arch: SmArch) -> list[DraftedModule]:
+    """Return modules with the other sources of the project that define what their device code uses."""
+    files = list_files(project.files.root)
+    found = []
+    for one, module in zip(drafted, parse_manifest(manifest, root=project.files.root).modules, strict=True):
+        others = other_sources(module.recipe, project, arch, files)
+        notes = [_LINKED.format(path, name) for path, name in others.items()]
+        stated = linked(one.stated, others) if others else one.stated
+        found.append(one._replace(stated=stated, open_ends=(*one.open_ends, *notes)))
+    return found
 
 
 def _told(error: Diagnostic) -> str:
