@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.braces import DEEPEST, Braces, UnevenError
@@ -14,12 +15,13 @@ from hatch_cuda_kernels.host_code.items import Outline, OutlineItem, scope_of
 from hatch_cuda_kernels.host_code.nodes import BRACES, CLOSED, flat, group_nodes
 from hatch_cuda_kernels.host_code.position import Position, close_of, later
 from hatch_cuda_kernels.host_code.tokens import Token, Tokens
-from hatch_cuda_kernels.source.branches import CONDITIONS, Branches
+from hatch_cuda_kernels.host_code.uneven import one_configuration
+from hatch_cuda_kernels.source.branches import CONDITIONS, Branches, truth_of
 from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 from hatch_cuda_kernels.source.lexer import Joined, Lexer, UnclearTextError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from hatch_cuda_kernels.host_code.position import Begun, Frame
     from hatch_cuda_kernels.host_code.roles import MacroRole
@@ -50,14 +52,24 @@ def read_outline(text: str, macros: Mapping[str, MacroRole]) -> Outline | None:
 
     ``macros`` are the project's by name; one that stands for whole declarations is an item by itself.
     """
-    parser = _Parser(Joined(text), macros)
+    source = Joined(text)
     try:
-        if _has_other_marks(parser.source):
+        if _has_other_marks(source):
             return None
-        parser.run()
-    except (UnclearTextError, UnevenError):
-        return None
-    return Outline(parser.source, tuple(parser.items), tuple(parser.directives))
+        for truth in _truths(source):
+            with suppress(UnevenError):
+                parser = _Parser(source, macros, truth)
+                parser.run()
+                return Outline(source, tuple(parser.items), tuple(parser.directives))
+    except UnclearTextError:
+        pass
+    return None
+
+
+def _truths(source: Joined) -> Iterator[Callable[[DirectiveLine], bool | None]]:
+    """Yield which conditions hold: as NVRTC has them, and in one configuration where branches do not fit together."""
+    yield truth_of
+    yield from (one_configuration(source, defined=defined) for defined in (False, True))
 
 
 def _has_other_marks(source: Joined) -> bool:
@@ -70,12 +82,14 @@ def _has_other_marks(source: Joined) -> bool:
 class _Parser(Braces):
     """Follows the braces of a text and gathers its declarations."""
 
-    def __init__(self, source: Joined, macros: Mapping[str, MacroRole]) -> None:
+    def __init__(
+        self, source: Joined, macros: Mapping[str, MacroRole], truth: Callable[[DirectiveLine], bool | None]
+    ) -> None:
         super().__init__(macros)
         self.source: Final = source
         self.tokens: Final = Tokens(source)
         self.directives: list[DirectiveLine] = []
-        self.branches: Branches[Position] = Branches(later)
+        self.branches: Branches[Position] = Branches(later, truth)
 
     def run(self) -> None:
         """Read the whole text."""
