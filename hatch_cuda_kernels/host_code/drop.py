@@ -6,11 +6,12 @@ import re
 from bisect import bisect
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.host_code.default_arguments import without_host_defaults
 from hatch_cuda_kernels.host_code.head_conditions import behind_conditions, head_end, is_another
 from hatch_cuda_kernels.host_code.host_constants import declared_only
 from hatch_cuda_kernels.host_code.includes import host_header
 from hatch_cuda_kernels.host_code.made import made_by
-from hatch_cuda_kernels.host_code.rule import action_of
+from hatch_cuda_kernels.host_code.rule import action_of, is_dropped
 from hatch_cuda_kernels.source.branches import CONDITIONS
 from hatch_cuda_kernels.source.dropped import Dropped
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
@@ -61,7 +62,7 @@ class TextChange(NamedTuple):
     last: int = 0
     """Where a function's body begins, with what initialises members."""
     text: str = ""
-    """What takes the place of a macro's use, or of a constant with its value."""
+    """What takes the place of a macro's use, of a constant with its value, or of a function that is only declared."""
 
 
 def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
@@ -81,13 +82,27 @@ def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
         end_of_head = head_end(item, conditions, text) if action == "declare" else 0
         if end_of_head is None or (action in {"drop", "declare"} and is_another(item, conditions, text, facts)):
             action = "keep"
-        found.setdefault(item.start, []).append(_change(item, action, outline, end_of_head))
+        change = _change(item, action, outline, end_of_head)
+        found.setdefault(item.start, []).append(change._replace(text=_redeclared(item, action, text, facts)))
     changes = [change for alike in found.values() for change in _settled(alike)]
     for line in outline.directives:
         header = None if line.hidden else host_header(line)
         if header is not None:
             changes.append(TextChange("drop", "include", header, place(line.start), place(line.end - 1) + 1))
     return [*_outermost(sorted(changes, key=lambda change: change.start))]
+
+
+def _redeclared(item: OutlineItem, action: Action, text: str, facts: Facts) -> str:
+    """Return a function that is only declared, with other defaults where they name what is dropped; or nothing."""
+    declared = item.declaration
+    head = text[declared.first : declared.last]
+    left = without_host_defaults(head, facts, is_dropped(facts)) if action == "declare" else None
+    if left is None or "#" in text[item.start : declared.first]:
+        return ""
+    rest = ";" if declared.ending == "{}" else text[declared.last : item.end]
+    return without_inline(
+        f"{' '.join(text[item.start : declared.first].split())} {MARKS['declare']}{left}{rest}"
+    ).strip()
 
 
 def _outermost(changes: list[TextChange]) -> Iterator[TextChange]:

@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.source.macros import MacroText
     from hatch_cuda_kernels.source.readings import Readings
 
-__all__ = ["TEMPLATE", "gather_facts", "gather_macros", "is_float_constant", "member_of", "signature_of"]
+__all__ = [
+    "TEMPLATE",
+    "gather_facts",
+    "gather_macros",
+    "is_float_constant",
+    "is_host_variable",
+    "member_of",
+    "signature_of",
+]
 
 _MARKS: Final = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
@@ -102,6 +110,8 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
     if is_float_constant(item, text, facts):
         words = set(_WORD.findall(without_literals(text[item.start : item.end])))
         facts.floats.setdefault(declared.name, set()).update(words)
+    if declared.kind == "variable" and is_host_variable(item):
+        facts.variables.add(declared.name)
     if declared.kind == "variable" and item.class_name is None:
         if declared.is_const:
             facts.constants[declared.name].append(FoundItem(item, text))
@@ -180,6 +190,17 @@ def is_float_constant(item: OutlineItem, text: str, facts: Facts) -> bool:
     head, equals, _ = text[item.start : item.end].partition("=")
     is_plain = not (set("*&<") & set(head)) and not declared.words & {"constexpr", "constinit", "thread_local"}
     return bool(equals) and is_plain and len(declared.types) == 1 and declared.types[0] in facts.reals
+
+
+def is_host_variable(item: OutlineItem) -> bool:
+    """Return whether a variable is the host's if it has no mark.
+
+    Static data members are among them, which NVRTC takes neither bare nor marked.
+    """
+    declared = item.declaration
+    if item.class_name is not None and "static" not in declared.words:
+        return False
+    return not declared.is_const or "thread_local" in declared.words
 
 
 def signature_of(item: OutlineItem) -> tuple[str, ...]:

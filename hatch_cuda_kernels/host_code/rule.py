@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from hatch_cuda_kernels.host_code.functions import action_of_function
 from hatch_cuda_kernels.host_code.head_conditions import without_conditions
 from hatch_cuda_kernels.host_code.host_constants import action_of_constant
-from hatch_cuda_kernels.host_code.marks import is_float_constant
+from hatch_cuda_kernels.host_code.marks import is_float_constant, is_host_variable
 from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.usings import is_host_class, is_host_using
 from hatch_cuda_kernels.host_code.words import CONSTANT
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.facts import Facts, FoundItem
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
 
-__all__ = ["Action", "action_of"]
+__all__ = ["Action", "action_of", "is_dropped"]
 
 Action: TypeAlias = Literal["keep", "drop", "declare", "mark", "constant", "extern", "expand"]
 """``declare``: keep the head, with a mark, and drop the body. ``mark``: keep all, with a mark.
@@ -52,7 +52,7 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     is_constructor = item.class_name is not None and declared.name == item.class_name
     if declared.kind in {"other", "type"}:
         is_type = declared.kind == "type"
-        is_host = is_host_class(item, text, facts) if is_type else is_host_using(item, text, facts, _is_dropped(facts))
+        is_host = is_host_class(item, text, facts) if is_type else is_host_using(item, text, facts, is_dropped(facts))
         return "drop" if is_host else "keep"
     is_clear = declared.is_sure and not (is_constructor and declared.types)
     head = _head(item, text, facts)
@@ -109,24 +109,17 @@ def _does_nothing(item: OutlineItem, text: str) -> bool:
     return is_any and not re.sub(r"\s", "", text[declared.last : item.end]).strip("{};")
 
 
-def _is_dropped(facts: Facts) -> Callable[[FoundItem], bool]:
+def is_dropped(facts: Facts) -> Callable[[FoundItem], bool]:
+    """Return what tells whether a declaration is dropped."""
     return lambda found: action_of(found.item, found.text, facts) == "drop"
 
 
 def _variable(item: OutlineItem, text: str, facts: Facts) -> Action:
-    if _is_host_variable(item):
+    if is_host_variable(item):
         return "drop"
-    action = action_of_constant(item, text, facts, _is_dropped(facts))
+    action = action_of_constant(item, text, facts, is_dropped(facts))
     is_folded = item.declaration.name in facts.folded and is_float_constant(item, text, facts)
     return "constant" if action == "keep" and is_folded else action
-
-
-def _is_host_variable(item: OutlineItem) -> bool:
-    """Return whether a variable is the host's: also a static data member, which NVRTC takes neither bare nor marked."""
-    declared = item.declaration
-    if item.class_name is not None and "static" not in declared.words:
-        return False
-    return not declared.is_const or "thread_local" in declared.words
 
 
 def _is_host_call(declared: Declaration, facts: Facts) -> bool:
