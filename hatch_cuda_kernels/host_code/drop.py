@@ -12,6 +12,7 @@ from hatch_cuda_kernels.host_code.host_constants import declared_only
 from hatch_cuda_kernels.host_code.includes import host_header
 from hatch_cuda_kernels.host_code.made import made_by
 from hatch_cuda_kernels.host_code.rule import action_of, is_dropped
+from hatch_cuda_kernels.host_code.usings import is_assertion
 from hatch_cuda_kernels.source.branches import CONDITIONS
 from hatch_cuda_kernels.source.dropped import Dropped
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
@@ -33,6 +34,7 @@ _KINDS: Final[Mapping[str, DroppedKind]] = {
     "texture": "texture",
     "include": "include",
     "using": "using",
+    "assertion": "assertion",
 }
 _CHANGED: Final[Mapping[str, DroppedKind]] = {"constant": "constant", "expand": "macro", "extern": "value"}
 #: The templates of references, which CUDA 12 removed: a toolkit before that takes these for device variables.
@@ -53,7 +55,10 @@ class TextChange(NamedTuple):
 
     action: Action
     kind: str
-    """``function``, ``variable``, ``texture``, ``include``, ``using`` or ``call``; a port also guards a ``type``."""
+    """``function``, ``variable``, ``texture``, ``include``, ``using``, ``assertion`` or ``call``.
+
+    A port also guards a ``type``.
+    """
     name: str
     start: int
     end: int
@@ -131,7 +136,8 @@ def _change(item: OutlineItem, action: Action, outline: Outline, end_of_head: in
     name = f"{declared.scope or item.class_name or ''}::{declared.name}".removeprefix("::")
     kind: str = declared.kind
     if kind == "other":
-        kind, name = "using", " ".join(outline.source.text[item.start : item.end - 1].split()).removeprefix("using ")
+        kind = "assertion" if is_assertion(item, outline.source.text) else "using"
+        name = " ".join(outline.source.text[item.start : item.end - 1].split()).removeprefix("using ")
     if kind == "variable" and declared.types[:1] in _TEXTURES:
         kind = "texture"
     first = max(declared.first, behind_conditions(item, outline)) if action == "mark" else declared.first

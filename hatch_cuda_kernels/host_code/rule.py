@@ -15,7 +15,7 @@ from hatch_cuda_kernels.host_code.head_conditions import without_conditions
 from hatch_cuda_kernels.host_code.host_constants import action_of_constant
 from hatch_cuda_kernels.host_code.marks import is_float_constant, is_host_variable
 from hatch_cuda_kernels.host_code.outline import read_outline
-from hatch_cuda_kernels.host_code.usings import is_host_class, is_host_using
+from hatch_cuda_kernels.host_code.usings import is_host_assertion, is_host_class, is_host_using
 from hatch_cuda_kernels.host_code.words import CONSTANT
 
 if TYPE_CHECKING:
@@ -51,9 +51,7 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     declared = item.declaration
     is_constructor = item.class_name is not None and declared.name == item.class_name
     if declared.kind in {"other", "type"}:
-        is_type = declared.kind == "type"
-        is_host = is_host_class(item, text, facts) if is_type else is_host_using(item, text, facts, is_dropped(facts))
-        return "drop" if is_host else "keep"
+        return "drop" if _names_host(item, text, facts) else "keep"
     is_clear = declared.is_sure and not (is_constructor and declared.types)
     head = _head(item, text, facts)
     if not is_clear or _is_in_parentheses(item) or facts.is_marked(head):
@@ -66,6 +64,13 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     if _does_nothing(item, text) or _copies_members(item, text):
         return "mark"
     return action_of_function(item, text, facts)
+
+
+def _names_host(item: OutlineItem, text: str, facts: Facts) -> bool:
+    """Return whether a declaration that is no function and no variable is about what NVRTC never sees."""
+    if item.declaration.kind == "type":
+        return is_host_class(item, text, facts)
+    return is_host_assertion(item, text, facts) or is_host_using(item, text, facts, is_dropped(facts))
 
 
 def _head(item: OutlineItem, text: str, facts: Facts) -> str:
