@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, Literal
 
-from hatch_cuda_kernels.host_code.words import SPECIFIERS
+from hatch_cuda_kernels.host_code.words import CONSTANT, SPECIFIERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,8 @@ _ARGUMENTS: Final = re.compile(r"<[^<>]*>")
 _LAMBDA: Final = re.compile(r"[=({]\s*\[[^\[\]]*\]\s*[({]")
 #: By its name alone, or with a namespace: without an object or a template before it.
 _CALLED: Final = re.compile(r"(?<![\w.>:])(?:(?:(?P<scope>\w+)\s*)?::\s*)?(?P<name>[A-Za-z_]\w*)\s*[<(]")
+#: ``Mode::A | Mode::B``
+_OPERATED: Final = re.compile(r"(?P<operand>\w+)\s*::\s*\w+\s*(?P<symbol>[-+*/%^&|]|<<|>>)(?![&|=])")
 _NOT_IN_DECLARATION: Final = re.compile(r"\b(?:static|inline|extern)\b")
 #: With these, a value may be one that device code knows.
 _KNOWN: Final = frozenset({"constexpr", "constinit", "extern", "thread_local"})
@@ -116,7 +118,7 @@ def _named(item: OutlineItem, text: str) -> set[str]:
 
 
 def _is_called_for(item: OutlineItem, text: str, facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> bool:
-    """Return whether a value is a lambda's, or calls a host function that is dropped."""
+    """Return whether a value is a lambda's, or calls a host function that is dropped, or an operator of the host's."""
     start = item.declaration.value
     if not start:
         return False
@@ -131,7 +133,25 @@ def _is_called_for(item: OutlineItem, text: str, facts: Facts, is_dropped: Calla
             facts.host_functions[name] = all(map(is_dropped, facts.functions[name]))
         if facts.host_functions[name]:
             return True
-    return False
+    return any(_is_host_operator(*one.groups(), facts) for one in _OPERATED.finditer(text, start, item.end))
+
+
+def _is_host_operator(operand: str, symbol: str, facts: Facts) -> bool:
+    """Return whether the operators of a symbol whose first parameter is of a type are the host's; there is one."""
+    head = re.compile(rf"operator\s*{re.escape(symbol)}\s*\(")
+    named = (*facts.functions.get("operator", ()), *facts.functions.get(f"operator{symbol}", ()))
+    found = [one for one in named if head.search(_head(one)) and operand in _WORD.findall(_first_type(one))]
+    return bool(found) and not any(
+        one.item.declaration.words & CONSTANT or facts.is_marked(_head(one)) for one in found
+    )
+
+
+def _head(one: FoundItem) -> str:
+    return one.text[one.item.start : one.item.declaration.last or one.item.end]
+
+
+def _first_type(one: FoundItem) -> str:
+    return next(iter(one.item.declaration.parameters), "")
 
 
 def _type_of(item: OutlineItem, text: str) -> str:
