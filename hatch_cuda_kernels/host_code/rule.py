@@ -74,8 +74,15 @@ def _names_host(item: OutlineItem, text: str, facts: Facts) -> bool:
 
 
 def _head(item: OutlineItem, text: str, facts: Facts) -> str:
-    """Return where a declaration's marks are: of a macro that stands for whole ones, these have them, or arguments."""
+    """Return where a declaration's marks are: of a macro that stands for whole ones, these have them, or arguments.
+
+    A variable's are not in its value, nor in its name, which may begin like a macro of the toolkit.
+    """
     declared = item.declaration
+    if declared.kind == "variable":
+        head = text[item.start : declared.value or item.end]
+        before, _, after = head.rpartition(declared.name)
+        return f"{before} {after}"
     is_macro = declared.kind == "call" and declared.name != item.class_name and facts.is_clear_macro(declared.name)
     return text[item.start + len(declared.name) * is_macro : declared.last or item.end]
 
