@@ -15,7 +15,7 @@ from hatch_cuda_kernels.host_code.items import Outline, OutlineItem, scope_of
 from hatch_cuda_kernels.host_code.nodes import BRACES, CLOSED, flat, group_nodes
 from hatch_cuda_kernels.host_code.position import Position, close_of, later
 from hatch_cuda_kernels.host_code.tokens import Token, Tokens
-from hatch_cuda_kernels.host_code.uneven import one_configuration
+from hatch_cuda_kernels.host_code.uneven import merged, one_configuration
 from hatch_cuda_kernels.source.branches import CONDITIONS, Branches, truth_of
 from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 from hatch_cuda_kernels.source.lexer import Joined, Lexer, UnclearTextError
@@ -56,20 +56,17 @@ def read_outline(text: str, macros: Mapping[str, MacroRole]) -> Outline | None:
     try:
         if _has_other_marks(source):
             return None
-        for truth in _truths(source):
-            with suppress(UnevenError):
-                parser = _Parser(source, macros, truth)
-                parser.run()
-                return Outline(source, tuple(parser.items), tuple(parser.directives))
-    except UnclearTextError:
-        pass
-    return None
+        with suppress(UnevenError):
+            return _outline(source, macros, truth_of)
+        return merged(*(_outline(source, macros, one_configuration(source, defined=one)) for one in (False, True)))
+    except (UnclearTextError, UnevenError):
+        return None
 
 
-def _truths(source: Joined) -> Iterator[Callable[[DirectiveLine], bool | None]]:
-    """Yield which conditions hold: as NVRTC has them, and in one configuration where branches do not fit together."""
-    yield truth_of
-    yield from (one_configuration(source, defined=defined) for defined in (False, True))
+def _outline(source: Joined, macros: Mapping[str, MacroRole], truth: Callable[[DirectiveLine], bool | None]) -> Outline:
+    parser = _Parser(source, macros, truth)
+    parser.run()
+    return Outline(source, tuple(parser.items), tuple(parser.directives))
 
 
 def _has_other_marks(source: Joined) -> bool:
