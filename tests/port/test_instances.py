@@ -110,6 +110,15 @@ CASES = {
         ),
         ["k<int>", "a::b::own<a::P>"],
     ),
+    "enumerators of the kernel's namespace": (
+        (
+            "namespace a { enum E : int {\n FIRST, // 0\n SECOND,\n}; enum class C { FIRST, LAST };\n"
+            "template <E e, C c> __global__ void own(int* p) { *p = int(e) + int(c); }\n"
+            "template <E e> void run(int* p) { own<e, C::LAST><<<1, 1>>>(p); }\n"
+            "void f(int* p) { run<SECOND>(p); } }\nvoid g(int* p) { k<int, a::FIRST><<<1, 1>>>(p, 1); }"
+        ),
+        ["k<int, a::FIRST>", "a::own<a::SECOND, a::C::LAST>"],
+    ),
     "Torch's sums": (
         (
             'void f(Tensor x) { AT_DISPATCH_FLOATING_TYPES(x.type(), "f", [&] {\n'
