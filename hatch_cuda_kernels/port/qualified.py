@@ -17,12 +17,12 @@ __all__ = ["names_of_namespaces", "qualified"]
 
 _ALIAS: Final = re.compile(r"\busing\s+(\w+)\s*=|\btypedef\s[^(){}]*?(\w+)\s*;")
 _OPEN_ENUM: Final = re.compile(r"enum\s+(?!class\b|struct\b)")
-_NESTED: Final = re.compile(r"(?<![\w:])((?:[A-Za-z_]\w*::)+)([A-Za-z_]\w*)")
+_NESTED: Final = re.compile(r"(?<![\w:])(?:[A-Za-z_]\w*::)+[A-Za-z_]\w*")
 _NAME: Final = re.compile(r"(?<!::)(?<![\w.])[A-Za-z_]\w*")
 
 
 def names_of_namespaces(outlines: Iterable[Outline]) -> Mapping[str, frozenset[str]]:
-    """Return the types, aliases, constants and enumerators that texts declare outside classes, with their namespaces."""
+    """Return the types, aliases, constants and enumerators declared outside classes, with their namespaces."""
     found: dict[str, set[str]] = defaultdict(set)
     for outline in outlines:
         for item in outline.items:
@@ -58,9 +58,12 @@ def qualified(spelled: Iterable[str], kernel: str, names: Mapping[str, frozenset
         return f"{namespace}::{found[0]}" if namespace else found[0]
 
     def whole(found: re.Match[str]) -> str:
-        inner = found[1].removesuffix("::")
-        namespaces = names.get(found[2], frozenset())
-        fitting = {one for one in namespaces if one == inner or one.endswith(f"::{inner}")}
-        return f"{fitting.pop()}::{found[2]}" if len(fitting) == 1 else found[0]
+        parts = found[0].split("::")
+        for at in range(len(parts) - 1, 0, -1):
+            inner, rest = "::".join(parts[:at]), "::".join(parts[at:])
+            fitting = {one for one in names.get(parts[at], ()) if f"::{one}".endswith(f"::{inner}")}
+            if len(fitting) == 1:
+                return f"{fitting.pop()}::{rest}"
+        return found[0]
 
     return tuple(_NESTED.sub(whole, _NAME.sub(full, part)) for part in spelled)
