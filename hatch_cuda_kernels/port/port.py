@@ -136,7 +136,7 @@ def _launches(
             if template is None:
                 made.append(launch)
                 continue
-            found = resolved(launch, template, bindings, outline.source.text)
+            found = resolved(launch, template, bindings)
             meanings = dict.fromkeys(qualified(each, template.name, names) for each in found.meanings)
             spelled = found.template and qualified(found.template, template.name, names)
             made.append(found._replace(meanings=tuple(meanings), template=spelled))
