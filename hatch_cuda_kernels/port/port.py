@@ -21,7 +21,6 @@ from hatch_cuda_kernels.port.project_tree import list_files
 from hatch_cuda_kernels.port.qualified import names_of_namespaces, qualified
 from hatch_cuda_kernels.port.refine import as_they_are, errors_of, refined
 from hatch_cuda_kernels.port.sources import read_project_files
-from hatch_cuda_kernels.port.torch_types import NOTE
 from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
@@ -58,9 +57,7 @@ def port(
         options = options.override(default_device=found.options.default_device)
     if found.stays:
         options = options.override(host_code=HostCode.DROP)
-    types, used = found.stand_ins()
-    notes = [*found.notes, *([NOTE.format(f"CUDA's types stand for Torch's {', '.join(used)}")] if used else [])]
-    after = _after(found, types)
+    after = _after(found, found.brought())
     remaining = errors_of(found, after, arch) if arch is not None else []
     bindings = Bindings(found.outlines, found.facts.macros)
     names = names_of_namespaces(found.outlines.values())
@@ -91,7 +88,7 @@ def port(
         modules=tuple(drafted),
         guesses=guesses,
         manifest=manifest_text(drafted, options),
-        notes=tuple(dict.fromkeys(notes)),
+        notes=tuple(dict.fromkeys(found.notes)),
         remaining=tuple(dict.fromkeys(map(_told, remaining))),
     )
 
@@ -161,10 +158,10 @@ def _guesses(
     return found
 
 
-def _after(sources: Sources, types: str) -> dict[str, str]:
-    """Return the files that change, with their guards, and with types for NVRTC in each source."""
+def _after(sources: Sources, includes: str) -> dict[str, str]:
+    """Return the files that change, with their guards, and with includes for NVRTC in each source."""
     starts = {recipe.module for recipe in sources.recipes}
     after = dict(sources.texts)
     for path, outline in sources.outlines.items():
-        after[path] = guarded(outline, sources.changes[path], types if path in starts else "")
+        after[path] = guarded(outline, sources.changes[path], includes if path in starts else "")
     return {path: text for path, text in after.items() if text != sources.originals[path]}
