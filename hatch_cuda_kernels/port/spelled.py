@@ -11,7 +11,7 @@ from hatch_cuda_kernels.source.expansion import without_comments
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["deduce", "replaced", "template_arguments", "type_of", "words"]
+__all__ = ["compact", "deduce", "replaced", "template_arguments", "type_of", "words"]
 
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _TOKEN: Final = re.compile(r"\w+|::|\S")
@@ -23,7 +23,7 @@ _BALANCED: Final = r"(?:[^<>,]|<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>)+"
 #: The template arguments of a declaration's type.
 _GIVEN: Final = r"<(?:[^<>;(){}]|<(?:[^<>;(){}]|<[^<>;(){}]*>)*>)*>"
 _SCOPE: Final = re.compile(r"\b\w+ :: ")
-_TIGHT: Final = re.compile(r" ?(::|[<>]) ?")
+_TIGHT: Final = re.compile(r" ?(::|<) ?| (>|\*|,)")
 _LONGEST: Final = 500
 _CAST: Final = re.compile(r"(?:static_cast|reinterpret_cast|const_cast)\s*<(.+)>\s*\(.*\)\Z|\(([\w:<>\s]+\*)\s*\).*\Z")
 _MADE: Final = re.compile(rf"((?!\w+_cast\b)[A-Za-z_][\w:]*{_GIVEN})\s*(?:\(.*\)|\{{.*\}})\Z", re.DOTALL)
@@ -38,6 +38,11 @@ def words(text: str) -> set[str]:
 def replaced(text: str, meanings: Mapping[str, str]) -> str:
     """Return a text with what words of it stand for."""
     return _WORD.sub(lambda found: meanings.get(found[0], found[0]), text)
+
+
+def compact(text: str) -> str:
+    """Return a type, given as tokens with one space between them, as people write it."""
+    return _TIGHT.sub(lambda found: found[1] or found[2], text)
 
 
 def template_arguments(text: str, start: int) -> tuple[str, ...] | None:
@@ -62,7 +67,7 @@ def deduce(pattern: str, given: str, parameters: Sequence[str]) -> dict[str, str
     wanted = _SCOPE.sub("", _plain(pattern, is_const=False))
     found = _plain(given, is_const="const" not in pattern.split())
     matched = re.fullmatch(_matching(wanted, parameters), found) if words(wanted) & {*parameters} else None
-    return {name: _joined(text) for name, text in matched.groupdict().items()} if matched else {}
+    return {name: compact(text) for name, text in matched.groupdict().items()} if matched else {}
 
 
 def _plain(spelled: str, *, is_const: bool) -> str:
@@ -77,10 +82,6 @@ def _plain(spelled: str, *, is_const: bool) -> str:
     kept = [one for one, depth in placed if depth or one not in _ORNAMENTS]
     points_to_const = "*" in outer and "const" in outer[: outer.index("*")]
     return " ".join(["const", *kept] if is_const and points_to_const else kept)
-
-
-def _joined(text: str) -> str:
-    return _TIGHT.sub(r"\1", text).replace(" , ", ", ")
 
 
 def _matching(wanted: str, parameters: Sequence[str]) -> str:

@@ -160,6 +160,30 @@ CASES = {
         ),
         ["k<int, a::FIRST>", "a::own<a::SECOND, a::C::LAST>"],
     ),
+    "overloads": (
+        (
+            "namespace a { struct D {}; template <class T> struct Pair { T x, y; };\n"
+            "template <class T> __global__ void own(D d, T* p, const T v);\n"
+            "template <class T> __global__ void own(D d, Pair<T>* p, const Pair<T> v) { *p = v; }\n"
+            "template <class U> __global__ void own(D d, U* q, const U w) { *q = w; }\n"
+            "template <class T> void run(T* p) { own<<<1, 1>>>(D(), p, p[0]); }\n"
+            "void f(int* p, Pair<float>* q, Pair<float> v) { run(p); own<float><<<1, 1>>>(D(), q, v); } }\n"
+            "void g(int* p) { k<int><<<1, 1>>>(p, 1); }"
+        ),
+        [
+            "k<int>",
+            "(void (*)(a::D, int*, const int)) a::own<int>",
+            "(void (*)(a::D, a::Pair<float>*, const a::Pair<float>)) a::own<float>",
+        ],
+    ),
+    "overloads that no argument tells apart": (
+        (
+            "template <class T, int N> __global__ void own(T* p) { p[N] = 0; }\n"
+            "template <class T> __global__ void own(T* p, int n) { p[n] = 0; }\n"
+            "void f(P p) { own<int, 2><<<1, 1>>>(p.x); k<int><<<1, 1>>>(p.x, 1); }"
+        ),
+        ["k<int>", "own<int, 2>"],
+    ),
     "Torch's sums": (
         (
             'void f(Tensor x) { AT_DISPATCH_FLOATING_TYPES(x.type(), "f", [&] {\n'
