@@ -25,7 +25,7 @@ _TEST: Final = re.compile(r"(?P<no>!\s*)?defined\s*(?:\(\s*(?P<inner>\w+)\s*\)|(
 _BRACKETS: Final = ("()", "[]", "{}")
 
 
-class _Group(NamedTuple):
+class _UnevenGroup(NamedTuple):
     first: DirectiveLine
     starts: list[int]
     """Where its branches begin."""
@@ -46,14 +46,14 @@ def one_configuration(source: Joined, *, defined: bool) -> Callable[[DirectiveLi
     return truth
 
 
-def _groups(source: Joined) -> Iterator[_Group]:
+def _groups(source: Joined) -> Iterator[_UnevenGroup]:
     """Yield the groups of ``#if`` whose branches differ in brackets."""
-    opened: list[_Group] = []
+    opened: list[_UnevenGroup] = []
     for line in directive_lines(source):
         if line.word not in CONDITIONS:
             continue
         if line.word in {"if", "ifdef", "ifndef"}:
-            opened.append(_Group(line, [line.end], []))
+            opened.append(_UnevenGroup(line, [line.end], []))
         elif opened:
             group = opened[-1]
             group.sums.append(_sum(source.text[group.starts[-1] : line.start]))
@@ -70,7 +70,7 @@ def _sum(text: str) -> tuple[int, ...]:
     return tuple(text.count(opening) - text.count(closing) for opening, closing in _BRACKETS)
 
 
-def _negated(group: _Group) -> bool | None:
+def _negated(group: _UnevenGroup) -> bool | None:
     """Return whether a group's first branch is for a macro that is not defined; None where it tests anything else."""
     line = group.first
     if len(group.sums) > 2 or truth_of(line) is not None:
