@@ -28,7 +28,7 @@ _BRACKETS: Final = ("()", "[]", "{}")
 _EVEN: Final = (0,) * len(_BRACKETS)
 
 
-class _Group(NamedTuple):
+class _UnevenGroup(NamedTuple):
     first: DirectiveLine
     sums: list[tuple[int, ...]]
     """Of each branch, how many more brackets of each kind it opens than it closes."""
@@ -71,9 +71,9 @@ def merged(one: Outline, other: Outline) -> Outline:
     return one._replace(items=tuple(items), directives=tuple(directives))
 
 
-def _groups(source: Joined, *, defined: bool) -> Iterator[_Group]:
+def _groups(source: Joined, *, defined: bool) -> Iterator[_UnevenGroup]:
     """Yield the groups of ``#if`` whose branches differ in brackets; of inner groups, what is read counts."""
-    opened: list[_Group] = []
+    opened: list[_UnevenGroup] = []
     start = 0
     for line in directive_lines(source):
         if line.word not in CONDITIONS:
@@ -82,7 +82,7 @@ def _groups(source: Joined, *, defined: bool) -> Iterator[_Group]:
             opened[-1].add(_sum(source.text[start : line.start]))
         start = line.end
         if line.word in {"if", "ifdef", "ifndef"}:
-            opened.append(_Group(line, [_EVEN]))
+            opened.append(_UnevenGroup(line, [_EVEN]))
         elif opened and line.word != "endif":
             opened[-1].sums.append(_EVEN)
         elif opened:
@@ -98,7 +98,7 @@ def _sum(text: str) -> tuple[int, ...]:
     return tuple(text.count(opening) - text.count(closing) for opening, closing in _BRACKETS)
 
 
-def _negated(group: _Group) -> bool | None:
+def _negated(group: _UnevenGroup) -> bool | None:
     """Return whether a group's first branch is for a macro that is not defined; None where it tests anything else."""
     line = group.first
     if len(group.sums) > 2 or truth_of(line) is not None:
