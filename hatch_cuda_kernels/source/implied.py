@@ -147,8 +147,9 @@ def toolkit_headers(
     that texts include.
     """
     known = readings or Readings()
-    defined = {macro.name for text in texts for macro in known.of(defined_macros, text)} & library_macros().keys()
-    found = frozenset(_for_global_names(texts, _toolkit_names(), {*own, *defined}, known))
+    named = [text for text in texts if not library_macros().keys().isdisjoint(known.of(find_words, text))]
+    defined = {macro.name for text in named for macro in known.of(defined_macros, text)}
+    found = frozenset(_for_global_names(texts, _toolkit_names(), {*own, *(defined & library_macros().keys())}, known))
     toolkits = found - library_headers()
     return toolkits | without_libraries(found - toolkits, toolkits.union(others)) | torch_headers(texts, known)
 

@@ -32,9 +32,29 @@ class Tensor {
 };
 }  // namespace at
 
+namespace c10 {
+namespace cuda {
+class CUDAStream {
+    long long _id[2];
+
+   public:
+    CUDAStream() = delete;
+};
+}  // namespace cuda
+}  // namespace c10
+namespace at {
+namespace cuda {
+using c10::cuda::CUDAStream;
+}
+}  // namespace at
+
 namespace torch {
+namespace autograd {
+template <class _T>
+struct Function {};
+}  // namespace autograd
 struct CustomClassHolder {
-    unsigned long long _counts[2];
+    unsigned long long _counts;  // of 32 bits each; in older releases, of 64
     _HATCH_HD virtual ~CustomClassHolder();
 };
 namespace jit {
