@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.host_code.tokens import tokens_of
 from hatch_cuda_kernels.port.dispatch import dispatched_types
 from hatch_cuda_kernels.port.hidden import made_by_macros, without_directives
+from hatch_cuda_kernels.port.lambdas import with_passed
 from hatch_cuda_kernels.port.scopes import settled
 from hatch_cuda_kernels.port.spelled import deduce, replaced, template_arguments, type_of, words
 from hatch_cuda_kernels.port.template_head import template_parameters
@@ -48,6 +49,7 @@ class Bindings:
 
     def __init__(self, outlines: Mapping[str, Outline], macros: Macros) -> None:
         self._outlines: Final = outlines
+        self._macros: Final = macros
         self._templates: Final[dict[str, list[Declaration]]] = defaultdict(list)
         self._instances: Final[dict[str, list[Declaration]]] = defaultdict(list)
         for declared in (item.declaration for outline in outlines.values() for item in outline.items):
@@ -76,7 +78,10 @@ class Bindings:
         around = self._around(path, at)
         text = self._outlines[path].source.text
         inside = _function(around)
-        found = [settled(text[inside.start : at], tuple(spelled)) if inside is not None else tuple(spelled)]
+        found = [tuple(spelled)]
+        if inside is not None:
+            known = settled(text[inside.start : at], tuple(spelled))
+            found = with_passed(known, text[inside.start : inside.end], at - inside.start, self._macros)
         for name, values in self._dispatched(text, inside, at).items():
             if any(name in words(part) for parts in found for part in parts):
                 found = [tuple(replaced(part, {name: value}) for part in parts) for parts in found for value in values]

@@ -184,6 +184,19 @@ CASES = {
         ),
         ["k<int>", "own<int, 2>"],
     ),
+    "generic lambdas": (
+        (
+            "template <int N> struct Num { static constexpr int value = N; };\n"
+            "#define ONE(f, T) f(T{}); break;\n"
+            "#define TWO(f, T, U) case 0: ONE(f, T) case 1: ONE(f, U)\n#define PASTE(a, b) a##b\n"
+            "#define EACH(x, f) switch (x) { PASTE(TW, O)(f, float, short) }\n"
+            "void f(void* p, int x) { auto go = [&](auto t) { using T = decltype(t); k<T><<<1, 1>>>((T*)p, 1); };\n"
+            "  EACH(x, go)\n  auto more = [&](auto t, int, const auto& n) {\n"
+            "    if (x) { k<decltype(t), n.value><<<1, 1>>>(nullptr, 1); } };\n"
+            "  more(double{}, 1, Num<2>{}); more(int(), 1, Num<4>()); auto other = [](auto t) {}; other(char{}); }"
+        ),
+        ["k<float>", "k<short>", "k<double, Num<2>{}.value>", "k<int, Num<4>{}.value>"],
+    ),
     "Torch's sums": (
         (
             'void f(Tensor x) { AT_DISPATCH_FLOATING_TYPES(x.type(), "f", [&] {\n'
