@@ -52,12 +52,15 @@ class Bindings:
         self._macros: Final = macros
         self._templates: Final[dict[str, list[Declaration]]] = defaultdict(list)
         self._instances: Final[dict[str, list[Declaration]]] = defaultdict(list)
+        names: Final[dict[str, set[str]]] = defaultdict(set)
         for declared in (item.declaration for outline in outlines.values() for item in outline.items):
+            names[declared.kind].add(declared.name)
             if declared.form in {"template", "instantiation"}:
                 (self._templates if declared.form == "template" else self._instances)[declared.name].append(declared)
         self._placed: Final[dict[tuple[str, str], list[tuple[str, int, tuple[str, ...]]]]] = {}
         self._global: Final[dict[str, str]] = {}
         self._known: Final[dict[tuple[_Owner, frozenset[str]], list[dict[str, str]]]] = {}
+        self._functions: Final = names["function"] - names["type"]
         launchers = {item.declaration.name for outline in outlines.values() for item in _templates(outline)}
         self._texts: Final = [
             *(_Text(path, without_directives(outline)) for path, outline in outlines.items()),
@@ -88,10 +91,20 @@ class Bindings:
         for owner in self._owners(path, around):
             if any(words(part) & {*owner.parameters} for parts in found for part in parts):
                 bound = self._bound(owner, chain)
-                found = [tuple(replaced(part, each) for part in parts) for parts in found for each in bound]
+                pairs = ((parts, each) for parts in found for each in bound if _is_whole(parts, owner, each))
+                found = [tuple(replaced(part, each) for part in parts) for parts, each in pairs]
         return list(dict.fromkeys(found))[:_MOST]
 
-    def before(self, path: str, at: int) -> str:
+    def type_of(self, argument: str, path: str, at: int) -> str:
+        """Return the type of an argument at a position; empty where that is not known."""
+        return self._type_in(argument, self._before(path, at))
+
+    def _type_in(self, argument: str, before: str) -> str:
+        found = type_of(argument, before)
+        name = found.partition("<")[0].rpartition("::")[2]
+        return "" if name in self._functions else found  # what an auto is given is a call, and no type with a value
+
+    def _before(self, path: str, at: int) -> str:
         """Return what may declare the names at a position: what is outside functions, and its own function so far."""
         inside = _function(self._around(path, at))
         text = self._outlines[path].source.text
@@ -156,12 +169,12 @@ class Bindings:
         """Yield what the parameters of a function stand for where the arguments of a call say it."""
         patterns = [declared.parameters for declared in self._templates.get(owner.name, ())]
         for path, at, given in self._places(owner.name, "(") if patterns else ():
-            before = self.before(path, at)
+            before = self._before(path, at)
             for pattern in (one for one in patterns if len(one) >= len(given)):
                 bound: dict[str, str] = {}
                 for wanted, argument in zip(pattern, given, strict=False):
                     if {*wanted.split()} & {*owner.parameters}:
-                        bound = deduce(wanted, type_of(argument, before), owner.parameters) | bound
+                        bound = deduce(wanted, self._type_in(argument, before), owner.parameters) | bound
                 for parts in self.meanings(path, at, tuple(bound.values()), (*chain, owner.name)) if bound else ():
                     yield dict(zip(bound, parts, strict=True))
 
@@ -188,6 +201,11 @@ class Bindings:
                     bound |= deduce(wanted, given, owner.parameters)
                 if bound:
                     yield bound
+
+
+def _is_whole(parts: Sequence[str], owner: _Owner, bound: Mapping[str, str]) -> bool:
+    """Return whether what a template's parameters stand for is known of all that template arguments name."""
+    return not any(words(part) & {*owner.parameters} - bound.keys() for part in parts)
 
 
 def _function(around: Sequence[OutlineItem]) -> OutlineItem | None:

@@ -12,10 +12,14 @@ ARCH = SmArch.parse("sm_80")
 KERNEL = "template <typename T, int N = 1> __global__ void k(T* p, const T v) { p[N] = v; }\n"
 LAUNCHER = "template <typename T> void run(T* p, int n) { k<T><<<n, 1>>>(p, T(1)); }\n"
 
+CALLED = (
+    "template <class T> struct W { T* p; }; template <class T> W<T> make(int n) { return {}; }\n"
+    "void f() { auto w = make<int>(1); k<<<1, 1>>>(w, 1); }"
+)
 RECURSION = "template <class T> void f(T* p) { f<T>(p); k<T><<<1, 1>>>(p, 1); }"
 NOTHING = "void f(P p) { k<<<1, 1>>>(p, 1.0); }"
 DEPENDENT = "template <class M> void f(M* m) { k<typename M::type><<<1, 1>>>(m->p, 1); }"
-GUESSED = (RECURSION, NOTHING, DEPENDENT)
+GUESSED = (RECURSION, NOTHING, DEPENDENT, CALLED)
 
 CASES = {
     "a launch": ("void f(float* p) { k<float, 2><<<1, 1>>>(p, 1); }", ["k<float, 2>"]),
@@ -102,6 +106,7 @@ CASES = {
         ["k<int, 2>"],
     ),
     "recursion": (RECURSION, ["k<float>"]),
+    "what a function returns": (CALLED, ["k<float>"]),
     "what nothing says": (NOTHING, ["k<float>"]),
     "what depends on a class": (DEPENDENT, ["k<float>"]),
     "comments among the arguments": (
