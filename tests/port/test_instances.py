@@ -236,3 +236,18 @@ def test_an_instance_that_nvrtc_refuses_is_left_out(tmp_path):
     assert [name.text for name in module.instances] == ["k<int>", "c<double>"]
     assert "# c<float> is left out: " in ported.manifest
     assert "# k<Unknown> is left out: " in ported.manifest
+
+
+def test_what_is_left_out_is_told_of_its_own_module_and_once(tmp_path):
+    """Of many instances that are refused for one reason, the first are named."""
+    (tmp_path / "k.cu").write_text(KERNEL + "void f() { k<int><<<1, 1>>>(nullptr, 1); }\n")
+    small = 'template <int N> __global__ void c(int* p) { static_assert(N > 9, "too small"); *p = N; }\n'
+    launches = "".join(f"c<{number}><<<1, 1>>>(nullptr); " for number in range(3, 12))
+    (tmp_path / "c.cu").write_text(f"{small}void f() {{ {launches}}}\n")
+    first, second = port(tmp_path, ["k.cu", "c.cu"], arch=ARCH).modules
+    assert first.open_ends == ()
+    assert second.stated["instances"] == ["c<10>", "c<11>"]
+    assert [end.partition(":")[0] for end in second.open_ends] == [
+        *(f"c<{number}> is left out" for number in (3, 4, 5)),
+        "and 4 more for the same reason",
+    ]
