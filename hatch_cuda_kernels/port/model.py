@@ -17,7 +17,7 @@ class Guard(NamedTuple):
     line: int
     """In the file as it was."""
     kind: str
-    """What is guarded (``function``, ``variable``, ``include``, ``type``, ``using``), or changed: a kind of Dropped."""
+    """A kind of Dropped, or ``type``: what is guarded or changed."""
     name: str
     reason: str
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import HostCode, NvrtcOptions
 from hatch_cuda_kernels.pool.apart import one_worker
 from hatch_cuda_kernels.port.bindings import Bindings
@@ -16,11 +17,12 @@ from hatch_cuda_kernels.port.guesses import enumerators_of, guesses_for
 from hatch_cuda_kernels.port.hidden import with_hidden
 from hatch_cuda_kernels.port.launches import find_launches, resolved
 from hatch_cuda_kernels.port.model import Ported
+from hatch_cuda_kernels.port.other_sources import linked, may_lack, other_sources
 from hatch_cuda_kernels.port.overloads import as_cast, candidates, overload
+from hatch_cuda_kernels.port.project_tree import list_files
 from hatch_cuda_kernels.port.qualified import names_of_namespaces, qualified
 from hatch_cuda_kernels.port.refine import as_they_are, errors_of, refined
 from hatch_cuda_kernels.port.sources import read_project_files
-from hatch_cuda_kernels.port.torch_types import NOTE
 from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["port"]
 
 _DEFAULTS: Final = NvrtcOptions()
+_LINKED: Final = "{} is listed because device code here uses {}, which it defines"
 #: Kernels of a module whose arguments are guessed.
 _MOST_GUESSED: Final = 6
 
@@ -56,9 +59,7 @@ def port(
         options = options.override(default_device=found.options.default_device)
     if found.stays:
         options = options.override(host_code=HostCode.DROP)
-    types, used = found.stand_ins()
-    notes = [*found.notes, *([NOTE.format(f"CUDA's types stand for Torch's {', '.join(used)}")] if used else [])]
-    after = _after(found, types)
+    after = _after(found, found.brought())
     remaining = errors_of(found, after, arch) if arch is not None else []
     bindings = Bindings(found.outlines, found.facts.macros)
     names = names_of_namespaces(found.outlines.values())
@@ -78,6 +79,8 @@ def port(
         guesses = _guesses(drafted, modules, enumerators_of(found.outlines))
         guessed = accepted_guesses(project, manifest_text(drafted, options), arch, guesses)
         drafted = draft_modules(modules, refused, guessed)
+        if may_lack(found.outlines.values(), found.facts):
+            drafted = _linked(drafted, manifest_text(drafted, options), project, arch)
     return Ported(
         before={path: found.originals[path] for path in after},
         after=after,
@@ -87,9 +90,21 @@ def port(
         modules=tuple(drafted),
         guesses=guesses,
         manifest=manifest_text(drafted, options),
-        notes=tuple(dict.fromkeys(notes)),
+        notes=tuple(dict.fromkeys(found.notes)),
         remaining=tuple(dict.fromkeys(map(_told, remaining))),
     )
+
+
+def _linked(drafted: Sequence[DraftedModule], manifest: str, project: Project, arch: SmArch) -> list[DraftedModule]:
+    """Return modules with the other sources of the project that define what their device code uses."""
+    files = list_files(project.files.root)
+    found = []
+    for one, module in zip(drafted, parse_manifest(manifest, root=project.files.root).modules, strict=True):
+        others = other_sources(module.recipe, project, arch, files)
+        notes = [_LINKED.format(path, name) for path, name in others.items()]
+        stated = linked(one.stated, others) if others else one.stated
+        found.append(one._replace(stated=stated, open_ends=(*one.open_ends, *notes)))
+    return found
 
 
 def _told(error: Diagnostic) -> str:
@@ -157,10 +172,10 @@ def _guesses(
     return found
 
 
-def _after(sources: Sources, types: str) -> dict[str, str]:
-    """Return the files that change, with their guards, and with types for NVRTC in each source."""
+def _after(sources: Sources, includes: str) -> dict[str, str]:
+    """Return the files that change, with their guards, and with includes for NVRTC in each source."""
     starts = {recipe.module for recipe in sources.recipes}
     after = dict(sources.texts)
     for path, outline in sources.outlines.items():
-        after[path] = guarded(outline, sources.changes[path], types if path in starts else "")
+        after[path] = guarded(outline, sources.changes[path], includes if path in starts else "")
     return {path: text for path, text in after.items() if text != sources.originals[path]}

@@ -116,6 +116,12 @@ OTHERS = {
         "#if __cplusplus < 202002L\n#error needs at least C++20\n#endif\n" + kernel("*x = 1;"),
         "as by 'std: c++20'",
     ),
+    "statements in parentheses": (kernel("*x = ({ float y = *x; y + 1; });"), "make a function of them"),
+    "statements that a macro stands for": (
+        "#define MAX(a, b) ({ auto _a = a; auto _b = b; _a > _b ? _a : _b; })\n#define CLAMP(a) MAX(a, 0)\n"
+        + kernel("*x = CLAMP(*x);"),
+        "NVRTC takes no statements in parentheses, ({ ... }), of GNU C",
+    ),
     "a macro of the build": (
         kernel("*x = TILE_WIDTH;"),
         "if the project's own build defines it (-DTILE_WIDTH), state it: 'define: {TILE_WIDTH: ...}'",
