@@ -11,7 +11,7 @@ from hatch_cuda_kernels.host_code.tokens import tokens_of
 from hatch_cuda_kernels.port.dispatch import cuda_spelling, dispatched_types, is_made_of_types
 from hatch_cuda_kernels.port.model import SeenLaunch
 from hatch_cuda_kernels.port.scopes import settled
-from hatch_cuda_kernels.port.spelled import deduce, type_of
+from hatch_cuda_kernels.port.spelled import deduce
 from hatch_cuda_kernels.port.template_head import template_parameters
 from hatch_cuda_kernels.source.expansion import without_comments
 from hatch_cuda_kernels.source.lexer import UnclearTextError
@@ -147,9 +147,8 @@ def _completed(launch: SeenLaunch, template: Template, bindings: Bindings) -> tu
     if len(spelled) >= len(template.parameters):
         return spelled
     bound = dict(zip(template.parameters, spelled, strict=False))
-    before = bindings.before(launch.path, launch.place)
     for pattern, argument in zip(template.types, launch.arguments, strict=False):
-        given = type_of(argument, before)
+        given = bindings.type_of(argument, launch.path, launch.place)
         for name, meaning in (deduce(pattern, given, template.parameters) if given else {}).items():
             bound.setdefault(name, meaning)
     return tuple(bound[name] for name in takewhile(bound.__contains__, template.parameters))

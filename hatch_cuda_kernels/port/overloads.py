@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.port.spelled import compact, deduce, replaced, type_of, words
+from hatch_cuda_kernels.port.spelled import compact, deduce, replaced, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +32,7 @@ def overload(launch: SeenLaunch, templates: Sequence[Template], bindings: Bindin
 
     Of several that fit, it is the one with the most specific types: ``complex<T>*`` rather than ``T*``.
     """
-    before = bindings.before(launch.path, launch.place)
-    given = [type_of(argument, before) for argument in launch.arguments]
+    given = [bindings.type_of(argument, launch.path, launch.place) for argument in launch.arguments]
     spelled = launch.template or ()
     fitting = sorted((_specific(one), at) for at, one in enumerate(templates) if _fits(one, given, spelled))
     if not fitting or (len(fitting) > 1 and fitting[-1][0] == fitting[-2][0]):

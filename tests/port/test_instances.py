@@ -12,10 +12,14 @@ ARCH = SmArch.parse("sm_80")
 KERNEL = "template <typename T, int N = 1> __global__ void k(T* p, const T v) { p[N] = v; }\n"
 LAUNCHER = "template <typename T> void run(T* p, int n) { k<T><<<n, 1>>>(p, T(1)); }\n"
 
+CALLED = (
+    "template <class T> struct W { T* p; }; template <class T> W<T> make(int n) { return {}; }\n"
+    "void f() { auto w = make<int>(1); k<<<1, 1>>>(w, 1); }"
+)
 RECURSION = "template <class T> void f(T* p) { f<T>(p); k<T><<<1, 1>>>(p, 1); }"
 NOTHING = "void f(P p) { k<<<1, 1>>>(p, 1.0); }"
 DEPENDENT = "template <class M> void f(M* m) { k<typename M::type><<<1, 1>>>(m->p, 1); }"
-GUESSED = (RECURSION, NOTHING, DEPENDENT)
+GUESSED = (RECURSION, NOTHING, DEPENDENT, CALLED)
 
 CASES = {
     "a launch": ("void f(float* p) { k<float, 2><<<1, 1>>>(p, 1); }", ["k<float, 2>"]),
@@ -102,6 +106,7 @@ CASES = {
         ["k<int, 2>"],
     ),
     "recursion": (RECURSION, ["k<float>"]),
+    "what a function returns": (CALLED, ["k<float>"]),
     "what nothing says": (NOTHING, ["k<float>"]),
     "what depends on a class": (DEPENDENT, ["k<float>"]),
     "comments among the arguments": (
@@ -184,6 +189,19 @@ CASES = {
         ),
         ["k<int>", "own<int, 2>"],
     ),
+    "generic lambdas": (
+        (
+            "template <int N> struct Num { static constexpr int value = N; };\n"
+            "#define ONE(f, T) f(T{}); break;\n"
+            "#define TWO(f, T, U) case 0: ONE(f, T) case 1: ONE(f, U)\n#define PASTE(a, b) a##b\n"
+            "#define EACH(x, f) switch (x) { PASTE(TW, O)(f, float, short) }\n"
+            "void f(void* p, int x) { auto go = [&](auto t) { using T = decltype(t); k<T><<<1, 1>>>((T*)p, 1); };\n"
+            "  EACH(x, go)\n  auto more = [&](auto t, int, const auto& n) {\n"
+            "    if (x) { k<decltype(t), n.value><<<1, 1>>>(nullptr, 1); } };\n"
+            "  more(double{}, 1, Num<2>{}); more(int(), 1, Num<4>()); auto other = [](auto t) {}; other(char{}); }"
+        ),
+        ["k<float>", "k<short>", "k<double, Num<2>{}.value>", "k<int, Num<4>{}.value>"],
+    ),
     "Torch's sums": (
         (
             'void f(Tensor x) { AT_DISPATCH_FLOATING_TYPES(x.type(), "f", [&] {\n'
@@ -218,3 +236,18 @@ def test_an_instance_that_nvrtc_refuses_is_left_out(tmp_path):
     assert [name.text for name in module.instances] == ["k<int>", "c<double>"]
     assert "# c<float> is left out: " in ported.manifest
     assert "# k<Unknown> is left out: " in ported.manifest
+
+
+def test_what_is_left_out_is_told_of_its_own_module_and_once(tmp_path):
+    """Of many instances that are refused for one reason, the first are named."""
+    (tmp_path / "k.cu").write_text(KERNEL + "void f() { k<int><<<1, 1>>>(nullptr, 1); }\n")
+    small = 'template <int N> __global__ void c(int* p) { static_assert(N > 9, "too small"); *p = N; }\n'
+    launches = "".join(f"c<{number}><<<1, 1>>>(nullptr); " for number in range(3, 12))
+    (tmp_path / "c.cu").write_text(f"{small}void f() {{ {launches}}}\n")
+    first, second = port(tmp_path, ["k.cu", "c.cu"], arch=ARCH).modules
+    assert first.open_ends == ()
+    assert second.stated["instances"] == ["c<10>", "c<11>"]
+    assert [end.partition(":")[0] for end in second.open_ends] == [
+        *(f"c<{number}> is left out" for number in (3, 4, 5)),
+        "and 4 more for the same reason",
+    ]
