@@ -15,7 +15,7 @@ def render(results: dict[str, Any]) -> str:
         "# Real sources",
         "",
         f"{sources} unmodified `.cu` files that define a kernel, of {len(results['repositories'])} public",
-        f"repositories, each one module for sm_90. {results['toolchain']}.",
+        f"repositories, each one module for sm_90 (or sm_90a, where the list says so). {results['toolchain']}.",
         *([f"Of the list, these were left out: {', '.join(left_out)}."] if (left_out := results["left_out"]) else []),
         "",
         *(f"- **{way}**: {what}" for way, what in results["ways"].items()),

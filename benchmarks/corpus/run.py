@@ -131,7 +131,8 @@ class Corpus:
     def compile(self, entry: Repository, root: Path, source: str, way: str) -> dict[str, Any]:
         """Return the outcome of one source in one way, and why it failed."""
         include = entry.include_of(source, root)
-        job = {"source": source, "include": include, "define": entry.define, "std": entry.std, "way": way}
+        job = {"source": source, "include": include, "define": entry.define, "way": way}
+        job |= {"std": entry.std, "arch": entry.arch}
         key = _key(job, self.toolchain, entry.commit, read(root / source), WAYS[way], self.package)
         place = self.kept / f"{key}.json"
         if not place.is_file():

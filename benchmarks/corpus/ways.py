@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
     from hatch_cuda_kernels.port.model import Ported
 
-ARCH: Final = "sm_90"
 _DROP: Final = {"host_code": "drop"}
 #: The options for all modules that ``port`` drafts besides those that it is given.
 _DRAFTED: Final = frozenset({"default_device", "host_code"})
@@ -120,7 +119,7 @@ def _unchanged(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
 def _ported(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
     """Yield the compile of the source after the patch."""
     root, source = Path(job["root"]), job["source"]
-    ported = port(root, [source], _options(job), arch=SmArch.parse(ARCH))
+    ported = port(root, [source], _options(job), arch=SmArch.parse(job["arch"]))
     module = _module(yaml.safe_load(ported.manifest))
     recipe = Recipe(module="source", sources=tuple(module.get("sources", [source])), options=_options(job))
     with tempfile.TemporaryDirectory() as scratch:
@@ -153,17 +152,17 @@ def _compile(job: dict[str, Any], way: Way, root: Path, options: dict[str, Any],
         merged |= {"std": job["std"], "define": dict(job["define"])}
     sources = {} if "sources" in drafted else {"source": job["source"]}
     module = {**drafted, **sources, "options": merged}
-    text = json.dumps({"schema": 1, "arches": [ARCH], "modules": {"source": module}})
+    text = json.dumps({"schema": 1, "arches": [job["arch"]], "modules": {"source": module}})
     try:
         (planned,) = make_plan(parse_manifest(text, root=root))
         if planned.finishing:
             return Attempt(len(compile_job(planned.finishing[0]).kernels))
         found = planned.jobs[0]
-        refused = {} if not found.names or way.ported else refused_instances(Project(root), text, SmArch.parse(ARCH))
+        refused = {} if not found.names or way.ported else refused_instances(Project(root), text, found.arch)
         left = tuple(name for name in found.names if name not in refused)
         if ported and not left and not way.ported:
             tries = {"source": next(iter(ported.guesses.values()), ())}
-            left = tuple(accepted_guesses(Project(root), text, SmArch.parse(ARCH), tries))
+            left = tuple(accepted_guesses(Project(root), text, found.arch, tries))
         recipe = replace(planned.module.recipe, names=left)
         return Attempt(len(_image(recipe, replace(found, names=left), root).kernels))
     except CompileError as error:
