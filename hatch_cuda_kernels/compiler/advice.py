@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.compiler.link_faults import KEEP_AWAY, undefined_faults
 from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.output.demangle import demangled
+from hatch_cuda_kernels.compiler.target_faults import advice_on_target
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.expansion import Macros
 from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES
@@ -237,6 +238,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic],
         re.compile(r"^Unresolved extern (?:function|variable) '([^']+)'"),
         lambda match, _: "; ".join(undefined_faults(match[0])),
     ),
+    (re.compile(r"^(?:Instruction|Feature) '"), lambda _, found: advice_on_target(found.message)),
     (
         re.compile(r"^A (?:function|namespace scope variable) without (?:execution|memory) space annotations"),
         lambda *_: f"mark it __device__ or {_DEFAULT_DEVICE}; if it is the host's, {KEEP_AWAY}",

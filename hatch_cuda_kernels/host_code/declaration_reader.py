@@ -43,7 +43,10 @@ def read_declaration(tokens: Sequence[Token], macros: Mapping[str, MacroRole]) -
     if at == len(nodes) or any(node.text in OTHERS for node in nodes[at : at + 2]):
         return Declaration("other", form=form)
     found = _NodeReader(nodes, macros).read(at)
-    return found._replace(form=form, first=nodes[at].start)
+    word, *behind = nodes[at : at + 3]
+    # A mark may stand behind MACRO(...), and must where that is for template <...>.
+    is_macro = word.text in macros and word.text != found.name and len(behind) > 1 and behind[0].text == "()"
+    return found._replace(form=form, first=(behind[1] if is_macro and behind[1].is_word else word).start)
 
 
 def _template(nodes: Sequence[Token]) -> tuple[int, Literal["", "template", "specialisation", "instantiation"]]:
@@ -126,10 +129,18 @@ class _NodeReader:
         after, behind = (self.nodes[place] if place < len(self.nodes) else None for place in (at, at + 1))
         if after is not None and after.text in self.macros and (behind is None or behind.text in {":", "=", BRACES}):
             return False  # that word is one, behind the parameters
+        if name not in self.macros and self._are_behind_constructor(at):
+            return False
         if not name or self._types(rest) or after is None or after.text in TRAILERS or not after.is_word:
             return False
         self.sure = self.sure and name in self.macros
         return True
+
+    def _are_behind_constructor(self, at: int) -> bool:
+        """Return whether nodes are macros to the end of a head: ``Lock(Mutex& m) ACQUIRE(m) : lock(m) {}``."""
+        while at < len(self.nodes) and self.nodes[at].text in self.macros:
+            at += 1 + (self.nodes[at + 1 : at + 2] != () and self.nodes[at + 1].text == "()")
+        return at == len(self.nodes) or self.nodes[at].text in {*TRAILERS, *_HEAD_ENDS}
 
     def _behind_attributes(self, at: int) -> int:
         while at + 1 < len(self.nodes) and self.nodes[at].text in _ATTRIBUTES and self.nodes[at + 1].text == "()":

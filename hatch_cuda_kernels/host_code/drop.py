@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.host_code.default_arguments import without_host_defaults
 from hatch_cuda_kernels.host_code.head_conditions import behind_conditions, head_end, is_another
 from hatch_cuda_kernels.host_code.host_constants import declared_only
 from hatch_cuda_kernels.host_code.includes import host_header
 from hatch_cuda_kernels.host_code.made import made_by
-from hatch_cuda_kernels.host_code.rule import action_of
+from hatch_cuda_kernels.host_code.rule import action_of, is_dropped
+from hatch_cuda_kernels.host_code.usings import is_assertion
 from hatch_cuda_kernels.source.branches import CONDITIONS
 from hatch_cuda_kernels.source.dropped import Dropped
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.host_code.facts import Facts
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
@@ -32,6 +35,7 @@ _KINDS: Final[Mapping[str, DroppedKind]] = {
     "texture": "texture",
     "include": "include",
     "using": "using",
+    "assertion": "assertion",
 }
 _CHANGED: Final[Mapping[str, DroppedKind]] = {"constant": "constant", "expand": "macro", "extern": "value"}
 #: The templates of references, which CUDA 12 removed: a toolkit before that takes these for device variables.
@@ -52,7 +56,10 @@ class TextChange(NamedTuple):
 
     action: Action
     kind: str
-    """``function``, ``variable``, ``texture``, ``include``, ``using`` or ``call``; a port also guards a ``type``."""
+    """``function``, ``variable``, ``texture``, ``include``, ``using``, ``assertion`` or ``call``.
+
+    A port also guards a ``type``.
+    """
     name: str
     start: int
     end: int
@@ -61,7 +68,7 @@ class TextChange(NamedTuple):
     last: int = 0
     """Where a function's body begins, with what initialises members."""
     text: str = ""
-    """What takes the place of a macro's use, or of a constant with its value."""
+    """What takes the place of a macro's use, of a constant with its value, or of a function that is only declared."""
 
 
 def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
@@ -81,13 +88,43 @@ def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
         end_of_head = head_end(item, conditions, text) if action == "declare" else 0
         if end_of_head is None or (action in {"drop", "declare"} and is_another(item, conditions, text, facts)):
             action = "keep"
-        found.setdefault(item.start, []).append(_change(item, action, outline, end_of_head))
+        change = _change(item, action, outline, end_of_head)
+        found.setdefault(item.start, []).append(change._replace(text=_redeclared(item, action, text, facts)))
     changes = [change for alike in found.values() for change in _settled(alike)]
+    changes = _without_wider(changes, outline)
     for line in outline.directives:
         header = None if line.hidden else host_header(line)
         if header is not None:
             changes.append(TextChange("drop", "include", header, place(line.start), place(line.end - 1) + 1))
     return [*_outermost(sorted(changes, key=lambda change: change.start))]
+
+
+def _without_wider(changes: list[TextChange], outline: Outline) -> list[TextChange]:
+    """Return changes without those of declarations that hold others which stay: in some branch, they end earlier."""
+    dropped = {change.start for change in changes if change.action == "drop"}
+    scopes = {outline.source.place(item.start): item.class_name for item in outline.items}
+    stays: dict[str | None, list[int]] = defaultdict(list)
+    for start in sorted(scopes.keys() - dropped):
+        stays[scopes[start]].append(start)
+    return [change for change in changes if not _holds(change, stays[scopes[change.start]])]
+
+
+def _holds(change: TextChange, starts: Sequence[int]) -> bool:
+    at = bisect(starts, change.start)
+    return change.action not in {"mark", "constant"} and at < len(starts) and starts[at] < change.end
+
+
+def _redeclared(item: OutlineItem, action: Action, text: str, facts: Facts) -> str:
+    """Return a function that is only declared, with other defaults where they name what is dropped; or nothing."""
+    declared = item.declaration
+    head = text[declared.first : declared.last]
+    left = without_host_defaults(head, facts, is_dropped(facts)) if action == "declare" else None
+    if left is None or "#" in text[item.start : declared.first]:
+        return ""
+    rest = ";" if declared.ending == "{}" else text[declared.last : item.end]
+    return without_inline(
+        f"{' '.join(text[item.start : declared.first].split())} {MARKS['declare']}{left}{rest}"
+    ).strip()
 
 
 def _outermost(changes: list[TextChange]) -> Iterator[TextChange]:
@@ -116,7 +153,8 @@ def _change(item: OutlineItem, action: Action, outline: Outline, end_of_head: in
     name = f"{declared.scope or item.class_name or ''}::{declared.name}".removeprefix("::")
     kind: str = declared.kind
     if kind == "other":
-        kind, name = "using", " ".join(outline.source.text[item.start : item.end - 1].split()).removeprefix("using ")
+        kind = "assertion" if is_assertion(item, outline.source.text) else "using"
+        name = " ".join(outline.source.text[item.start : item.end - 1].split()).removeprefix("using ")
     if kind == "variable" and declared.types[:1] in _TEXTURES:
         kind = "texture"
     first = max(declared.first, behind_conditions(item, outline)) if action == "mark" else declared.first

@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["KNOWN_UNMARKED", "PASTED", "TOOLKITS", "Facts", "FoundItem", "Marked"]
 
-#: In ``__attribute__((device))`` and its kin.
+#: Without parentheses that are open.
+_CLOSED: Final = r"(?:[^();{]|\((?:[^();{]|\([^();{]*\))*\))*?"
+#: In ``__attribute__((device))`` and its kin, not behind it: ``__declspec(dllexport) void f(int device)``.
 _ATTRIBUTE: Final = re.compile(
-    r"__(?:attribute|declspec)(?:__)?\s*\([^;{]*?\b_*(?:device|global|constant|shared|managed)_*\b"
+    rf"__(?:attribute|declspec)(?:__)?\s*\({_CLOSED}(?:\({_CLOSED}){{0,2}}"
+    r"\b_*(?:device|global|constant|shared|managed)_*\b"
 )
 #: Names of the toolkit's macros, of which some hide marks.
 TOOLKITS: Final = re.compile(r"(?:_?CCCL|_LIBCUDACXX|CUB|THRUST|CUDART|_CUDA|__CUDA|NV)_\w+")
@@ -83,6 +86,8 @@ class Facts:
     """Those of classes, by class and name."""
     data: set[str] = field(default_factory=set)
     """The names of data members."""
+    variables: set[str] = field(default_factory=set)
+    """The names of other variables that are no constants."""
     namespaces: set[str] = field(default_factory=set)
     """The parts of their names that the texts declare."""
     defaults: set[str] = field(default_factory=set)
@@ -106,6 +111,10 @@ class Facts:
     """Whether all of a name are dropped; nothing as long as nobody asked."""
     host_functions: dict[str, bool] = field(default_factory=dict)
     """Whether all functions of a name are dropped, as far as that was asked."""
+    host_operators: dict[tuple[str, str], bool] = field(default_factory=dict)
+    """Whether the operators of a type and a symbol are the host's, as far as that was asked."""
+    objects: dict[str, bool] = field(default_factory=dict)
+    """Whether all constants of a name are objects that the compiler does not know, as far as that was asked."""
     floats: dict[str, set[str]] = field(default_factory=dict)
     """The floating-point constants that are not ``constexpr``, with the words of their values."""
     reals: set[str] = field(default_factory=lambda: {"float", "double"})
@@ -118,7 +127,8 @@ class Facts:
         words = set(_WORD.findall(without_literals(text)))
         if words & self.marks or (words & {"__attribute__", "__declspec"} and _ATTRIBUTE.search(text)):
             return True
-        return any(TOOLKITS.fullmatch(word) and word not in self.roles for word in words - KNOWN_UNMARKED)
+        unknown = words - KNOWN_UNMARKED - self.types
+        return any(TOOLKITS.fullmatch(word) and word not in self.roles for word in unknown)
 
     def is_clear_macro(self, name: str) -> bool:
         """Return whether a macro stands for whole declarations, which one can read as they are, with their marks."""

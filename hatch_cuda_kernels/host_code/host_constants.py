@@ -10,7 +10,8 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, Literal
 
-from hatch_cuda_kernels.host_code.words import SPECIFIERS
+from hatch_cuda_kernels.host_code.words import BUILTIN, CONSTANT, SPECIFIERS
+from hatch_cuda_kernels.source.lexer import without_literals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,12 @@ _ARGUMENTS: Final = re.compile(r"<[^<>]*>")
 _LAMBDA: Final = re.compile(r"[=({]\s*\[[^\[\]]*\]\s*[({]")
 #: By its name alone, or with a namespace: without an object or a template before it.
 _CALLED: Final = re.compile(r"(?<![\w.>:])(?:(?:(?P<scope>\w+)\s*)?::\s*)?(?P<name>[A-Za-z_]\w*)\s*[<(]")
+#: ``Mode::A | Mode::B``
+_OPERATED: Final = re.compile(r"(\w+)\s*::\s*\w+\s*([-+*/%^&|]|<<|>>)(?![&|=])")
+_IN_PARENTHESES: Final = re.compile(r"\([^()]*\)")
+#: A name but of a function, a type or an array, and where no address is taken.
+_READ: Final = re.compile(r"(?<![\w.>:&])(?<!& )(?:(?P<scope>\w+)\s*::\s*)*(?P<name>[A-Za-z_]\w*)\s*(?=[,}.;])")
+_SEVERAL_VALUES: Final = re.compile(r"=?\s*\{[^,;]*,")
 _NOT_IN_DECLARATION: Final = re.compile(r"\b(?:static|inline|extern)\b")
 #: With these, a value may be one that device code knows.
 _KNOWN: Final = frozenset({"constexpr", "constinit", "extern", "thread_local"})
@@ -116,11 +123,11 @@ def _named(item: OutlineItem, text: str) -> set[str]:
 
 
 def _is_called_for(item: OutlineItem, text: str, facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> bool:
-    """Return whether a value is a lambda's, or calls a host function that is dropped."""
+    """Return whether a value is a lambda's, calls what is the host's, or reads an object that is not ``constexpr``."""
     start = item.declaration.value
     if not start:
         return False
-    if _LAMBDA.match(text, start) is not None:
+    if _LAMBDA.match(text, start) is not None or _reads_object(item, text, facts):
         return True
     for call in _CALLED.finditer(text, start, item.end):
         name, scope = call["name"], call["scope"]
@@ -131,7 +138,48 @@ def _is_called_for(item: OutlineItem, text: str, facts: Facts, is_dropped: Calla
             facts.host_functions[name] = all(map(is_dropped, facts.functions[name]))
         if facts.host_functions[name]:
             return True
-    return False
+    operated = {(one[1], one[2]) for one in _OPERATED.finditer(text, start, item.end) if one[1] in facts.enums}
+    for operand, symbol in operated - facts.host_operators.keys():
+        facts.host_operators[operand, symbol] = _is_host_operator(operand, symbol, facts)
+    return any(facts.host_operators[one] for one in operated)
+
+
+def _reads_object(item: OutlineItem, text: str, facts: Facts) -> bool:
+    """Return whether a value is made of an object that is constant, but not known to the compiler."""
+    value, count = without_literals(text[item.declaration.value : item.end]), 1
+    while count:
+        value, count = _IN_PARENTHESES.subn(" ", value)
+    read = (found for found in _READ.finditer(value) if not found["scope"] or found["scope"] in facts.namespaces)
+    names = {found["name"] for found in read if found["name"] in facts.constants}
+    for name in names - facts.objects.keys():
+        facts.objects[name] = all(map(_is_object, facts.constants[name]))
+    return any(facts.objects[name] for name in names)
+
+
+def _is_object(one: FoundItem) -> bool:
+    """Return whether a constant is of a class, as it has several values and is no array."""
+    item, text = one
+    head, is_number = text[item.start : item.declaration.value], not BUILTIN.isdisjoint(item.declaration.types)
+    is_plain = not (set("*&[") & set(head)) and not item.declaration.words & CONSTANT and not is_number
+    return is_plain and _SEVERAL_VALUES.match(text, item.declaration.value, item.end) is not None
+
+
+def _is_host_operator(operand: str, symbol: str, facts: Facts) -> bool:
+    """Return whether the operators of a symbol whose first parameter is of an enum are the host's; there is one."""
+    head = re.compile(rf"operator\s*{re.escape(symbol)}\s*\(")
+    named = (*facts.functions.get("operator", ()), *facts.functions.get(f"operator{symbol}", ()))
+    found = [one for one in named if head.search(_head(one)) and operand in _WORD.findall(_first_type(one))]
+    return bool(found) and not any(
+        one.item.declaration.words & CONSTANT or facts.is_marked(_head(one)) for one in found
+    )
+
+
+def _head(one: FoundItem) -> str:
+    return one.text[one.item.start : one.item.declaration.last or one.item.end]
+
+
+def _first_type(one: FoundItem) -> str:
+    return next(iter(one.item.declaration.parameters), "")
 
 
 def _type_of(item: OutlineItem, text: str) -> str:

@@ -17,7 +17,7 @@ from hatch_cuda_kernels.source.lexer import without_literals
 from hatch_cuda_kernels.source.readings import find_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from hatch_cuda_kernels.host_code.declaration import Declaration
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.source.macros import MacroText
     from hatch_cuda_kernels.source.readings import Readings
 
-__all__ = ["TEMPLATE", "gather_facts", "gather_macros", "is_float_constant", "member_of", "signature_of"]
+__all__ = [
+    "TEMPLATE",
+    "gather_facts",
+    "gather_macros",
+    "is_float_constant",
+    "is_host_variable",
+    "member_of",
+    "signature_of",
+]
 
 _MARKS: Final = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
@@ -35,8 +43,8 @@ TEMPLATE: Final = ("template",)
 _ASKING: Final = frozenset({"decltype", "sizeof", "noexcept", "requires"})
 
 
-def gather_macros(macros: Iterable[MacroText]) -> Facts:
-    """Return what macros say."""
+def gather_macros(macros: Iterable[MacroText], types: Container[str] = ()) -> Facts:
+    """Return what macros say; what they name of ``types`` is none of the toolkit's macros."""
     macros = tuple(macros)
     texts: dict[str, tuple[str, ...]] = defaultdict(tuple)
     users: dict[str, set[str]] = defaultdict(set)
@@ -46,7 +54,7 @@ def gather_macros(macros: Iterable[MacroText]) -> Facts:
         for word in _WORD.findall(text):
             users[word].add(macro.name)
     hidden = {name for name, found in texts.items() if any(map(PASTED.search, found))}
-    hidden |= {word for word in users if TOOLKITS.fullmatch(word) and word not in texts}
+    hidden |= {word for word in users if TOOLKITS.fullmatch(word) and word not in texts and word not in types}
     return Facts(
         texts=dict(texts),
         macros=Macros(macros),
@@ -60,17 +68,17 @@ def gather_facts(
     macros: Iterable[MacroText], texts: Iterable[str], readings: Readings
 ) -> tuple[Facts, list[Outline | None]]:
     """Return what texts and their macros say together, and the outline of each text."""
-    facts = gather_macros(macros)
     texts = list(texts)
-    for text in texts:
-        said = readings.of(said_by, text)
+    said_by_texts = [readings.of(said_by, text) for text in texts]
+    facts = gather_macros(macros, {name for said in said_by_texts for name in said.types})
+    for text, said in zip(texts, said_by_texts, strict=True):
         facts.reals.update(said.reals)
         facts.aliases.update(said.aliases)
         facts.unevaluated.update(said.unevaluated)
         facts.deduced.update(said.deduced)
         facts.renamed.update(said.renamed)
         facts.observed.update(said.observed, _asked_by_macros(facts, text, readings))
-    facts.types.update(_types(facts, [readings.of(said_by, text) for text in texts]))
+    facts.types.update(_types(facts, said_by_texts))
     outlines = [outline_of(text, facts.roles, readings) for text in texts]
     for outline in outlines:
         if outline is not None:
@@ -102,6 +110,9 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
     if is_float_constant(item, text, facts):
         words = set(_WORD.findall(without_literals(text[item.start : item.end])))
         facts.floats.setdefault(declared.name, set()).update(words)
+    is_variable = declared.kind == "variable" and is_host_variable(item)
+    if is_variable and not facts.is_marked(text[item.start : declared.value or item.end]):
+        facts.variables.add(declared.name)
     if declared.kind == "variable" and item.class_name is None:
         if declared.is_const:
             facts.constants[declared.name].append(FoundItem(item, text))
@@ -180,6 +191,17 @@ def is_float_constant(item: OutlineItem, text: str, facts: Facts) -> bool:
     head, equals, _ = text[item.start : item.end].partition("=")
     is_plain = not (set("*&<") & set(head)) and not declared.words & {"constexpr", "constinit", "thread_local"}
     return bool(equals) and is_plain and len(declared.types) == 1 and declared.types[0] in facts.reals
+
+
+def is_host_variable(item: OutlineItem) -> bool:
+    """Return whether a variable is the host's if it has no mark.
+
+    Static data members are among them, which NVRTC takes neither bare nor marked.
+    """
+    declared = item.declaration
+    if item.class_name is not None and "static" not in declared.words:
+        return False
+    return not declared.is_const or "thread_local" in declared.words
 
 
 def signature_of(item: OutlineItem) -> tuple[str, ...]:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from hatch_cuda_kernels.host_code.functions import action_of_function
 from hatch_cuda_kernels.host_code.head_conditions import without_conditions
 from hatch_cuda_kernels.host_code.host_constants import action_of_constant
-from hatch_cuda_kernels.host_code.marks import is_float_constant
+from hatch_cuda_kernels.host_code.marks import is_float_constant, is_host_variable
 from hatch_cuda_kernels.host_code.outline import read_outline
-from hatch_cuda_kernels.host_code.usings import is_host_class, is_host_using
+from hatch_cuda_kernels.host_code.usings import is_host_assertion, is_host_class, is_host_using
 from hatch_cuda_kernels.host_code.words import CONSTANT
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.facts import Facts, FoundItem
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
 
-__all__ = ["Action", "action_of"]
+__all__ = ["Action", "action_of", "is_dropped"]
 
 Action: TypeAlias = Literal["keep", "drop", "declare", "mark", "constant", "extern", "expand"]
 """``declare``: keep the head, with a mark, and drop the body. ``mark``: keep all, with a mark.
@@ -51,9 +51,7 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     declared = item.declaration
     is_constructor = item.class_name is not None and declared.name == item.class_name
     if declared.kind in {"other", "type"}:
-        is_type = declared.kind == "type"
-        is_host = is_host_class(item, text, facts) if is_type else is_host_using(item, text, facts, _is_dropped(facts))
-        return "drop" if is_host else "keep"
+        return "drop" if _names_host(item, text, facts) else "keep"
     is_clear = declared.is_sure and not (is_constructor and declared.types)
     head = _head(item, text, facts)
     if not is_clear or _is_in_parentheses(item) or facts.is_marked(head):
@@ -68,9 +66,23 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     return action_of_function(item, text, facts)
 
 
+def _names_host(item: OutlineItem, text: str, facts: Facts) -> bool:
+    """Return whether a declaration that is no function and no variable is about what NVRTC never sees."""
+    if item.declaration.kind == "type":
+        return is_host_class(item, text, facts)
+    return is_host_assertion(item, text, facts) or is_host_using(item, text, facts, is_dropped(facts))
+
+
 def _head(item: OutlineItem, text: str, facts: Facts) -> str:
-    """Return where a declaration's marks are: of a macro that stands for whole ones, these have them, or arguments."""
+    """Return where a declaration's marks are: of a macro that stands for whole ones, these have them, or arguments.
+
+    A variable's are not in its value, nor in its name, which may begin like a macro of the toolkit.
+    """
     declared = item.declaration
+    if declared.kind == "variable":
+        head = text[item.start : declared.value or item.end]
+        before, _, after = head.rpartition(declared.name)
+        return f"{before} {after}"
     is_macro = declared.kind == "call" and declared.name != item.class_name and facts.is_clear_macro(declared.name)
     return text[item.start + len(declared.name) * is_macro : declared.last or item.end]
 
@@ -109,24 +121,17 @@ def _does_nothing(item: OutlineItem, text: str) -> bool:
     return is_any and not re.sub(r"\s", "", text[declared.last : item.end]).strip("{};")
 
 
-def _is_dropped(facts: Facts) -> Callable[[FoundItem], bool]:
+def is_dropped(facts: Facts) -> Callable[[FoundItem], bool]:
+    """Return what tells whether a declaration is dropped."""
     return lambda found: action_of(found.item, found.text, facts) == "drop"
 
 
 def _variable(item: OutlineItem, text: str, facts: Facts) -> Action:
-    if _is_host_variable(item):
+    if is_host_variable(item):
         return "drop"
-    action = action_of_constant(item, text, facts, _is_dropped(facts))
+    action = action_of_constant(item, text, facts, is_dropped(facts))
     is_folded = item.declaration.name in facts.folded and is_float_constant(item, text, facts)
     return "constant" if action == "keep" and is_folded else action
-
-
-def _is_host_variable(item: OutlineItem) -> bool:
-    """Return whether a variable is the host's: also a static data member, which NVRTC takes neither bare nor marked."""
-    declared = item.declaration
-    if item.class_name is not None and "static" not in declared.words:
-        return False
-    return not declared.is_const or "thread_local" in declared.words
 
 
 def _is_host_call(declared: Declaration, facts: Facts) -> bool:

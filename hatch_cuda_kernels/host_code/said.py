@@ -50,6 +50,8 @@ _MORE_ALIASES: Final = (
     re.compile(r"\}\s*([A-Za-z_][\w\s,]*);"),
 )
 _ARGUMENTS: Final = re.compile(r"<[^<>]*>")
+#: What may be a function that a template is given in an alias: a word by itself.
+_GIVEN: Final = re.compile(r"[<,]\s*&?\s*([A-Za-z_]\w*)\s*(?=[,>])")
 
 
 class Said(NamedTuple):
@@ -78,13 +80,18 @@ def said_by(text: str) -> Said:
         for found in pattern.finditer(text)
     )
     more = (part for pattern in _MORE_ALIASES for part in pattern.findall(text))
+    given = (
+        name for pattern in _ALIASES for found in pattern.finditer(text) for name in _GIVEN.findall(found["meant"])
+    )
     constraints = (found[0][:_LONGEST_OPERAND] for pattern in _CONSTRAINTS for found in pattern.finditer(text))
     return Said(
         reals=reals,
         aliases=dict(_NAMESPACE_ALIAS.findall(text)),
         unevaluated=frozenset(name for operand in operands for name in _CALLED.findall(operand)),
         deduced=frozenset(name for operand in operands for name in _CALLED_PLAINLY.findall(operand)),
-        observed=frozenset(name for part in (*operands, *constraints) for name in _ASCII_WORD.findall(part)),
+        observed=frozenset(name for part in (*operands, *constraints) for name in _ASCII_WORD.findall(part)).union(
+            given
+        ),
         types=frozenset(name for pattern in (*_TYPES, _NAMED_BEHIND) for name in pattern.findall(text)),
         meanings=meanings,
         renamed=frozenset(name for name, words in meanings if name not in words).union(*map(_named_last, more)),

@@ -1,4 +1,4 @@
-"""Whether an alias or a ``using`` is the host's: it brings in what NVRTC never sees."""
+"""Whether an alias, a ``using`` or an assertion is the host's: it names what NVRTC never sees."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.nodes import flat, nodes_of
 from hatch_cuda_kernels.host_code.tokens import tokens_of
-from hatch_cuda_kernels.source.lexer import UnclearTextError
+from hatch_cuda_kernels.source.lexer import UnclearTextError, without_literals
 from hatch_cuda_kernels.source.torch_names import begins_with_torch_name, is_torch_alias
 
 if TYPE_CHECKING:
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.facts import Facts, FoundItem
     from hatch_cuda_kernels.host_code.items import OutlineItem
 
-__all__ = ["is_host_class", "is_host_using"]
+__all__ = ["is_assertion", "is_host_assertion", "is_host_class", "is_host_using"]
 
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _QUALIFIED_CLASS: Final = re.compile(r"template\s*<[^<>{};]*>\s*(?:struct|class)\s+(?:::\s*)?(?P<root>\w+)\s*::")
+_ASSERTION: Final = re.compile(r"(?:static_assert|_Static_assert)\b")
+_UNQUALIFIED: Final = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*(?!\s*::)")
 _BEFORE_A_NAME: Final = frozenset({"using", "namespace", "typename", "typedef", "=", "<", ","})
 
 
@@ -27,6 +29,19 @@ def is_host_class(item: OutlineItem, text: str, facts: Facts) -> bool:
     """Return whether a class specialises a template of a host library: ``struct fmt::formatter<A> {``."""
     found = _QUALIFIED_CLASS.match(text, item.start, item.end)
     return found is not None and found["root"] in facts.host_namespaces
+
+
+def is_assertion(item: OutlineItem, text: str) -> bool:
+    """Return whether a declaration is a static assertion."""
+    return item.declaration.kind == "other" and _ASSERTION.match(text, item.start) is not None
+
+
+def is_host_assertion(item: OutlineItem, text: str, facts: Facts) -> bool:
+    """Return whether an assertion of a namespace is about a host variable: ``sizeof(names) == 3 * sizeof(*names)``."""
+    if item.class_name is not None or not is_assertion(item, text):
+        return False
+    words = _UNQUALIFIED.findall(without_literals(text[item.start : item.end]))
+    return any(word in facts.variables and word not in facts.constants for word in words)
 
 
 def is_host_using(item: OutlineItem, source: str, facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> bool:

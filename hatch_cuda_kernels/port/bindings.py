@@ -25,6 +25,7 @@ __all__ = ["Bindings"]
 
 _MOST: Final = 64
 _DEEPEST: Final = 6
+_FUNCTIONS: Final = frozenset({"function", "call"})
 
 
 class _Owner(NamedTuple):
@@ -53,6 +54,7 @@ class Bindings:
             if declared.form in {"template", "instantiation"}:
                 (self._templates if declared.form == "template" else self._instances)[declared.name].append(declared)
         self._placed: Final[dict[tuple[str, str], list[tuple[str, int, tuple[str, ...]]]]] = {}
+        self._global: Final[dict[str, str]] = {}
         self._known: Final[dict[tuple[_Owner, frozenset[str]], list[dict[str, str]]]] = {}
         launchers = {item.declaration.name for outline in outlines.values() for item in _templates(outline)}
         self._texts: Final = [
@@ -73,7 +75,7 @@ class Bindings:
         """
         around = self._around(path, at)
         text = self._outlines[path].source.text
-        inside = next((item for item in around if item.declaration.kind in {"function", "call"}), None)
+        inside = _function(around)
         found = [settled(text[inside.start : at], tuple(spelled)) if inside is not None else tuple(spelled)]
         for name, values in self._dispatched(text, inside, at).items():
             if any(name in words(part) for parts in found for part in parts):
@@ -83,6 +85,23 @@ class Bindings:
                 bound = self._bound(owner, chain)
                 found = [tuple(replaced(part, each) for part in parts) for parts in found for each in bound]
         return list(dict.fromkeys(found))[:_MOST]
+
+    def before(self, path: str, at: int) -> str:
+        """Return what may declare the names at a position: what is outside functions, and its own function so far."""
+        inside = _function(self._around(path, at))
+        text = self._outlines[path].source.text
+        return self._outside(path) + (text[inside.start : at] if inside is not None else "")
+
+    def _outside(self, path: str) -> str:
+        """Return a text without its functions."""
+        if path not in self._global:
+            text, done, pieces = self._outlines[path].source.text, 0, []
+            functions = (item for item in self._outlines[path].items if item.declaration.kind in _FUNCTIONS)
+            for item in sorted(functions, key=lambda item: item.start):
+                pieces.append(text[done : item.start])
+                done = max(done, item.end)
+            self._global[path] = "".join((*pieces, text[done:]))
+        return self._global[path]
 
     def _around(self, path: str, at: int) -> list[OutlineItem]:
         """Return the declarations that a position is in, the innermost first."""
@@ -132,7 +151,7 @@ class Bindings:
         """Yield what the parameters of a function stand for where the arguments of a call say it."""
         patterns = [declared.parameters for declared in self._templates.get(owner.name, ())]
         for path, at, given in self._places(owner.name, "(") if patterns else ():
-            before = self._outlines[path].source.text[:at]
+            before = self.before(path, at)
             for pattern in (one for one in patterns if len(one) >= len(given)):
                 bound: dict[str, str] = {}
                 for wanted, argument in zip(pattern, given, strict=False):
@@ -164,6 +183,11 @@ class Bindings:
                     bound |= deduce(wanted, given, owner.parameters)
                 if bound:
                     yield bound
+
+
+def _function(around: Sequence[OutlineItem]) -> OutlineItem | None:
+    """Return the innermost function of declarations."""
+    return next((item for item in around if item.declaration.kind in _FUNCTIONS), None)
 
 
 def _templates(outline: Outline) -> Iterator[OutlineItem]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hatch_cuda_kernels.options import CppStd, HostCode
 from hatch_cuda_kernels.patterns import expand, placeholders
 from hatch_cuda_kernels.port.model import DraftedModule, Template
+from hatch_cuda_kernels.port.overloads import signature
 from hatch_cuda_kernels.port.template_head import required, template_parameters
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ schema: 1
 
 
 def find_templates(path: str, outline: Outline) -> list[Template]:
-    """Return the kernels of a text that are templates, once each."""
+    """Return the kernels of a text that are templates, each overload once."""
     text = outline.source.text
-    found: dict[str, Template] = {}
+    found: dict[tuple[str, ...], Template] = {}
     for item in outline.items:
         declared = item.declaration
         head = text[item.start : declared.last or item.end]
@@ -43,7 +44,7 @@ def find_templates(path: str, outline: Outline) -> list[Template]:
             own = text[item.start : declared.first]
             parameters = template_parameters(own)
             kernel = Template(path, line, name, parameters, declared.parameters, required(own), head=head)
-            found.setdefault(name, kernel)
+            found.setdefault((name, *signature(kernel)), kernel)
     return list(found.values())
 
 
@@ -160,6 +161,8 @@ def _left(patterns: Iterable[str], matrix: Mapping[str, Sequence[str]], refused:
 
 def _expressions(template: Template, launch: SeenLaunch, matrix: dict[str, tuple[str, ...]]) -> list[str]:
     """Return the instances, or the pattern of instances, of a launch; none where its template arguments are unknown."""
+    if launch.casts:
+        return list(launch.casts)
     if launch.template is None or any(not values for _, values in launch.axes):
         return [f"{template.name}<{', '.join(each)}>" for each in launch.meanings]
     if not launch.axes and launch.meanings:

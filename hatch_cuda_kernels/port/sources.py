@@ -38,6 +38,7 @@ _REASONS: Final = {
     "mark": "NVRTC refuses it without marks",
     "macro": "what it stands for has host code",
     "using": "NVRTC sees nothing that it names",
+    "assertion": "NVRTC does not see the variable that it is about",
     "condition": "nvcc's branch, as NVRTC does not define it",
     "value": "device code cannot use it, as it has no device mark",
     "constant": "NVRTC folds no constant that is made of it, or it of another, unless they are constexpr",

@@ -28,6 +28,7 @@ DroppedKind: TypeAlias = Literal[
     "texture",
     "include",
     "using",
+    "assertion",
     "body",
     "mark",
     "constant",

@@ -146,6 +146,21 @@ def test_kernels_are_what_they_are_without_host_code(tmp_path):
     assert made.ptx == by_hand.ptx
 
 
+@pytest.mark.parametrize("parameter", ["const P& p = P::DEFAULT", "P p = P::DEFAULT", "P&& p = P::made()"])
+def test_a_class_can_be_made_as_with_nvcc_but_not_in_device_code(tmp_path, parameter):
+    """Where a default names what is dropped, the constructor still has one; no call of it is left out in silence."""
+    host = (
+        f"struct P {{ int a; static const P& DEFAULT; static P made(); }}; struct L {{ L({parameter}) {{}} int b; }};"
+    )
+    kernel = "__global__ void k(int* p) {{ {} *p = __is_constructible(L) + sizeof(L); }}"
+    closures = [left(tmp_path, f"{host}\n{kernel.format(line)}") for line in ("", "L l;")]
+    made, refused = (compile_raw(one.source, headers=one.headers) for one in closures)
+    assert made.ok, made.log
+    assert re.findall(r"mov\.u32 \s*%r\d+, (\d+);", made.ptx) == ["5"]
+    assert not refused.ok
+    assert "Unresolved extern function" in refused.log
+
+
 MANIFEST = """\
 schema: 1
 arches: [sm_80]

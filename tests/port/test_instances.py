@@ -51,6 +51,38 @@ CASES = {
     ),
     "arguments that say it": ("void f(const int n, float* p) { double* d = g(); k<<<n, 1>>>(d, 1.0); }", ["k<double>"]),
     "a cast": ("void f(void* p) { k<<<1, 1>>>(static_cast<float*>(p), 1.0f); }", ["k<float>"]),
+    "types of arguments that are templates": (
+        (
+            "namespace a { template <class T, int N> struct Wrap { T* p; };\n"
+            "template <class W, class T, int N> __global__ void own(W w, Wrap<T, N> v) { v.p[0] = w.p[0]; } }\n"
+            "void g(int w) {}\nvoid f(Data in) { a::Wrap<const float, 2> w(in); auto v = a::Wrap<int, 1>{in};\n"
+            "  a::own<<<1, 1>>>(w, v); }\n"
+            "void h(short* p) { auto q = p; k<<<1, 1>>>(q, 1); }"
+        ),
+        ["k<short>", "a::own<a::Wrap<const float, 2>, int, 1>"],
+    ),
+    "arguments that say what is not spelled": (
+        (
+            "enum class Mode { UP, DOWN };\n"
+            "template <class F, Mode M, class T> __global__ void own(T* p, const F* f) { *p = *f; }\n"
+            "template <class T> void run(void* p) { T q[4]; const T* r; own<T, Mode::UP><<<1, 1>>>(q, r);\n"
+            "  own<float, Mode::DOWN><<<1, 1>>>((T*)p, (float*)p); k<float><<<1, 1>>>(p, 1); }\n"
+            "void f() { run<int>(nullptr); }"
+        ),
+        ["k<float>", "own<int, Mode::UP, int>", "own<float, Mode::DOWN, int>"],
+    ),
+    "a name that another function declares": (
+        "void g(double* p);\nfloat* p;\nvoid h() { int* p; }\nvoid f() { k<<<1, 1>>>(p, 1); }",
+        ["k<float>"],
+    ),
+    "a pointer to what is constant": (
+        (
+            "template <class T> __global__ void read(T* p, int* q) { *q = p[0]; }\n"
+            "void f(const float* p, float const* q, float* const r, int* s) {\n"
+            "  read<<<1, 1>>>(p, s); read<<<1, 1>>>(q, s); read<<<1, 1>>>(r, s); k<int><<<1, 1>>>(s, 1); }"
+        ),
+        ["k<int>", "read<const float>", "read<float>"],
+    ),
     "dispatched types": (
         (
             "template <class T> void run(T* p) { k<T><<<1, 1>>>(p, 1); }\nvoid f(Tensor x) {\n"
@@ -109,6 +141,48 @@ CASES = {
             "void f(P* p) { own<P><<<1, 1>>>(p); } } }\nvoid g(int* p) { k<int><<<1, 1>>>(p, 1); }"
         ),
         ["k<int>", "a::b::own<a::P>"],
+    ),
+    "an enumerator of a namespace that others have part of": (
+        (
+            "namespace a { namespace cuda { enum class D { ONE }; }\n"
+            "template <cuda::D d> __global__ void own(int* p) { *p = int(d); } }\nnamespace cuda {}\n"
+            "using namespace a;\nnamespace a { void h(int* p) { own<cuda::D::ONE><<<1, 1>>>(p); } }\n"
+            "void g(int* p) { k<int><<<1, 1>>>(p, 1); }"
+        ),
+        ["k<int>", "a::own<a::cuda::D::ONE>"],
+    ),
+    "enumerators of the kernel's namespace": (
+        (
+            "namespace a { enum E : int {\n FIRST, // 0\n SECOND,\n}; enum class C { FIRST, LAST };\n"
+            "template <E e, C c> __global__ void own(int* p) { *p = int(e) + int(c); }\n"
+            "template <E e> void run(int* p) { own<e, C::LAST><<<1, 1>>>(p); }\n"
+            "void f(int* p) { run<SECOND>(p); } }\nvoid g(int* p) { k<int, a::FIRST><<<1, 1>>>(p, 1); }"
+        ),
+        ["k<int, a::FIRST>", "a::own<a::SECOND, a::C::LAST>"],
+    ),
+    "overloads": (
+        (
+            "namespace a { struct D {}; template <class T> struct Pair { T x, y; };\n"
+            "template <class T> __global__ void own(D d, T* p, const T v);\n"
+            "template <class T> __global__ void own(D d, Pair<T>* p, const Pair<T> v) { *p = v; }\n"
+            "template <class U> __global__ void own(D d, U* q, const U w) { *q = w; }\n"
+            "template <class T> void run(T* p) { own<<<1, 1>>>(D(), p, p[0]); }\n"
+            "void f(int* p, Pair<float>* q, Pair<float> v) { run(p); own<float><<<1, 1>>>(D(), q, v); } }\n"
+            "void g(int* p) { k<int><<<1, 1>>>(p, 1); }"
+        ),
+        [
+            "k<int>",
+            "(void (*)(a::D, int*, const int)) a::own<int>",
+            "(void (*)(a::D, a::Pair<float>*, const a::Pair<float>)) a::own<float>",
+        ],
+    ),
+    "overloads that no argument tells apart": (
+        (
+            "template <class T, int N> __global__ void own(T* p) { p[N] = 0; }\n"
+            "template <class T> __global__ void own(T* p, int n) { p[n] = 0; }\n"
+            "void f(P p) { own<int, 2><<<1, 1>>>(p.x); k<int><<<1, 1>>>(p.x, 1); }"
+        ),
+        ["k<int>", "own<int, 2>"],
     ),
     "Torch's sums": (
         (

@@ -1,8 +1,14 @@
 // In place of the driver API's header, whose functions are the host's: its version and the types that kernels see.
 #ifndef _HATCH_CUDA_H
 #define _HATCH_CUDA_H
+// The guard of the original: projects test it, and their own copies of the header have it.
+#define __cuda_cuda_h__
 
 #define CUDA_VERSION (__CUDACC_VER_MAJOR__ * 1000 + __CUDACC_VER_MINOR__ * 10)
+
+// How functions are called.
+#define CUDAAPI
+#define CUDA_CB
 
 typedef unsigned int cuuint32_t;
 typedef unsigned long long cuuint64_t;
@@ -41,6 +47,16 @@ enum CUmemAllocationGranularity_flags : unsigned;
 enum CUmemLocationType : unsigned;
 enum CUstreamCaptureStatus : unsigned;
 
+typedef enum CUctx_flags_enum {
+    CU_CTX_SCHED_AUTO = 0x00,
+    CU_CTX_SCHED_SPIN = 0x01,
+    CU_CTX_SCHED_YIELD = 0x02,
+    CU_CTX_SCHED_BLOCKING_SYNC = 0x04,
+    CU_CTX_BLOCKING_SYNC = 0x04,
+    CU_CTX_SCHED_MASK = 0x07,
+    CU_CTX_MAP_HOST = 0x08,
+    CU_CTX_LMEM_RESIZE_TO_MAX = 0x10
+} CUctx_flags;
 typedef enum cudaError_enum { CUDA_SUCCESS = 0 } CUresult;
 
 // A tensor map is filled by the host and read by the GPU.

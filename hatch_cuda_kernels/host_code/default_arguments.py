@@ -1,0 +1,86 @@
+"""Default arguments that name what is dropped, in heads that stay declared: others of their types take their place.
+
+Whether a class can be made without arguments is told from a head; what a default is matters to a call only, and to call
+what is only declared is an error. But where a head may say noexcept, code may ask whether a default throws.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise, takewhile
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.host_code.nodes import flat, nodes_of, split
+from hatch_cuda_kernels.host_code.tokens import tokens_of
+from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING, UnclearTextError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from hatch_cuda_kernels.host_code.facts import Facts, FoundItem
+    from hatch_cuda_kernels.host_code.tokens import Token
+
+__all__ = ["without_host_defaults"]
+
+_NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
+_NEWLINES: Final = re.compile(r"\s*\n\s*")
+#: What only literals and directives of more than a line have.
+_UNCLEAR: Final = re.compile(r'#|R"')
+_CANNOT_THROW: Final = re.compile(r"noexcept|nothrow|\bthrow\b")
+#: No object is there. The compiler does not know that, or it would leave out the call with all that leads to it.
+_NOWHERE: Final = "4096"
+
+
+def without_host_defaults(head: str, facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> str | None:
+    """Return a function's head, on one line, without defaults that name what is dropped; None where all may stay.
+
+    That is also returned where a parameter's type is not understood.
+    """
+    if "=" not in head or _UNCLEAR.search(head) or _CANNOT_THROW.search(head):
+        return None
+    plain = _NEWLINES.sub(" ", _NOISE.sub(lambda found: " " if found[0].startswith("/") else found[0], head))
+    try:
+        parameters = _parameters(nodes_of(tokens_of(plain)), facts)
+    except UnclearTextError:
+        return None
+    pieces: list[str] = []
+    done = 0
+    for nodes in parameters:
+        before = [*takewhile(lambda node: node.text != "=", nodes)]
+        value = nodes[len(before) + 1 :]
+        if value and _names_dropped([*flat(value)], facts, is_dropped):
+            made = _stand_in(before, plain)
+            if made is None:
+                return None
+            pieces += plain[done : value[0].start], made
+            done = value[-1].end
+    return "".join((*pieces, plain[done:])) if pieces else None
+
+
+def _parameters(nodes: Sequence[Token], facts: Facts) -> Iterator[list[Token]]:
+    """Yield the parameters; none where a default has a ``<``, perhaps an operator, or a macro stands behind them."""
+    groups = (at for at, node in enumerate(nodes) if node.text == "()" and any(one.text == "=" for one in node.inner))
+    at = next(groups, len(nodes))
+    inner = nodes[at].inner if at < len(nodes) else ()
+    is_clear = facts.roles.keys().isdisjoint(node.text for node in nodes[at + 1 :])
+    if is_clear and not any(node.text == "<" for node in inner):
+        yield from split(inner)
+
+
+def _names_dropped(words: Sequence[str], facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> bool:
+    """Return whether a value names a variable of the host's, or calls functions that are all dropped."""
+    if not facts.variables.isdisjoint(words):
+        return True
+    called = (word for word, after in pairwise(words) if after == "(")
+    found = ([*facts.functions.get(word, ()), *facts.members_named.get(word, ())] for word in called)
+    return any(functions and all(map(is_dropped, functions)) for functions in found)
+
+
+def _stand_in(before: Sequence[Token], text: str) -> str | None:
+    """Return a value of a parameter's type, which stands before its name; None where the type is more than that."""
+    if len(before) < 2 or not before[-1].is_word or any(node.text in {"()", "[]", "..."} for node in before):
+        return None
+    spelled = text[before[0].start : before[-1].start].rstrip()
+    plain = spelled.rstrip("&").rstrip()
+    value = f"*({plain}*){_NOWHERE}"
+    return value if spelled.endswith("&") and not spelled.endswith("&&") else f"({plain}&&){value}"
