@@ -2,7 +2,8 @@
 
 A way is a manifest: it is read, planned and compiled as a build does it. To the folders of the list come those in
 which ``init`` finds what a source includes. Kernels that are templates have the instances
-that ``port`` drafts from the launches that it sees.
+that ``port`` drafts from the launches that it sees, and the sources that define what one lacks are linked to it, as
+``init`` lists them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import yaml
 
 from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.compiler.link_faults import undefined_symbols
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
@@ -28,6 +30,7 @@ from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.port.check_instances import accepted_guesses, refused_instances
+from hatch_cuda_kernels.port.other_sources import other_sources
 from hatch_cuda_kernels.port.port import port
 from hatch_cuda_kernels.port.project_tree import include_folders, list_files
 from hatch_cuda_kernels.source.project import Project
@@ -35,6 +38,7 @@ from hatch_cuda_kernels.source.project import Project
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
     from hatch_cuda_kernels.port.model import Ported
 
 ARCH: Final = "sm_90"
@@ -117,7 +121,8 @@ def _ported(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
     """Yield the compile of the source after the patch."""
     root, source = Path(job["root"]), job["source"]
     ported = port(root, [source], _options(job), arch=SmArch.parse(ARCH))
-    recipe = Recipe(module="source", sources=(source,), options=_options(job))
+    module = _module(yaml.safe_load(ported.manifest))
+    recipe = Recipe(module="source", sources=tuple(module.get("sources", [source])), options=_options(job))
     with tempfile.TemporaryDirectory() as scratch:
         for folder in job["include"]:
             (Path(scratch) / folder).mkdir(parents=True, exist_ok=True)
@@ -146,21 +151,38 @@ def _compile(job: dict[str, Any], way: Way, root: Path, options: dict[str, Any],
     merged = {**drafted.get("options", {}), "include": job["include"], **options}
     if way.listed:
         merged |= {"std": job["std"], "define": dict(job["define"])}
-    module = {**drafted, "source": job["source"], "options": merged}
+    sources = {} if "sources" in drafted else {"source": job["source"]}
+    module = {**drafted, **sources, "options": merged}
     text = json.dumps({"schema": 1, "arches": [ARCH], "modules": {"source": module}})
     try:
         (planned,) = make_plan(parse_manifest(text, root=root))
+        if planned.finishing:
+            return Attempt(len(compile_job(planned.finishing[0]).kernels))
         found = planned.jobs[0]
         refused = {} if not found.names or way.ported else refused_instances(Project(root), text, SmArch.parse(ARCH))
         left = tuple(name for name in found.names if name not in refused)
         if ported and not left and not way.ported:
             tries = {"source": next(iter(ported.guesses.values()), ())}
             left = tuple(accepted_guesses(Project(root), text, SmArch.parse(ARCH), tries))
-        return Attempt(len(compile_job(replace(found, names=left)).kernels))
+        recipe = replace(planned.module.recipe, names=left)
+        return Attempt(len(_image(recipe, replace(found, names=left), root).kernels))
     except CompileError as error:
         return Attempt(0, f"{error}\n{error.log}".replace(f"{root}/", ""))
     except HatchCudaKernelsError as error:
         return Attempt(0, str(error).replace(f"{root}/", ""))
+
+
+def _image(recipe: Recipe, job: CompileJob, root: Path) -> Compiled:
+    """Return what a compile gives, together with the other sources of the project that define what it lacks."""
+    try:
+        return compile_job(job)
+    except CompileError as error:
+        lacking = undefined_symbols(error.log)
+        others = other_sources(recipe, Project(root), job.arch, _files(root)) if lacking else {}
+        if not others:
+            raise
+        linked = replace(recipe, sources=(*recipe.sources, *others))
+        return compile_job(linked.job(linked.read(root), job.arch, ("cubin",)))
 
 
 def _without_paths(log: str, job: dict[str, Any]) -> str:

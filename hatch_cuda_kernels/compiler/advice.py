@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.link_faults import KEEP_AWAY, undefined_faults
 from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.output.demangle import demangled
+from hatch_cuda_kernels.compiler.target_faults import advice_on_target
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.expansion import Macros
 from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES
 from hatch_cuda_kernels.source.library_names import library_names
+from hatch_cuda_kernels.source.source_text import parse_text
 from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_NAMES
 
 if TYPE_CHECKING:
@@ -65,6 +69,12 @@ _NO_PINNED: Final = "CUDA 13 removed Thrust's experimental allocators, so that n
 _HALF: Final = (
     "CUDA's __half and __nv_bfloat16 convert to several types: convert one of both yourself, as by static_cast<float>"
 )
+#: A parenthesis and a brace, as a macro may stand for them.
+_STATEMENTS: Final = re.compile(r"\(+\s*\{")
+_NO_STATEMENTS: Final = (
+    "NVRTC takes no statements in parentheses, ({ ... }), of GNU C: make a function of them, or give the macro another "
+    "text with #ifdef __CUDACC_RTC__"
+)
 _INT64: Final = "NVRTC's int64_t is long long, and nvcc's is long, as size_t is"
 
 
@@ -84,7 +94,7 @@ def advice(found: Diagnostic, program: Program, *, release: tuple[int, int]) -> 
         return gone
     matches = ((pattern.search(found.message), rule) for pattern, rule in _RULES)
     known = next((rule(match, found) for match, rule in matches if match is not None), "")
-    return known or _for_macro(found, program)
+    return known or _for_macro(found, program) or _for_statements(found, program)
 
 
 def _for_macro(found: Diagnostic, program: Program) -> str:
@@ -101,6 +111,17 @@ def _for_macro(found: Diagnostic, program: Program) -> str:
     if not place:
         return f"if the project's own build defines it (-D{name}), state it: 'define: {{{name}: ...}}'"
     return f"{place} defines the macro {name} where a condition holds that does not here; state it under 'define:'"
+
+
+def _for_statements(found: Diagnostic, program: Program) -> str:
+    """Return what to do about statements in parentheses, which a macro may stand for; empty for all else."""
+    if found.message != "expected an expression" or not found.column:
+        return ""
+    before, here = found.excerpt[0][: found.column - 1], found.excerpt[0][found.column - 1 :]
+    texts = (program.source, *(text for name, text in program.headers if name.startswith(VIRTUAL_ROOT)))
+    macros = Macros(chain.from_iterable(parse_text("", text.encode()).macros for text in texts))
+    is_one = _STATEMENTS.match(macros.expand(here)) or _STATEMENTS.match(before.rstrip()[-1:] + here[:1])
+    return _NO_STATEMENTS if is_one else ""
 
 
 def _name_of(symbol: str) -> str:
@@ -217,6 +238,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic],
         re.compile(r"^Unresolved extern (?:function|variable) '([^']+)'"),
         lambda match, _: "; ".join(undefined_faults(match[0])),
     ),
+    (re.compile(r"^(?:Instruction|Feature) '"), lambda _, found: advice_on_target(found.message)),
     (
         re.compile(r"^A (?:function|namespace scope variable) without (?:execution|memory) space annotations"),
         lambda *_: f"mark it __device__ or {_DEFAULT_DEVICE}; if it is the host's, {KEEP_AWAY}",

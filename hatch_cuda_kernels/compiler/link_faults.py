@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.nvjitlink import LinkInput
     from hatch_cuda_kernels.source.library import DeviceLibrary
 
-__all__ = ["KEEP_AWAY", "check_inputs", "explain_refusal", "undefined_faults"]
+__all__ = ["KEEP_AWAY", "check_inputs", "explain_refusal", "undefined_faults", "undefined_symbols"]
 
 _MESSAGE: Final = "the sources cannot be linked"
 
@@ -81,21 +81,25 @@ def explain_refusal(error: CompileError, units: Sequence[LinkInput]) -> CompileE
     if _NO_LTO_IR in error.log:
         fix = "list no compute_ architecture for this module"
         faults.append(f"PTX is linked from LTO-IR, and a library has none; {fix}")
-    undefined, repeated = _UNDEFINED.findall(error.log), _REPEATED.findall(error.log)
+    undefined, repeated = undefined_symbols(error.log), _REPEATED.findall(error.log)
     if undefined or repeated:
         linkage = {unit.name: _linkage(unit, error) for unit in units}
         faults += _repeats(linkage) if repeated else []
-        faults += [_undefined(symbol, linkage) for symbol in dict.fromkeys(undefined)]
+        faults += [_undefined(symbol, linkage) for symbol in undefined]
     if not faults:
         return error
     message = _MESSAGE if undefined or repeated else error.message
     return CompileError(error.module, error.arch, message, log=error.log, flags=error.flags, faults=faults)
 
 
+def undefined_symbols(log: str) -> list[str]:
+    """Return what a tool says in its log that nothing defines: the symbols, once each."""
+    return [*dict.fromkeys(_UNDEFINED.findall(log))]
+
+
 def undefined_faults(log: str) -> list[str]:
     """Return what a tool says in its log that nothing defines, each with what to do."""
-    symbols = dict.fromkeys(_UNDEFINED.findall(log))
-    return [f"nothing defines {demangled(symbol)}; {_undefined_fix(symbol)}" for symbol in symbols]
+    return [f"nothing defines {demangled(symbol)}; {_undefined_fix(symbol)}" for symbol in undefined_symbols(log)]
 
 
 def _undefined_fix(symbol: str) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.job import Finished
 from hatch_cuda_kernels.compiler.link_faults import undefined_faults
+from hatch_cuda_kernels.compiler.target_faults import target_faults
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.extra import assembler_flags
 
@@ -48,7 +49,8 @@ def assemble(ptxas: Path, text: str, *, arch: SmArch, options: NvrtcOptions, nam
         log = (done.stdout + done.stderr).decode(errors="replace").replace(str(source), _NAME).strip()
         if done.returncode != 0:
             message = f"ptxas refused the PTX (status {done.returncode})"
-            raise CompileError(name, str(arch), message, log=log, flags=flags, faults=undefined_faults(log))
+            faults = (*undefined_faults(log), *target_faults(log))
+            raise CompileError(name, str(arch), message, log=log, flags=flags, faults=faults)
         return Finished(image.read_bytes(), log)
 
 

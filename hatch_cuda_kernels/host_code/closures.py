@@ -17,7 +17,8 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.clocks import find_clocks
 from hatch_cuda_kernels.source.directives import find_directives
 from hatch_cuda_kernels.source.dropped import Dropped
-from hatch_cuda_kernels.source.macros import find_macro_texts, parse_define
+from hatch_cuda_kernels.source.library_names import library_macros
+from hatch_cuda_kernels.source.macros import defined_macros, parse_define
 from hatch_cuda_kernels.source.readings import Readings
 
 if TYPE_CHECKING:
@@ -102,15 +103,12 @@ def _with_conditions(texts: dict[str, str]) -> Iterator[Dropped]:
 def find_macros(
     texts: Iterable[str], define: Sequence[tuple[str, str | None]], readings: Readings
 ) -> Iterator[MacroText]:
-    """Yield the macros that texts and options define."""
-    for text in texts:
-        yield from readings.of(_defined_in, text)
-    for name, value in define:
-        yield parse_define(f"{name} {'1' if value is None else value}")
-
-
-def _defined_in(text: str) -> tuple[MacroText, ...]:
-    return tuple(macro for macro in find_macro_texts(text) if macro.kind == "define")
+    """Yield the macros that texts and options define, and those of host libraries that headers of ours define."""
+    found = [macro for text in texts for macro in readings.of(defined_macros, text)]
+    found += (parse_define(f"{name} {'1' if value is None else value}") for name, value in define)
+    own = {macro.name for macro in found}
+    yield from found
+    yield from (macro for name, macro in library_macros().items() if name not in own)
 
 
 def _still_named(

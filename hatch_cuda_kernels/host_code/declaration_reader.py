@@ -43,7 +43,10 @@ def read_declaration(tokens: Sequence[Token], macros: Mapping[str, MacroRole]) -
     if at == len(nodes) or any(node.text in OTHERS for node in nodes[at : at + 2]):
         return Declaration("other", form=form)
     found = _NodeReader(nodes, macros).read(at)
-    return found._replace(form=form, first=nodes[at].start)
+    word, *behind = nodes[at : at + 3]
+    # A mark may stand behind MACRO(...), and must where that is for template <...>.
+    is_macro = word.text in macros and word.text != found.name and len(behind) > 1 and behind[0].text == "()"
+    return found._replace(form=form, first=(behind[1] if is_macro and behind[1].is_word else word).start)
 
 
 def _template(nodes: Sequence[Token]) -> tuple[int, Literal["", "template", "specialisation", "instantiation"]]:

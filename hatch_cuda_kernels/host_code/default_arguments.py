@@ -1,7 +1,7 @@
 """Default arguments that name what is dropped, in heads that stay declared: others of their types take their place.
 
 Whether a class can be made without arguments is told from a head; what a default is matters to a call only, and to call
-what is only declared is an error.
+what is only declared is an error. But where a head may say noexcept, code may ask whether a default throws.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
 _NEWLINES: Final = re.compile(r"\s*\n\s*")
 #: What only literals and directives of more than a line have.
 _UNCLEAR: Final = re.compile(r'#|R"')
+_CANNOT_THROW: Final = re.compile(r"noexcept|nothrow|\bthrow\b")
 #: No object is there. The compiler does not know that, or it would leave out the call with all that leads to it.
 _NOWHERE: Final = "4096"
 
@@ -37,11 +38,11 @@ def without_host_defaults(
 
     That is also returned where a parameter's type is not understood.
     """
-    if "=" not in head or _UNCLEAR.search(head):
+    if "=" not in head or _UNCLEAR.search(head) or _CANNOT_THROW.search(head):
         return None
     plain = _NEWLINES.sub(" ", _NOISE.sub(lambda found: " " if found[0].startswith("/") else found[0], head))
     try:
-        parameters = _parameters(nodes_of(tokens_of(plain)))
+        parameters = _parameters(nodes_of(tokens_of(plain)), facts)
     except UnclearTextError:
         return None
     pieces: list[str] = []
@@ -59,11 +60,13 @@ def without_host_defaults(
     return "".join((*pieces, plain[done:])) if pieces else None
 
 
-def _parameters(nodes: Sequence[Token]) -> Iterator[list[Token]]:
-    """Yield the parameters; none where a default has a ``<``, which may be an operator."""
-    groups = (node.inner for node in nodes if node.text == "()" and any(one.text == "=" for one in node.inner))
-    inner = next(groups, ())
-    if not any(node.text == "<" for node in inner):
+def _parameters(nodes: Sequence[Token], facts: Facts) -> Iterator[list[Token]]:
+    """Yield the parameters; none where a default has a ``<``, perhaps an operator, or a macro stands behind them."""
+    groups = (at for at, node in enumerate(nodes) if node.text == "()" and any(one.text == "=" for one in node.inner))
+    at = next(groups, len(nodes))
+    inner = nodes[at].inner if at < len(nodes) else ()
+    is_clear = facts.roles.keys().isdisjoint(node.text for node in nodes[at + 1 :])
+    if is_clear and not any(node.text == "<" for node in inner):
         yield from split(inner)
 
 

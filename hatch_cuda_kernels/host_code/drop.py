@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.host_code.default_arguments import without_host_defaults
@@ -18,7 +19,7 @@ from hatch_cuda_kernels.source.dropped import Dropped
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.host_code.facts import Facts
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
@@ -90,11 +91,27 @@ def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
         change = _change(item, action, outline, end_of_head)
         found.setdefault(item.start, []).append(change._replace(text=_redeclared(item, action, text, facts)))
     changes = [change for alike in found.values() for change in _settled(alike)]
+    changes = _without_wider(changes, outline)
     for line in outline.directives:
         header = None if line.hidden else host_header(line)
         if header is not None:
             changes.append(TextChange("drop", "include", header, place(line.start), place(line.end - 1) + 1))
     return [*_outermost(sorted(changes, key=lambda change: change.start))]
+
+
+def _without_wider(changes: list[TextChange], outline: Outline) -> list[TextChange]:
+    """Return changes without those of declarations that hold others which stay: in some branch, they end earlier."""
+    dropped = {change.start for change in changes if change.action == "drop"}
+    scopes = {outline.source.place(item.start): item.class_name for item in outline.items}
+    stays: dict[str | None, list[int]] = defaultdict(list)
+    for start in sorted(scopes.keys() - dropped):
+        stays[scopes[start]].append(start)
+    return [change for change in changes if not _holds(change, stays[scopes[change.start]])]
+
+
+def _holds(change: TextChange, starts: Sequence[int]) -> bool:
+    at = bisect(starts, change.start)
+    return change.action not in {"mark", "constant"} and at < len(starts) and starts[at] < change.end
 
 
 def _redeclared(item: OutlineItem, action: Action, text: str, facts: Facts) -> str:

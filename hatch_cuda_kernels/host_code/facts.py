@@ -111,6 +111,10 @@ class Facts:
     """Whether all of a name are dropped; nothing as long as nobody asked."""
     host_functions: dict[str, bool] = field(default_factory=dict)
     """Whether all functions of a name are dropped, as far as that was asked."""
+    host_operators: dict[tuple[str, str], bool] = field(default_factory=dict)
+    """Whether the operators of a type and a symbol are the host's, as far as that was asked."""
+    objects: dict[str, bool] = field(default_factory=dict)
+    """Whether all constants of a name are objects that the compiler does not know, as far as that was asked."""
     floats: dict[str, set[str]] = field(default_factory=dict)
     """The floating-point constants that are not ``constexpr``, with the words of their values."""
     reals: set[str] = field(default_factory=lambda: {"float", "double"})

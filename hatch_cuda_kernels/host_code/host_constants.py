@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, Literal
 
-from hatch_cuda_kernels.host_code.words import CONSTANT, SPECIFIERS
+from hatch_cuda_kernels.host_code.words import BUILTIN, CONSTANT, SPECIFIERS
 from hatch_cuda_kernels.source.lexer import without_literals
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _CALLED: Final = re.compile(r"(?<![\w.>:])(?:(?:(?P<scope>\w+)\s*)?::\s*)?(?P<na
 _OPERATED: Final = re.compile(r"(\w+)\s*::\s*\w+\s*([-+*/%^&|]|<<|>>)(?![&|=])")
 _IN_PARENTHESES: Final = re.compile(r"\([^()]*\)")
 #: A name but of a function, a type or an array, and where no address is taken.
-_READ: Final = re.compile(r"(?<![\w.>:&])(?<!& )(?:\w+\s*::\s*)*([A-Za-z_]\w*)\s*(?=[,}.;])")
+_READ: Final = re.compile(r"(?<![\w.>:&])(?<!& )(?:(?P<scope>\w+)\s*::\s*)*(?P<name>[A-Za-z_]\w*)\s*(?=[,}.;])")
 _SEVERAL_VALUES: Final = re.compile(r"=?\s*\{[^,;]*,")
 _NOT_IN_DECLARATION: Final = re.compile(r"\b(?:static|inline|extern)\b")
 #: With these, a value may be one that device code knows.
@@ -138,8 +138,10 @@ def _is_called_for(item: OutlineItem, text: str, facts: Facts, is_dropped: Calla
             facts.host_functions[name] = all(map(is_dropped, facts.functions[name]))
         if facts.host_functions[name]:
             return True
-    operated = (one.groups() for one in _OPERATED.finditer(text, start, item.end))
-    return any(_is_host_operator(operand, symbol, facts) for operand, symbol in operated)
+    operated = {(one[1], one[2]) for one in _OPERATED.finditer(text, start, item.end) if one[1] in facts.enums}
+    for operand, symbol in operated - facts.host_operators.keys():
+        facts.host_operators[operand, symbol] = _is_host_operator(operand, symbol, facts)
+    return any(facts.host_operators[one] for one in operated)
 
 
 def _reads_object(item: OutlineItem, text: str, facts: Facts) -> bool:
@@ -147,20 +149,23 @@ def _reads_object(item: OutlineItem, text: str, facts: Facts) -> bool:
     value, count = without_literals(text[item.declaration.value : item.end]), 1
     while count:
         value, count = _IN_PARENTHESES.subn(" ", value)
-    named = (facts.constants.get(name, []) for name in _READ.findall(value))
-    return any(found and all(map(_is_object, found)) for found in named)
+    read = (found for found in _READ.finditer(value) if not found["scope"] or found["scope"] in facts.namespaces)
+    names = {found["name"] for found in read if found["name"] in facts.constants}
+    for name in names - facts.objects.keys():
+        facts.objects[name] = all(map(_is_object, facts.constants[name]))
+    return any(facts.objects[name] for name in names)
 
 
 def _is_object(one: FoundItem) -> bool:
     """Return whether a constant is of a class, as it has several values and is no array."""
     item, text = one
-    head = text[item.start : item.declaration.value]
-    is_plain = not (set("*&[") & set(head)) and not item.declaration.words & CONSTANT
+    head, is_number = text[item.start : item.declaration.value], not BUILTIN.isdisjoint(item.declaration.types)
+    is_plain = not (set("*&[") & set(head)) and not item.declaration.words & CONSTANT and not is_number
     return is_plain and _SEVERAL_VALUES.match(text, item.declaration.value, item.end) is not None
 
 
 def _is_host_operator(operand: str, symbol: str, facts: Facts) -> bool:
-    """Return whether the operators of a symbol whose first parameter is of a type are the host's; there is one."""
+    """Return whether the operators of a symbol whose first parameter is of an enum are the host's; there is one."""
     head = re.compile(rf"operator\s*{re.escape(symbol)}\s*\(")
     named = (*facts.functions.get("operator", ()), *facts.functions.get(f"operator{symbol}", ()))
     found = [one for one in named if head.search(_head(one)) and operand in _WORD.findall(_first_type(one))]

@@ -20,7 +20,7 @@ _PLAIN: Final = (
     | TRAILERS
     | {"std", "template", "true", "false", "sizeof", "type", "value"}
     | {name for name, header in STD_NAMES.items() if header == "type_traits"}
-) - {"auto", "decltype", "typeof", "__typeof__"}
+) - {"auto", "decltype", "typeof", "__typeof__", "_Complex", "__complex__"}
 #: Types of CUDA's, and of headers that the names bring.
 _CUDAS: Final = re.compile(
     r"size_t|ptrdiff_t|nullptr_t|u?int(?:8|16|32|64|ptr)_t|u?(?:char|short|int|long|longlong)[1-4]"

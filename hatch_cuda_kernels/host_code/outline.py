@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.braces import DEEPEST, Braces, UnevenError
@@ -14,12 +15,13 @@ from hatch_cuda_kernels.host_code.items import Outline, OutlineItem, scope_of
 from hatch_cuda_kernels.host_code.nodes import BRACES, CLOSED, flat, group_nodes
 from hatch_cuda_kernels.host_code.position import Position, close_of, later
 from hatch_cuda_kernels.host_code.tokens import Token, Tokens
-from hatch_cuda_kernels.source.branches import CONDITIONS, Branches
+from hatch_cuda_kernels.host_code.uneven import merged, one_configuration
+from hatch_cuda_kernels.source.branches import CONDITIONS, Branches, truth_of
 from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 from hatch_cuda_kernels.source.lexer import Joined, Lexer, UnclearTextError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from hatch_cuda_kernels.host_code.position import Begun, Frame
     from hatch_cuda_kernels.host_code.roles import MacroRole
@@ -50,14 +52,21 @@ def read_outline(text: str, macros: Mapping[str, MacroRole]) -> Outline | None:
 
     ``macros`` are the project's by name; one that stands for whole declarations is an item by itself.
     """
-    parser = _Parser(Joined(text), macros)
+    source = Joined(text)
     try:
-        if _has_other_marks(parser.source):
+        if _has_other_marks(source):
             return None
-        parser.run()
+        with suppress(UnevenError):
+            return _outline(source, macros, truth_of)
+        return merged(*(_outline(source, macros, one_configuration(source, defined=one)) for one in (False, True)))
     except (UnclearTextError, UnevenError):
         return None
-    return Outline(parser.source, tuple(parser.items), tuple(parser.directives))
+
+
+def _outline(source: Joined, macros: Mapping[str, MacroRole], truth: Callable[[DirectiveLine], bool | None]) -> Outline:
+    parser = _Parser(source, macros, truth)
+    parser.run()
+    return Outline(source, tuple(parser.items), tuple(parser.directives))
 
 
 def _has_other_marks(source: Joined) -> bool:
@@ -70,12 +79,14 @@ def _has_other_marks(source: Joined) -> bool:
 class _Parser(Braces):
     """Follows the braces of a text and gathers its declarations."""
 
-    def __init__(self, source: Joined, macros: Mapping[str, MacroRole]) -> None:
+    def __init__(
+        self, source: Joined, macros: Mapping[str, MacroRole], truth: Callable[[DirectiveLine], bool | None]
+    ) -> None:
         super().__init__(macros)
         self.source: Final = source
         self.tokens: Final = Tokens(source)
         self.directives: list[DirectiveLine] = []
-        self.branches: Branches[Position] = Branches(later)
+        self.branches: Branches[Position] = Branches(later, truth)
 
     def run(self) -> None:
         """Read the whole text."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from hatch_cuda_kernels.cache.notes import Notes
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.source.dropped import Dropped
-from hatch_cuda_kernels.source.library_names import library_names
+from hatch_cuda_kernels.source.library_names import library_macros, library_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,7 +63,7 @@ def _code() -> str:
     """Return a digest of this package's code that reads texts, and of the names it knows; empty without files of it."""
     package = Path(__file__).parents[1]
     found = [path.read_bytes() for folder in _CODE for path in sorted((package / folder).glob("*.py"))]
-    names = json.dumps(sorted(library_names().items())).encode()
+    names = json.dumps([sorted(library_names().items()), sorted(library_macros().values())]).encode()
     return sha256(b"".join((*found, names))).hexdigest() if found else ""
 
 

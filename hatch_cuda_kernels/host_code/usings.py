@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.host_code.nodes import flat, nodes_of
 from hatch_cuda_kernels.host_code.tokens import tokens_of
 from hatch_cuda_kernels.source.lexer import UnclearTextError, without_literals
+from hatch_cuda_kernels.source.torch_names import begins_with_torch_name, is_torch_alias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,8 +55,10 @@ def is_host_using(item: OutlineItem, source: str, facts: Facts, is_dropped: Call
         return False
     if words[0] not in {"template", "using", "typedef"} and (words[0] != "namespace" or "=" not in words):
         return False
-    if any(word in facts.host_namespaces and _is_root(words, at) for at, word in enumerate(words)):
-        return True
+    roots = [at for at, word in enumerate(words) if word in facts.host_namespaces and _is_root(words, at)]
+    if roots:
+        known = all(begins_with_torch_name(" ".join(words[at:])) for at in roots)
+        return not known and not is_torch_alias(" ".join(words))
     return (
         words[0] == "using"
         and "=" not in words

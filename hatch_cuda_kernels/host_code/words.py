@@ -38,7 +38,7 @@ CONSTANT: Final = frozenset({"constexpr", "consteval"})
 BUILTIN: Final = frozenset(
     """
     void bool char short int long float double signed unsigned auto wchar_t char8_t char16_t char32_t __int64 __int128
-    decltype typeof __typeof__
+    decltype typeof __typeof__ _Complex __complex__
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
 SPECIFIERS: Final = frozenset(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.host_code.tokens import tokens_of
 from hatch_cuda_kernels.port.dispatch import dispatched_types
 from hatch_cuda_kernels.port.hidden import made_by_macros, without_directives
+from hatch_cuda_kernels.port.lambdas import with_passed
 from hatch_cuda_kernels.port.scopes import settled
 from hatch_cuda_kernels.port.spelled import deduce, replaced, template_arguments, type_of, words
 from hatch_cuda_kernels.port.template_head import template_parameters
@@ -25,6 +26,7 @@ __all__ = ["Bindings"]
 
 _MOST: Final = 64
 _DEEPEST: Final = 6
+_FUNCTIONS: Final = frozenset({"function", "call"})
 
 
 class _Owner(NamedTuple):
@@ -47,13 +49,18 @@ class Bindings:
 
     def __init__(self, outlines: Mapping[str, Outline], macros: Macros) -> None:
         self._outlines: Final = outlines
+        self._macros: Final = macros
         self._templates: Final[dict[str, list[Declaration]]] = defaultdict(list)
         self._instances: Final[dict[str, list[Declaration]]] = defaultdict(list)
+        names: Final[dict[str, set[str]]] = defaultdict(set)
         for declared in (item.declaration for outline in outlines.values() for item in outline.items):
+            names[declared.kind].add(declared.name)
             if declared.form in {"template", "instantiation"}:
                 (self._templates if declared.form == "template" else self._instances)[declared.name].append(declared)
         self._placed: Final[dict[tuple[str, str], list[tuple[str, int, tuple[str, ...]]]]] = {}
+        self._global: Final[dict[str, str]] = {}
         self._known: Final[dict[tuple[_Owner, frozenset[str]], list[dict[str, str]]]] = {}
+        self._functions: Final = names["function"] - names["type"]
         launchers = {item.declaration.name for outline in outlines.values() for item in _templates(outline)}
         self._texts: Final = [
             *(_Text(path, without_directives(outline)) for path, outline in outlines.items()),
@@ -73,16 +80,46 @@ class Bindings:
         """
         around = self._around(path, at)
         text = self._outlines[path].source.text
-        inside = next((item for item in around if item.declaration.kind in {"function", "call"}), None)
-        found = [settled(text[inside.start : at], tuple(spelled)) if inside is not None else tuple(spelled)]
+        inside = _function(around)
+        found = [tuple(spelled)]
+        if inside is not None:
+            known = settled(text[inside.start : at], tuple(spelled))
+            found = with_passed(known, text[inside.start : inside.end], at - inside.start, self._macros)
         for name, values in self._dispatched(text, inside, at).items():
             if any(name in words(part) for parts in found for part in parts):
                 found = [tuple(replaced(part, {name: value}) for part in parts) for parts in found for value in values]
         for owner in self._owners(path, around):
             if any(words(part) & {*owner.parameters} for parts in found for part in parts):
                 bound = self._bound(owner, chain)
-                found = [tuple(replaced(part, each) for part in parts) for parts in found for each in bound]
+                pairs = ((parts, each) for parts in found for each in bound if _is_whole(parts, owner, each))
+                found = [tuple(replaced(part, each) for part in parts) for parts, each in pairs]
         return list(dict.fromkeys(found))[:_MOST]
+
+    def type_of(self, argument: str, path: str, at: int) -> str:
+        """Return the type of an argument at a position; empty where that is not known."""
+        return self._type_in(argument, self._before(path, at))
+
+    def _type_in(self, argument: str, before: str) -> str:
+        found = type_of(argument, before)
+        name = found.partition("<")[0].rpartition("::")[2]
+        return "" if name in self._functions else found  # what an auto is given is a call, and no type with a value
+
+    def _before(self, path: str, at: int) -> str:
+        """Return what may declare the names at a position: what is outside functions, and its own function so far."""
+        inside = _function(self._around(path, at))
+        text = self._outlines[path].source.text
+        return self._outside(path) + (text[inside.start : at] if inside is not None else "")
+
+    def _outside(self, path: str) -> str:
+        """Return a text without its functions."""
+        if path not in self._global:
+            text, done, pieces = self._outlines[path].source.text, 0, []
+            functions = (item for item in self._outlines[path].items if item.declaration.kind in _FUNCTIONS)
+            for item in sorted(functions, key=lambda item: item.start):
+                pieces.append(text[done : item.start])
+                done = max(done, item.end)
+            self._global[path] = "".join((*pieces, text[done:]))
+        return self._global[path]
 
     def _around(self, path: str, at: int) -> list[OutlineItem]:
         """Return the declarations that a position is in, the innermost first."""
@@ -132,12 +169,12 @@ class Bindings:
         """Yield what the parameters of a function stand for where the arguments of a call say it."""
         patterns = [declared.parameters for declared in self._templates.get(owner.name, ())]
         for path, at, given in self._places(owner.name, "(") if patterns else ():
-            before = self._outlines[path].source.text[:at]
+            before = self._before(path, at)
             for pattern in (one for one in patterns if len(one) >= len(given)):
                 bound: dict[str, str] = {}
                 for wanted, argument in zip(pattern, given, strict=False):
                     if {*wanted.split()} & {*owner.parameters}:
-                        bound = deduce(wanted, type_of(argument, before), owner.parameters) | bound
+                        bound = deduce(wanted, self._type_in(argument, before), owner.parameters) | bound
                 for parts in self.meanings(path, at, tuple(bound.values()), (*chain, owner.name)) if bound else ():
                     yield dict(zip(bound, parts, strict=True))
 
@@ -164,6 +201,16 @@ class Bindings:
                     bound |= deduce(wanted, given, owner.parameters)
                 if bound:
                     yield bound
+
+
+def _is_whole(parts: Sequence[str], owner: _Owner, bound: Mapping[str, str]) -> bool:
+    """Return whether what a template's parameters stand for is known of all that template arguments name."""
+    return not any(words(part) & {*owner.parameters} - bound.keys() for part in parts)
+
+
+def _function(around: Sequence[OutlineItem]) -> OutlineItem | None:
+    """Return the innermost function of declarations."""
+    return next((item for item in around if item.declaration.kind in _FUNCTIONS), None)
 
 
 def _templates(outline: Outline) -> Iterator[OutlineItem]:

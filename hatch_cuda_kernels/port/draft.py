@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.options import CppStd, HostCode
 from hatch_cuda_kernels.patterns import expand, placeholders
 from hatch_cuda_kernels.port.model import DraftedModule, Template
+from hatch_cuda_kernels.port.overloads import signature
 from hatch_cuda_kernels.port.template_head import required, template_parameters
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ __all__ = ["draft_modules", "find_templates", "flow", "manifest_text", "stated_o
 
 #: What declares the types that instances may have.
 _HEADERS: Final = {"__half": "cuda_fp16.h", "__nv_bfloat16": "cuda_bf16.h"}
+#: Of the instances that are left out for one reason.
+_MOST_NAMED: Final = 3
 _NOTHING: Final = MappingProxyType[str, str]({})
 _HEAD: Final = """\
 # Drafted by hatch-cuda-kernels port; read it before you use it.
@@ -31,9 +35,9 @@ schema: 1
 
 
 def find_templates(path: str, outline: Outline) -> list[Template]:
-    """Return the kernels of a text that are templates, once each."""
+    """Return the kernels of a text that are templates, each overload once."""
     text = outline.source.text
-    found: dict[str, Template] = {}
+    found: dict[tuple[str, ...], Template] = {}
     for item in outline.items:
         declared = item.declaration
         head = text[item.start : declared.last or item.end]
@@ -43,7 +47,7 @@ def find_templates(path: str, outline: Outline) -> list[Template]:
             own = text[item.start : declared.first]
             parameters = template_parameters(own)
             kernel = Template(path, line, name, parameters, declared.parameters, required(own), head=head)
-            found.setdefault(name, kernel)
+            found.setdefault((name, *signature(kernel)), kernel)
     return list(found.values())
 
 
@@ -132,8 +136,9 @@ def _instances(
                 unknown = f"{_shown(template)}: launched at {launch.path}:{launch.line} as {_spelled(launch)}"
                 open_ends[f"{unknown}; list its instances"] = None
             instances |= dict.fromkeys(known)
-    instances = dict.fromkeys(_left(instances, matrix, refused))
-    open_ends |= dict.fromkeys(f"{name} is left out: {reason}" for name, reason in refused.items())
+    expanded = _expanded(instances, matrix)
+    instances = dict.fromkeys(_left(expanded, refused))
+    open_ends |= dict.fromkeys(_left_out([*chain.from_iterable(expanded.values())], refused))
     own = [name for name in guessed if any(name.startswith(f"{template.name}<") for template in templates)]
     instances |= dict.fromkeys(own)
     open_ends |= dict.fromkeys(f"{name} is a guess that compiles: nothing tells its arguments" for name in own)
@@ -145,10 +150,14 @@ def _instances(
     return stated | ({"matrix": used} if used else {}), tuple(open_ends)
 
 
-def _left(patterns: Iterable[str], matrix: Mapping[str, Sequence[str]], refused: Mapping[str, str]) -> Iterator[str]:
-    """Yield the patterns of which nothing is refused, and what is left of the others; nothing twice."""
+def _expanded(patterns: Iterable[str], matrix: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return the instances of each pattern."""
     axes = {pattern: {name: matrix[name] for name in placeholders(pattern)} for pattern in patterns}
-    expanded = {pattern: list(expand(pattern, used)) for pattern, used in axes.items()}
+    return {pattern: list(expand(pattern, used)) for pattern, used in axes.items()}
+
+
+def _left(expanded: Mapping[str, Sequence[str]], refused: Mapping[str, str]) -> Iterator[str]:
+    """Yield the patterns of which nothing is refused, and what is left of the others; nothing twice."""
     whole = {one for one, names in expanded.items() if placeholders(one) and not refused.keys() & {*names}}
     covered = {name for pattern in whole for name in expanded[pattern]}
     for pattern, names in expanded.items():
@@ -158,8 +167,21 @@ def _left(patterns: Iterable[str], matrix: Mapping[str, Sequence[str]], refused:
             yield from (name for name in names if name not in refused and name not in covered)
 
 
+def _left_out(names: Sequence[str], refused: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is said of the refused ones of names: the first of those that are refused for one reason, by name."""
+    alike: dict[str, dict[str, None]] = {}
+    for name in (one for one in names if one in refused):
+        alike.setdefault(refused[name], {})[name] = None
+    for reason, found in alike.items():
+        yield from (f"{name} is left out: {reason}" for name in [*found][:_MOST_NAMED])
+        if len(found) > _MOST_NAMED:
+            yield f"and {len(found) - _MOST_NAMED} more for the same reason"
+
+
 def _expressions(template: Template, launch: SeenLaunch, matrix: dict[str, tuple[str, ...]]) -> list[str]:
     """Return the instances, or the pattern of instances, of a launch; none where its template arguments are unknown."""
+    if launch.casts:
+        return list(launch.casts)
     if launch.template is None or any(not values for _, values in launch.axes):
         return [f"{template.name}<{', '.join(each)}>" for each in launch.meanings]
     if not launch.axes and launch.meanings:

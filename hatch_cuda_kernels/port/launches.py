@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.tokens import tokens_of
 from hatch_cuda_kernels.port.dispatch import cuda_spelling, dispatched_types, is_made_of_types
 from hatch_cuda_kernels.port.model import SeenLaunch
 from hatch_cuda_kernels.port.scopes import settled
-from hatch_cuda_kernels.port.spelled import deduce, type_of
+from hatch_cuda_kernels.port.spelled import deduce
 from hatch_cuda_kernels.port.template_head import template_parameters
 from hatch_cuda_kernels.source.expansion import without_comments
 from hatch_cuda_kernels.source.lexer import UnclearTextError
@@ -125,23 +125,30 @@ def _axes(
     return tuple(found.items())
 
 
-def resolved(launch: SeenLaunch, template: Template, bindings: Bindings, text: str) -> SeenLaunch:
+def resolved(launch: SeenLaunch, template: Template, bindings: Bindings) -> SeenLaunch:
     """Return the launch of a template with what its template arguments stand for, by the uses of what is around it."""
-    spelled = launch.template if launch.template is not None else _deduced(launch, template, text)
-    if spelled is None or len(spelled) < template.required:
+    spelled = _completed(launch, template, bindings)
+    if len(spelled) < template.required:
         return launch
-    launch = launch._replace(meanings=tuple(bindings.meanings(launch.path, launch.place, spelled)))
-    if launch.axes and all(values for _, values in launch.axes) and any(is_made_of_types(part) for part in spelled):
-        launch = launch._replace(axes=())  # what is made of a type is another for each
-    return launch._replace(meanings=tuple(tuple(map(cuda_spelling, each)) for each in launch.meanings))
+    meanings = bindings.meanings(launch.path, launch.place, spelled)
+    launch = launch._replace(meanings=tuple(tuple(map(cuda_spelling, each)) for each in meanings))
+    made_of_types = any(map(is_made_of_types, spelled))  # which are others for each
+    if launch.axes and all(values for _, values in launch.axes) and (made_of_types or spelled != launch.template):
+        launch = launch._replace(axes=())
+    return launch
 
 
-def _deduced(launch: SeenLaunch, template: Template, text: str) -> tuple[str, ...] | None:
-    """Return the template arguments that a launch's arguments imply; None where they are not known."""
-    bound: dict[str, str] = {}
+def _completed(launch: SeenLaunch, template: Template, bindings: Bindings) -> tuple[str, ...]:
+    """Return a launch's template arguments with those that its arguments imply behind them, as far as these are known.
+
+    A default stands where nothing is implied.
+    """
+    spelled = launch.template or ()
+    if len(spelled) >= len(template.parameters):
+        return spelled
+    bound = dict(zip(template.parameters, spelled, strict=False))
     for pattern, argument in zip(template.types, launch.arguments, strict=False):
-        given = type_of(argument, text[: launch.place])
+        given = bindings.type_of(argument, launch.path, launch.place)
         for name, meaning in (deduce(pattern, given, template.parameters) if given else {}).items():
             bound.setdefault(name, meaning)
-    known = tuple(bound[name] for name in template.parameters if name in bound)
-    return known if [*template.parameters[: len(known)]] == [*filter(bound.get, template.parameters)] else None
+    return tuple(bound[name] for name in takewhile(bound.__contains__, template.parameters))

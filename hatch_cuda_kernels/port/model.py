@@ -39,6 +39,8 @@ class SeenLaunch(NamedTuple):
     """The names among the template arguments that stand for several types, with these; none where they are unknown."""
     meanings: tuple[tuple[str, ...], ...] = ()
     """What the template arguments stand for, where the templates around the launch are used."""
+    casts: tuple[str, ...] = ()
+    """The same as name expressions, where the kernel has overloads that only a cast tells apart."""
     place: int = 0
     """In the text with its lines joined."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import HostCode, NvrtcOptions
 from hatch_cuda_kernels.pool.apart import one_worker
 from hatch_cuda_kernels.port.bindings import Bindings
@@ -15,10 +17,12 @@ from hatch_cuda_kernels.port.guesses import enumerators_of, guesses_for
 from hatch_cuda_kernels.port.hidden import with_hidden
 from hatch_cuda_kernels.port.launches import find_launches, resolved
 from hatch_cuda_kernels.port.model import Ported
+from hatch_cuda_kernels.port.other_sources import linked, may_lack, other_sources
+from hatch_cuda_kernels.port.overloads import as_cast, candidates, overload
+from hatch_cuda_kernels.port.project_tree import list_files
 from hatch_cuda_kernels.port.qualified import names_of_namespaces, qualified
 from hatch_cuda_kernels.port.refine import as_they_are, errors_of, refined
 from hatch_cuda_kernels.port.sources import read_project_files
-from hatch_cuda_kernels.port.torch_types import NOTE
 from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["port"]
 
 _DEFAULTS: Final = NvrtcOptions()
+_LINKED: Final = "{} is listed because device code here uses {}, which it defines"
 #: Kernels of a module whose arguments are guessed.
 _MOST_GUESSED: Final = 6
 
@@ -54,9 +59,7 @@ def port(
         options = options.override(default_device=found.options.default_device)
     if found.stays:
         options = options.override(host_code=HostCode.DROP)
-    types, used = found.stand_ins()
-    notes = [*found.notes, *([NOTE.format(f"CUDA's types stand for Torch's {', '.join(used)}")] if used else [])]
-    after = _after(found, types)
+    after = _after(found, found.brought())
     remaining = errors_of(found, after, arch) if arch is not None else []
     bindings = Bindings(found.outlines, found.facts.macros)
     names = names_of_namespaces(found.outlines.values())
@@ -76,6 +79,8 @@ def port(
         guesses = _guesses(drafted, modules, enumerators_of(found.outlines))
         guessed = accepted_guesses(project, manifest_text(drafted, options), arch, guesses)
         drafted = draft_modules(modules, refused, guessed)
+        if may_lack(found.outlines.values(), found.facts):
+            drafted = _linked(drafted, manifest_text(drafted, options), project, arch)
     return Ported(
         before={path: found.originals[path] for path in after},
         after=after,
@@ -85,9 +90,21 @@ def port(
         modules=tuple(drafted),
         guesses=guesses,
         manifest=manifest_text(drafted, options),
-        notes=tuple(dict.fromkeys(notes)),
+        notes=tuple(dict.fromkeys(found.notes)),
         remaining=tuple(dict.fromkeys(map(_told, remaining))),
     )
+
+
+def _linked(drafted: Sequence[DraftedModule], manifest: str, project: Project, arch: SmArch) -> list[DraftedModule]:
+    """Return modules with the other sources of the project that define what their device code uses."""
+    files = list_files(project.files.root)
+    found = []
+    for one, module in zip(drafted, parse_manifest(manifest, root=project.files.root).modules, strict=True):
+        others = other_sources(module.recipe, project, arch, files)
+        notes = [_LINKED.format(path, name) for path, name in others.items()]
+        stated = linked(one.stated, others) if others else one.stated
+        found.append(one._replace(stated=stated, open_ends=(*one.open_ends, *notes)))
+    return found
 
 
 def _told(error: Diagnostic) -> str:
@@ -110,19 +127,31 @@ def _launches(
     names: Mapping[str, frozenset[str]],
 ) -> list[SeenLaunch]:
     """Return the launches of all files, with what their template arguments stand for."""
-    kernels = {template.name.rpartition("::")[2]: template for template in templates}
+    kernels = defaultdict(list)
+    for template in templates:
+        kernels[template.name.rpartition("::")[2]].append(template)
     made = []
     for path, outline in sources.outlines.items():
         for launch in with_hidden(path, outline, find_launches(path, outline), sources.facts.macros, kernels.keys()):
-            template = kernels.get(launch.kernel.rpartition("::")[2])
-            if template is None:
-                made.append(launch)
-                continue
-            found = resolved(launch, template, bindings, outline.source.text)
-            meanings = dict.fromkeys(qualified(each, template.name, names) for each in found.meanings)
-            spelled = found.template and qualified(found.template, template.name, names)
-            made.append(found._replace(meanings=tuple(meanings), template=spelled))
+            known = kernels.get(launch.kernel.rpartition("::")[2])
+            made.append(_resolved(launch, candidates(launch, known), bindings, names) if known else launch)
     return made
+
+
+def _resolved(
+    launch: SeenLaunch, overloads: Sequence[Template], bindings: Bindings, names: Mapping[str, frozenset[str]]
+) -> SeenLaunch:
+    """Return the launch of one of some kernels with what its template arguments stand for, in all their namespaces."""
+    meant = overload(launch, overloads, bindings) if len(overloads) > 1 else None
+    template = meant or overloads[0]
+    found = resolved(launch, template, bindings)
+    meanings = [*dict.fromkeys(qualified(each, template.name, names) for each in found.meanings)]
+    casts = [qualified(as_cast(template, each), template.name, names) for each in meanings] if meant else []
+    return found._replace(
+        meanings=tuple(meanings),
+        casts=tuple(f"(void (*)({', '.join(types)})) {name}" for *types, name in casts),
+        template=found.template and qualified(found.template, template.name, names),
+    )
 
 
 def _guesses(
@@ -136,17 +165,17 @@ def _guesses(
         names = tuple(module.stated.get("instances", ()))
         tries = []
         for template in templates:
-            if template.path == source and not any(name.startswith(f"{template.name}<") for name in names):
+            if template.path == source and not any(f"{template.name}<" in name for name in names):
                 own = [one for one in launches if one.kernel.rpartition("::")[2] == template.name.rpartition("::")[2]]
                 tries.append(guesses_for(template, own, enumerators))
         found[module.name] = tuple(one for one in tries if one)[:_MOST_GUESSED]
     return found
 
 
-def _after(sources: Sources, types: str) -> dict[str, str]:
-    """Return the files that change, with their guards, and with types for NVRTC in each source."""
+def _after(sources: Sources, includes: str) -> dict[str, str]:
+    """Return the files that change, with their guards, and with includes for NVRTC in each source."""
     starts = {recipe.module for recipe in sources.recipes}
     after = dict(sources.texts)
     for path, outline in sources.outlines.items():
-        after[path] = guarded(outline, sources.changes[path], types if path in starts else "")
+        after[path] = guarded(outline, sources.changes[path], includes if path in starts else "")
     return {path: text for path, text in after.items() if text != sources.originals[path]}

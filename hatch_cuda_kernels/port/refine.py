@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["as_they_are", "errors_of", "refined"]
 
 _MOST_ROUNDS: Final = 30
-_TYPES: Final = "hatch_torch_types.h"
+_BROUGHT: Final = "hatch_brought.h"
 _UNMARKED: Final = re.compile(r"without (?:execution|memory) space annotations|inferred to be __host__")
 _BY_DEFAULT: Final = (
     "the draft has default_device: true, because NVRTC refuses functions without a mark that cannot be guarded; nvcc "
@@ -96,14 +96,14 @@ def _refine(sources: Sources, arch: SmArch) -> list[Diagnostic]:
 def errors_of(
     sources: Sources, texts: Mapping[str, str], arch: SmArch, *, kinds: tuple[Kind, ...] = ("ptx",)
 ) -> list[Diagnostic]:
-    """Return NVRTC's errors in files, without those that stand for Torch's types. Raises ToolchainError.
+    """Return NVRTC's errors in files, with what guarded headers brought included. Raises ToolchainError.
 
     Without ``kinds`` of images to make, it is only its front end's errors, which most are, and all that have a line.
     Where NVRTC says nothing, as in a crash, the one for the source stands at no line.
     """
-    types, _ = sources.stand_ins()
-    project = Project(sources.root, {**texts, _TYPES: types}, readings=sources.project.readings)
-    forced = {"pre_include": (_TYPES,)} if types else {}
+    includes = sources.brought()
+    project = Project(sources.root, {**texts, _BROUGHT: includes}, readings=sources.project.readings)
+    forced = {"pre_include": (_BROUGHT,)} if includes else {}
     found: list[Diagnostic] = []
     for each in sources.recipes:
         recipe = replace(each, options=each.options.override(**forced))

@@ -43,5 +43,5 @@ def _meanings(before: str) -> dict[str, str]:
         elif step["constant"] or step["alias"] or step["new"]:
             name = step["constant"] or step["alias"] or step["new"]
             text = " ".join((step["value"] or step["type"] or step["old"]).split())
-            scopes[-1][name] = text if _PLAIN.fullmatch(text) else f"({text})"
+            scopes[-1][name] = f"({text})" if step["constant"] and not _PLAIN.fullmatch(text) else text
     return {name: text for scope in scopes for name, text in scope.items() if name not in re.findall(r"\w+", text)}

@@ -16,9 +16,9 @@ from hatch_cuda_kernels.host_code.marks import gather_facts
 from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.port.guard import guardable, widened
 from hatch_cuda_kernels.port.model import Guard
-from hatch_cuda_kernels.port.torch_types import NAMESPACES, has_stand_in, stand_ins
 from hatch_cuda_kernels.source.implied import toolkit_headers
 from hatch_cuda_kernels.source.project import Project
+from hatch_cuda_kernels.source.torch_names import torch_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -111,20 +111,16 @@ class Sources:
         parsed = {path: apply(path, outline, self.changes[path])[0] for path, outline in self.outlines.items()}
         return self.texts | parsed
 
-    def stand_ins(self) -> tuple[str, tuple[str, ...]]:
-        """Return what NVRTC is shown in place of the headers that are guarded, and Torch's types among that."""
+    def brought(self) -> str:
+        """Return includes for NVRTC of what the headers brought that are guarded; empty where nothing is used of it."""
         if self.stays:
-            return "", ()
-        texts = list(self.shown().values())
-        guards_include = any(guard.kind == "include" for guard in self.guards)
-        own = {
-            item.declaration.name
-            for outline in self.outlines.values()
-            for item in outline.items
-            if item.namespace in NAMESPACES and "{" in outline.source.text[item.start : item.end]
-        }
-        headers = toolkit_headers(texts, self._included(), (), self.project.readings) if guards_include else ()
-        return stand_ins(texts, headers, own)
+            return ""
+        texts, readings = list(self.shown().values()), self.project.readings
+        headers = torch_headers(texts, readings)
+        if any(guard.kind == "include" for guard in self.guards):
+            headers |= toolkit_headers(texts, self._included(), (), readings)
+        lines = [f"#include <{header}>" for header in sorted(headers)]
+        return "\n".join(["#if defined(__CUDACC_RTC__)", *lines, "#endif", ""]) if lines else ""
 
     def _included(self) -> Iterator[str]:
         """Yield the names of the headers that NVRTC is shown includes of."""
@@ -164,7 +160,5 @@ def _paths(recipes: Sequence[Recipe], project: Project) -> list[str]:
 
 
 def _is_needed(change: TextChange, paths: Sequence[str]) -> bool:
-    """Return whether NVRTC has what a host library usually has: a header of the project, a type of Torch's."""
-    if change.kind == "include":
-        return any(f"/{path}".endswith(f"/{change.name}") for path in paths)
-    return change.kind == "using" and has_stand_in(change.name)
+    """Return whether NVRTC has a header that a host library usually has, because the project has one of that name."""
+    return change.kind == "include" and any(f"/{path}".endswith(f"/{change.name}") for path in paths)

@@ -16,6 +16,7 @@ from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.pool.compilation import compile_missing, find_fresh
 from hatch_cuda_kernels.port.check_instances import refused_instances
 from hatch_cuda_kernels.port.draft import flow, stated_options
+from hatch_cuda_kernels.port.other_sources import linked, other_sources
 from hatch_cuda_kernels.port.port import port
 from hatch_cuda_kernels.port.project_tree import include_folders
 from hatch_cuda_kernels.source.project import Project
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.manifest import Manifest
+    from hatch_cuda_kernels.manifest.model import Module
 
 
 __all__ = ["Survey", "survey"]
@@ -64,11 +67,13 @@ def survey(root: Path, sources: Sequence[str], files: Sequence[str], head: Mappi
             found.left_out[source] = _first_line(error)
         else:
             found.modules[_free_name(name, found.modules)] = stated
+    starts = {name: stated["source"] for name, stated in found.modules.items()}
     try:
-        for name, reason in _refused(root, head, found.modules).items():
-            found.left_out[found.modules.pop(name)["source"]] = reason
+        for name, reason in _refused(root, head, found.modules, files).items():
+            del found.modules[name]
+            found.left_out[starts[name]] = reason
     except ToolchainError:
-        found.left_out.update({stated["source"]: _NOT_TRIED for stated in found.modules.values()})
+        found.left_out.update(dict.fromkeys(starts.values(), _NOT_TRIED))
     return found
 
 
@@ -83,18 +88,27 @@ def _stated(root: Path, source: str, files: Sequence[str]) -> tuple[str, dict[st
     return drafted.modules[0].name, stated | ({"options": merged} if merged else {})
 
 
-def _refused(root: Path, head: Mapping[str, Any], modules: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """Compile modules, take out instances that are refused, and return which still fail, with the reason."""
+def _refused(
+    root: Path, head: Mapping[str, Any], modules: dict[str, dict[str, Any]], files: Sequence[str]
+) -> dict[str, str]:
+    """Compile modules, take out instances that are refused, add the sources that define what they lack.
+
+    Returns which still fail, with the reason.
+    """
     failed = _compiled(root, head, modules)
     for name in failed:
         _without_refused(root, head, modules[name])
+        (module,) = _manifest(root, head, {name: modules[name]}).modules
+        others = other_sources(module.recipe, Project(root), _real_arch(module), files)
+        if others:
+            modules[name] = linked(modules[name], others)
     return _compiled(root, head, {name: modules[name] for name in failed})
 
 
 def _without_refused(root: Path, head: Mapping[str, Any], stated: dict[str, Any]) -> None:
     """Take the instances out of a module that NVRTC refuses."""
     manifest = _manifest(root, head, {"module": stated})
-    arch = next((arch for arch in manifest.modules[0].arches if not arch.virtual), manifest.modules[0].arches[0])
+    arch = _real_arch(manifest.modules[0])
     text = json.dumps({**head, "modules": {"module": stated}})
     refused = refused_instances(Project(root), text, arch)
     if refused:
@@ -102,6 +116,11 @@ def _without_refused(root: Path, head: Mapping[str, Any], stated: dict[str, Any]
         stated["instances"] = [one.text for one in manifest.modules[0].instances if one.text not in refused]
         if not stated["instances"]:
             del stated["instances"]
+
+
+def _real_arch(module: Module) -> SmArch:
+    """Return an architecture that a module is compiled for, a real one if there is one."""
+    return next((arch for arch in module.arches if not arch.virtual), module.arches[0])
 
 
 def _compiled(root: Path, head: Mapping[str, Any], modules: Mapping[str, Any]) -> dict[str, str]:

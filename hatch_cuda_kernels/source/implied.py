@@ -16,10 +16,19 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.header_names import FUNCTION_NAMES, GLOBAL_NAMES, STD_NAMES
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
-from hatch_cuda_kernels.source.library_names import enumerators, library_headers, library_names, without_libraries
+from hatch_cuda_kernels.source.library_names import (
+    enumerators,
+    library_headers,
+    library_macros,
+    library_names,
+    without_libraries,
+)
+from hatch_cuda_kernels.source.macros import defined_macros
+from hatch_cuda_kernels.source.namespaces import declared_in
 from hatch_cuda_kernels.source.plain_names import PlainNames
 from hatch_cuda_kernels.source.readings import Readings, find_words
 from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_NAMES
+from hatch_cuda_kernels.source.torch_names import torch_headers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -64,9 +73,9 @@ _OWN: Final = re.compile(
 )
 #: nvcc includes it only where a source, or a host library's header, asks for it.
 _FLOAT: Final = "cfloat"
+#: The folder of headers that no standard names.
+_OURS: Final = "hatch_cuda_kernels/"
 _OPENED: Final = re.compile(r"namespace(?<=\bnamespace)\s+std\s*\{")
-#: What is declared in namespace std; a name before ``<`` is only specialised.
-_STD_DECLARED: Final = re.compile(r"\b(?:struct|class)\s+(\w+)\s*[{:;]|\busing\s+(\w+)\s*=|\b(\w+)\s*\(")
 
 
 def with_implied_headers(closure: Closure, outer: OuterHeaders, readings: Readings) -> Closure:
@@ -92,7 +101,7 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders, readings: Readin
     toolkits -= {name for name in toolkits if any(path.endswith(f"/{name}") for path, _ in closure.headers)}
     if closure.dropped:
         brought = toolkit_headers(texts, toolkits.union(closure.outside), own, readings)
-        toolkits |= brought - (library_headers() - outer.standard.names)
+        toolkits |= {name for name in brought if name in outer.standard or not name.startswith(_OURS)}
     wanted = sorted({*standard, *toolkits} - known)
     if not wanted:
         return closure
@@ -132,14 +141,17 @@ def _without_comments(found: re.Match[str]) -> str:
 def toolkit_headers(
     texts: Sequence[str], others: Iterable[str], own: Collection[str] = (), readings: Readings | None = None
 ) -> frozenset[str]:
-    """Return the toolkit's headers, and ours of its libraries, whose names texts use and do not declare.
+    """Return the toolkit's headers, and ours of host libraries, whose names texts use and do not declare.
 
     ``own`` are declared, too, and so is what the libraries' own headers declare, where they are among the ``others``
     that texts include.
     """
-    found = frozenset(_for_global_names(texts, _toolkit_names(), own, readings or Readings()))
+    known = readings or Readings()
+    named = [text for text in texts if not library_macros().keys().isdisjoint(known.of(find_words, text))]
+    defined = {macro.name for text in named for macro in known.of(defined_macros, text)}
+    found = frozenset(_for_global_names(texts, _toolkit_names(), {*own, *(defined & library_macros().keys())}, known))
     toolkits = found - library_headers()
-    return toolkits | without_libraries(found - toolkits, toolkits.union(others))
+    return toolkits | without_libraries(found - toolkits, toolkits.union(others)) | torch_headers(texts, known)
 
 
 @cache
@@ -221,20 +233,4 @@ def _members(text: str) -> frozenset[str]:
 
 
 def _declared_in_std(text: str) -> frozenset[str]:
-    return frozenset(_names_in_std(text))
-
-
-def _names_in_std(text: str) -> Iterator[str]:
-    for opened in _OPENED.finditer(text):
-        inside = text[opened.end() : _end_of_braces(text, opened.end())]
-        yield from (name for names in _STD_DECLARED.findall(inside) for name in names if name)
-
-
-def _end_of_braces(text: str, start: int) -> int:
-    """Return where braces end that are open at a position."""
-    depth = 1
-    for brace in re.finditer("[{}]", text[start:]):
-        depth += 1 if brace[0] == "{" else -1
-        if not depth:
-            return start + brace.start()
-    return len(text)
+    return frozenset(declared_in(text, _OPENED))

@@ -11,15 +11,19 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.source.lexer import COMMENT
+from hatch_cuda_kernels.source.macros import defined_macros
 from hatch_cuda_kernels.source.outer_headers import packaged_standard_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["enumerators", "library_headers", "library_names", "without_libraries"]
+    from hatch_cuda_kernels.source.macros import MacroText
+
+__all__ = ["enumerators", "library_headers", "library_macros", "library_names", "without_libraries"]
 
 #: Our headers, and how the libraries' headers begin that declare the same, by themselves or by what they include.
 _HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "hatch_cuda_kernels/c10_macros.h": ("c10/", "torch/"),
     "hatch_cuda_kernels/cublas_lt_types.h": ("cublas", "cusolver"),
     "hatch_cuda_kernels/cublas_types.h": ("cublas", "cusolver"),
     "hatch_cuda_kernels/cudnn_types.h": ("cudnn",),
@@ -29,7 +33,10 @@ _HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
     "hatch_cuda_kernels/cusparse_types.h": ("cusparse", "cusolver"),
     "hatch_cuda_kernels/nccl_types.h": ("nccl",),
     "hatch_cuda_kernels/nvtx_types.h": ("nvToolsExt", "nvtx3/"),
+    "hatch_cuda_kernels/torch_loops.h": ("ATen/", "torch/"),
 }
+#: Those whose macros stand for code.
+_MACROS: Final = ("hatch_cuda_kernels/c10_macros.h", "hatch_cuda_kernels/torch_loops.h")
 _ENUMERATION: Final = re.compile(r"enum(?<=\benum)\b[^;{}()]*\{([^{}]*)\}")
 _ENUMERATOR: Final = re.compile(r"(?:^|,)\s*([A-Za-z_]\w*)")
 _COMMENT: Final = re.compile(rf"{COMMENT}|^[ \t]*#.*", re.MULTILINE)
@@ -46,6 +53,13 @@ _DECLARED: Final = (
 def library_names() -> Mapping[str, str]:
     """Return the names that our headers of host libraries declare or define, each with its header."""
     return {name: header for header in _HEADERS for name in _names(packaged_standard_headers().text(header).text)}
+
+
+@cache
+def library_macros() -> Mapping[str, MacroText]:
+    """Return the macros of host libraries that stand for code: marks, loops, assertions."""
+    texts = (packaged_standard_headers().text(header).text for header in _MACROS)
+    return {macro.name: macro for text in texts for macro in defined_macros(text) if macro.text}
 
 
 def library_headers() -> frozenset[str]:

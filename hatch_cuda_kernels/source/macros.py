@@ -20,7 +20,7 @@ from hatch_cuda_kernels.source.lexer import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MacroText", "find_macro_texts", "parse_define", "possible_names"]
+__all__ = ["MacroText", "defined_macros", "find_macro_texts", "parse_define", "possible_names"]
 
 _LEXER: Final = Lexer(rf"{HASH}{SPACE}(?:define|include(?:_next)?|import|(?:el)?if)(?!\w)", "#%?")
 _COMMENT: Final = re.compile(rf"({STRING}|{NUMBER}|\w++|{CHARACTER})|{COMMENT}", re.ASCII)
@@ -61,6 +61,11 @@ def find_macro_texts(text: str) -> Iterator[MacroText]:
             yield MacroText("condition", place, line)
         elif line[:1] not in {"", '"', "<"}:
             yield MacroText("include", place, line)
+
+
+def defined_macros(text: str) -> tuple[MacroText, ...]:
+    """Return the macros that a file defines."""
+    return tuple(macro for macro in find_macro_texts(text) if macro.kind == "define")
 
 
 def parse_define(line: str, place: int = 0) -> MacroText:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from raw_nvrtc import compile_raw
 
-from hatch_cuda_kernels import compile_to_ptx
+from hatch_cuda_kernels import compile_to_cubin, compile_to_ptx
 from hatch_cuda_kernels.compiler.faults import source_faults
 from hatch_cuda_kernels.compiler.program import Program
+from hatch_cuda_kernels.compiler.target_faults import target_faults
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import NvrtcOptions
@@ -114,6 +115,12 @@ OTHERS = {
     "an old C++": (
         "#if __cplusplus < 202002L\n#error needs at least C++20\n#endif\n" + kernel("*x = 1;"),
         "as by 'std: c++20'",
+    ),
+    "statements in parentheses": (kernel("*x = ({ float y = *x; y + 1; });"), "make a function of them"),
+    "statements that a macro stands for": (
+        "#define MAX(a, b) ({ auto _a = a; auto _b = b; _a > _b ? _a : _b; })\n#define CLAMP(a) MAX(a, 0)\n"
+        + kernel("*x = CLAMP(*x);"),
+        "NVRTC takes no statements in parentheses, ({ ... }), of GNU C",
     ),
     "a macro of the build": (
         kernel("*x = TILE_WIDTH;"),
@@ -251,3 +258,26 @@ def test_a_macro_that_the_projects_own_build_defines(name):
 def test_other_names_are_not_taken_for_macros(name):
     """Nor are constants of libraries."""
     assert "own build" not in str(failed(kernel(f"*x = {name};")))
+
+
+@pytest.mark.parametrize(
+    ("instruction", "arch", "fix"),
+    [
+        ("wgmma.fence.sync.aligned;", "sm_90", "architecture sm_90a has this: list it in the module's 'arches:'"),
+        ("wgmma.fence.sync.aligned;", "sm_100", "architecture sm_90a has this: list it in the module's 'arches:'"),
+        ("setmaxnreg.inc.sync.aligned.u32 240;", "sm_100", "if sm_100a does, list it in the module's 'arches:'"),
+        ("setmaxnreg.inc.sync.aligned.u32 240;", "sm_80", ""),
+        ("cp.async.commit_group;", "sm_75", ""),
+    ],
+)
+def test_an_instruction_of_an_architecture_specific_target(instruction, arch, fix):
+    """The architecture to list in its place is named, by NVRTC's own assembler and by ptxas."""
+    source = kernel(f'asm volatile("{instruction}");')
+    with pytest.raises(CompileError) as caught:
+        compile_to_cubin(source, arch=arch, use_cache=False)
+    assert fix in str(caught.value)
+    assert ("to fix" in str(caught.value)) is bool(fix)
+    if fix:
+        assert f"in place of {arch}" in str(caught.value)
+        (fault,) = target_faults(caught.value.log)
+        assert fix in fault

@@ -66,6 +66,16 @@ def test_names_are_really_lowered(make_job):
     }
 
 
+def test_a_cast_names_an_overload(make_job):
+    """Of templates and of others; it is found by its name, and its parameters have theirs."""
+    more = "template <class T> __global__ void one(T* p) {}\ntemplate <class T> __global__ void one(T** p, int n) {}\n"
+    names = ("(void (*)(float)) overloaded", "(void (*)(float**, int)) one<float>", "(void (*)(float*)) one<float>")
+    found = {symbol.name: symbol for symbol in compile_job(make_job(TEMPLATES + more, names=names)).kernels}
+    assert [found[name].lowered for name in names] == ["_Z10overloadedf", "_Z3oneIfEvPPT_i", "_Z3oneIfEvPT_"]
+    assert found[names[1]].names == ("p", "n")
+    assert found["overloaded"].lowered == "_Z10overloadedi"
+
+
 def test_lto_gives_ltoir_and_a_finished_cubin(make_job):
     """With lto, NVRTC's LTO-IR ships for virtual architectures and nvJitLink finishes the real one."""
     compiled = compile_job(make_job(TEMPLATES, kinds=("cubin", "ltoir"), names=("ns::fill<int, 8>",), lto=True))

@@ -12,10 +12,14 @@ ARCH = SmArch.parse("sm_80")
 KERNEL = "template <typename T, int N = 1> __global__ void k(T* p, const T v) { p[N] = v; }\n"
 LAUNCHER = "template <typename T> void run(T* p, int n) { k<T><<<n, 1>>>(p, T(1)); }\n"
 
+CALLED = (
+    "template <class T> struct W { T* p; }; template <class T> W<T> make(int n) { return {}; }\n"
+    "void f() { auto w = make<int>(1); k<<<1, 1>>>(w, 1); }"
+)
 RECURSION = "template <class T> void f(T* p) { f<T>(p); k<T><<<1, 1>>>(p, 1); }"
 NOTHING = "void f(P p) { k<<<1, 1>>>(p, 1.0); }"
 DEPENDENT = "template <class M> void f(M* m) { k<typename M::type><<<1, 1>>>(m->p, 1); }"
-GUESSED = (RECURSION, NOTHING, DEPENDENT)
+GUESSED = (RECURSION, NOTHING, DEPENDENT, CALLED)
 
 CASES = {
     "a launch": ("void f(float* p) { k<float, 2><<<1, 1>>>(p, 1); }", ["k<float, 2>"]),
@@ -51,6 +55,38 @@ CASES = {
     ),
     "arguments that say it": ("void f(const int n, float* p) { double* d = g(); k<<<n, 1>>>(d, 1.0); }", ["k<double>"]),
     "a cast": ("void f(void* p) { k<<<1, 1>>>(static_cast<float*>(p), 1.0f); }", ["k<float>"]),
+    "types of arguments that are templates": (
+        (
+            "namespace a { template <class T, int N> struct Wrap { T* p; };\n"
+            "template <class W, class T, int N> __global__ void own(W w, Wrap<T, N> v) { v.p[0] = w.p[0]; } }\n"
+            "void g(int w) {}\nvoid f(Data in) { a::Wrap<const float, 2> w(in); auto v = a::Wrap<int, 1>{in};\n"
+            "  a::own<<<1, 1>>>(w, v); }\n"
+            "void h(short* p) { auto q = p; k<<<1, 1>>>(q, 1); }"
+        ),
+        ["k<short>", "a::own<a::Wrap<const float, 2>, int, 1>"],
+    ),
+    "arguments that say what is not spelled": (
+        (
+            "enum class Mode { UP, DOWN };\n"
+            "template <class F, Mode M, class T> __global__ void own(T* p, const F* f) { *p = *f; }\n"
+            "template <class T> void run(void* p) { T q[4]; const T* r; own<T, Mode::UP><<<1, 1>>>(q, r);\n"
+            "  own<float, Mode::DOWN><<<1, 1>>>((T*)p, (float*)p); k<float><<<1, 1>>>(p, 1); }\n"
+            "void f() { run<int>(nullptr); }"
+        ),
+        ["k<float>", "own<int, Mode::UP, int>", "own<float, Mode::DOWN, int>"],
+    ),
+    "a name that another function declares": (
+        "void g(double* p);\nfloat* p;\nvoid h() { int* p; }\nvoid f() { k<<<1, 1>>>(p, 1); }",
+        ["k<float>"],
+    ),
+    "a pointer to what is constant": (
+        (
+            "template <class T> __global__ void read(T* p, int* q) { *q = p[0]; }\n"
+            "void f(const float* p, float const* q, float* const r, int* s) {\n"
+            "  read<<<1, 1>>>(p, s); read<<<1, 1>>>(q, s); read<<<1, 1>>>(r, s); k<int><<<1, 1>>>(s, 1); }"
+        ),
+        ["k<int>", "read<const float>", "read<float>"],
+    ),
     "dispatched types": (
         (
             "template <class T> void run(T* p) { k<T><<<1, 1>>>(p, 1); }\nvoid f(Tensor x) {\n"
@@ -70,6 +106,7 @@ CASES = {
         ["k<int, 2>"],
     ),
     "recursion": (RECURSION, ["k<float>"]),
+    "what a function returns": (CALLED, ["k<float>"]),
     "what nothing says": (NOTHING, ["k<float>"]),
     "what depends on a class": (DEPENDENT, ["k<float>"]),
     "comments among the arguments": (
@@ -110,6 +147,61 @@ CASES = {
         ),
         ["k<int>", "a::b::own<a::P>"],
     ),
+    "an enumerator of a namespace that others have part of": (
+        (
+            "namespace a { namespace cuda { enum class D { ONE }; }\n"
+            "template <cuda::D d> __global__ void own(int* p) { *p = int(d); } }\nnamespace cuda {}\n"
+            "using namespace a;\nnamespace a { void h(int* p) { own<cuda::D::ONE><<<1, 1>>>(p); } }\n"
+            "void g(int* p) { k<int><<<1, 1>>>(p, 1); }"
+        ),
+        ["k<int>", "a::own<a::cuda::D::ONE>"],
+    ),
+    "enumerators of the kernel's namespace": (
+        (
+            "namespace a { enum E : int {\n FIRST, // 0\n SECOND,\n}; enum class C { FIRST, LAST };\n"
+            "template <E e, C c> __global__ void own(int* p) { *p = int(e) + int(c); }\n"
+            "template <E e> void run(int* p) { own<e, C::LAST><<<1, 1>>>(p); }\n"
+            "void f(int* p) { run<SECOND>(p); } }\nvoid g(int* p) { k<int, a::FIRST><<<1, 1>>>(p, 1); }"
+        ),
+        ["k<int, a::FIRST>", "a::own<a::SECOND, a::C::LAST>"],
+    ),
+    "overloads": (
+        (
+            "namespace a { struct D {}; template <class T> struct Pair { T x, y; };\n"
+            "template <class T> __global__ void own(D d, T* p, const T v);\n"
+            "template <class T> __global__ void own(D d, Pair<T>* p, const Pair<T> v) { *p = v; }\n"
+            "template <class U> __global__ void own(D d, U* q, const U w) { *q = w; }\n"
+            "template <class T> void run(T* p) { own<<<1, 1>>>(D(), p, p[0]); }\n"
+            "void f(int* p, Pair<float>* q, Pair<float> v) { run(p); own<float><<<1, 1>>>(D(), q, v); } }\n"
+            "void g(int* p) { k<int><<<1, 1>>>(p, 1); }"
+        ),
+        [
+            "k<int>",
+            "(void (*)(a::D, int*, const int)) a::own<int>",
+            "(void (*)(a::D, a::Pair<float>*, const a::Pair<float>)) a::own<float>",
+        ],
+    ),
+    "overloads that no argument tells apart": (
+        (
+            "template <class T, int N> __global__ void own(T* p) { p[N] = 0; }\n"
+            "template <class T> __global__ void own(T* p, int n) { p[n] = 0; }\n"
+            "void f(P p) { own<int, 2><<<1, 1>>>(p.x); k<int><<<1, 1>>>(p.x, 1); }"
+        ),
+        ["k<int>", "own<int, 2>"],
+    ),
+    "generic lambdas": (
+        (
+            "template <int N> struct Num { static constexpr int value = N; };\n"
+            "#define ONE(f, T) f(T{}); break;\n"
+            "#define TWO(f, T, U) case 0: ONE(f, T) case 1: ONE(f, U)\n#define PASTE(a, b) a##b\n"
+            "#define EACH(x, f) switch (x) { PASTE(TW, O)(f, float, short) }\n"
+            "void f(void* p, int x) { auto go = [&](auto t) { using T = decltype(t); k<T><<<1, 1>>>((T*)p, 1); };\n"
+            "  EACH(x, go)\n  auto more = [&](auto t, int, const auto& n) {\n"
+            "    if (x) { k<decltype(t), n.value><<<1, 1>>>(nullptr, 1); } };\n"
+            "  more(double{}, 1, Num<2>{}); more(int(), 1, Num<4>()); auto other = [](auto t) {}; other(char{}); }"
+        ),
+        ["k<float>", "k<short>", "k<double, Num<2>{}.value>", "k<int, Num<4>{}.value>"],
+    ),
     "Torch's sums": (
         (
             'void f(Tensor x) { AT_DISPATCH_FLOATING_TYPES(x.type(), "f", [&] {\n'
@@ -144,3 +236,18 @@ def test_an_instance_that_nvrtc_refuses_is_left_out(tmp_path):
     assert [name.text for name in module.instances] == ["k<int>", "c<double>"]
     assert "# c<float> is left out: " in ported.manifest
     assert "# k<Unknown> is left out: " in ported.manifest
+
+
+def test_what_is_left_out_is_told_of_its_own_module_and_once(tmp_path):
+    """Of many instances that are refused for one reason, the first are named."""
+    (tmp_path / "k.cu").write_text(KERNEL + "void f() { k<int><<<1, 1>>>(nullptr, 1); }\n")
+    small = 'template <int N> __global__ void c(int* p) { static_assert(N > 9, "too small"); *p = N; }\n'
+    launches = "".join(f"c<{number}><<<1, 1>>>(nullptr); " for number in range(3, 12))
+    (tmp_path / "c.cu").write_text(f"{small}void f() {{ {launches}}}\n")
+    first, second = port(tmp_path, ["k.cu", "c.cu"], arch=ARCH).modules
+    assert first.open_ends == ()
+    assert second.stated["instances"] == ["c<10>", "c<11>"]
+    assert [end.partition(":")[0] for end in second.open_ends] == [
+        *(f"c<{number}> is left out" for number in (3, 4, 5)),
+        "and 4 more for the same reason",
+    ]

@@ -94,7 +94,7 @@ def test_names_that_one_namespace_has_get_it(ported):
     text += "namespace lib { template <class K> void run(K* p) { k<<<1, 1>>>(p); } template void run(Key<int>*); }\n"
     text += "void run(int* p) { j<A::first><<<1, 1>>>(p); }\n"
     manifest = ported(text).manifest
-    assert "lib::k<lib::Key < int >>" in manifest
+    assert "lib::k<lib::Key<int>>" in manifest
     assert "j<alg::A::first>" in manifest
 
 

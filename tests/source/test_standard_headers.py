@@ -37,7 +37,7 @@ OVER_LIBCUDACXX = frozenset(
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
 #: Host headers without one of ours: of Windows, C's own ways to threads, and names that no library has.
-LEFT_OUT = {"cstdatomic", "cthreads", "intrin.h", "stdatomic.h", "threads.h", "windows.h"}
+LEFT_OUT = {"cstdatomic", "cstdnoreturn", "cthreads", "intrin.h", "stdatomic.h", "threads.h", "windows.h"}
 #: CCCL 3, of CUDA 13, refuses C++14.
 CCCL_STANDARDS = STANDARDS if load_toolchain().release < (13, 0) else STANDARDS[1:]
 

@@ -9,7 +9,7 @@ __all__ = ["HOST_HEADERS"]
 _C: Final = frozenset(
     """
     assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic
-    stdbool stddef stdint stdio stdlib string tgmath threads time uchar wchar wctype
+    stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
 _CPP: Final = frozenset(

@@ -1,3 +1,6 @@
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdnoreturn.h>
 #include <type_traits>
 
 #define CHECK(...) static_assert((__VA_ARGS__), "")
@@ -17,6 +20,13 @@ union Either {
 };
 struct Last final {};
 typedef int (Base::*Method)(int) const;
+
+// C's words, as g++ has them: C++ has most of its own, and noreturn is none.
+SAME(_Bool, bool);
+CHECK(__bool_true_false_are_defined);
+struct alignas(16) Aligned {};
+CHECK(alignof(Aligned) == 16);
+[[noreturn]] __device__ void noreturn();
 
 CHECK(std::is_same<int, int>::value && !std::is_same<int, long>::value && std::is_void<const void>::value);
 CHECK(std::is_integral<char>::value && std::is_integral<const bool>::value && !std::is_integral<float>::value);

@@ -1,0 +1,53 @@
+"""What to do about instructions that only architecture-specific targets have; ptxas names the target without them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.arch import SmArch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["advice_on_target", "target_faults"]
+
+#: Instructions that each generation of GPUs has for its first targets only; what they begin with.
+_OWNERS: Final = {"wgmma": "sm_90a", "tcgen05": "sm_100a"}
+#: Of what later targets have as well, ptxas says that it "requires .target sm_80 or higher".
+_LACKING: Final = re.compile(
+    r"(?:Instruction|Feature) '(?P<what>[^'\n]+)' not supported on \.target '(?P<target>sm_\w+)'"
+)
+#: The first that may have a suffix.
+_FIRST: Final = 90
+_MOST_NAMED: Final = 3
+
+
+def advice_on_target(message: str) -> str:
+    """Return which architecture to list because of a message of ptxas's; empty where that is not known."""
+    found = _LACKING.search(message)
+    if found is None:
+        return ""
+    instead = f"list it in the module's 'arches:' in place of {found['target']}"
+    owner = next((owner for begin, owner in _OWNERS.items() if found["what"].startswith(begin)), "")
+    if owner:
+        return f"architecture {owner} has this: {instead}"
+    target = SmArch.parse(found["target"])
+    if target.suffix or target.number < _FIRST:
+        return ""
+    return f"only architecture-specific code has this; if {target}a does, {instead}"
+
+
+def target_faults(log: str) -> list[str]:
+    """Return the instructions that ptxas says a target lacks, together where the same is to be done about them."""
+    lacking: dict[tuple[str, str], list[str]] = {}
+    for found in _LACKING.finditer(log):
+        named = lacking.setdefault((found["target"], advice_on_target(found[0])), [])
+        if found["what"] not in named:
+            named.append(found["what"])
+    return [f"{target} has no {_listed(named)}\n  to fix: {fix}" for (target, fix), named in lacking.items() if fix]
+
+
+def _listed(named: Sequence[str]) -> str:
+    more = len(named) - _MOST_NAMED
+    return ", ".join(named[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

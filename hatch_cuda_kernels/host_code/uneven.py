@@ -1,0 +1,109 @@
+"""Branches of ``#if`` that open or close other brackets than those beside them, while a later ``#if`` evens them out.
+
+Two configurations are read, each as a whole, then: what is told by one macro holds alike wherever it splits brackets.
+"""
+
+from __future__ import annotations
+
+import re
+from operator import add
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.source.branches import CONDITIONS, truth_of
+from hatch_cuda_kernels.source.directive_lines import directive_lines
+from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hatch_cuda_kernels.host_code.items import Outline
+    from hatch_cuda_kernels.source.directive_lines import DirectiveLine
+    from hatch_cuda_kernels.source.lexer import Joined
+
+__all__ = ["merged", "one_configuration"]
+
+_NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
+_TEST: Final = re.compile(r"(?P<no>!\s*)?defined\s*(?:\(\s*(?P<inner>\w+)\s*\)|(?P<bare>\w+))")
+_BRACKETS: Final = ("()", "[]", "{}")
+_EVEN: Final = (0,) * len(_BRACKETS)
+
+
+class _UnevenGroup(NamedTuple):
+    first: DirectiveLine
+    sums: list[tuple[int, ...]]
+    """Of each branch, how many more brackets of each kind it opens than it closes."""
+
+    def add(self, more: tuple[int, ...]) -> None:
+        """Add to the sum of the latest branch."""
+        self.sums[-1] = tuple(map(add, self.sums[-1], more))
+
+    @property
+    def splits(self) -> bool:
+        """Whether branches differ; what has no other stands beside nothing."""
+        return len({*self.sums, *([_EVEN] if len(self.sums) == 1 else [])}) > 1
+
+    def read(self, *, defined: bool) -> tuple[int, ...]:
+        """Return the sum of the branch that is read in a configuration."""
+        negated = _negated(self) if self.splits else None
+        holds = truth_of(self.first) is not False if negated is None else negated is not defined
+        return [*self.sums, _EVEN][not holds]
+
+
+def one_configuration(source: Joined, *, defined: bool) -> Callable[[DirectiveLine], bool | None]:
+    """Return which conditions of a text hold where every macro that splits brackets is ``defined``, or none is.
+
+    The others' branches are all read, as far as NVRTC may see them. Raises UnclearTextError.
+    """
+    groups = _groups(source, defined=defined)
+    held = {group.first.start: no is not defined for group in groups if (no := _negated(group)) is not None}
+
+    def truth(line: DirectiveLine) -> bool | None:
+        return held.get(line.start, truth_of(line))
+
+    return truth
+
+
+def merged(one: Outline, other: Outline) -> Outline:
+    """Return what two configurations of a text declare: a macro that is not known now may hide either."""
+    items = sorted({*one.items, *other.items}, key=lambda item: (item.end, -item.start))
+    lines = zip(one.directives, other.directives, strict=True)
+    directives = (line._replace(hidden=line.hidden and beside.hidden) for line, beside in lines)
+    return one._replace(items=tuple(items), directives=tuple(directives))
+
+
+def _groups(source: Joined, *, defined: bool) -> Iterator[_UnevenGroup]:
+    """Yield the groups of ``#if`` whose branches differ in brackets; of inner groups, what is read counts."""
+    opened: list[_UnevenGroup] = []
+    start = 0
+    for line in directive_lines(source):
+        if line.word not in CONDITIONS:
+            continue
+        if opened:
+            opened[-1].add(_sum(source.text[start : line.start]))
+        start = line.end
+        if line.word in {"if", "ifdef", "ifndef"}:
+            opened.append(_UnevenGroup(line, [_EVEN]))
+        elif opened and line.word != "endif":
+            opened[-1].sums.append(_EVEN)
+        elif opened:
+            group = opened.pop()
+            if opened:
+                opened[-1].add(group.read(defined=defined))
+            if group.splits:
+                yield group
+
+
+def _sum(text: str) -> tuple[int, ...]:
+    text = _NOISE.sub(" ", text)
+    return tuple(text.count(opening) - text.count(closing) for opening, closing in _BRACKETS)
+
+
+def _negated(group: _UnevenGroup) -> bool | None:
+    """Return whether a group's first branch is for a macro that is not defined; None where it tests anything else."""
+    line = group.first
+    if len(group.sums) > 2 or truth_of(line) is not None:
+        return None
+    if line.word != "if":
+        return line.word == "ifndef"
+    test = _TEST.fullmatch(line.operand)
+    return test["no"] is not None if test else None

@@ -1,0 +1,1 @@
+// Host only: what device code could use of it is nothing, or is NVRTC's own.

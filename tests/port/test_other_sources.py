@@ -1,0 +1,95 @@
+"""``port`` and ``init`` where kernels use what another source of the project defines, as nvcc links with -rdc=true."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.port.port import port
+
+ARCH = SmArch.parse("sm_80")
+OPTIONS = NvrtcOptions(include=("include",))
+PYPROJECT = """\
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+[project]
+name = "p"
+version = "1"
+requires-python = ">=3.11"
+"""
+FILES = {
+    "src/step.cu": "#include <vector>\n#include <solve.h>\n"
+    "__global__ void step(float* x) { *x = solve(*x) * table[1]; }\n"
+    "std::vector<float> host() { return {}; }\n",
+    "include/solve.h": "__device__ float solve(float x);\nextern __device__ float table[4];\n",
+    "src/solve.cu": "#include <string>\n#include <solve.h>\n__device__ float factor(float);\n"
+    "__device__ float solve(float x) { return factor(x) + 1; }\nstd::string name() { return {}; }\n",
+    "src/deep/factor.cu": "namespace { __device__ float twice(float x) { return 2 * x; } }\n"
+    "__device__ float factor(float x) { return twice(x); }\n",
+    "src/table.cu": "__device__ float table[4] = {1, 2, 3, 4};\n",
+    "src/user.cu": "#include <solve.h>\n__global__ void uses(float* x) { if (solve(*x) > 1) { *x = table[0]; } }\n",
+}
+LINKED = ["src/step.cu", "src/solve.cu", "src/table.cu", "src/deep/factor.cu"]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Return a function that makes a project of these files, and others, the current folder."""
+
+    def make(**others):
+        for name, text in {**FILES, **others}.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        monkeypatch.chdir(tmp_path)
+        return tmp_path
+
+    return make
+
+
+def drafted(root, *arguments):
+    """Return the manifest that ``port`` drafts for step.cu, in a file."""
+    main(["port", "src/step.cu", "--include", "include", "--arch", "sm_80", "--manifest", "kernels.yaml", *arguments])
+    return load_manifest(root / "kernels.yaml")
+
+
+def test_port_drafts_the_sources_that_define_what_is_used(project, capsys):
+    """They are found through what they use themselves, and the draft says why each is there and builds."""
+    root = project()
+    (module,) = drafted(root, "--apply").modules
+    assert sorted(module.recipe.sources) == sorted(LINKED)
+    text = (root / "kernels.yaml").read_text()
+    assert "src/deep/factor.cu is listed because device code here uses factor(float), which it defines" in text
+    (root / "kernels.yaml").write_text(text.replace("schema: 1", "schema: 1\narches: [sm_80]"))
+    build_store(load_manifest(root / "kernels.yaml"), root / "out")
+    assert "step" in (root / "out" / "kernels.tsv").read_text()
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"src/deep/factor.cu": "float factor(float x) { return x; }\n"},
+        {"demo/factor.cu": "__device__ float factor(float x) { return 3 * x; }\n"},
+    ],
+    ids=["nothing defines it for the device", "two sources define it"],
+)
+def test_what_the_project_does_not_tell_is_not_drafted(project, others):
+    """Only its own build says which of two it links; a draft with either might be another program."""
+    (module,) = port(project(**others), ["src/step.cu"], OPTIONS, arch=ARCH).modules
+    assert module.stated["source"] == "src/step.cu"
+
+
+def test_init_lists_them(project, capsys):
+    """So that each source is in the manifest that it writes."""
+    root = project(**{"pyproject.toml": PYPROJECT, "p/__init__.py": ""})
+    assert main(["init", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["notes"] == []
+    sources = {module.name: sorted(module.recipe.sources) for module in load_manifest(root / "kernels.yaml").modules}
+    assert sources["step"] == sorted(LINKED)
+    assert sources["user"] == sorted(["src/user.cu", *LINKED[1:]])

@@ -1,0 +1,70 @@
+"""What the standard headers say of themselves: sources choose by it, and nvcc's choice is to be NVRTC's."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from raw_nvrtc import compile_raw
+
+import hatch_cuda_kernels
+from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+
+STANDARD = Path(hatch_cuda_kernels.__file__).parent / "source/standard"
+SECTION = re.compile(r"^#if defined _HATCH_(\w+) \|\| defined _HATCH_VERSION$", re.MULTILINE)
+FEATURES = (STANDARD / "hatch_cuda_kernels/features.h").read_text()
+HEADERS = [name.lower() for name in SECTION.findall(FEATURES)]
+MACROS = sorted(set(re.findall(r"#define (__cpp_lib_\w+)", FEATURES)))
+DEFINED = re.compile(r"^#define (__cpp_lib_\w+) (\w+)", re.MULTILINE)
+#: The release of libstdc++ that the values are from; others know more, or fewer.
+RELEASE = "12"
+
+
+def libstdcxx(header: str, std: str) -> dict[str, str]:
+    """Return the macros that gcc's library defines once a header is included."""
+    command = ["g++", f"-std=gnu++{std}", "-dM", "-E", "-x", "c++", "-"]
+    found = subprocess.run(command, input=f"#include <{header}>\n", capture_output=True, text=True, check=True).stdout
+    return dict(DEFINED.findall(found))
+
+
+def gcc_release() -> str:
+    """Return gcc's major release; empty where it is missing."""
+    gcc = shutil.which("g++")
+    return subprocess.run([gcc, "-dumpversion"], capture_output=True, text=True).stdout.strip() if gcc else ""
+
+
+@pytest.mark.skipif(gcc_release() != RELEASE, reason=f"needs g++ {RELEASE}")
+@pytest.mark.parametrize("std", ["14", "17", "20"])
+def test_each_header_says_what_libstdcxx_says(std):
+    """Of the macros in its section. Others may come from headers that only one of both includes."""
+    wrong = {}
+    folders = [f"-I{path}" for path in (STANDARD, *load_toolchain().include_dirs)]
+    for header in HEADERS if std != "14" else sorted({*HEADERS} - {"atomic", "source_location", "variant"}):
+        theirs = libstdcxx(header, std)
+        values = {name: theirs.get(name) for name in section_of(header)}
+        checks = [
+            f"#if {f'{name} != {value}' if value else f'defined({name})'}\n#error {name}\n#endif\n"
+            for name, value in values.items()
+        ]
+        text = f'#include <{header}>\n{"".join(checks)}extern "C" __global__ void k() {{}}\n'
+        if found := re.findall(r"#error directive: (.*)", compile_raw(text, f"--std=c++{std}", *folders).log):
+            wrong[header] = found
+    assert wrong == {}
+
+
+def section_of(header: str) -> list[str]:
+    """Return the macros of a header's section."""
+    _, _, rest = FEATURES.partition(f"#if defined _HATCH_{header.upper()} ")
+    return re.findall(r"#define (\w+)", SECTION.split(rest)[0])
+
+
+def test_version_says_all():
+    """Without the headers that have them."""
+    checks = "".join(f"#ifndef {name}\n#error {name}\n#endif\n" for name in MACROS)
+    folders = [f"-I{path}" for path in (STANDARD, *load_toolchain().include_dirs)]
+    made = compile_raw(f'#include <version>\n{checks}extern "C" __global__ void k() {{}}\n', "--std=c++20", *folders)
+    assert made.log == ""
+    assert set(MACROS) > {"__cpp_lib_optional", "__cpp_lib_type_trait_variable_templates", "__cpp_lib_span"}

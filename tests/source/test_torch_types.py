@@ -1,0 +1,155 @@
+"""What device code uses of Torch, where Torch's headers are left out as host code."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.errors import BuildError
+from hatch_cuda_kernels.manifest import parse_manifest
+
+TORCH = "#include <torch/extension.h>\nvoid host(at::Tensor t) {}\n"
+OURS = "hatch_cuda_kernels/"
+
+
+def build(tmp_path, text, instances=(), **options):
+    """Build a module with that text; return the names of the headers that it is given, and its PTX."""
+    (tmp_path / "k.cu").write_text(text)
+    module = {"source": "k.cu", "options": options} | ({"instances": [*instances]} if instances else {})
+    manifest = parse_manifest(
+        json.dumps({"schema": 1, "arches": ["sm_80", "compute_80"], "modules": {"k": module}}), root=tmp_path
+    )
+    found = manifest.modules[0].recipe.read(tmp_path).units[0].pre_include
+    build_store(manifest, tmp_path / "store")
+    (path,) = (tmp_path / "store").rglob("*.ptx")
+    return {name.removeprefix(OURS) for name in found if name.startswith(OURS)}, path.read_text()
+
+
+def test_accessors_lie_in_memory_as_torchs_do(tmp_path):
+    """A pointer, the sizes, the strides; rows of a tensor that is const are const, too."""
+    text = """
+static_assert(sizeof(at::PackedTensorAccessor32<float, 2>) == 24, "");
+static_assert(sizeof(torch::PackedTensorAccessor64<float, 3, at::RestrictPtrTraits>) == 56, "");
+template <typename T> __global__ void k(at::PackedTensorAccessor32<T, 2, at::RestrictPtrTraits> a,
+                                        const torch::PackedTensorAccessor64<T, 1> b) {
+    static_assert(std::is_same<decltype(b[0]), const T&>::value && std::is_same<decltype(a[0][0]), T&>::value, "");
+    at::TensorAccessor<T, 1, at::RestrictPtrTraits, int> row = a[blockIdx.x];
+    row[threadIdx.x] += b[a.size(1)] + a.stride(0) + *a.data();
+}
+"""
+    headers, _ = build(tmp_path, TORCH + text, ["k<float>"])
+    assert headers == {"torch_accessors.h"}
+
+
+def test_numbers_have_torchs_arithmetic(tmp_path):
+    """In float, each result rounded; __half's own would be added as halves."""
+    text = """
+static_assert(sizeof(c10::Half) == 2 && std::numeric_limits<at::BFloat16>::digits == 8, "");
+static_assert(std::is_same<at::acc_type<at::Half, true>, float>::value, "");
+static_assert(std::is_same<at::opmath_type<double>, double>::value, "");
+__global__ void k(c10::Half* a, at::BFloat16* b) { a[0] = a[1] + a[2]; b[0] = b[1] < b[2] ? b[1] : b[2] * 2; }
+"""
+    headers, ptx = build(tmp_path, TORCH + text)
+    assert headers == {"torch_numbers.h"}
+    assert "add.f32" in ptx
+    assert not re.search(r"add\S*\.f16", ptx)
+
+
+def test_numbers_of_8_bits_are_refused_where_code_computes_with_them(tmp_path):
+    """A kernel may take a pointer to them."""
+    text = TORCH + "__global__ void k(at::Float8_e4m3fn* a, unsigned char* b) { *b = a->x; %s }\n"
+    build(tmp_path, text % "")
+    with pytest.raises(BuildError, match="Float8_e4m3fn"):
+        build(tmp_path, text % "*b = float(*a);")
+
+
+def test_the_state_of_the_generator(tmp_path):
+    """It is read as Torch reads it: where a graph was captured, from memory."""
+    text = """
+static_assert(sizeof(at::PhiloxCudaState) == 32, "");
+__global__ void k(at::PhiloxCudaState state, uint64_t* out) {
+    auto seeds = at::cuda::philox::unpack(state);
+    out[0] = std::get<0>(seeds);
+    out[1] = std::get<1>(seeds);
+}
+"""
+    headers, ptx = build(tmp_path, TORCH + text)
+    assert headers == {"torch_philox.h"}
+    assert len(re.findall(r"\bld\.global\.", ptx)) == 2
+
+
+def test_functions_with_c10s_marks_are_device_code(tmp_path):
+    """Constructors and operators, too, which have no type that tells the mark from one."""
+    text = """
+struct P { float x; C10_HOST_DEVICE P(float a) : x(a) {} C10_DEVICE float operator()(float b) const { return x + b; } };
+C10_HOST_DEVICE C10_ALWAYS_INLINE float twice(float a) { return 2 * a; }
+C10_HOST void only() {}
+C10_LAUNCH_BOUNDS_1(256) __global__ void k(float* p, int n) {
+    CUDA_KERNEL_LOOP(i, n) { CUDA_KERNEL_ASSERT(n > i && "in range"); p[i] = P(twice(p[i]))(1); }
+}
+"""
+    headers, ptx = build(tmp_path, TORCH + text, define={"NDEBUG": True})
+    assert headers == {"c10_macros.h", "torch_loops.h"}
+    assert "__assertfail" in ptx
+    assert ".maxntid 256" in ptx
+
+
+def test_macros_of_the_project_are_its_own(tmp_path):
+    """Also where they would hold only without Torch's."""
+    loop = "#ifndef CUDA_KERNEL_LOOP\n#define CUDA_KERNEL_LOOP(i, n) for (int i = 0; i < 77; ++i)\n#endif\n"
+    headers, ptx = build(
+        tmp_path, TORCH + loop + "__global__ void k(int* p) { CUDA_KERNEL_LOOP(i, 5) p[i * 9] = 0; }\n"
+    )
+    assert headers == set()
+    assert "+2736]" in ptx
+
+
+def test_classes_may_have_objects_of_the_hosts(tmp_path):
+    """As members and bases, by an alias or a using; a kernel that makes one is refused."""
+    text = """
+using at::Tensor;
+struct Spec { Tensor a; torch::Tensor b = Tensor(); c10::intrusive_ptr<Spec> next; at::cuda::CUDAStream stream; };
+class Op : public torch::autograd::Function<Op> { static Tensor forward(Tensor a) { return a.clone(); } };
+struct Plain { float* a; Plain(Spec& s) : a(s.a.data_ptr<float>()) {} };
+static_assert(sizeof(Spec) == 40 && !std::is_trivially_copyable<Tensor>::value, "");
+__global__ void k(Plain p) { p.a[0] = 1; %s }
+"""
+    headers, _ = build(tmp_path, TORCH + text % "")
+    assert headers == {"torch_objects.h"}
+    with pytest.raises(BuildError, match="Tensor"):
+        build(tmp_path, TORCH + text % "Tensor t;")
+
+
+def test_another_name_for_a_namespace(tmp_path):
+    """A project names Torch's accessors by way of an alias, which may mean its own."""
+    text = """
+#ifdef CHECKED
+namespace pta = mine;
+#else
+namespace pta = at;
+#endif
+__global__ void k(pta::PackedTensorAccessor32<float, 1, at::RestrictPtrTraits> a) { a[0] = 1; }
+"""
+    headers, _ = build(tmp_path, TORCH + text)
+    assert headers == {"torch_accessors.h", "torch_namespaces.h"}
+
+
+OWN = {
+    "a class": "namespace at { struct PhiloxCudaState { int n; }; }\n__global__ void k(at::PhiloxCudaState s) {}\n",
+    "a template": (
+        "namespace at { template <class T> __device__ T ceil_div(T a, T b) { return a; } }\n"
+        "__global__ void k(int* p) { *p = at::ceil_div(1, 2); }\n"
+    ),
+    "a comment": "__global__ void k(float* p) {} // takes an at::Tensor of c10::Half\n",
+    "a guard": "#ifndef __CUDACC_RTC__\nvoid f(at::Tensor t);\n#endif\n__global__ void k(float* p) {}\n",
+}
+
+
+@pytest.mark.parametrize("text", OWN.values(), ids=OWN)
+def test_names_that_need_no_header_bring_none(tmp_path, text):
+    """The project's own, and those that NVRTC never sees."""
+    headers, _ = build(tmp_path, TORCH + text)
+    assert headers == set()
