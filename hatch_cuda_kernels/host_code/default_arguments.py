@@ -31,7 +31,9 @@ _CANNOT_THROW: Final = re.compile(r"noexcept|nothrow|\bthrow\b")
 _NOWHERE: Final = "4096"
 
 
-def without_host_defaults(head: str, facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> str | None:
+def without_host_defaults(
+    head: str, class_name: str | None, facts: Facts, is_dropped: Callable[[FoundItem], bool]
+) -> str | None:
     """Return a function's head, on one line, without defaults that name what is dropped; None where all may stay.
 
     That is also returned where a parameter's type is not understood.
@@ -48,7 +50,8 @@ def without_host_defaults(head: str, facts: Facts, is_dropped: Callable[[FoundIt
     for nodes in parameters:
         before = [*takewhile(lambda node: node.text != "=", nodes)]
         value = nodes[len(before) + 1 :]
-        if value and _names_dropped([*flat(value)], facts, is_dropped):
+        words = [*flat(value)]
+        if _names_variable(words, class_name, facts) or _calls_dropped(words, facts, is_dropped):
             made = _stand_in(before, plain)
             if made is None:
                 return None
@@ -67,10 +70,20 @@ def _parameters(nodes: Sequence[Token], facts: Facts) -> Iterator[list[Token]]:
         yield from split(inner)
 
 
-def _names_dropped(words: Sequence[str], facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> bool:
-    """Return whether a value names a variable of the host's, or calls functions that are all dropped."""
-    if not facts.variables.isdisjoint(words):
-        return True
+def _names_variable(words: Sequence[str], class_name: str | None, facts: Facts) -> bool:
+    """Return whether a value names a variable of the host's: of a namespace, of the function's class, or of another."""
+    for before, qualifies, word in zip(["", "", *words], ["", *words], words, strict=False):
+        if qualifies != "::":
+            owners = {"", class_name or ""}
+        else:
+            owners = {before, *([""] if before in facts.namespaces else [])}
+        if not owners.isdisjoint(facts.variables.get(word, ())):
+            return True
+    return False
+
+
+def _calls_dropped(words: Sequence[str], facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> bool:
+    """Return whether a value calls functions that are all dropped."""
     called = (word for word, after in pairwise(words) if after == "(")
     found = ([*facts.functions.get(word, ()), *facts.members_named.get(word, ())] for word in called)
     return any(functions and all(map(is_dropped, functions)) for functions in found)

@@ -118,7 +118,7 @@ def _redeclared(item: OutlineItem, action: Action, text: str, facts: Facts) -> s
     """Return a function that is only declared, with other defaults where they name what is dropped; or nothing."""
     declared = item.declaration
     head = text[declared.first : declared.last]
-    left = without_host_defaults(head, facts, is_dropped(facts)) if action == "declare" else None
+    left = without_host_defaults(head, item.class_name, facts, is_dropped(facts)) if action == "declare" else None
     if left is None or "#" in text[item.start : declared.first]:
         return ""
     rest = ";" if declared.ending == "{}" else text[declared.last : item.end]

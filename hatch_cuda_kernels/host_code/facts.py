@@ -86,8 +86,8 @@ class Facts:
     """Those of classes, by class and name."""
     data: set[str] = field(default_factory=set)
     """The names of data members."""
-    variables: set[str] = field(default_factory=set)
-    """The names of other variables that are no constants."""
+    variables: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The other variables that are no constants, by name: the classes that have one, empty for a namespace."""
     namespaces: set[str] = field(default_factory=set)
     """The parts of their names that the texts declare."""
     defaults: set[str] = field(default_factory=set)

@@ -110,9 +110,9 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
     if is_float_constant(item, text, facts):
         words = set(_WORD.findall(without_literals(text[item.start : item.end])))
         facts.floats.setdefault(declared.name, set()).update(words)
-    is_variable = declared.kind == "variable" and is_host_variable(item)
+    is_variable = declared.kind == "variable" and is_host_variable(item) and declared.name.isidentifier()
     if is_variable and not facts.is_marked(text[item.start : declared.value or item.end]):
-        facts.variables.add(declared.name)
+        facts.variables[declared.name].add(item.class_name or declared.scope)
     if declared.kind == "variable" and item.class_name is None:
         if declared.is_const:
             facts.constants[declared.name].append(FoundItem(item, text))

@@ -74,25 +74,20 @@ def said_by(text: str) -> Said:
     """Return what a text says."""
     reals = frozenset(name for pattern in _REALS for name in pattern.findall(text))
     operands = [*_operands(text)]
-    meanings = tuple(
-        (found["name"], frozenset(_ASCII_WORD.findall(found["meant"])))
-        for pattern in _ALIASES
-        for found in pattern.finditer(text)
-    )
+    aliases = [found for pattern in _ALIASES for found in pattern.finditer(text)]
+    meanings = tuple((found["name"], frozenset(_ASCII_WORD.findall(found["meant"]))) for found in aliases)
     more = (part for pattern in _MORE_ALIASES for part in pattern.findall(text))
-    given = (
-        name for pattern in _ALIASES for found in pattern.finditer(text) for name in _GIVEN.findall(found["meant"])
-    )
+    types = frozenset(name for pattern in (*_TYPES, _NAMED_BEHIND) for name in pattern.findall(text))
     constraints = (found[0][:_LONGEST_OPERAND] for pattern in _CONSTRAINTS for found in pattern.finditer(text))
+    asked = {name for part in (*operands, *constraints) for name in _ASCII_WORD.findall(part)}
+    given = {name for found in aliases for name in _GIVEN.findall(found["meant"])} - types
     return Said(
         reals=reals,
         aliases=dict(_NAMESPACE_ALIAS.findall(text)),
         unevaluated=frozenset(name for operand in operands for name in _CALLED.findall(operand)),
         deduced=frozenset(name for operand in operands for name in _CALLED_PLAINLY.findall(operand)),
-        observed=frozenset(name for part in (*operands, *constraints) for name in _ASCII_WORD.findall(part)).union(
-            given
-        ),
-        types=frozenset(name for pattern in (*_TYPES, _NAMED_BEHIND) for name in pattern.findall(text)),
+        observed=frozenset(asked | given),
+        types=types,
         meanings=meanings,
         renamed=frozenset(name for name, words in meanings if name not in words).union(*map(_named_last, more)),
     )

@@ -41,7 +41,7 @@ def is_host_assertion(item: OutlineItem, text: str, facts: Facts) -> bool:
     if item.class_name is not None or not is_assertion(item, text):
         return False
     words = _UNQUALIFIED.findall(without_literals(text[item.start : item.end]))
-    return any(word in facts.variables and word not in facts.constants for word in words)
+    return any("" in facts.variables.get(word, ()) and word not in facts.constants for word in words)
 
 
 def is_host_using(item: OutlineItem, source: str, facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> bool:
