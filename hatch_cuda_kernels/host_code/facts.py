@@ -88,6 +88,8 @@ class Facts:
     """The names of data members."""
     variables: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """The other variables that are no constants, by name: the classes that have one, empty for a namespace."""
+    stay_in: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The namespaces that have a constant or a marked variable of a name."""
     namespaces: set[str] = field(default_factory=set)
     """The parts of their names that the texts declare."""
     defaults: set[str] = field(default_factory=set)

@@ -110,22 +110,30 @@ def _note(facts: Facts, text: str, item: OutlineItem) -> None:
     if is_float_constant(item, text, facts):
         words = set(_WORD.findall(without_literals(text[item.start : item.end])))
         facts.floats.setdefault(declared.name, set()).update(words)
-    is_variable = declared.kind == "variable" and is_host_variable(item) and declared.name.isidentifier()
-    if is_variable and not facts.is_marked(text[item.start : declared.value or item.end]):
-        facts.variables[declared.name].add(item.class_name or declared.scope)
-    if declared.kind == "variable" and item.class_name is None:
-        if declared.is_const:
-            facts.constants[declared.name].append(FoundItem(item, text))
-    elif declared.kind == "variable":
-        facts.data.add(declared.name)
-        if declared.value:  # what gives a data member its value stays declared
-            facts.observed.update(_CALLED.findall(text, declared.value, item.end))
+    if declared.kind == "variable":
+        _note_variable(facts, text, item)
     if declared.kind in {"function", "call"}:
         _note_function(facts, text, item)
     else:
         _note_class(facts, text, item)
     if item.class_name is not None and _may_bring_constructors(item, text):
         facts.hidden.add(item.class_name)
+
+
+def _note_variable(facts: Facts, text: str, item: OutlineItem) -> None:
+    declared = item.declaration
+    if is_host_variable(item) and not facts.is_marked(text[item.start : declared.value or item.end]):
+        if declared.name.isidentifier():
+            facts.variables[declared.name].add(item.class_name or declared.scope)
+    elif item.class_name is None:
+        facts.stay_in[declared.name].add(item.namespace)
+    if item.class_name is None:
+        if declared.is_const:
+            facts.constants[declared.name].append(FoundItem(item, text))
+        return
+    facts.data.add(declared.name)
+    if declared.value:  # what gives a data member its value stays declared
+        facts.observed.update(_CALLED.findall(text, declared.value, item.end))
 
 
 def _note_class(facts: Facts, text: str, item: OutlineItem) -> None:

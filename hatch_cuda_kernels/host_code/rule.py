@@ -127,11 +127,19 @@ def is_dropped(facts: Facts) -> Callable[[FoundItem], bool]:
 
 
 def _variable(item: OutlineItem, text: str, facts: Facts) -> Action:
-    if is_host_variable(item):
-        return "drop"
-    action = action_of_constant(item, text, facts, is_dropped(facts))
+    action = "drop" if is_host_variable(item) else action_of_constant(item, text, facts, is_dropped(facts))
+    if action == "drop" and _hides_another(item, facts):
+        return "keep"
     is_folded = item.declaration.name in facts.folded and is_float_constant(item, text, facts)
     return "constant" if action == "keep" and is_folded else action
+
+
+def _hides_another(item: OutlineItem, facts: Facts) -> bool:
+    """Return whether code that asks for a variable's type would get that of another one, of a namespace around it."""
+    name, within = item.declaration.name, f"::{item.namespace}"
+    if name not in facts.observed or item.class_name is not None or not item.namespace:
+        return False
+    return any(within.startswith(f"::{outer}::" if outer else "::") for outer in facts.stay_in.get(name, ()))
 
 
 def _is_host_call(declared: Declaration, facts: Facts) -> bool:

@@ -55,8 +55,8 @@ def other_sources(recipe: Recipe, project: Project, arch: SmArch, files: Iterabl
     """Return the sources that define what a module lacks, each with a name of that, if all can be linked.
 
     ``files`` are the project's. There is none where the module lacks nothing, where other sources do not have all of
-    it, or where two of them have the same: which of these the project links, its own build says. Raises ToolchainError
-    where a compiler is missing.
+    it, or where two of them have the same: which of these the project links, its own build says. One that does not
+    compile has what its text seems to define. Raises ToolchainError where a compiler is missing.
     """
     lacking = _lacking(recipe, project, arch)
     texts = {path: project.text(path).text for path in files if path.endswith(".cu")} if lacking else {}
@@ -65,7 +65,10 @@ def other_sources(recipe: Recipe, project: Project, arch: SmArch, files: Iterabl
     while lacking and len(found) < _MOST_SOURCES:
         known = (*recipe.sources, *found)
         possible = _definers(texts, lacking, known)[:_MOST_TRIALS]
-        owners = [(path, symbol) for path in possible for symbol in sorted(lacking & defined(path))]
+        tried = {path: defined(path) for path in possible}
+        owners = [(path, symbol) for path, one in tried.items() for symbol in sorted(lacking & (one or frozenset()))]
+        for path in (path for path, one in tried.items() if one is None):
+            owners += [(path, symbol) for symbol in lacking if _definers({path: texts[path]}, [symbol], known)]
         if not owners or len({symbol for _, symbol in owners}) < len(owners):
             return {}
         found = {path: demangled(symbol) for path, symbol in owners} | found
@@ -89,14 +92,14 @@ def _lacking(recipe: Recipe, project: Project, arch: SmArch) -> frozenset[str] |
     return frozenset()
 
 
-def _defined(recipe: Recipe, project: Project, arch: SmArch) -> frozenset[str]:
-    """Return the symbols that a module of one source has for others; none where it does not compile."""
+def _defined(recipe: Recipe, project: Project, arch: SmArch) -> frozenset[str] | None:
+    """Return the symbols that a module of one source has for others; None where it does not compile."""
     recipe = replace(recipe, names=(), globals=())
     try:
         (job,) = recipe.part_jobs(recipe.units(recipe.read(project.files.root, project=project)), arch, "object")
         return linkage_of_object(compile_apart(job).images["object"]).defined
     except (CompileError, InputError):
-        return frozenset()
+        return None
 
 
 def _definers(texts: dict[str, str], symbols: Iterable[str], known: Sequence[str]) -> list[str]:

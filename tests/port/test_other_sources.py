@@ -76,8 +76,9 @@ def test_port_drafts_the_sources_that_define_what_is_used(project, capsys):
     [
         {"src/deep/factor.cu": "float factor(float x) { return x; }\n"},
         {"demo/factor.cu": "__device__ float factor(float x) { return 3 * x; }\n"},
+        {"demo/factor.cu": "#include <absent.h>\n__device__ float factor(float x) { return absent(x); }\n"},
     ],
-    ids=["nothing defines it for the device", "two sources define it"],
+    ids=["nothing defines it for the device", "two sources define it", "a source that fails seems to define it, too"],
 )
 def test_what_the_project_does_not_tell_is_not_drafted(project, others):
     """Only its own build says which of two it links; a draft with either might be another program."""
