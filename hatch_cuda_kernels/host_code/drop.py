@@ -14,6 +14,7 @@ from hatch_cuda_kernels.host_code.includes import host_header
 from hatch_cuda_kernels.host_code.made import made_by
 from hatch_cuda_kernels.host_code.rule import action_of, is_dropped
 from hatch_cuda_kernels.host_code.usings import is_assertion
+from hatch_cuda_kernels.host_code.words import VIRTUAL
 from hatch_cuda_kernels.source.branches import CONDITIONS
 from hatch_cuda_kernels.source.dropped import Dropped
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
@@ -119,7 +120,8 @@ def _redeclared(item: OutlineItem, action: Action, text: str, facts: Facts) -> s
     declared = item.declaration
     head = text[declared.first : declared.last]
     left = without_host_defaults(head, item.class_name, facts, is_dropped(facts)) if action == "declare" else None
-    if left is None or "#" in text[item.start : declared.first]:
+    is_called = declared.words & VIRTUAL and declared.ending != "0"  # through a table, where no symbol is undefined
+    if left is None or is_called or "#" in text[item.start : declared.first]:
         return ""
     rest = ";" if declared.ending == "{}" else text[declared.last : item.end]
     return without_inline(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from hatch_cuda_kernels.host_code.host_constants import is_made_at_start
 from hatch_cuda_kernels.host_code.marks import TEMPLATE, member_of, signature_of
 from hatch_cuda_kernels.host_code.observed import action_of_observed
-from hatch_cuda_kernels.host_code.words import BUILTIN, CONSTANT
+from hatch_cuda_kernels.host_code.words import BUILTIN, CONSTANT, VIRTUAL
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.declaration import Declaration
@@ -18,7 +18,6 @@ __all__ = ["action_of_function", "may_be_value"]
 
 FunctionAction: TypeAlias = Literal["keep", "drop", "declare", "mark"]
 
-_VIRTUAL: Final = frozenset({"virtual", "override", "final"})
 _EXPLICIT: Final = frozenset({"specialisation", "instantiation"})
 #: What only a parameter is spelled with.
 _PARAMETERS: Final = BUILTIN - {"decltype", "typeof", "__typeof__"} | {"const"}
@@ -27,7 +26,7 @@ _PARAMETERS: Final = BUILTIN - {"decltype", "typeof", "__typeof__"} | {"const"}
 def action_of_function(item: OutlineItem, text: str, facts: Facts) -> FunctionAction:
     """Return what to do with a function that no mark is seen on."""
     declared = item.declaration
-    is_virtual = bool(declared.words & _VIRTUAL)
+    is_virtual = bool(declared.words & VIRTUAL)
     if declared.ending in {"default", "delete"}:
         overrides = declared.name[0] == "~" and declared.ending == "default"  # perhaps one that is marked
         return "mark" if is_virtual or overrides else "keep"
@@ -75,7 +74,7 @@ def _makes_class(item: OutlineItem, facts: Facts) -> bool:
     if item.class_name is None or "friend" in declared.words:
         return False
     special = declared.name in {item.class_name, f"~{item.class_name}", "operator=", *facts.defaults, *facts.pure}
-    return special or bool(declared.words & _VIRTUAL)
+    return special or bool(declared.words & VIRTUAL)
 
 
 def _is_asked_for(declared: Declaration, facts: Facts) -> bool:

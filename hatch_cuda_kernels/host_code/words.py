@@ -20,6 +20,7 @@ __all__ = [
     "SPECIFIERS",
     "TRAILERS",
     "TYPE_KEYS",
+    "VIRTUAL",
     "WITH_ARGUMENTS",
     "name_of",
     "parameters_of",
@@ -35,6 +36,7 @@ WITH_ARGUMENTS: Final = frozenset(
 )
 #: What a function begins with whose value a compiler may know.
 CONSTANT: Final = frozenset({"constexpr", "consteval"})
+VIRTUAL: Final = frozenset({"virtual", "override", "final"})
 BUILTIN: Final = frozenset(
     """
     void bool char short int long float double signed unsigned auto wchar_t char8_t char16_t char32_t __int64 __int128

@@ -55,6 +55,16 @@ def test_each_header_says_what_libstdcxx_says(std):
     assert wrong == {}
 
 
+@pytest.mark.skipif(gcc_release() != RELEASE, reason=f"needs g++ {RELEASE}")
+def test_what_nvcc_always_has():
+    """Before any source, it includes <cmath> and others, and so has their macros where a source includes but one."""
+    always = {name: value for header in ("cmath", "cstdlib", "new") for name, value in libstdcxx(header, "17").items()}
+    checks = "".join(f"#if {name} != {value}\n#error {name}\n#endif\n" for name, value in always.items())
+    text = f'#include <limits>\n{checks}extern "C" __global__ void k() {{}}\n'
+    assert compile_raw(text, "--std=c++17", f"-I{STANDARD}").log == ""
+    assert len(always) > 20
+
+
 def section_of(header: str) -> list[str]:
     """Return the macros of a header's section."""
     _, _, rest = FEATURES.partition(f"#if defined _HATCH_{header.upper()} ")

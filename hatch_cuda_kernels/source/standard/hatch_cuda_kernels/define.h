@@ -2,6 +2,8 @@
 #ifndef _HATCH_DEFINE_H
 #define _HATCH_DEFINE_H
 
+#include <hatch_cuda_kernels/features.h>
+
 // A libcu++ header that comes later defines some of the same macros with the same values in other words: no warning.
 #pragma nv_diag_suppress 47
 

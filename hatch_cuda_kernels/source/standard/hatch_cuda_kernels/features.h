@@ -1,6 +1,53 @@
 // What a library says of itself in macros, as libstdc++ 12 does: sources choose by them, so nvcc's choice is NVRTC's. There is
 // one section for each header that has one, and <version> has all. What is not here is what no header here has.
 
+// Those that nvcc has before any include.
+#define __cpp_lib_exchange_function 201304L
+#define __cpp_lib_integer_sequence 201304L
+#define __cpp_lib_integral_constant_callable 201304L
+#define __cpp_lib_is_final 201402L
+#define __cpp_lib_is_null_pointer 201309L
+#define __cpp_lib_result_of_sfinae 201210L
+#define __cpp_lib_transformation_trait_aliases 201304L
+#define __cpp_lib_tuple_element_t 201402L
+#define __cpp_lib_tuples_by_type 201304L
+#if __cplusplus >= 201703L
+#define __cpp_lib_addressof_constexpr 201603L
+#define __cpp_lib_as_const 201510L
+#define __cpp_lib_bool_constant 201505L
+#define __cpp_lib_hardware_interference_size 201703L
+#define __cpp_lib_has_unique_object_representations 201606L
+#define __cpp_lib_hypot 201603L
+#define __cpp_lib_is_aggregate 201703L
+#define __cpp_lib_is_invocable 201703L
+#define __cpp_lib_is_swappable 201603L
+#define __cpp_lib_launder 201606L
+#define __cpp_lib_logical_traits 201510L
+#define __cpp_lib_make_reverse_iterator 201402L
+#define __cpp_lib_math_special_functions 201603L
+#define __cpp_lib_robust_nonmodifying_seq_ops 201304L
+#define __cpp_lib_type_trait_variable_templates 201510L
+#define __cpp_lib_void_t 201411L
+#endif
+#if __cplusplus >= 201703L && __cplusplus < 202002L
+#define __cpp_lib_array_constexpr 201803L
+#endif
+#if __cplusplus >= 202002L
+#define __cpp_lib_array_constexpr 201811L
+#define __cpp_lib_bounded_array_traits 201902L
+#define __cpp_lib_concepts 202002L
+#define __cpp_lib_constexpr_iterator 201811L
+#define __cpp_lib_constexpr_utility 201811L
+#define __cpp_lib_integer_comparison_functions 202002L
+#define __cpp_lib_interpolate 201902L
+#define __cpp_lib_is_constant_evaluated 201811L
+#define __cpp_lib_is_nothrow_convertible 201806L
+#define __cpp_lib_remove_cvref 201711L
+#define __cpp_lib_three_way_comparison 201907L
+#define __cpp_lib_to_address 201711L
+#define __cpp_lib_type_identity 201806L
+#define __cpp_lib_unwrap_ref 201811L
+#endif
 #if defined _HATCH_ALGORITHM || defined _HATCH_VERSION
 #define __cpp_lib_robust_nonmodifying_seq_ops 201304L
 #if __cplusplus >= 201703L
