@@ -9,7 +9,7 @@ import re
 from operator import add
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.source.branches import CONDITIONS, truth_of
+from hatch_cuda_kernels.source.branches import CONDITIONS, tested_macro, truth_of
 from hatch_cuda_kernels.source.directive_lines import directive_lines
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["merged", "one_configuration"]
 
 _NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
-_TEST: Final = re.compile(r"(?P<no>!\s*)?defined\s*(?:\(\s*(?P<inner>\w+)\s*\)|(?P<bare>\w+))")
 _BRACKETS: Final = ("()", "[]", "{}")
 _EVEN: Final = (0,) * len(_BRACKETS)
 
@@ -100,10 +99,7 @@ def _sum(text: str) -> tuple[int, ...]:
 
 def _negated(group: _UnevenGroup) -> bool | None:
     """Return whether a group's first branch is for a macro that is not defined; None where it tests anything else."""
-    line = group.first
-    if len(group.sums) > 2 or truth_of(line) is not None:
+    tested = tested_macro(group.first)
+    if tested is None or len(group.sums) > 2 or truth_of(group.first) is not None:
         return None
-    if line.word != "if":
-        return line.word == "ifndef"
-    test = _TEST.fullmatch(line.operand)
-    return test["no"] is not None if test else None
+    return not tested[1]

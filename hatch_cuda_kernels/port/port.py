@@ -39,6 +39,7 @@ __all__ = ["port"]
 
 _DEFAULTS: Final = NvrtcOptions()
 _LINKED: Final = "{} is listed because device code here uses {}, which it defines"
+_OF_TORCH: Final = "for NVRTC, headers of this package declare what kernels use of Torch, as Torch 2.13 has it: {}"
 #: Kernels of a module whose arguments are guessed.
 _MOST_GUESSED: Final = 6
 
@@ -59,6 +60,7 @@ def port(
         options = options.override(default_device=found.options.default_device)
     if found.stays:
         options = options.override(host_code=HostCode.DROP)
+    of_torch = found.of_torch()
     after = _after(found, found.brought())
     remaining = errors_of(found, after, arch) if arch is not None else []
     bindings = Bindings(found.outlines, found.facts.macros)
@@ -90,7 +92,7 @@ def port(
         modules=tuple(drafted),
         guesses=guesses,
         manifest=manifest_text(drafted, options),
-        notes=tuple(dict.fromkeys(found.notes)),
+        notes=tuple(dict.fromkeys([*found.notes, *([_OF_TORCH.format(", ".join(of_torch))] if of_torch else [])])),
         remaining=tuple(dict.fromkeys(map(_told, remaining))),
     )
 

@@ -18,7 +18,7 @@ from hatch_cuda_kernels.port.guard import guardable, widened
 from hatch_cuda_kernels.port.model import Guard
 from hatch_cuda_kernels.source.implied import toolkit_headers
 from hatch_cuda_kernels.source.project import Project
-from hatch_cuda_kernels.source.torch_names import torch_headers
+from hatch_cuda_kernels.source.torch_names import computed_with, torch_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -110,6 +110,10 @@ class Sources:
         """Return the files as NVRTC is to see them, with blanks in place of what is guarded, so that lines agree."""
         parsed = {path: apply(path, outline, self.changes[path])[0] for path, outline in self.outlines.items()}
         return self.texts | parsed
+
+    def of_torch(self) -> list[str]:
+        """Return the names of Torch's that device code computes with, and that headers of this package declare."""
+        return [] if self.stays else computed_with([*self.shown().values()], self.project.readings)
 
     def brought(self) -> str:
         """Return includes for NVRTC of what the headers brought that are guarded; empty where nothing is used of it."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 
-__all__ = ["CONDITIONS", "Branches", "hidden_parts", "truth_of", "undoes_tests"]
+__all__ = ["CONDITIONS", "Branches", "hidden_parts", "tested_macro", "truth_of", "undoes_tests"]
 
 CONDITIONS: Final = frozenset({"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"})
 #: Macros that NVRTC defines, whatever its options.
@@ -99,14 +99,18 @@ class Branches(Generic[_State]):
 
 def truth_of(line: DirectiveLine) -> bool | None:
     """Return whether a condition holds under NVRTC, whatever its options; None where that is not known."""
-    if line.word in {"ifdef", "ifndef", "elifdef", "elifndef"}:
-        return line.word.endswith("ifdef") if line.operand in _DEFINED else None
-    if line.operand in {"0", "1"}:
+    if line.word in {"if", "elif"} and line.operand in {"0", "1"}:
         return line.operand == "1"
+    name, holds = tested_macro(line) or ("", None)
+    return holds if name in _DEFINED else None
+
+
+def tested_macro(line: DirectiveLine) -> tuple[str, bool] | None:
+    """Return the one macro that a condition tests, and whether the condition holds where it is defined."""
+    if line.word in {"ifdef", "ifndef", "elifdef", "elifndef"}:
+        return line.operand, line.word.endswith("ifdef")
     test = _TEST.fullmatch(line.operand)
-    if test and (test["inner"] or test["bare"]) in _DEFINED:
-        return test["no"] is None
-    return None
+    return (test["inner"] or test["bare"], test["no"] is None) if test else None
 
 
 def hidden_parts(text: str, truth: Callable[[DirectiveLine], bool | None] = truth_of) -> list[tuple[int, int]]:

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.source.readings import Readings
 
-__all__ = ["begins_with_torch_name", "is_torch_alias", "torch_headers"]
+__all__ = ["begins_with_torch_name", "computed_with", "is_torch_alias", "torch_headers"]
 
+_OBJECTS: Final = "hatch_cuda_kernels/torch_objects.h"
 _NAMES: Final = {
     "hatch_cuda_kernels/torch_accessors.h": (
         "DefaultPtrTraits RestrictPtrTraits TensorAccessor TensorAccessorBase GenericPackedTensorAccessor "
@@ -30,7 +31,7 @@ _NAMES: Final = {
         "AccumulateType BFloat16 Float8_e4m3fn Float8_e4m3fnuz Float8_e5m2 Float8_e5m2fnuz Half OpMathType acc_type "
         "opmath_type"
     ),
-    "hatch_cuda_kernels/torch_objects.h": "CUDAStream CustomClassHolder Function Tensor intrusive_ptr optional",
+    _OBJECTS: "CUDAStream CustomClassHolder Function Tensor intrusive_ptr optional",
     "hatch_cuda_kernels/torch_philox.h": "PhiloxCudaState unpack",
 }
 _HEADERS: Final = {name: header for header, names in _NAMES.items() for name in names.split()}
@@ -60,13 +61,24 @@ def is_torch_alias(text: str) -> bool:
 
 def torch_headers(texts: Sequence[str], readings: Readings) -> frozenset[str]:
     """Return the headers of the names that texts use and do not declare themselves."""
+    names, aliases = _used(texts, readings)
+    return frozenset(_HEADERS[name] for name in names) | ({_NAMESPACES} if aliases else set())
+
+
+def computed_with(texts: Sequence[str], readings: Readings) -> list[str]:
+    """Return the names among these, sorted, that device code computes with: none of objects of the host's."""
+    names, _ = _used(texts, readings)
+    return sorted(name for name in names if _HEADERS[name] != _OBJECTS)
+
+
+def _used(texts: Sequence[str], readings: Readings) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names that texts use and do not declare themselves, and the aliases of Torch's namespaces."""
     if not any(readings.of(_named, text, frozenset()) or readings.of(_aliases, text) for text in texts):
-        return frozenset()
+        return frozenset(), frozenset()
     shown = without_guarded(texts)
     aliases = frozenset(alias for text in shown for alias in readings.of(_aliases, text))
-    used = {name for text in shown for name in readings.of(_named, text, aliases)}
-    used -= {name for text in texts for name in readings.of(_declared, text)}
-    return frozenset(_HEADERS[name] for name in used) | ({_NAMESPACES} if aliases else set())
+    used = frozenset(name for text in shown for name in readings.of(_named, text, aliases))
+    return used - {name for text in texts for name in readings.of(_declared, text)}, aliases
 
 
 def _named(text: str, aliases: frozenset[str]) -> frozenset[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from hatch_project import PYPROJECT
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.build import build_store
@@ -15,15 +16,6 @@ from hatch_cuda_kernels.port.port import port
 
 ARCH = SmArch.parse("sm_80")
 OPTIONS = NvrtcOptions(include=("include",))
-PYPROJECT = """\
-[build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
-[project]
-name = "p"
-version = "1"
-requires-python = ">=3.11"
-"""
 FILES = {
     "src/step.cu": "#include <vector>\n#include <solve.h>\n"
     "__global__ void step(float* x) { *x = solve(*x) * table[1]; }\n"

@@ -243,7 +243,7 @@ def test_torch_types_are_there(tmp_path):
     ported = port(tmp_path, ["k.cu"], arch=ARCH)
     assert ported.remaining == ()
     assert "#include <hatch_cuda_kernels/torch_accessors.h>" in ported.after["k.cu"]
-    assert ported.notes == ()
+    assert "BFloat16, Half, PackedTensorAccessor32, RestrictPtrTraits" in ported.notes[0]
     assert as_nvcc_reads(ported.after["k.cu"]) == TORCH
     (tmp_path / "k.cu").write_text(
         ported.after["k.cu"] + "static_assert(sizeof(at::PackedTensorAccessor32<float, 2>) == 24);\n"

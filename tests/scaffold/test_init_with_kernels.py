@@ -5,20 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from hatch_project import PYPROJECT
 
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.scaffold import survey
 
-PYPROJECT = """\
-[build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
-[project]
-name = "p"
-version = "1"
-requires-python = ">=3.11"
-"""
 MIXED = """\
 #include <vector>
 #include <common/scale.cuh>

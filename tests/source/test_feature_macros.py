@@ -14,9 +14,13 @@ import hatch_cuda_kernels
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 
 STANDARD = Path(hatch_cuda_kernels.__file__).parent / "source/standard"
-SECTION = re.compile(r"^#if defined _HATCH_(\w+) \|\| defined _HATCH_VERSION$", re.MULTILINE)
 FEATURES = (STANDARD / "hatch_cuda_kernels/features.h").read_text()
-HEADERS = [name.lower() for name in SECTION.findall(FEATURES)]
+#: What a section is for, and what is in it.
+SECTION = re.compile(
+    r"^#if (defined _HATCH_(?:[^\n]*\\\n)*[^\n]*)\n(.*?)(?=^#if defined _HATCH_|\Z)", re.MULTILINE | re.DOTALL
+)
+SECTIONS = [(re.findall(r"_hatch_(\w+)", heads.lower()), body) for heads, body in SECTION.findall(FEATURES)]
+HEADERS = sorted({header for headers, _ in SECTIONS for header in headers} - {"version"})
 MACROS = sorted(set(re.findall(r"#define (__cpp_lib_\w+)", FEATURES)))
 DEFINED = re.compile(r"^#define (__cpp_lib_\w+) (\w+)", re.MULTILINE)
 #: The release of libstdc++ that the values are from; others know more, or fewer.
@@ -39,7 +43,7 @@ def gcc_release() -> str:
 @pytest.mark.skipif(gcc_release() != RELEASE, reason=f"needs g++ {RELEASE}")
 @pytest.mark.parametrize("std", ["14", "17", "20"])
 def test_each_header_says_what_libstdcxx_says(std):
-    """Of the macros in its section. Others may come from headers that only one of both includes."""
+    """Of the macros in its sections. Others may come from headers that only one of both includes."""
     wrong = {}
     folders = [f"-I{path}" for path in (STANDARD, *load_toolchain().include_dirs)]
     for header in HEADERS if std != "14" else sorted({*HEADERS} - {"atomic", "source_location", "variant"}):
@@ -66,9 +70,9 @@ def test_what_nvcc_always_has():
 
 
 def section_of(header: str) -> list[str]:
-    """Return the macros of a header's section."""
-    _, _, rest = FEATURES.partition(f"#if defined _HATCH_{header.upper()} ")
-    return re.findall(r"#define (\w+)", SECTION.split(rest)[0])
+    """Return the macros of a header's sections."""
+    bodies = [body for headers, body in SECTIONS if header in headers]
+    return [name for body in bodies for name in re.findall(r"#define (\w+)", body)]
 
 
 def test_version_says_all():
