@@ -10,7 +10,7 @@ from hatch_cuda_kernels.arch import SmArch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["advice_on_target", "target_faults"]
+__all__ = ["advice_on_target", "lacking_targets", "target_faults"]
 
 #: Instructions that each generation of GPUs has for its first targets only; what they begin with.
 _OWNERS: Final = {"wgmma": "sm_90a", "tcgen05": "sm_100a"}
@@ -29,13 +29,31 @@ def advice_on_target(message: str) -> str:
     if found is None:
         return ""
     instead = f"list it in the module's 'arches:' in place of {found['target']}"
-    owner = next((owner for begin, owner in _OWNERS.items() if found["what"].startswith(begin)), "")
-    if owner:
-        return f"architecture {owner} has this: {instead}"
-    target = SmArch.parse(found["target"])
-    if target.suffix or target.number < _FIRST:
+    owner = _owner(found)
+    if owner is None:
         return ""
-    return f"only architecture-specific code has this; if {target}a does, {instead}"
+    if _is_known(found):
+        return f"architecture {owner} has this: {instead}"
+    return f"only architecture-specific code has this; if {owner} does, {instead}"
+
+
+def lacking_targets(log: str) -> dict[SmArch, SmArch]:
+    """Return the targets that ptxas says lack an instruction, each with the one to compile for in its place."""
+    owners = {SmArch.parse(found["target"]): _owner(found) for found in _LACKING.finditer(log)}
+    return {target: owner for target, owner in owners.items() if owner is not None}
+
+
+def _is_known(found: re.Match[str]) -> bool:
+    return found["what"].startswith(tuple(_OWNERS))
+
+
+def _owner(found: re.Match[str]) -> SmArch | None:
+    """Return the target that has what another lacks, as far as that is known; else that target's own, if any."""
+    owner = next((owner for begin, owner in _OWNERS.items() if found["what"].startswith(begin)), "")
+    target = SmArch.parse(found["target"])
+    if owner:
+        return SmArch.parse(owner)
+    return None if target.suffix or target.number < _FIRST else SmArch.parse(f"{target}a")
 
 
 def target_faults(log: str) -> list[str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.target_faults import lacking_targets
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.manifest import parse_manifest
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.manifest.model import Module
 
@@ -33,7 +34,16 @@ if TYPE_CHECKING:
 __all__ = ["Survey", "survey"]
 
 _NOT_TRIED: Final = "not tried, as NVRTC is not installed"
+#: Rounds of compiles for other targets: the first error of a module is the first architecture's.
+_MOST_TARGETS: Final = 3
 _NO_KERNEL: Final = "all its kernels are templates, and no launch tells their arguments; list them under instances:"
+
+
+class _Fault(NamedTuple):
+    """Why a module does not compile."""
+
+    reason: str
+    log: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,16 +103,39 @@ def _refused(
 ) -> dict[str, str]:
     """Compile modules, take out instances that are refused, add the sources that define what they lack.
 
-    Returns which still fail, with the reason.
+    What only an architecture-specific target has is compiled for that one. Returns which still fail, with the reason.
     """
     failed = _compiled(root, head, modules)
+    for _ in range(_MOST_TARGETS):
+        lacking = [name for name, fault in failed.items() if _with_owners(head, modules[name], fault.log)]
+        if not lacking:
+            break
+        failed = {name: fault for name, fault in failed.items() if name not in lacking}
+        failed |= _compiled(root, head, {name: modules[name] for name in lacking})
     for name in failed:
         _without_refused(root, head, modules[name])
         (module,) = _manifest(root, head, {name: modules[name]}).modules
         others = other_sources(module.recipe, Project(root), _real_arch(module), files)
         if others:
             modules[name] = linked(modules[name], others)
-    return _compiled(root, head, {name: modules[name] for name in failed})
+    failed = _compiled(root, head, {name: modules[name] for name in failed})
+    return {name: fault.reason for name, fault in failed.items()}
+
+
+def _with_owners(head: Mapping[str, Any], stated: dict[str, Any], log: str) -> bool:
+    """State the architectures that have the instructions that others lack; return whether that changes anything.
+
+    What an older architecture is refused for, it is refused for on all that do not have it.
+    """
+    before = [SmArch.parse(arch) for arch in stated.get("arches", head["arches"])]
+    owners = lacking_targets(log)
+    after = [owners.get(arch, arch) for arch in before]
+    if any(target.number < owner.number for target, owner in owners.items()):
+        after = [*owners.values()]
+    if after == before:
+        return False
+    stated["arches"] = [*dict.fromkeys(map(str, after))]
+    return True
 
 
 def _without_refused(root: Path, head: Mapping[str, Any], stated: dict[str, Any]) -> None:
@@ -123,8 +156,8 @@ def _real_arch(module: Module) -> SmArch:
     return next((arch for arch in module.arches if not arch.virtual), module.arches[0])
 
 
-def _compiled(root: Path, head: Mapping[str, Any], modules: Mapping[str, Any]) -> dict[str, str]:
-    """Compile modules into the disk cache, and return those that fail with the reason. Raises ToolchainError."""
+def _compiled(root: Path, head: Mapping[str, Any], modules: Mapping[str, Any]) -> dict[str, _Fault]:
+    """Compile modules into the disk cache, and return those that fail. Raises ToolchainError."""
     if not modules:
         return {}
     plan = make_plan(_manifest(root, head, modules))
@@ -134,14 +167,14 @@ def _compiled(root: Path, head: Mapping[str, Any], modules: Mapping[str, Any]) -
         plan, fresh, toolchain, cache, executor=None, workers=None, progress=None, warn=lambda _: None
     )
     entries = fresh | made.entries
-    reasons = {failure.job.module: _reason(failure.error) for failure in reversed(made.failures)}
+    faults = {failure.job.module: _fault(failure.error) for failure in reversed(made.failures)}
     failed = {}
     for planned in plan:
         name = planned.module.name
         if not entries.keys() >= {*planned.images}:
-            failed[name] = reasons.get(name, "it does not compile")
+            failed[name] = faults.get(name, _Fault("it does not compile"))
         elif not any(entries[image].kernels for image in planned.images):
-            failed[name] = _NO_KERNEL
+            failed[name] = _Fault(_NO_KERNEL)
     return failed
 
 
@@ -149,14 +182,16 @@ def _manifest(root: Path, head: Mapping[str, Any], modules: Mapping[str, Any]) -
     return parse_manifest(json.dumps({**head, "modules": modules}), root=root)
 
 
-def _reason(error: Exception) -> str:
-    """Return a compile's first error and what to do about it, on one line."""
-    if not isinstance(error, CompileError) or not error.faults:
-        return (error.message if isinstance(error, CompileError) else str(error)).partition("\n")[0]
+def _fault(error: Exception) -> _Fault:
+    """Return a compile's first error and what to do about it, on one line, with its log."""
+    if not isinstance(error, CompileError):
+        return _Fault(str(error).partition("\n")[0])
+    if not error.faults:
+        return _Fault(error.message.partition("\n")[0], error.log)
     first, *others = (line.strip() for line in error.faults[0].splitlines())
     fixes = [line for line in others if line.startswith("to fix: ")]
     names = [repr(name) for name in error.bad_names[:1]]
-    return "; ".join([": ".join([*names, first]), *fixes])
+    return _Fault("; ".join([": ".join([*names, first]), *fixes]), error.log)
 
 
 def _first_line(error: HatchCudaKernelsError) -> str:

@@ -99,3 +99,17 @@ def test_without_nvrtc_sources_are_named(project, monkeypatch, capsys):
     assert main(["init", "--json"]) == 0
     assert any("csrc/mixed.cu" in note and "not tried" in note for note in json.loads(capsys.readouterr().out)["notes"])
     assert {module.name for module in load_manifest(project / "kernels.yaml").modules} >= {"plain", "mixed"}
+
+
+def test_code_for_one_target_is_listed_for_it(tmp_path, monkeypatch, capsys):
+    """Of instructions that only sm_90a has: in code for all architectures, and in a branch for newer ones."""
+    wgmma = 'asm volatile("wgmma.fence.sync.aligned;");'
+    (tmp_path / "bare.cu").write_text(f"__global__ void bare(int* p) {{ *p = 1; {wgmma} }}\n")
+    guarded = f"\n#if __CUDA_ARCH__ >= 900\n{wgmma}\n#endif\n"
+    (tmp_path / "guarded.cu").write_text(f"__global__ void guarded(int* p) {{ *p = 1; {guarded} }}\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "--name", "p", "--json"]) == 0
+    done = json.loads(capsys.readouterr().out)
+    assert not [note for note in done["notes"] if "not in the manifest" in note]
+    modules = {module.name: {*map(str, module.arches)} for module in load_manifest(tmp_path / "kernels.yaml").modules}
+    assert modules == {"bare": {"sm_90a"}, "guarded": {"sm_80", "sm_90a", "compute_80"}}
