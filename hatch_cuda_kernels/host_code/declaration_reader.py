@@ -204,7 +204,19 @@ class _NodeReader:
             names = [word for word in words_before if word not in SPECIFIERS and word != "final"]  # class EXPORT Name;
             if stop in {BRACES, ":"} or (not stop and len(names) == 1):
                 return Declaration("type", names[-1] if names else "", words=words)
-        return self._variable(self.before)
+        return self._variable(self._without_attributes(self.before))
+
+    def _without_attributes(self, before: Sequence[Token]) -> Sequence[Token]:
+        """Return the nodes of a variable without macros behind its name that stand for attributes, or nothing."""
+        end = len(before)
+        while end > 0 and self._is_attribute(before[end - 1].text):
+            end -= 1
+        _, name, rest = name_of(before[:end])
+        return before[:end] if name and self._types(rest) else before
+
+    def _is_attribute(self, word: str) -> bool:
+        role = self.macros.get(word)
+        return role is not None and not (role.is_whole or role.is_type or role.words)
 
     def _variable(self, before: Sequence[Token]) -> Declaration:
         scope, name, rest = name_of(before)

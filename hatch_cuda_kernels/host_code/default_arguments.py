@@ -24,8 +24,7 @@ __all__ = ["without_host_defaults"]
 
 _NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
 _NEWLINES: Final = re.compile(r"\s*\n\s*")
-#: What only literals and directives of more than a line have.
-_UNCLEAR: Final = re.compile(r'#|R"')
+_DIRECTIVE: Final = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 _CANNOT_THROW: Final = re.compile(r"noexcept|nothrow|\bthrow\b")
 #: No object is there. The compiler does not know that, or it would leave out the call with all that leads to it.
 _NOWHERE: Final = "4096"
@@ -34,15 +33,17 @@ _NOWHERE: Final = "4096"
 def without_host_defaults(
     head: str, class_name: str | None, facts: Facts, is_dropped: Callable[[FoundItem], bool]
 ) -> str | None:
-    """Return a function's head, on one line, without defaults that name what is dropped; None where all may stay.
+    """Return a function's head without defaults that name what is dropped; None where all may stay.
 
-    That is also returned where a parameter's type is not understood.
+    That is also returned where a parameter's type is not understood. The head is on one line, but for directives.
     """
-    if "=" not in head or _UNCLEAR.search(head) or _CANNOT_THROW.search(head):
+    if "=" not in head or 'R"' in head or _CANNOT_THROW.search(head):
         return None
-    plain = _NEWLINES.sub(" ", _NOISE.sub(lambda found: " " if found[0].startswith("/") else found[0], head))
+    plain = _NOISE.sub(lambda found: " " if found[0].startswith("/") else found[0], head)
+    if "#" not in plain:
+        plain = _NEWLINES.sub(" ", plain)
     try:
-        parameters = _parameters(nodes_of(tokens_of(plain)), facts)
+        parameters = _parameters(nodes_of(tokens_of(_DIRECTIVE.sub(lambda found: " " * len(found[0]), plain))), facts)
     except UnclearTextError:
         return None
     pieces: list[str] = []
@@ -53,7 +54,7 @@ def without_host_defaults(
         words = [*flat(value)]
         if _names_variable(words, class_name, facts) or _calls_dropped(words, facts, is_dropped):
             made = _stand_in(before, plain)
-            if made is None:
+            if made is None or "#" in plain[before[0].start : value[-1].end]:
                 return None
             pieces += plain[done : value[0].start], made
             done = value[-1].end

@@ -200,7 +200,7 @@ def _changed(text: str, change: TextChange, kept: list[tuple[int, int]]) -> str:
     if change.action == "drop":
         return _blank(text, change.start, change.end, kept)
     if change.text:
-        return change.text + "\n" * text.count("\n", change.start, change.end)
+        return change.text + "\n" * (text.count("\n", change.start, change.end) - change.text.count("\n"))
     end = change.last if change.action == "declare" and change.last else change.end
     head = f"{text[change.start : change.first]}{MARKS[change.action]}{text[change.first : end]}"
     if change.action == "declare":

@@ -39,7 +39,7 @@ def action_of_function(item: OutlineItem, text: str, facts: Facts) -> FunctionAc
     is_value = _may_be_constant(item) and _names_constant(declared, facts)
     if is_value or (declared.form in _EXPLICIT and _may_be_of_marked(item, facts)):
         return "drop" if is_value and is_made_at_start("".join(declared.types), facts) else "keep"
-    if not merged and _makes_class(item, facts):
+    if not merged and (_makes_class(item, facts) or _has_constant_specialisation(item, facts)):
         return "declare"
     return "mark" if merged or _is_asked_for(declared, facts) else action_of_observed(item, text, facts)
 
@@ -75,6 +75,15 @@ def _makes_class(item: OutlineItem, facts: Facts) -> bool:
         return False
     special = declared.name in {item.class_name, f"~{item.class_name}", "operator=", *facts.defaults, *facts.pure}
     return special or bool(declared.words & VIRTUAL)
+
+
+def _has_constant_specialisation(item: OutlineItem, facts: Facts) -> bool:
+    """Return whether a template has specialisations that are ``constexpr``: these stay, and need something to be of."""
+    declared = item.declaration
+    if declared.form != "template" or item.class_name is not None or declared.scope:
+        return False
+    others = (found.item for found in facts.functions[declared.name])
+    return any(one.declaration.form == "specialisation" and one.declaration.words & CONSTANT for one in others)
 
 
 def _is_asked_for(declared: Declaration, facts: Facts) -> bool:

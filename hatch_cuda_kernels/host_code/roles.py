@@ -79,7 +79,7 @@ def _outer_words(text: str) -> Iterator[str]:
         depth += (piece in "([<") - (piece in ")]>")
         if not depth and piece in "*&":
             found = [word for word in found if word != "const"]
-        elif not depth:
+        elif not depth and (piece[0].isalpha() or piece[0] == "_"):
             found.append(piece)
     yield from found
 

@@ -27,7 +27,7 @@ from hatch_cuda_kernels.source.macros import defined_macros
 from hatch_cuda_kernels.source.namespaces import declared_in
 from hatch_cuda_kernels.source.plain_names import PlainNames
 from hatch_cuda_kernels.source.readings import Readings, find_words
-from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_NAMES
+from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_FUNCTIONS, TOOLKIT_NAMES
 from hatch_cuda_kernels.source.torch_names import torch_headers
 
 if TYPE_CHECKING:
@@ -56,17 +56,24 @@ _DECLARED: Final = re.compile(
     r"|using(?<=\busing)\s+(?P<alias>\w+)\s*="
     + "".join(rf"|{key}(?<=\b{key})\s+(?P<{key}>\w+)\s*[{{:]" for key in ("struct", "class", "union", "enum"))
 )
+#: What the texts may define as functions, in place of a header's.
+_FUNCTIONS: Final = FUNCTION_NAMES | TOOLKIT_FUNCTIONS
 #: With a word before its name that may be its type: on the same line, as a directive may end the one before.
 _FUNCTION: Final = re.compile(
     r"\b(?:(?!(?:and|case|co_return|co_yield|do|else|not|or|return|throw)\b)[A-Za-z_]\w*[ \t]+|(?:double|void)\s+)"
-    rf"({'|'.join(sorted(FUNCTION_NAMES))})\s*\("
+    rf"({'|'.join(sorted(_FUNCTIONS))})\s*\("
 )
 _LINE: Final = re.compile(
     r"^[ \t]*#[ \t]*(?:(?P<word>if|ifdef|ifndef|endif)\b|include[ \t]*[<\"](?P<name>[^>\"\n]+))", re.MULTILINE
 )
-#: Of a variable in a function, or a parameter.
-_REGISTER: Final = re.compile(r"(?:[;{}(,)]|^)\s*(?:const\s+|volatile\s+|else\s+)*register\s+[A-Za-z_]", re.MULTILINE)
+#: What is before and behind it, where it is of a variable in a function, or of a parameter.
+_REGISTER: Final = re.compile(r"register(?<=\bregister)\s+[A-Za-z_]")
+_BEFORE_REGISTER: Final = re.compile(r"(?:[;{}(,)]|^|\n)\s*(?:(?:const|volatile|else)\s+)*\Z")
+#: Of specifiers before it.
+_LONGEST: Final = 100
 _NOISE: Final = re.compile(f"{STRING}|{CHARACTER}|{COMMENT}")
+#: Left where code was: patterns that may begin at each line would pass over all of them from each.
+_BLANKS: Final = re.compile(r"\n\s+")
 #: A macro that is the project's where nothing else defines it.
 _OWN: Final = re.compile(
     r"^[ \t]*#[ \t]*if(?:ndef[ \t]+|[ \t]*![ \t]*defined[ \t(]+)(\w+)\b[^\n]*\n\s*#[ \t]*define[ \t]+\1\b", re.MULTILINE
@@ -174,7 +181,7 @@ def _for_global_names(
     for text in texts:
         if not used.isdisjoint(readings.of(find_words, text)):
             used -= readings.of(_declared, text)
-            used -= readings.of(_functions, text) if used & FUNCTION_NAMES else set()
+            used -= readings.of(_functions, text) if used & _FUNCTIONS else set()
     return (names[name] for name in used)
 
 
@@ -198,7 +205,13 @@ def _for_words(texts: Sequence[str], readings: Readings) -> Iterator[str]:
 
 
 def _has_register(text: str) -> bool:
-    return "register" in text and _REGISTER.search(_NOISE.sub(_without_comments, text)) is not None
+    if "register" not in text:
+        return False
+    shown = _BLANKS.sub("\n", _NOISE.sub(_without_comments, text))
+    return any(
+        _BEFORE_REGISTER.search(shown[max(0, found.start() - _LONGEST) : found.start()])
+        for found in _REGISTER.finditer(shown)
+    )
 
 
 def _for_members(texts: Sequence[str], readings: Readings) -> Iterator[str]:

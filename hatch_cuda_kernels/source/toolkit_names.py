@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["TOOLKIT_NAMES"]
+__all__ = ["TOOLKIT_FUNCTIONS", "TOOLKIT_NAMES"]
 
 _TOOLKIT: Final = {
     "cooperative_groups.h": "cooperative_groups cg",
@@ -29,3 +29,7 @@ _TOOLKIT: Final = {
 }
 #: Names of the toolkit's headers.
 TOOLKIT_NAMES: Final = {name: header for header, names in _TOOLKIT.items() for name in names.split()}
+#: Those that a project may define itself, in place of the header's.
+TOOLKIT_FUNCTIONS: Final = frozenset(
+    {"__float2half", "__half2float", "make_cuComplex", "make_cuDoubleComplex", "make_cuFloatComplex"}
+)
