@@ -13,16 +13,17 @@ from hatch_cuda_kernels.host_code.marks import gather_facts
 from hatch_cuda_kernels.host_code.pragmas import spell_pragmas
 from hatch_cuda_kernels.host_code.refused import is_refused, read_suspects, takes_overloads
 from hatch_cuda_kernels.host_code.remembered import Trimmed, remembered
+from hatch_cuda_kernels.host_code.seen_macros import seen_macros
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.clocks import find_clocks
 from hatch_cuda_kernels.source.directives import find_directives
 from hatch_cuda_kernels.source.dropped import Dropped
 from hatch_cuda_kernels.source.library_names import library_macros
-from hatch_cuda_kernels.source.macros import defined_macros, parse_define
+from hatch_cuda_kernels.source.macros import parse_define
 from hatch_cuda_kernels.source.readings import Readings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.source.closure import Closure
     from hatch_cuda_kernels.source.directives import Directive
@@ -101,10 +102,10 @@ def _with_conditions(texts: dict[str, str]) -> Iterator[Dropped]:
 
 
 def find_macros(
-    texts: Iterable[str], define: Sequence[tuple[str, str | None]], readings: Readings
+    texts: Collection[str], define: Sequence[tuple[str, str | None]], readings: Readings
 ) -> Iterator[MacroText]:
-    """Yield the macros that texts and options define, and those of host libraries that headers of ours define."""
-    found = [macro for text in texts for macro in readings.of(defined_macros, text)]
+    """Yield the macros of texts that NVRTC sees, of options, and of host libraries, as headers of ours define them."""
+    found = seen_macros(texts, [name for name, _ in define], readings)
     found += (parse_define(f"{name} {'1' if value is None else value}") for name, value in define)
     own = {macro.name for macro in found}
     yield from found

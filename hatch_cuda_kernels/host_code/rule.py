@@ -152,8 +152,8 @@ def _is_host_call(declared: Declaration, facts: Facts) -> bool:
         return declared.name not in facts.marks  # it stands for a function's head
     if declared.name not in facts.generators:
         facts.generators[declared.name] = False  # while it is asked
-        outlines = facts.generated(declared.name)
-        facts.generators[declared.name] = all(_is_host_text(outline, facts) for outline in outlines)
+        outlines = [one for one in facts.generated(declared.name) if one is None or one.items]  # some stand for nothing
+        facts.generators[declared.name] = bool(outlines) and all(_is_host_text(one, facts) for one in outlines)
     return facts.generators[declared.name]
 
 

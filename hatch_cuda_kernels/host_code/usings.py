@@ -22,6 +22,8 @@ _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _QUALIFIED_CLASS: Final = re.compile(r"template\s*<[^<>{};]*>\s*(?:struct|class)\s+(?:::\s*)?(?P<root>\w+)\s*::")
 _ASSERTION: Final = re.compile(r"(?:static_assert|_Static_assert)\b")
 _UNQUALIFIED: Final = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*(?!\s*::)")
+#: C's complex numbers: gcc and nvcc know them in C++, too.
+_COMPLEX: Final = "_Complex"
 _BEFORE_A_NAME: Final = frozenset({"using", "namespace", "typename", "typedef", "=", "<", ","})
 
 
@@ -45,7 +47,10 @@ def is_host_assertion(item: OutlineItem, text: str, facts: Facts) -> bool:
 
 
 def is_host_using(item: OutlineItem, source: str, facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> bool:
-    """Return whether a declaration names what is in a host library's namespace, or host functions that are dropped."""
+    """Return whether a declaration names what is in a host library's namespace, or host functions that are dropped.
+
+    So does an alias of a type that NVRTC has not.
+    """
     text = source[item.start : item.end]
     if not _may_be(text, facts.host_namespaces):
         return False
@@ -55,6 +60,8 @@ def is_host_using(item: OutlineItem, source: str, facts: Facts, is_dropped: Call
         return False
     if words[0] not in {"template", "using", "typedef"} and (words[0] != "namespace" or "=" not in words):
         return False
+    if _COMPLEX in words and words[0] != "template":
+        return True
     roots = [at for at, word in enumerate(words) if word in facts.host_namespaces and _is_root(words, at)]
     if roots:
         known = all(begins_with_torch_name(" ".join(words[at:])) for at in roots)
@@ -69,7 +76,7 @@ def is_host_using(item: OutlineItem, source: str, facts: Facts, is_dropped: Call
 
 def _may_be(text: str, hosts: frozenset[str]) -> bool:
     """Return whether it is worth a closer look: most aliases name nothing of the host's."""
-    return not hosts.isdisjoint(_WORD.findall(text)) or (text.startswith("using") and ("=" not in text or "/" in text))
+    return not hosts.isdisjoint(_WORD.findall(text)) or _COMPLEX in text or (text.startswith("using") and ("=" not in text or "/" in text))
 
 
 def _is_root(words: list[str], at: int) -> bool:

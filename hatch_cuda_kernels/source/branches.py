@@ -8,19 +8,24 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from hatch_cuda_kernels.source.directive_lines import directive_lines
 from hatch_cuda_kernels.source.lexer import SPACE, Joined, UnclearTextError
+from hatch_cuda_kernels.source.truth import Known, truth
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 
-__all__ = ["CONDITIONS", "Branches", "hidden_parts", "tested_macro", "truth_of", "undoes_tests"]
+__all__ = ["CONDITIONS", "DEFINED_BY_NVRTC", "Branches", "hidden_parts", "tested_macro", "truth_of", "undoes_tests"]
 
 CONDITIONS: Final = frozenset({"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"})
-#: Macros that NVRTC defines, whatever its options.
-_DEFINED: Final = frozenset({"__CUDACC_RTC__", "__CUDACC__", "__cplusplus"})
+#: Macros that NVRTC defines, whatever its options; the last by the standard, of which the oldest is C++14.
+DEFINED_BY_NVRTC: Final[Mapping[str, Known]] = {
+    "__CUDACC_RTC__": Known(1, 1),
+    "__CUDACC__": Known(1, 1),
+    "__cplusplus": Known(201402, 209999),
+}
 _TEST: Final = re.compile(r"(?P<no>!\s*)?defined\s*(?:\(\s*(?P<inner>\w+)\s*\)|(?P<bare>\w+))")
-_UNDONE: Final = re.compile(rf"\bundef{SPACE}(?:{'|'.join(sorted(_DEFINED))})\b")
+_UNDONE: Final = re.compile(rf"\bundef{SPACE}(?:{'|'.join(sorted(DEFINED_BY_NVRTC))})\b")
 #: What begins a directive as well, which is not looked for here.
 _OTHER_HASHES: Final = ("%:", "??=")
 #: Before C++23, these are no conditions.
@@ -97,12 +102,12 @@ class Branches(Generic[_State]):
         return group.before
 
 
-def truth_of(line: DirectiveLine) -> bool | None:
+def truth_of(line: DirectiveLine, known: Mapping[str, Known] = DEFINED_BY_NVRTC) -> bool | None:
     """Return whether a condition holds under NVRTC, whatever its options; None where that is not known."""
-    if line.word in {"if", "elif"} and line.operand in {"0", "1"}:
-        return line.operand == "1"
-    name, holds = tested_macro(line) or ("", None)
-    return holds if name in _DEFINED else None
+    if line.word in {"ifdef", "ifndef", "elifdef", "elifndef"}:
+        negated = "!" if line.word.endswith("ndef") else ""
+        return truth(f"{negated}defined({line.operand})", known)
+    return truth(line.operand, known)
 
 
 def tested_macro(line: DirectiveLine) -> tuple[str, bool] | None:
