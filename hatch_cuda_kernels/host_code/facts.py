@@ -80,6 +80,8 @@ class Facts:
     """Those that may have constructors of macros, or of bases."""
     renamed: set[str] = field(default_factory=set)
     """What the texts call other types."""
+    referring: set[str] = field(default_factory=set)
+    """Those of them that may stand for references."""
     functions: dict[str, list[FoundItem]] = field(default_factory=lambda: defaultdict(list))
     """The functions of namespaces, by name."""
     members: dict[tuple[str, str], list[FoundItem]] = field(default_factory=lambda: defaultdict(list))

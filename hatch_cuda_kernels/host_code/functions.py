@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from hatch_cuda_kernels.host_code.host_constants import is_made_at_start
-from hatch_cuda_kernels.host_code.marks import TEMPLATE, member_of, signature_of
+from hatch_cuda_kernels.host_code.marks import member_of, signature_of
 from hatch_cuda_kernels.host_code.observed import action_of_observed
+from hatch_cuda_kernels.host_code.same_types import may_be_same
 from hatch_cuda_kernels.host_code.words import BUILTIN, CONSTANT, VIRTUAL
 
 if TYPE_CHECKING:
@@ -114,5 +115,4 @@ def _is_merged(item: OutlineItem, facts: Facts) -> bool | None:
     signature = signature_of(item)
     if signature in found:
         return True
-    kinds = {(other[:1] == TEMPLATE, len(other)) for other in found}
-    return None if (signature[:1] == TEMPLATE, len(signature)) in kinds else False
+    return None if any(may_be_same(signature, other, facts) for other in found) else False

@@ -79,6 +79,7 @@ def gather_facts(
         facts.renamed.update(said.renamed)
         facts.observed.update(said.observed, _asked_by_macros(facts, text, readings))
     facts.types.update(_types(facts, said_by_texts))
+    facts.referring.update(_referring(facts, said_by_texts))
     outlines = [outline_of(text, facts.roles, readings) for text in texts]
     for outline in outlines:
         if outline is not None:
@@ -97,6 +98,16 @@ def _types(facts: Facts, said: Sequence[Said]) -> set[str]:
     declared = {name for one in said for name in one.types}
     macros = ((name, _WORD.findall(text)) for name, texts in facts.texts.items() for text in texts)
     return known_types(declared - facts.texts.keys(), chain(macros, *(one.meanings for one in said)))
+
+
+def _referring(facts: Facts, said: Sequence[Said]) -> frozenset[str]:
+    """Return the types that may stand for references, also by way of others, and such macros."""
+    users: dict[str, set[str]] = defaultdict(set)
+    for name, words in chain.from_iterable(one.meanings for one in said):
+        for word in words:
+            users[word].add(name)
+    macros = {name for name, texts in facts.texts.items() if any("&" in text for text in texts)}
+    return reached(macros.union(*(one.referring for one in said)), users)
 
 
 def _asked_by_macros(facts: Facts, text: str, readings: Readings) -> frozenset[str]:

@@ -49,6 +49,10 @@ _MORE_ALIASES: Final = (
     re.compile(r"typedef(?<=\btypedef)\b([^;{}()]{1,1000},[^;{}(),]*);"),
     re.compile(r"\}\s*([A-Za-z_][\w\s,]*);"),
 )
+#: A type that is certainly no reference: one of the language, or a class, perhaps with built-in arguments.
+_OBJECT: Final = re.compile(
+    r"[\s=]*(?:(?:struct|class|const|unsigned|signed|long|short)\s+)*\w+(?:\s*<[\w\s,]*>)?[\s*]*"
+)
 _ARGUMENTS: Final = re.compile(r"<[^<>]*>")
 #: What may be a function that a template is given in an alias: a word by itself.
 _GIVEN: Final = re.compile(r"[<,]\s*&?\s*([A-Za-z_]\w*)\s*(?=[,>])")
@@ -68,6 +72,8 @@ class Said(NamedTuple):
     """The types that others stand for, with the words of what these are."""
     renamed: frozenset[str]
     """The names of the former, but for those of a class of that name."""
+    referring: frozenset[str]
+    """Those of them that may stand for references."""
 
 
 def said_by(text: str) -> Said:
@@ -90,6 +96,7 @@ def said_by(text: str) -> Said:
         types=types,
         meanings=meanings,
         renamed=frozenset(name for name, words in meanings if name not in words).union(*map(_named_last, more)),
+        referring=frozenset(found["name"] for found in aliases if not _OBJECT.fullmatch(found["meant"])),
     )
 
 

@@ -76,7 +76,11 @@ def is_host_using(item: OutlineItem, source: str, facts: Facts, is_dropped: Call
 
 def _may_be(text: str, hosts: frozenset[str]) -> bool:
     """Return whether it is worth a closer look: most aliases name nothing of the host's."""
-    return not hosts.isdisjoint(_WORD.findall(text)) or _COMPLEX in text or (text.startswith("using") and ("=" not in text or "/" in text))
+    return (
+        not hosts.isdisjoint(_WORD.findall(text))
+        or _COMPLEX in text
+        or (text.startswith("using") and ("=" not in text or "/" in text))
+    )
 
 
 def _is_root(words: list[str], at: int) -> bool:
