@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.source.guarded_parts import without_guarded
 from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
 from hatch_cuda_kernels.source.namespaces import declared_in
+from hatch_cuda_kernels.source.torch_globals import global_names, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from hatch_cuda_kernels.source.readings import Readings
 
 __all__ = ["begins_with_torch_name", "computed_with", "is_torch_alias", "torch_headers"]
 
 _OBJECTS: Final = "hatch_cuda_kernels/torch_objects.h"
+_COMPLEX: Final = "hatch_cuda_kernels/torch_complex.h"
+_COMPLEX_MATH: Final = "hatch_cuda_kernels/torch_complex_math.h"
+#: With the namespaces around it where a name is another's without them; ``compat`` and ``cuda_utils`` are namespaces.
 _NAMES: Final = {
     "hatch_cuda_kernels/torch_accessors.h": (
         "DefaultPtrTraits RestrictPtrTraits TensorAccessor TensorAccessorBase GenericPackedTensorAccessor "
@@ -33,12 +37,31 @@ _NAMES: Final = {
     ),
     _OBJECTS: "CUDAStream CustomClassHolder Function Tensor intrusive_ptr optional",
     "hatch_cuda_kernels/torch_philox.h": "PhiloxCudaState unpack",
+    _COMPLEX: "complex is_complex scalar_value_type",
+    _COMPLEX_MATH: "polar",
+    "hatch_cuda_kernels/torch_fast_atomics.h": "native::fastAtomicAdd",
+    "hatch_cuda_kernels/torch_limits.h": "numeric_limits",
+    "hatch_cuda_kernels/torch_math.h": "cuda::compat",
+    "hatch_cuda_kernels/torch_numerics.h": "_isinf _isnan",
+    "hatch_cuda_kernels/torch_reductions.h": "native::cuda_utils",
+    "hatch_cuda_kernels/torch_tensor_info.h": "cuda::detail::IndexToOffset cuda::detail::TensorInfo",
+    "hatch_cuda_kernels/torch_vectors.h": "native::memory::aligned_vector",
 }
 _HEADERS: Final = {name: header for header, names in _NAMES.items() for name in names.split()}
+#: What Torch's complex numbers have of Thrust's, whose headers take a second.
+_THRUSTS: Final = frozenset(
+    {"abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "expm1", "log", "log10", "log1p"}
+    | {"log2", "pow", "sin", "sinh", "sqrt", "tan", "tanh", "thrust"}
+)
 _ROOTS: Final = ("at", "c10", "torch")
 _ROOT: Final = "|".join(_ROOTS)
-#: Behind the first namespace.
-_REST: Final = rf"\s*::\s*(?:(?:autograd|cuda|jit|philox)\s*::\s*)*(?P<name>{'|'.join(_HEADERS)})(?!\w|\s*::)"
+_SIMPLE: Final = "|".join(name for name in _HEADERS if "::" not in name and name != "complex")
+_QUALIFIED: Final = "|".join(name.replace("::", r"\s*::\s*") for name in _HEADERS if "::" in name)
+#: Behind the first namespace. ``at::complex(...)`` makes a tensor.
+_REST: Final = (
+    r"\s*::\s*(?:(?:autograd|cuda|jit|philox)\s*::\s*)*"
+    rf"(?P<name>(?:{_SIMPLE}|complex(?!\s*\())(?!\w|\s*::)|(?:{_QUALIFIED})(?!\w))"
+)
 _NAMED: Final = re.compile(rf"(?<!\w)(?:{_ROOT}){_REST}")
 # A literal before \b is found far sooner than one behind it.
 _ALIAS: Final = re.compile(rf"namespace(?<=\bnamespace)\s+(?P<alias>\w+)\s*=\s*(?:::\s*)?(?:{_ROOT})\s*;")
@@ -59,16 +82,23 @@ def is_torch_alias(text: str) -> bool:
     return _ALIAS.match(text) is not None
 
 
-def torch_headers(texts: Sequence[str], readings: Readings) -> frozenset[str]:
-    """Return the headers of the names that texts use and do not declare themselves."""
+def torch_headers(texts: Sequence[str], readings: Readings, left_out: Collection[str] = ()) -> frozenset[str]:
+    """Return the headers of the names that texts use and do not declare themselves.
+
+    ``left_out`` are the headers of the host's that they include.
+    """
     names, aliases = _used(texts, readings)
-    return frozenset(_HEADERS[name] for name in names) | ({_NAMESPACES} if aliases else set())
+    found = {_HEADERS[name] for name in names} | {*global_names(texts, readings, left_out).values()}
+    if _COMPLEX in found and words_of(texts, _THRUSTS, readings):
+        found.add(_COMPLEX_MATH)
+    return frozenset(found) | ({_NAMESPACES} if aliases else set())
 
 
-def computed_with(texts: Sequence[str], readings: Readings) -> list[str]:
+def computed_with(texts: Sequence[str], readings: Readings, left_out: Collection[str] = ()) -> list[str]:
     """Return the names among these, sorted, that device code computes with: none of objects of the host's."""
     names, _ = _used(texts, readings)
-    return sorted(name for name in names if _HEADERS[name] != _OBJECTS)
+    used = (name.rpartition("::")[2] for name in names if _HEADERS[name] != _OBJECTS)
+    return sorted({*used, *global_names(texts, readings, left_out)})
 
 
 def _used(texts: Sequence[str], readings: Readings) -> tuple[frozenset[str], frozenset[str]]:
@@ -78,14 +108,16 @@ def _used(texts: Sequence[str], readings: Readings) -> tuple[frozenset[str], fro
     shown = without_guarded(texts)
     aliases = frozenset(alias for text in shown for alias in readings.of(_aliases, text))
     used = frozenset(name for text in shown for name in readings.of(_named, text, aliases))
-    return used - {name for text in texts for name in readings.of(_declared, text)}, aliases
+    own = {name for text in texts for name in readings.of(_declared, text)}
+    return frozenset(name for name in used if name.rpartition("::")[2] not in own), aliases
 
 
 def _named(text: str, aliases: frozenset[str]) -> frozenset[str]:
     roots = [root for root in (*_ROOTS, *sorted(aliases)) if f"{root}::" in text]
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(roots)}){_REST}")
     found = roots and pattern.search(text)
-    return frozenset(pattern.findall(_NOISE.sub(" ", text))) if found else frozenset()
+    names = pattern.findall(_NOISE.sub(" ", text)) if found else ()
+    return frozenset("".join(name.split()) for name in names)
 
 
 def _aliases(text: str) -> frozenset[str]:
