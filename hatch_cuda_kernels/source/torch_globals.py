@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.source.readings import Readings
 
-__all__ = ["global_names", "words_of"]
+__all__ = ["TORCH_HEADERS", "global_names", "words_of"]
 
 
 class _Brought(NamedTuple):
@@ -46,7 +46,9 @@ _BROUGHT: Final = (
         "ATen/native/cuda/TensorModeKernel.cuh ATen/native/cuda/block_reduce.cuh THC/THCDeviceUtils.cuh",
     ),
 )
-_NAMES: Final = "|".join(" ".join(brought.names for brought in _BROUGHT).split())
+#: Torch's own header of each.
+TORCH_HEADERS: Final = {name: brought.by.split()[0] for brought in _BROUGHT for name in brought.names.split()}
+_NAMES: Final = "|".join(TORCH_HEADERS)
 #: With its type before it, on the same line or at the end of the one before. Many a project adds to atomicAdd what CUDA
 #: had not for double in its time, or for Thrust's numbers: Torch has none of these.
 _OWN: Final = re.compile(
