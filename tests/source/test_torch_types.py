@@ -238,6 +238,37 @@ def test_limits_of_numbers_of_8_bits(tmp_path):
     assert re.search(r"mov\.u16\s+%rs\d+, 126;", build(tmp_path, TORCH + text)[1])
 
 
+GRID = """
+#include <ATen/native/cuda/GridSampler.cuh>
+#include <ATen/cuda/detail/TensorInfo.cuh>
+using namespace at::native;
+using namespace at::cuda::detail;
+using at::native::detail::GridSamplerPadding;
+template <typename T> __global__ void k(TensorInfo<T, int> a, const T* x, GridSamplerPadding padding) {
+    T at = grid_sampler_compute_source_index(x[0], a.sizes[0], padding, true);
+    if (within_bounds_2d(at, 0, 1, 2)) safe_add_2d(a.data, at, 0, 1, 2, 3, 4, x[1], 0, 24);
+}
+"""
+
+
+def test_names_of_a_namespace_that_is_opened(tmp_path):
+    """The directive stays with what it opens, where device code has names of it."""
+    headers, ptx = build(tmp_path, TORCH + GRID, ["k<float>"])
+    assert headers == {"torch_grid_sampler.h", "torch_namespaces.h", "torch_tensor_info.h"}
+    assert re.search(r"(red|atom)\S*\.add\.f32", ptx)
+    headers, _ = build(tmp_path, TORCH + "using namespace at::native;\n__global__ void k(float* p) {}\n")
+    assert headers == set()
+
+
+@pytest.mark.parametrize("include", ["", "#include <ATen/native/cuda/UpSample.cuh>\n"])
+def test_min_in_torchs_namespace(tmp_path, include):
+    """Torch's header for upsampling has one of its own, which is no fminf of CUDA's: of NaN, it takes the second."""
+    text = "namespace at { namespace native {\n__global__ void k(float* p) { *p = 2 * min(p[1], p[2]); }\n}}\n"
+    headers, ptx = build(tmp_path, TORCH + include + text)
+    assert headers == ({"torch_upsample.h"} if include else set())
+    assert ("min.f32" in ptx) is (not include)
+
+
 OWN = {
     "a class": "namespace at { struct PhiloxCudaState { int n; }; }\n__global__ void k(at::PhiloxCudaState s) {}\n",
     "a template": (

@@ -11,6 +11,8 @@ namespace at {
 namespace cuda {
 namespace detail {
 
+constexpr int CUDA_NUM_THREADS = 1024;
+
 template <class _T, class _I>
 struct TensorInfo {
     _HATCH_HD TensorInfo();
