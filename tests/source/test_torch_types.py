@@ -58,6 +58,15 @@ __global__ void k(c10::Half* a, at::BFloat16* b) { a[0] = a[1] + a[2]; b[0] = b[
     assert not re.search(r"add\S*\.f16", ptx)
 
 
+@pytest.mark.parametrize("options", [{}, {"define": {"__CUDA_NO_HALF_OPERATORS__": True}}], ids=["", "torchs define"])
+def test_halves_compare_with_other_numbers(tmp_path, options):
+    """As floats, with or without the operators of CUDA's halves."""
+    text = "__global__ void k(c10::Half* h, bool* r) { *r = h[0] > -1 && 2.5 >= h[1] && h[2] != h[3] && h[4] < 1.f; }\n"
+    _, ptx = build(tmp_path, TORCH + text, **options)
+    assert len(re.findall(r"\bset\w*\.\w+(?:\.and)?\.f32", ptx)) >= 3
+    assert not re.search(r"set\S*\.f16", ptx)
+
+
 def test_numbers_of_8_bits_are_refused_where_code_computes_with_them(tmp_path):
     """A kernel may take a pointer to them."""
     text = TORCH + "__global__ void k(at::Float8_e4m3fn* a, unsigned char* b) { *b = a->x; %s }\n"

@@ -6,6 +6,7 @@
 #include <cuda_fp16.h>
 #include <hatch_cuda_kernels/torch_namespaces.h>
 #include <limits>
+#include <type_traits>
 
 namespace c10 {
 
@@ -92,9 +93,22 @@ _HATCH_ALL(BFloat16)
 #undef _HATCH_ONE
 #undef _HATCH_WITH
 
-// Torch compiles without __half's own operators, between which and those of float a comparison could not choose.
-#define _HATCH_COMPARED(op) \
-    inline _HATCH_HD bool operator op(const Half& __a, const Half& __b) { return float(__a) op float(__b); }
+// As floats. Torch compiles without __half's own operators, between which and those of float a comparison could not
+// choose: these fit better than both, and no other arguments.
+template <class _T, class _U>
+using _if_compared = std::enable_if_t<
+    (std::is_same<_T, Half>::value || std::is_arithmetic<_T>::value) &&
+        (std::is_same<_U, Half>::value || std::is_arithmetic<_U>::value) &&
+        (std::is_same<_T, Half>::value || std::is_same<_U, Half>::value),
+    int>;
+template <class _T>
+inline _HATCH_HD _T _compared(_T __x) { return __x; }
+inline _HATCH_HD float _compared(Half __x) { return __x; }
+#define _HATCH_COMPARED(op)                                                \
+    template <class _T, class _U, _if_compared<_T, _U> = 0>                \
+    inline _HATCH_HD bool operator op(const _T& __a, const _U& __b) {      \
+        return _compared(__a) op _compared(__b);                           \
+    }
 _HATCH_COMPARED(==)
 _HATCH_COMPARED(!=)
 _HATCH_COMPARED(<)
