@@ -83,6 +83,7 @@ _NAMED: Final = re.compile(rf"(?<!\w)(?:{_ROOT}){_REST}")
 # A literal before \b is found far sooner than one behind it.
 _ALIAS: Final = re.compile(rf"namespace(?<=\bnamespace)\s+(?P<alias>\w+)\s*=\s*(?:::\s*)?(?:{_ROOT})\s*;")
 _NAMESPACES: Final = "hatch_cuda_kernels/torch_namespaces.h"
+_INNER_NAMESPACES: Final = "hatch_cuda_kernels/torch_inner_namespaces.h"
 _OPENED: Final = re.compile(rf"\bnamespace\s+(?:{_ROOT})(?:\s*::\s*\w+)*\s*\{{")
 #: A class that only is declared may be that of the header.
 _FORWARD: Final = re.compile(r"\b(?:struct|class)\s+\w+\s*;")
@@ -130,9 +131,9 @@ def torch_headers(texts: Sequence[str], readings: Readings, left_out: Collection
     found = {_HEADERS[name] for name in names} | {*global_names(texts, readings, left_out).values()}
     if _COMPLEX in found and words_of(texts, _THRUSTS, readings):
         found.add(_COMPLEX_MATH)
-    if aliases or any(readings.of(_opened, text) for text in without_guarded(texts)):
-        found.add(_NAMESPACES)
-    return frozenset(found)
+    if any(readings.of(_opened, text) for text in without_guarded(texts)):
+        found.add(_INNER_NAMESPACES)
+    return frozenset(found) | ({_NAMESPACES} if aliases else set())
 
 
 def computed_with(texts: Sequence[str], readings: Readings, left_out: Collection[str] = ()) -> list[str]:

@@ -263,7 +263,7 @@ template <typename T> __global__ void k(TensorInfo<T, int> a, const T* x, GridSa
 def test_names_of_a_namespace_that_is_opened(tmp_path):
     """The directive stays with what it opens, where device code has names of it."""
     headers, ptx = build(tmp_path, TORCH + GRID, ["k<float>"])
-    assert headers == {"torch_grid_sampler.h", "torch_namespaces.h", "torch_tensor_info.h"}
+    assert headers == {"torch_grid_sampler.h", "torch_inner_namespaces.h", "torch_tensor_info.h"}
     assert re.search(r"(red|atom)\S*\.add\.f32", ptx)
     headers, _ = build(tmp_path, TORCH + "using namespace at::native;\n__global__ void k(float* p) {}\n")
     assert headers == set()

@@ -8,11 +8,7 @@
 namespace c10 {}
 namespace at {
 using namespace c10;
-namespace cuda {
-namespace detail {}
-}  // namespace cuda
-namespace native {}
-}  // namespace at
+}
 namespace torch {
 using namespace at;
 }
