@@ -48,7 +48,14 @@ _LANES: Final = {
     "float": "float32", "double": "float64",
 }  # fmt: skip
 _VECTOR: Final = re.compile(r"([a-z]+)([1-4])(?:_(?:16|32)a)?")
-_COMPLEX: Final = re.compile(r"(?:cuda::std|thrust|std)::complex<(float|double)>")
+_COMPLEX: Final = re.compile(r"(?:c10|cuda::std|thrust|std)::complex<(float|double)>")
+#: What arrays call elements of Torch's types, which kernels take by pointers.
+_TORCHS: Final = {
+    "c10::Half": "float16",
+    "c10::BFloat16": "bfloat16",
+    "c10::Float8_e4m3fn": "float8_e4m3fn",
+    "c10::Float8_e5m2": "float8_e5m2",
+}
 _COMPLEX_OF: Final = {"float32": "complex64", "float64": "complex128"}
 _STRUCT: Final = re.compile(r"b8\[([0-9]{1,5})\]:([1-9][0-9]{0,3})")
 _BITS: Final = re.compile(r"[a-z]+([0-9]+)")
@@ -154,6 +161,8 @@ def _dtypes(element: str) -> tuple[str, ...]:
     if element in _SCALARS:
         word = _SCALARS[element][1]
         return (word, word[1:]) if word.startswith("uint") else tuple(filter(None, [word]))
+    if element in _TORCHS:
+        return (_TORCHS[element],)
     number = _COMPLEX.fullmatch(element)
     if number is not None:
         return (_COMPLEX_OF[_SCALARS[number[1]][1]],)

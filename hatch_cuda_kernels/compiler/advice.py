@@ -16,6 +16,7 @@ from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES
 from hatch_cuda_kernels.source.library_names import library_names
 from hatch_cuda_kernels.source.source_text import parse_text
 from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_NAMES
+from hatch_cuda_kernels.source.torch_globals import TORCH_HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -148,7 +149,8 @@ def _dropped(name: str, dropped: Sequence[Dropped], *, is_declared: bool) -> str
 
 def _for_name(name: str) -> str:
     """Return what brings a name, or keeps its use from NVRTC; empty if neither is known."""
-    header = GLOBAL_NAMES.get(name) or TOOLKIT_NAMES.get(name) or library_names().get(name)
+    ours = GLOBAL_NAMES.get(name) or TOOLKIT_NAMES.get(name) or library_names().get(name)
+    header = ours or TORCH_HEADERS.get(name)
     if header is not None:
         return f"add #include <{header}>"
     if _TORCH.fullmatch(name):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.host_code.nodes import flat, nodes_of
 from hatch_cuda_kernels.host_code.tokens import tokens_of
 from hatch_cuda_kernels.source.lexer import UnclearTextError, without_literals
-from hatch_cuda_kernels.source.torch_names import begins_with_torch_name, is_torch_alias
+from hatch_cuda_kernels.source.torch_names import begins_with_torch_name, is_torch_alias, opens_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,8 @@ def is_host_using(item: OutlineItem, source: str, facts: Facts, is_dropped: Call
     roots = [at for at, word in enumerate(words) if word in facts.host_namespaces and _is_root(words, at)]
     if roots:
         known = all(begins_with_torch_name(" ".join(words[at:])) for at in roots)
-        return not known and not is_torch_alias(" ".join(words))
+        whole = " ".join(words)
+        return not known and not is_torch_alias(whole) and not opens_for(whole, source)
     return (
         words[0] == "using"
         and "=" not in words

@@ -20,16 +20,19 @@ _BASES: Final = (
     ("INTEGRAL_TYPES", _INTEGRAL),
     ("ALL_TYPES", (*_INTEGRAL, *_FLOATING)),
     ("FLOATING_TYPES", _FLOATING),
-    ("REDUCED_FLOATING", ("__half", "__nv_bfloat16")),
+    ("REDUCED_FLOATING", ("c10::Half", "c10::BFloat16")),
     ("INDEX_TYPES", ("int", "long long")),
 )
-_EXTRAS: Final = {"Half": "__half", "HALF": "__half", "BFloat16": "__nv_bfloat16", "BFLOAT16": "__nv_bfloat16"}
+_EXTRAS: Final = {"HALF": "__half", "BFLOAT16": "__nv_bfloat16"}
+#: What those macros make of the same names that are Torch's.
+_OF_TORCH: Final = {"HALF": "c10::Half", "BFLOAT16": "c10::BFloat16"}
+_IS_TORCHS: Final = re.compile(r"(?:AT|VLLM)_")
 _NAMED: Final = re.compile(r"(BFloat16|BFLOAT16|Half|HALF|Bool|BOOL)")
 
 
 #: Torch's types in which sums of another are kept.
 _SUMS: Final = re.compile(r"\b(?:at::)?(?:acc_type|opmath_type)\s*<\s*([^<>,]+?)\s*(?:,\s*true\s*)?>(?:::type)?")
-_TORCHS: Final = re.compile(r"\b(?:at|c10|torch)::(Half|BFloat16)\b")
+_TORCHS: Final = re.compile(r"\b(?:at|torch)::(?=(?:Half|BFloat16)\b)")
 
 
 def is_made_of_types(text: str) -> bool:
@@ -38,8 +41,8 @@ def is_made_of_types(text: str) -> bool:
 
 
 def cuda_spelling(text: str) -> str:
-    """Return template arguments with CUDA's types in place of Torch's."""
-    text = _TORCHS.sub(lambda found: _EXTRAS[found[1]], text)
+    """Return template arguments with Torch's numbers as they are declared, and CUDA's types in place of their sums'."""
+    text = _TORCHS.sub("c10::", text)
     return _SUMS.sub(lambda found: found[1] if found[1] in {"double", "int", "long long"} else "float", text)
 
 
@@ -54,7 +57,8 @@ def dispatched_types(before: Sequence[Token], text: str) -> dict[str, tuple[str,
         head = text[token.start : _end_of_head(before, at)]
         types = next((types for part, types in _BASES if part in token.text), None)
         if types is not None:
-            extra = (_EXTRAS[name] for name in _NAMED.findall(head) if name in _EXTRAS)
+            known = _OF_TORCH if _IS_TORCHS.match(token.text) else _EXTRAS
+            extra = (known[name.upper()] for name in _NAMED.findall(head) if name.upper() in known)
             name = "index_t" if "INDEX_TYPES" in token.text else "scalar_t"
             found[name] = tuple(dict.fromkeys((*types, *extra)))
     return found

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["draft_modules", "find_templates", "flow", "manifest_text", "stated_options"]
 
 #: What declares the types that instances may have.
-_HEADERS: Final = {"__half": "cuda_fp16.h", "__nv_bfloat16": "cuda_bf16.h"}
+_HEADERS: Final = {
+    "__half": "cuda_fp16.h",
+    "__nv_bfloat16": "cuda_bf16.h",
+    "c10::Half": "hatch_cuda_kernels/torch_numbers.h",
+    "c10::BFloat16": "hatch_cuda_kernels/torch_numbers.h",
+}
 #: Of the instances that are left out for one reason.
 _MOST_NAMED: Final = 3
 _NOTHING: Final = MappingProxyType[str, str]({})
@@ -144,9 +149,9 @@ def _instances(
     open_ends |= dict.fromkeys(f"{name} is a guess that compiles: nothing tells its arguments" for name in own)
     stated: dict[str, Any] = {"instances": list(instances)} if instances else {}
     used = {name: values for name, values in matrix.items() if any(f"{{{name}}}" in text for text in instances)}
-    headers = [header for word, header in _HEADERS.items() if word in str([*instances, *used.values()])]
+    headers = dict.fromkeys(header for word, header in _HEADERS.items() if word in str([*instances, *used.values()]))
     if headers:
-        stated["options"] = {"pre_include": headers}
+        stated["options"] = {"pre_include": list(headers)}
     return stated | ({"matrix": used} if used else {}), tuple(open_ends)
 
 

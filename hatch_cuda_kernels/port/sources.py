@@ -113,18 +113,23 @@ class Sources:
 
     def of_torch(self) -> list[str]:
         """Return the names of Torch's that device code computes with, and that headers of this package declare."""
-        return [] if self.stays else computed_with([*self.shown().values()], self.project.readings)
+        return [] if self.stays else computed_with([*self.shown().values()], self.project.readings, self._left_out())
 
     def brought(self) -> str:
         """Return includes for NVRTC of what the headers brought that are guarded; empty where nothing is used of it."""
         if self.stays:
             return ""
         texts, readings = list(self.shown().values()), self.project.readings
-        headers = torch_headers(texts, readings)
-        if any(guard.kind == "include" for guard in self.guards):
-            headers |= toolkit_headers(texts, self._included(), (), readings)
+        left_out = self._left_out()
+        headers = torch_headers(texts, readings, left_out)
+        if left_out:
+            headers |= toolkit_headers(texts, self._included(), (), readings, left_out)
         lines = [f"#include <{header}>" for header in sorted(headers)]
         return "\n".join(["#if defined(__CUDACC_RTC__)", *lines, "#endif", ""]) if lines else ""
+
+    def _left_out(self) -> frozenset[str]:
+        """Return the names of the headers whose includes are guarded."""
+        return frozenset(guard.name for guard in self.guards if guard.kind == "include")
 
     def _included(self) -> Iterator[str]:
         """Yield the names of the headers that NVRTC is shown includes of."""

@@ -107,7 +107,8 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders, readings: Readin
     toolkits = {*_for_macros(texts, readings)}
     toolkits -= {name for name in toolkits if any(path.endswith(f"/{name}") for path, _ in closure.headers)}
     if closure.dropped:
-        brought = toolkit_headers(texts, toolkits.union(closure.outside), own, readings)
+        left_out = frozenset(found.name for found in closure.dropped if found.kind == "include")
+        brought = toolkit_headers(texts, toolkits.union(closure.outside), own, readings, left_out)
         toolkits |= {name for name in brought if name in outer.standard or not name.startswith(_OURS)}
     wanted = sorted({*standard, *toolkits} - known)
     if not wanted:
@@ -146,19 +147,25 @@ def _without_comments(found: re.Match[str]) -> str:
 
 
 def toolkit_headers(
-    texts: Sequence[str], others: Iterable[str], own: Collection[str] = (), readings: Readings | None = None
+    texts: Sequence[str],
+    others: Iterable[str],
+    own: Collection[str] = (),
+    readings: Readings | None = None,
+    left_out: Collection[str] = (),
 ) -> frozenset[str]:
     """Return the toolkit's headers, and ours of host libraries, whose names texts use and do not declare.
 
     ``own`` are declared, too, and so is what the libraries' own headers declare, where they are among the ``others``
-    that texts include.
+    that texts include. ``left_out`` are those that they include and NVRTC does not see.
     """
     known = readings or Readings()
     named = [text for text in texts if not library_macros().keys().isdisjoint(known.of(find_words, text))]
     defined = {macro.name for text in named for macro in known.of(defined_macros, text)}
     found = frozenset(_for_global_names(texts, _toolkit_names(), {*own, *(defined & library_macros().keys())}, known))
     toolkits = found - library_headers()
-    return toolkits | without_libraries(found - toolkits, toolkits.union(others)) | torch_headers(texts, known)
+    return (
+        toolkits | without_libraries(found - toolkits, toolkits.union(others)) | torch_headers(texts, known, left_out)
+    )
 
 
 @cache

@@ -90,9 +90,10 @@ OTHERS = {
     ),
     "the host's API": (kernel("cudaMemcpy(x, x, 4);"), "cudaMemcpy is the host's: keep it from NVRTC with #ifndef"),
     "PyTorch's types": (kernel("*x = 1;", "at::Half* x"), "PyTorch's C++ types are the host's: use CUDA's"),
+    "PyTorch's functions": (kernel("gpuAtomicAdd(x, 1.f);"), "add #include <ATen/cuda/Atomic.cuh>"),
     "PyTorch's headers": (
         "#ifndef NO_TORCH\n#include <torch/extension.h>\n#endif\n",
-        "NVRTC cannot compile PyTorch's headers",
+        "NVRTC cannot compile PyTorch's headers, which are the host's; 'host_code: drop' leaves their includes out",
     ),
     "a texture reference": ("texture<float> t;\n" + kernel("*x = tex1Dfetch(t, 1);"), "cudaTextureObject_t"),
     "a texture reference that was left out": (

@@ -104,9 +104,9 @@ def test_the_manifest_is_drafted_from_launches(project):
     ported = port(project, ["mixed.cu"])
     (module,) = parse_manifest(ported.manifest, root=project).modules
     assert [name.text for name in module.instances] == [
-        "ops::scale<float, 256>", "ops::scale<double, 256>", "ops::scale<__half, 256>",
+        "ops::scale<float, 256>", "ops::scale<double, 256>", "ops::scale<c10::Half, 256>",
     ]  # fmt: skip
-    assert module.options.pre_include == ("cuda_fp16.h",)
+    assert module.options.pre_include == ("hatch_cuda_kernels/torch_numbers.h",)
     assert "# ops::fill<T>: launched at mixed.cu:16 as fill<T>(p, v); list its instances" in ported.manifest
     assert [(one.name, one.parameters) for one in ported.templates] == [
         ("ops::scale", ("scalar_t", "BLOCK")), ("ops::fill", ("T",)),
@@ -373,7 +373,7 @@ def test_the_patch_applies(project, capsys):
     data = json.loads(capsys.readouterr().out)
     assert data["diff"] == out
     assert data["applied"] is True
-    assert data["launches"][1]["axes"] == {"scalar_t": ["float", "double", "__half"]}
+    assert data["launches"][1]["axes"] == {"scalar_t": ["float", "double", "c10::Half"]}
     applied = (project / "mixed.cu").read_text()
     if shutil.which("patch"):
         (project / "mixed.cu").write_text(MIXED)

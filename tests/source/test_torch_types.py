@@ -24,8 +24,8 @@ def build(tmp_path, text, instances=(), **options):
     )
     found = manifest.modules[0].recipe.read(tmp_path).units[0].pre_include
     build_store(manifest, tmp_path / "store")
-    (path,) = (tmp_path / "store").rglob("*.ptx")
-    return {name.removeprefix(OURS) for name in found if name.startswith(OURS)}, path.read_text()
+    ptx = "".join(path.read_text() for path in (tmp_path / "store").rglob("*.ptx"))  # none where images are packed
+    return {name.removeprefix(OURS) for name in found if name.startswith(OURS)}, ptx
 
 
 def test_accessors_lie_in_memory_as_torchs_do(tmp_path):
@@ -56,6 +56,15 @@ __global__ void k(c10::Half* a, at::BFloat16* b) { a[0] = a[1] + a[2]; b[0] = b[
     assert headers == {"torch_numbers.h"}
     assert "add.f32" in ptx
     assert not re.search(r"add\S*\.f16", ptx)
+
+
+@pytest.mark.parametrize("options", [{}, {"define": {"__CUDA_NO_HALF_OPERATORS__": True}}], ids=["", "torchs define"])
+def test_halves_compare_with_other_numbers(tmp_path, options):
+    """As floats, with or without the operators of CUDA's halves."""
+    text = "__global__ void k(c10::Half* h, bool* r) { *r = h[0] > -1 && 2.5 >= h[1] && h[2] != h[3] && h[4] < 1.f; }\n"
+    _, ptx = build(tmp_path, TORCH + text, **options)
+    assert len(re.findall(r"\bset\w*\.\w+(?:\.and)?\.f32", ptx)) >= 3
+    assert not re.search(r"set\S*\.f16", ptx)
 
 
 def test_numbers_of_8_bits_are_refused_where_code_computes_with_them(tmp_path):
@@ -137,11 +146,152 @@ __global__ void k(pta::PackedTensorAccessor32<float, 1, at::RestrictPtrTraits> a
     assert headers == {"torch_accessors.h", "torch_namespaces.h"}
 
 
+def test_atomic_functions_are_there_for_torchs_numbers(tmp_path):
+    """Short numbers within their word, halves by the device's own instruction, and what CUDA's atomicAdd has not."""
+    text = """
+#include <ATen/cuda/Atomic.cuh>
+template <typename T> __global__ void k(T* p, const T* q) { gpuAtomicAdd(p, *q); gpuAtomicMax(p + 1, *q); }
+__global__ void other(at::Half* h, int64_t* n, at::BFloat16* b) {
+    h[1] = atomicAdd(h, h[2]); atomicAdd(n, n[1]); gpuAtomicAddNoReturn(b, b[1]); gpuAtomicMul(b + 1, b[2]);
+}
+"""
+    headers, ptx = build(tmp_path, TORCH + text, ["k<uint8_t>", "k<double>"])
+    assert {"torch_atomics.h"} <= headers
+    assert "atom.global.cas.b32" in ptx
+    assert re.search(r"atom\S*\.add\.noftz\.f16", ptx)
+
+
+def test_fast_additions_go_by_way_of_pairs(tmp_path):
+    """Of numbers of 16 bits; others are added as they are."""
+    text = """
+template <typename T> __global__ void k(T* p, int n) { at::native::fastAtomicAdd(p, 3, n, p[0], true); }
+"""
+    headers, ptx = build(tmp_path, TORCH + text, ["k<c10::Half>", "k<float>"])
+    assert headers == {"torch_fast_atomics.h"}
+    assert "f16x2" in ptx
+    assert re.search(r"(red|atom)\S*\.add\.f32", ptx)
+
+
+def test_layouts_of_tensors_of_any_rank(tmp_path):
+    """A pointer, 25 sizes and strides, the rank; what host code makes of it is left out."""
+    text = """
+#include <ATen/cuda/detail/IndexUtils.cuh>
+using at::cuda::detail::TensorInfo;
+using at::cuda::detail::getTensorInfo;
+static_assert(sizeof(TensorInfo<float, int>) == 8 + 2 * 25 * 4 + 8 && MAX_TENSORINFO_DIMS == 25, "");
+__global__ void k(at::cuda::detail::TensorInfo<float, int64_t> a, int i) {
+    a.data[at::cuda::detail::IndexToOffset<float, int64_t, -1>::get(i, a)] = a.isContiguous();
+}
+void call(at::Tensor t) {
+    if (at::cuda::detail::canUse32BitIndexMath(t)) k<<<1, 1>>>(getTensorInfo<float, int64_t>(t), 1);
+}
+"""
+    headers, ptx = build(tmp_path, TORCH + text)
+    assert headers == {"torch_tensor_info.h"}
+    assert re.search(r"(div|rem)\.s64", ptx)
+
+
+def test_complex_numbers(tmp_path):
+    """Their arithmetic needs no header of Thrust's, which their functions are."""
+    text = """
+static_assert(sizeof(c10::complex<double>) == 16 && c10::is_complex<c10::complex<float>>::value, "");
+static_assert(std::is_same<at::scalar_value_type<c10::complex<float>>::type, float>::value, "");
+static_assert(std::is_same<at::acc_type<c10::complex<float>, true>, c10::complex<float>>::value, "");
+__global__ void k(c10::complex<float>* p, c10::complex<double> q) {
+    p[0] = 2 * p[1] / std::conj(p[2]) - 1.f; p[3] = c10::complex<float>(q); q = p[4]; p[5] *= std::norm(p[6]); %s
+}
+"""
+    assert build(tmp_path, TORCH + text % "")[0] == {"torch_complex.h", "torch_numbers.h"}
+    headers, _ = build(tmp_path, TORCH + text % "p[0].real_ = std::abs(p[1]); p[2] = exp(p[3]);")
+    assert "torch_complex_math.h" in headers
+
+
+@pytest.mark.parametrize(
+    ("include", "code", "header", "found"),
+    [
+        ("ATen/cuda/DeviceUtils.cuh", "p[0] = WARP_SHFL_DOWN(doLdg(p + 1), 1)", "torch_shuffles.h", "shfl.sync.down"),
+        ("ATen/native/cuda/block_reduce.cuh", "p[0] = WARP_SHFL(p[1], 1)", "torch_shuffles.h", "shfl.sync.idx"),
+        ("c10/cuda/CUDAMathCompat.h", "p[0] = c10::cuda::compat::rsqrt(p[1])", "torch_math.h", "rsqrt.approx"),
+        (
+            "ATen/cuda/NumericLimits.cuh",
+            "p[0] = at::numeric_limits<float>::lower_bound()",
+            "torch_limits.h",
+            "-8388608",
+        ),
+        ("ATen/NumericUtils.h", "p[0] = at::_isnan(p[1]) || at::_isnan(1)", "torch_numerics.h", "7F800000"),
+        (
+            "ATen/native/cuda/block_reduce.cuh",
+            "__shared__ float s[32]; p[0] = at::native::cuda_utils::BlockReduceSum(p[1], s)",
+            "torch_reductions.h",
+            "bar.sync",
+        ),
+        (
+            "ATen/native/cuda/MemoryAccess.cuh",
+            "using V = at::native::memory::aligned_vector<float, 4>; ((V*)p)[0] = ((V*)p)[1]",
+            "torch_vectors.h",
+            ".v4.",
+        ),
+    ],
+)
+def test_what_more_kernels_use(tmp_path, include, code, header, found):
+    """Each name brings its header, and does what Torch's does."""
+    text = f"#include <{include}>\n__global__ void k(float* p) {{ {code}; }}\n"
+    headers, ptx = build(tmp_path, TORCH + text)
+    assert header in headers
+    assert found in ptx
+
+
+def test_limits_of_numbers_of_8_bits(tmp_path):
+    """Their bits are Torch's, not those of zero."""
+    text = "__global__ void k(at::Float8_e4m3fn* a) { *a = std::numeric_limits<at::Float8_e4m3fn>::max(); }\n"
+    assert re.search(r"mov\.u16\s+%rs\d+, 126;", build(tmp_path, TORCH + text)[1])
+
+
+GRID = """
+#include <ATen/native/cuda/GridSampler.cuh>
+#include <ATen/cuda/detail/TensorInfo.cuh>
+using namespace at::native;
+using namespace at::cuda::detail;
+using at::native::detail::GridSamplerPadding;
+template <typename T> __global__ void k(TensorInfo<T, int> a, const T* x, GridSamplerPadding padding) {
+    T at = grid_sampler_compute_source_index(x[0], a.sizes[0], padding, true);
+    if (within_bounds_2d(at, 0, 1, 2)) safe_add_2d(a.data, at, 0, 1, 2, 3, 4, x[1], 0, 24);
+}
+"""
+
+
+def test_names_of_a_namespace_that_is_opened(tmp_path):
+    """The directive stays with what it opens, where device code has names of it."""
+    headers, ptx = build(tmp_path, TORCH + GRID, ["k<float>"])
+    assert headers == {"torch_grid_sampler.h", "torch_inner_namespaces.h", "torch_tensor_info.h"}
+    assert re.search(r"(red|atom)\S*\.add\.f32", ptx)
+    headers, _ = build(tmp_path, TORCH + "using namespace at::native;\n__global__ void k(float* p) {}\n")
+    assert headers == set()
+
+
+@pytest.mark.parametrize("include", ["", "#include <ATen/native/cuda/UpSample.cuh>\n"])
+def test_min_in_torchs_namespace(tmp_path, include):
+    """Torch's header for upsampling has one of its own, which is no fminf of CUDA's: of NaN, it takes the second."""
+    text = "namespace at { namespace native {\n__global__ void k(float* p) { *p = 2 * min(p[1], p[2]); }\n}}\n"
+    headers, ptx = build(tmp_path, TORCH + include + text)
+    assert headers == ({"torch_upsample.h"} if include else set())
+    assert ("min.f32" in ptx) is (not include)
+
+
 OWN = {
     "a class": "namespace at { struct PhiloxCudaState { int n; }; }\n__global__ void k(at::PhiloxCudaState s) {}\n",
     "a template": (
         "namespace at { template <class T> __device__ T ceil_div(T a, T b) { return a; } }\n"
         "__global__ void k(int* p) { *p = at::ceil_div(1, 2); }\n"
+    ),
+    "a function": (
+        "#if TORCH_VERSION_MAJOR > 1\n#include <ATen/cuda/Atomic.cuh>\n#else\n"
+        "template <class T> __device__ void gpuAtomicAdd(T* a, T b) { *a += b; }\n#endif\n"
+        "__global__ void k(float* p) { gpuAtomicAdd(p, 1.f); }\n"
+    ),
+    "a function, with no header of Torch's for it": (
+        "__device__ void WARP_SYNC();\n__global__ void k(int* p) { atomicAdd(p, 1); WARP_SYNC(); }\n"
+        "__device__ void WARP_SYNC() {}\n"
     ),
     "a comment": "__global__ void k(float* p) {} // takes an at::Tensor of c10::Half\n",
     "a guard": "#ifndef __CUDACC_RTC__\nvoid f(at::Tensor t);\n#endif\n__global__ void k(float* p) {}\n",

@@ -6,6 +6,7 @@
 #include <cuda_fp16.h>
 #include <hatch_cuda_kernels/torch_namespaces.h>
 #include <limits>
+#include <type_traits>
 
 namespace c10 {
 
@@ -70,7 +71,7 @@ inline __device__ BFloat16 __ldg(const BFloat16* __p) {
     return ::__ldg(reinterpret_cast<const __nv_bfloat16*>(__p));
 #endif
 }
-inline _HATCH_HD Half operator-(const Half& __a) { return Half(__hneg(__half(__a))); }
+inline _HATCH_HD Half operator-(const Half& __a) { return Half(__hneg(__ushort_as_half(__a.x))); }
 inline _HATCH_HD BFloat16 operator-(const BFloat16& __a) { return -static_cast<float>(__a); }
 
 // With another number: in that one's type, or for integers in this one.
@@ -92,9 +93,22 @@ _HATCH_ALL(BFloat16)
 #undef _HATCH_ONE
 #undef _HATCH_WITH
 
-// Torch compiles without __half's own operators, between which and those of float a comparison could not choose.
-#define _HATCH_COMPARED(op) \
-    inline _HATCH_HD bool operator op(const Half& __a, const Half& __b) { return float(__a) op float(__b); }
+// As floats. Torch compiles without __half's own operators, between which and those of float a comparison could not
+// choose: these fit better than both, and no other arguments.
+template <class _T, class _U>
+using _if_compared = std::enable_if_t<
+    (std::is_same<_T, Half>::value || std::is_arithmetic<_T>::value) &&
+        (std::is_same<_U, Half>::value || std::is_arithmetic<_U>::value) &&
+        (std::is_same<_T, Half>::value || std::is_same<_U, Half>::value),
+    int>;
+template <class _T>
+inline _HATCH_HD _T _compared(_T __x) { return __x; }
+inline _HATCH_HD float _compared(Half __x) { return __x; }
+#define _HATCH_COMPARED(op)                                                \
+    template <class _T, class _U, _if_compared<_T, _U> = 0>                \
+    inline _HATCH_HD bool operator op(const _T& __a, const _U& __b) {      \
+        return _compared(__a) op _compared(__b);                           \
+    }
 _HATCH_COMPARED(==)
 _HATCH_COMPARED(!=)
 _HATCH_COMPARED(<)
@@ -142,6 +156,54 @@ class numeric_limits<c10::BFloat16> {
     _HATCH_LIMIT(BFloat16, quiet_NaN, 0x7fc0)
     _HATCH_LIMIT(BFloat16, denorm_min, 0x0001)
 };
+// Of 8 bits: where one has no infinity but a member for it, as the two with 0x80 for NaN, that is NaN.
+#define _HATCH_EIGHT_BITS(T, bits, decimal, least, least10, most, most10, infinite)                             \
+    template <>                                                                                             \
+    class numeric_limits<c10::T> {                                                                          \
+       public:                                                                                              \
+        static constexpr bool is_specialized = true, is_signed = true, is_integer = false, is_exact = false; \
+        static constexpr bool has_infinity = infinite, has_quiet_NaN = true, has_signaling_NaN = false;     \
+        static constexpr bool is_iec559 = false, is_bounded = true, is_modulo = false;                      \
+        static constexpr int digits = bits, digits10 = 0, max_digits10 = decimal, radix = 2;                \
+        static constexpr int min_exponent = least, min_exponent10 = least10;                                \
+        static constexpr int max_exponent = most, max_exponent10 = most10;                                  \
+        _HATCH_LIMIT(T, denorm_min, 0x01)
+_HATCH_EIGHT_BITS(Float8_e4m3fn, 4, 3, -5, -1, 8, 2, false)
+        _HATCH_LIMIT(Float8_e4m3fn, min, 0x08)
+        _HATCH_LIMIT(Float8_e4m3fn, lowest, 0xfe)
+        _HATCH_LIMIT(Float8_e4m3fn, max, 0x7e)
+        _HATCH_LIMIT(Float8_e4m3fn, epsilon, 0x20)
+        _HATCH_LIMIT(Float8_e4m3fn, round_error, 0x30)
+        _HATCH_LIMIT(Float8_e4m3fn, quiet_NaN, 0x7f)
+};
+_HATCH_EIGHT_BITS(Float8_e4m3fnuz, 4, 3, -6, -1, 8, 2, false)
+        _HATCH_LIMIT(Float8_e4m3fnuz, min, 0x08)
+        _HATCH_LIMIT(Float8_e4m3fnuz, lowest, 0xff)
+        _HATCH_LIMIT(Float8_e4m3fnuz, max, 0x7f)
+        _HATCH_LIMIT(Float8_e4m3fnuz, epsilon, 0x28)
+        _HATCH_LIMIT(Float8_e4m3fnuz, round_error, 0x38)
+        _HATCH_LIMIT(Float8_e4m3fnuz, infinity, 0x80)
+        _HATCH_LIMIT(Float8_e4m3fnuz, quiet_NaN, 0x80)
+};
+_HATCH_EIGHT_BITS(Float8_e5m2, 3, 2, -13, -4, 16, 4, true)
+        _HATCH_LIMIT(Float8_e5m2, min, 0x04)
+        _HATCH_LIMIT(Float8_e5m2, lowest, 0xfb)
+        _HATCH_LIMIT(Float8_e5m2, max, 0x7b)
+        _HATCH_LIMIT(Float8_e5m2, epsilon, 0x34)
+        _HATCH_LIMIT(Float8_e5m2, round_error, 0x38)
+        _HATCH_LIMIT(Float8_e5m2, infinity, 0x7c)
+        _HATCH_LIMIT(Float8_e5m2, quiet_NaN, 0x7f)
+};
+_HATCH_EIGHT_BITS(Float8_e5m2fnuz, 3, 2, -14, -4, 16, 4, false)
+        _HATCH_LIMIT(Float8_e5m2fnuz, min, 0x04)
+        _HATCH_LIMIT(Float8_e5m2fnuz, lowest, 0xff)
+        _HATCH_LIMIT(Float8_e5m2fnuz, max, 0x7f)
+        _HATCH_LIMIT(Float8_e5m2fnuz, epsilon, 0x34)
+        _HATCH_LIMIT(Float8_e5m2fnuz, round_error, 0x38)
+        _HATCH_LIMIT(Float8_e5m2fnuz, infinity, 0x80)
+        _HATCH_LIMIT(Float8_e5m2fnuz, quiet_NaN, 0x80)
+};
+#undef _HATCH_EIGHT_BITS
 #undef _HATCH_LIMIT
 }  // namespace std
 
