@@ -9,6 +9,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.source.branches import truth_of
+from hatch_cuda_kernels.source.truth import Known
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -19,19 +22,26 @@ __all__ = ["GCC", "HOST_COMPILERS", "conditions_on_gcc", "errors_without_gcc"]
 #: What gcc and glibc define on Linux x86-64, and NVRTC does not.
 GCC: Final = frozenset(
     """
-    __GNUC__ __GLIBC__ __GNU_LIBRARY__ __linux__ __linux __unix__ __x86_64__ __x86_64 __amd64__
+    __GNUC__ __GNUG__ __GLIBC__ __GNU_LIBRARY__ __linux__ __linux __unix__ __x86_64__ __x86_64 __amd64__
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
 _OTHER_COMPILERS: Final = frozenset(
     """
     _MSC_VER _MSC_FULL_VER __clang__ __INTEL_COMPILER __ICC __ICL __xlC__ __ibmxl__ __IBMCPP__ __PGI __NVCOMPILER
     __SUNPRO_CC __SUNPRO_C _CRAYC __HP_aCC __BORLANDC__ __OPEN64__ __MINGW32__ __CYGWIN__ _WIN32 _WIN64 WIN32 __APPLE__
+    __COMO__ __INTEL_CLANG_COMPILER __INTEL_LLVM_COMPILER __PATHCC__ __CODEGEARC_VERSION__ __WATCOMC__ __DECCXX
+    __DECC __COMPILER_VER__ __open_xl__ __TI_COMPILER_VERSION__ __CLANG_FUJITSU __FUJITSU __ghs__ __TASKING__
+    __SCO_VERSION__ __ARMCC_VERSION __CC_ARM __apple_build_version__ __ARMCOMPILER_VERSION __LCC__ __MCST__
+    _ADI_COMPILER __IAR_SYSTEMS_ICC__ __IAR_SYSTEMS_ICC _SGI_COMPILER_VERSION _COMPILER_VERSION __sgi __cray__
+    __ADSP21000__ __ADSPBLACKFIN__
     __ANDROID__ __FreeBSD__ __NetBSD__ __OpenBSD__ __DragonFly__ __QNX__ __EMSCRIPTEN__ __hexagon__ __RISCV__ __sun sun
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
 HOST_COMPILERS: Final = GCC | _OTHER_COMPILERS
 #: What NVRTC defines: a chain that asks for one of these may have a branch for it.
 _NVRTCS: Final = frozenset({"__CUDACC__", "__CUDA_ARCH__", "__cplusplus", "__LP64__", "_LP64", "__EDG__"})
+#: Which compiler's macros are defined where gcc is the host's.
+_WITH_GCC: Final = {**dict.fromkeys(_OTHER_COMPILERS, Known(0, 0)), "__GNUC__": Known(4, 99), "__GNUG__": Known(4, 99)}
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DEFINED: Final = r"defined\s*(?:\(\s*\w+\s*\)|\s\w+)"
 _ANY: Final = re.compile(rf"(?:{_DEFINED}|\|\||[\s()])+")
@@ -115,5 +125,6 @@ class _Chain:
 
     def _knows_compilers_only(self) -> bool:
         """Return whether it has a branch for each of several compilers, and none for others."""
-        known = {"__GNUC__", *_OTHER_COMPILERS}
-        return len(self.branches) > 1 and all(one.asks_any and one.names <= known for one in self.branches)
+        return len(self.branches) > 1 and all(
+            one.line.word != "else" and truth_of(one.line, _WITH_GCC) is not None for one in self.branches
+        )

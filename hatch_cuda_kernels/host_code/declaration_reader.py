@@ -61,7 +61,7 @@ def _template(nodes: Sequence[Token]) -> tuple[int, Literal["", "template", "spe
         elif text == "template" or (text == "extern" and after is not None and after.text == "template"):
             form = "instantiation"
             at += 1
-        elif text == "[]" and len(nodes[at].inner) == 1 and nodes[at].inner[0].text == "[]":
+        elif _is_attribute(nodes[at]):
             at += 1
         else:
             break
@@ -97,7 +97,9 @@ class _NodeReader:
                     self.may_be_const = any(inner.text in {"const", "constexpr"} for inner in node.inner)
                 else:
                     self.before.pop()
-            elif node.text in {"=", ",", ":", BRACES} or (node.text == "[]" and self.before):
+            elif node.text in {"=", ",", ":", BRACES} or (
+                node.text == "[]" and self.before and not _is_attribute(node)
+            ):
                 break
             elif node.text != "[]":
                 self.before.append(node)
@@ -255,6 +257,11 @@ class _NodeReader:
                 found += [] if is_part else [node.text]
             previous = node.text
         return tuple(found)
+
+
+def _is_attribute(node: Token) -> bool:
+    """Return whether a node is ``[[...]]``."""
+    return node.text == "[]" and len(node.inner) == 1 and node.inner[0].text == "[]"
 
 
 def _has_no_type(scope: str, name: str) -> bool:
