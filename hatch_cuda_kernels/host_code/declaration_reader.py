@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.declaration import Declaration
+from hatch_cuda_kernels.host_code.forms import form_of, is_attribute
 from hatch_cuda_kernels.host_code.nodes import BRACES, nodes_of, split
 from hatch_cuda_kernels.host_code.tokens import Token
 from hatch_cuda_kernels.host_code.words import (
@@ -39,7 +40,7 @@ def read_declaration(tokens: Sequence[Token], macros: Mapping[str, MacroRole]) -
     nodes = nodes_of(tokens)
     while len(nodes) > 1 and nodes[1].text == "template" and nodes[0].text in macros:
         nodes = nodes[1:]  # MACRO template <...>
-    at, form = _template(nodes)
+    at, form = form_of(nodes)
     if at == len(nodes) or any(node.text in OTHERS for node in nodes[at : at + 2]):
         return Declaration("other", form=form)
     found = _NodeReader(nodes, macros).read(at)
@@ -47,25 +48,6 @@ def read_declaration(tokens: Sequence[Token], macros: Mapping[str, MacroRole]) -
     # A mark may stand behind MACRO(...), and must where that is for template <...>.
     is_macro = word.text in macros and word.text != found.name and len(behind) > 1 and behind[0].text == "()"
     return found._replace(form=form, first=(behind[1] if is_macro and behind[1].is_word else word).start)
-
-
-def _template(nodes: Sequence[Token]) -> tuple[int, Literal["", "template", "specialisation", "instantiation"]]:
-    """Return where a declaration begins after what makes a template of it, and after attributes; and what it makes."""
-    at = 0
-    form: Literal["", "template", "specialisation", "instantiation"] = ""
-    while at < len(nodes):
-        text, after = nodes[at].text, nodes[at + 1] if at + 1 < len(nodes) else None
-        if text == "template" and after is not None and after.text == "<>":
-            form = "template" if after.inner or form == "template" else "specialisation"
-            at += 2
-        elif text == "template" or (text == "extern" and after is not None and after.text == "template"):
-            form = "instantiation"
-            at += 1
-        elif _is_attribute(nodes[at]):
-            at += 1
-        else:
-            break
-    return at, form
 
 
 class _NodeReader:
@@ -97,9 +79,7 @@ class _NodeReader:
                     self.may_be_const = any(inner.text in {"const", "constexpr"} for inner in node.inner)
                 else:
                     self.before.pop()
-            elif node.text in {"=", ",", ":", BRACES} or (
-                node.text == "[]" and self.before and not _is_attribute(node)
-            ):
+            elif node.text in {"=", ",", ":", BRACES} or (node.text == "[]" and self.before and not is_attribute(node)):
                 break
             elif node.text != "[]":
                 self.before.append(node)
@@ -257,11 +237,6 @@ class _NodeReader:
                 found += [] if is_part else [node.text]
             previous = node.text
         return tuple(found)
-
-
-def _is_attribute(node: Token) -> bool:
-    """Return whether a node is ``[[...]]``."""
-    return node.text == "[]" and len(node.inner) == 1 and node.inner[0].text == "[]"
 
 
 def _has_no_type(scope: str, name: str) -> bool:
