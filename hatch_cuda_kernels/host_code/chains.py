@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.source.branches import truth_of
-from hatch_cuda_kernels.source.truth import Known
+from hatch_cuda_kernels.source.truth import MacroRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,7 +41,11 @@ HOST_COMPILERS: Final = GCC | _OTHER_COMPILERS
 #: What NVRTC defines: a chain that asks for one of these may have a branch for it.
 _NVRTCS: Final = frozenset({"__CUDACC__", "__CUDA_ARCH__", "__cplusplus", "__LP64__", "_LP64", "__EDG__"})
 #: Which compiler's macros are defined where gcc is the host's.
-_WITH_GCC: Final = {**dict.fromkeys(_OTHER_COMPILERS, Known(0, 0)), "__GNUC__": Known(4, 99), "__GNUG__": Known(4, 99)}
+_WITH_GCC: Final = {
+    **dict.fromkeys(_OTHER_COMPILERS, MacroRange(0, 0)),
+    "__GNUC__": MacroRange(4, 99),
+    "__GNUG__": MacroRange(4, 99),
+}
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DEFINED: Final = r"defined\s*(?:\(\s*\w+\s*\)|\s\w+)"
 _ANY: Final = re.compile(rf"(?:{_DEFINED}|\|\||[\s()])+")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.source.branches import DEFINED_BY_NVRTC, hidden_parts, truth_of, undoes_tests
 from hatch_cuda_kernels.source.macros import defined_macros
-from hatch_cuda_kernels.source.truth import Known
+from hatch_cuda_kernels.source.truth import MacroRange
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -27,7 +27,7 @@ _OTHERS: Final = (
     "__HIP_PLATFORM_HCC__", "__HIP__", "__METAL_MACOS__", "__METAL_VERSION__", "__OPENCL_VERSION__",
     "__SYCL_DEVICE_ONLY__",
 )  # fmt: skip
-_KNOWN: Final = {**DEFINED_BY_NVRTC, _ARCH: Known(500, 2999)}
+_KNOWN: Final = {**DEFINED_BY_NVRTC, _ARCH: MacroRange(500, 2999)}
 _UNDONE: Final = re.compile(rf"\bundef\s+{_ARCH}\b")
 
 
@@ -51,6 +51,6 @@ def _is_undone(text: str) -> bool:
 def _seen(text: str, absent: frozenset[str]) -> tuple[MacroText, ...]:
     """Return the macros that a text defines where NVRTC sees it, some others being defined nowhere."""
     found = defined_macros(text)
-    known = {**_KNOWN, **dict.fromkeys(absent, Known(0, 0))}
+    known = {**_KNOWN, **dict.fromkeys(absent, MacroRange(0, 0))}
     hidden = hidden_parts(text, partial(truth_of, known=known)) if found else []
     return tuple(macro for macro in found if not any(start <= macro.place < end for start, end in hidden))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from hatch_cuda_kernels.source.directive_lines import directive_lines
 from hatch_cuda_kernels.source.lexer import SPACE, Joined, UnclearTextError
-from hatch_cuda_kernels.source.truth import Known, truth
+from hatch_cuda_kernels.source.truth import MacroRange, truth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,10 +19,10 @@ __all__ = ["CONDITIONS", "DEFINED_BY_NVRTC", "Branches", "hidden_parts", "tested
 
 CONDITIONS: Final = frozenset({"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"})
 #: Macros that NVRTC defines, whatever its options; the last by the standard, of which the oldest is C++14.
-DEFINED_BY_NVRTC: Final[Mapping[str, Known]] = {
-    "__CUDACC_RTC__": Known(1, 1),
-    "__CUDACC__": Known(1, 1),
-    "__cplusplus": Known(201402, 209999),
+DEFINED_BY_NVRTC: Final[Mapping[str, MacroRange]] = {
+    "__CUDACC_RTC__": MacroRange(1, 1),
+    "__CUDACC__": MacroRange(1, 1),
+    "__cplusplus": MacroRange(201402, 209999),
 }
 _TEST: Final = re.compile(r"(?P<no>!\s*)?defined\s*(?:\(\s*(?P<inner>\w+)\s*\)|(?P<bare>\w+))")
 _UNDONE: Final = re.compile(rf"\bundef{SPACE}(?:{'|'.join(sorted(DEFINED_BY_NVRTC))})\b")
@@ -102,7 +102,7 @@ class Branches(Generic[_State]):
         return group.before
 
 
-def truth_of(line: DirectiveLine, known: Mapping[str, Known] = DEFINED_BY_NVRTC) -> bool | None:
+def truth_of(line: DirectiveLine, known: Mapping[str, MacroRange] = DEFINED_BY_NVRTC) -> bool | None:
     """Return whether a condition holds under NVRTC, whatever its options; None where that is not known."""
     if line.word in {"ifdef", "ifndef", "elifdef", "elifndef"}:
         negated = "!" if line.word.endswith("ndef") else ""

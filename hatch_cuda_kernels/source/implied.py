@@ -27,6 +27,7 @@ from hatch_cuda_kernels.source.macros import defined_macros
 from hatch_cuda_kernels.source.namespaces import declared_in
 from hatch_cuda_kernels.source.plain_names import PlainNames
 from hatch_cuda_kernels.source.readings import Readings, find_words
+from hatch_cuda_kernels.source.register_word import has_register
 from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_FUNCTIONS, TOOLKIT_NAMES
 from hatch_cuda_kernels.source.torch_names import torch_headers
 
@@ -66,14 +67,7 @@ _FUNCTION: Final = re.compile(
 _LINE: Final = re.compile(
     r"^[ \t]*#[ \t]*(?:(?P<word>if|ifdef|ifndef|endif)\b|include[ \t]*[<\"](?P<name>[^>\"\n]+))", re.MULTILINE
 )
-#: What is before and behind it, where it is of a variable in a function, or of a parameter.
-_REGISTER: Final = re.compile(r"register(?<=\bregister)\s+[A-Za-z_]")
-_BEFORE_REGISTER: Final = re.compile(r"(?:[;{}(,)]|^|\n)\s*(?:(?:const|volatile|else)\s+)*\Z")
-#: Of specifiers before it.
-_LONGEST: Final = 100
 _NOISE: Final = re.compile(f"{STRING}|{CHARACTER}|{COMMENT}")
-#: Left where code was: patterns that may begin at each line would pass over all of them from each.
-_BLANKS: Final = re.compile(r"\n\s+")
 #: A macro that is the project's where nothing else defines it.
 _OWN: Final = re.compile(
     r"^[ \t]*#[ \t]*if(?:ndef[ \t]+|[ \t]*![ \t]*defined[ \t(]+)(\w+)\b[^\n]*\n\s*#[ \t]*define[ \t]+\1\b", re.MULTILINE
@@ -207,18 +201,8 @@ def _own(text: str) -> frozenset[str]:
 
 def _for_words(texts: Sequence[str], readings: Readings) -> Iterator[str]:
     """Yield the header for ``register``, where a declaration of a text has it: nvcc takes it in all of C++."""
-    if any(readings.of(_has_register, text) for text in texts):
+    if any(readings.of(has_register, text) for text in texts):
         yield "hatch_cuda_kernels/register.h"
-
-
-def _has_register(text: str) -> bool:
-    if "register" not in text:
-        return False
-    shown = _BLANKS.sub("\n", _NOISE.sub(_without_comments, text))
-    return any(
-        _BEFORE_REGISTER.search(shown[max(0, found.start() - _LONGEST) : found.start()])
-        for found in _REGISTER.finditer(shown)
-    )
 
 
 def _for_members(texts: Sequence[str], readings: Readings) -> Iterator[str]:

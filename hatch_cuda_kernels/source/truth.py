@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["Known", "truth"]
+__all__ = ["MacroRange", "truth"]
 
 _PIECE: Final = re.compile(r"&&|\|\||[()]|[^&|()]+|[&|]")
 _DEFINED: Final = re.compile(r"defined\s*(?:\(\s*(\w+)\s*\)|(\w+))")
@@ -25,7 +25,7 @@ _COMPARE: Final[Mapping[str, Callable[[int, int], bool]]] = {
 }
 
 
-class Known(NamedTuple):
+class MacroRange(NamedTuple):
     """What a macro may stand for: from the first to the last of these numbers; 0 and 0 if it is not defined."""
 
     first: int
@@ -43,7 +43,7 @@ class Known(NamedTuple):
         yield from (value for value in (number - 1, number, number + 1) if self.first <= value <= self.last)
 
 
-def truth(condition: str, known: Mapping[str, Known]) -> bool | None:
+def truth(condition: str, known: Mapping[str, MacroRange]) -> bool | None:
     """Return whether a condition holds, with what is known of macros; None where that is not enough to tell."""
     for mark, decides in (("||", True), ("&&", False)):
         parts = _split(condition, mark)
@@ -53,7 +53,7 @@ def truth(condition: str, known: Mapping[str, Known]) -> bool | None:
     return _single(condition.strip(), known)
 
 
-def _single(condition: str, known: Mapping[str, Known]) -> bool | None:
+def _single(condition: str, known: Mapping[str, MacroRange]) -> bool | None:
     """Return whether a condition holds that has no ``&&`` and no ``||`` outside parentheses."""
     if condition.startswith("!") and not condition.startswith("!="):
         inner = condition[1:].strip()

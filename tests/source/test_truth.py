@@ -8,9 +8,14 @@ from random import Random
 
 import pytest
 
-from hatch_cuda_kernels.source.truth import Known, truth
+from hatch_cuda_kernels.source.truth import MacroRange, truth
 
-KNOWN = {"ON": Known(1, 1), "OFF": Known(0, 0), "STD": Known(201402, 209999), "ARCH": Known(500, 2999)}
+KNOWN = {
+    "ON": MacroRange(1, 1),
+    "OFF": MacroRange(0, 0),
+    "STD": MacroRange(201402, 209999),
+    "ARCH": MacroRange(500, 2999),
+}
 
 
 @pytest.mark.parametrize(

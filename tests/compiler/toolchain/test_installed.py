@@ -203,8 +203,6 @@ def test_what_is_for_other_compilers_is_not_asked_for(write, tmp_path, fresh_cac
         "cstdint",
         "cmath",
         "limits",
-        "string",
-        "array",
     }
 
 
