@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.nodes import flat, nodes_of, split
 from hatch_cuda_kernels.host_code.tokens import tokens_of
-from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING, UnclearTextError
+from hatch_cuda_kernels.source.lexer import UnclearTextError, without_comments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["without_host_defaults"]
 
-_NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
 _NEWLINES: Final = re.compile(r"\s*\n\s*")
 _DIRECTIVE: Final = re.compile(r"^[ \t]*#.*", re.MULTILINE)
+_ENDS_IN_DIRECTIVE: Final = re.compile(r"^[ \t]*#.*\s*\Z", re.MULTILINE)
 _CANNOT_THROW: Final = re.compile(r"noexcept|nothrow|\bthrow\b")
 #: No object is there. The compiler does not know that, or it would leave out the call with all that leads to it.
 _NOWHERE: Final = "4096"
@@ -39,7 +39,9 @@ def without_host_defaults(
     """
     if "=" not in head or 'R"' in head or _CANNOT_THROW.search(head):
         return None
-    plain = _NOISE.sub(lambda found: " " if found[0].startswith("/") else found[0], head)
+    plain = without_comments(head)
+    if _ENDS_IN_DIRECTIVE.search(plain):  # what ends the declaration would be a part of it
+        return None
     if "#" not in plain:
         plain = _NEWLINES.sub(" ", plain)
     try:

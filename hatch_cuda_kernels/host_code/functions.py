@@ -83,7 +83,7 @@ def _has_constant_specialisation(item: OutlineItem, facts: Facts) -> bool:
     declared = item.declaration
     if declared.form != "template" or item.class_name is not None or declared.scope:
         return False
-    others = (found.item for found in facts.functions[declared.name])
+    others = (found.item for found in facts.functions.get(declared.name, ()))
     return any(one.declaration.form == "specialisation" and one.declaration.words & CONSTANT for one in others)
 
 

@@ -17,7 +17,7 @@ from hatch_cuda_kernels.source.lexer import without_literals
 from hatch_cuda_kernels.source.readings import find_words
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 
     from hatch_cuda_kernels.host_code.declaration import Declaration
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
@@ -78,8 +78,10 @@ def gather_facts(
         facts.deduced.update(said.deduced)
         facts.renamed.update(said.renamed)
         facts.observed.update(said.observed, _asked_by_macros(facts, text, readings))
-    facts.types.update(_types(facts, said_by_texts))
-    facts.referring.update(_referring(facts, said_by_texts))
+    meanings = [*_meanings(facts, said_by_texts)]
+    declared = {name for said in said_by_texts for name in said.types}
+    facts.types.update(known_types(declared - facts.texts.keys(), meanings))
+    facts.referring.update(_referring(facts, said_by_texts, meanings))
     outlines = [outline_of(text, facts.roles, readings) for text in texts]
     for outline in outlines:
         if outline is not None:
@@ -94,16 +96,16 @@ def gather_facts(
     return facts, outlines
 
 
-def _types(facts: Facts, said: Sequence[Said]) -> set[str]:
-    declared = {name for one in said for name in one.types}
-    macros = ((name, _WORD.findall(text)) for name, texts in facts.texts.items() for text in texts)
-    return known_types(declared - facts.texts.keys(), chain(macros, *(one.meanings for one in said)))
+def _meanings(facts: Facts, said: Sequence[Said]) -> Iterator[tuple[str, Collection[str]]]:
+    """Yield what stands for others, macros among them, with the words of these."""
+    yield from ((name, _WORD.findall(text)) for name, texts in facts.texts.items() for text in texts)
+    yield from chain.from_iterable(one.meanings for one in said)
 
 
-def _referring(facts: Facts, said: Sequence[Said]) -> frozenset[str]:
-    """Return the types that may stand for references, also by way of others, and such macros."""
+def _referring(facts: Facts, said: Sequence[Said], meanings: Iterable[tuple[str, Collection[str]]]) -> frozenset[str]:
+    """Return what may stand for references, also by way of others."""
     users: dict[str, set[str]] = defaultdict(set)
-    for name, words in chain.from_iterable(one.meanings for one in said):
+    for name, words in meanings:
         for word in words:
             users[word].add(name)
     macros = {name for name, texts in facts.texts.items() if any("&" in text for text in texts)}

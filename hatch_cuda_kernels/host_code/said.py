@@ -82,7 +82,7 @@ def said_by(text: str) -> Said:
     operands = [*_operands(text)]
     aliases = [found for pattern in _ALIASES for found in pattern.finditer(text)]
     meanings = tuple((found["name"], frozenset(_ASCII_WORD.findall(found["meant"]))) for found in aliases)
-    more = (part for pattern in _MORE_ALIASES for part in pattern.findall(text))
+    more = [part for pattern in _MORE_ALIASES for part in pattern.findall(text)]
     types = frozenset(name for pattern in (*_TYPES, _NAMED_BEHIND) for name in pattern.findall(text))
     constraints = (found[0][:_LONGEST_OPERAND] for pattern in _CONSTRAINTS for found in pattern.finditer(text))
     asked = {name for part in (*operands, *constraints) for name in _ASCII_WORD.findall(part)}
@@ -96,7 +96,9 @@ def said_by(text: str) -> Said:
         types=types,
         meanings=meanings,
         renamed=frozenset(name for name, words in meanings if name not in words).union(*map(_named_last, more)),
-        referring=frozenset(found["name"] for found in aliases if not _OBJECT.fullmatch(found["meant"])),
+        referring=frozenset(found["name"] for found in aliases if not _OBJECT.fullmatch(found["meant"])).union(
+            *(_named_last(part) for part in more if "&" in part)
+        ),
     )
 
 

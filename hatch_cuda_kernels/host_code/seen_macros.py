@@ -28,7 +28,7 @@ _OTHERS: Final = (
     "__SYCL_DEVICE_ONLY__",
 )  # fmt: skip
 _KNOWN: Final = {**DEFINED_BY_NVRTC, _ARCH: MacroRange(500, 2999)}
-_UNDONE: Final = re.compile(rf"\bundef\s+{_ARCH}\b")
+_UNDONE: Final = re.compile(rf"undef\s+{_ARCH}\b")
 
 
 def seen_macros(texts: Collection[str], given: Collection[str], readings: Readings) -> list[MacroText]:

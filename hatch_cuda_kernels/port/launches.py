@@ -13,8 +13,7 @@ from hatch_cuda_kernels.port.model import SeenLaunch
 from hatch_cuda_kernels.port.scopes import settled
 from hatch_cuda_kernels.port.spelled import deduce
 from hatch_cuda_kernels.port.template_head import template_parameters
-from hatch_cuda_kernels.source.expansion import without_comments
-from hatch_cuda_kernels.source.lexer import UnclearTextError
+from hatch_cuda_kernels.source.lexer import UnclearTextError, without_comments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

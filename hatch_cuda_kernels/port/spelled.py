@@ -6,7 +6,7 @@ import re
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.source.expansion import without_comments
+from hatch_cuda_kernels.source.lexer import without_comments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -26,6 +26,8 @@ DEFINED_BY_NVRTC: Final[Mapping[str, MacroRange]] = {
 }
 _TEST: Final = re.compile(r"(?P<no>!\s*)?defined\s*(?:\(\s*(?P<inner>\w+)\s*\)|(?P<bare>\w+))")
 _UNDONE: Final = re.compile(rf"\bundef{SPACE}(?:{'|'.join(sorted(DEFINED_BY_NVRTC))})\b")
+#: The word may be on two lines.
+_SPLIT_UNDEF: Final = re.compile(r"u(?:nd?e?)?(?:\\|\?\?/)")
 #: What begins a directive as well, which is not looked for here.
 _OTHER_HASHES: Final = ("%:", "??=")
 #: Before C++23, these are no conditions.
@@ -141,4 +143,6 @@ def hidden_parts(text: str, truth: Callable[[DirectiveLine], bool | None] = trut
 
 def undoes_tests(text: str) -> bool:
     """Return whether a text undefines a macro that tells NVRTC from other compilers."""
+    if "undef" not in text and _SPLIT_UNDEF.search(text) is None:
+        return False
     return _UNDONE.search(Joined(text).text) is not None

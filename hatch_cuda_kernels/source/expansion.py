@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.source.lexer import NUMBER
+from hatch_cuda_kernels.source.lexer import NUMBER, without_comments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from hatch_cuda_kernels.source.macros import MacroText
 
-__all__ = ["MacroUse", "Macros", "without_comments"]
+__all__ = ["MacroUse", "Macros"]
 
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _OPENING: Final = re.compile(r"\s*\(")
@@ -29,11 +29,6 @@ _LITERAL_OR_SPACE: Final = re.compile(rf"({_LITERAL})|\s+")
 _UNUSUAL: Final = ("__VA_OPT__", 'R"')
 _LONGEST: Final = 200_000
 _DEEPEST: Final = 40
-
-
-def without_comments(text: str) -> str:
-    """Return a short text with a blank for each comment."""
-    return _LITERAL_OR_COMMENT.sub(lambda found: found[1] or " ", text) if "/" in text else text
 
 
 class _LeftError(Exception):

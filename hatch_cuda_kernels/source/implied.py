@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.header_names import FUNCTION_NAMES, GLOBAL_NAMES, STD_NAMES
-from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
+from hatch_cuda_kernels.source.lexer import without_comments
 from hatch_cuda_kernels.source.library_names import (
     enumerators,
     library_headers,
@@ -67,7 +67,6 @@ _FUNCTION: Final = re.compile(
 _LINE: Final = re.compile(
     r"^[ \t]*#[ \t]*(?:(?P<word>if|ifdef|ifndef|endif)\b|include[ \t]*[<\"](?P<name>[^>\"\n]+))", re.MULTILINE
 )
-_NOISE: Final = re.compile(f"{STRING}|{CHARACTER}|{COMMENT}")
 #: A macro that is the project's where nothing else defines it.
 _OWN: Final = re.compile(
     r"^[ \t]*#[ \t]*if(?:ndef[ \t]+|[ \t]*![ \t]*defined[ \t(]+)(\w+)\b[^\n]*\n\s*#[ \t]*define[ \t]+\1\b", re.MULTILINE
@@ -125,7 +124,7 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders, readings: Readin
 def surely_included(text: str) -> Iterator[str]:
     """Yield the headers that a text includes outside any condition but the one around all of it."""
     depth = guard = 0
-    for line in _LINE.finditer(_NOISE.sub(_without_comments, text)):
+    for line in _LINE.finditer(without_comments(text)):
         if line["name"]:
             if depth <= guard:
                 yield line["name"]
@@ -134,10 +133,6 @@ def surely_included(text: str) -> Iterator[str]:
         else:
             guard = guard or int(not depth and line["word"] == "ifndef")
             depth += 1
-
-
-def _without_comments(found: re.Match[str]) -> str:
-    return " " if found[0].startswith("/") else found[0]
 
 
 def toolkit_headers(

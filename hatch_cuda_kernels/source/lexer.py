@@ -28,6 +28,7 @@ __all__ = [
     "UnclearTextError",
     "blank_literals",
     "end_of_line",
+    "without_comments",
     "without_literals",
 ]
 
@@ -47,6 +48,7 @@ _NEXT: Final = re.compile(rf"(?:[^\"'/]++|/(?![/*])|{_LAST})*+(?:(?P<comment>{CO
 SPLICE: Final = re.compile(r"\\\r*\n")
 
 _LITERAL: Final = re.compile(f"{STRING}|{CHARACTER}")
+_NOISE: Final = re.compile(f"{STRING}|{CHARACTER}|{COMMENT}")
 _PLAIN_OR_NOISE: Final = re.compile(
     rf'((?!(?:u8|[uUL])?R")[A-Za-z_]\w*+|{NUMBER})|(?:u8|[uUL])?R"([^(\n]{{0,16}})\(.*?\)\2"'
     rf"|{COMMENT}|{STRING}|{CHARACTER}",
@@ -203,6 +205,11 @@ def end_of_line(text: str, start: int) -> int:
     """Return where the line of a directive ends whose last word ends at ``start``; a comment may join two lines."""
     line = _REST_OF_LINE.match(text, start)
     return line.end() if line else start
+
+
+def without_comments(text: str) -> str:
+    """Return a text with a blank for each comment."""
+    return _NOISE.sub(lambda found: " " if found[0].startswith("/") else found[0], text) if "/" in text else text
 
 
 def without_literals(text: str, stand_in: str = " ") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hatch_cuda_kernels.source.lexer import CHARACTER, COMMENT, STRING
+from hatch_cuda_kernels.source.lexer import without_comments
 
 __all__ = ["has_register"]
 
@@ -14,7 +14,6 @@ _REGISTER: Final = re.compile(r"register(?<=\bregister)\s+[A-Za-z_]")
 _BEFORE_REGISTER: Final = re.compile(r"(?:[;{}(,)]|^|\n)\s*(?:(?:const|volatile|else)\s+)*\Z")
 #: Of specifiers before it.
 _LONGEST: Final = 100
-_NOISE: Final = re.compile(f"{STRING}|{CHARACTER}|{COMMENT}")
 #: Left where code was: patterns that may begin at each line would pass over all of them from each.
 _BLANKS: Final = re.compile(r"\n\s+")
 
@@ -23,12 +22,8 @@ def has_register(text: str) -> bool:
     """Return whether a declaration of a text has the word, of a variable in a function or of a parameter."""
     if "register" not in text:
         return False
-    shown = _BLANKS.sub("\n", _NOISE.sub(_without_comments, text))
+    shown = _BLANKS.sub("\n", without_comments(text))
     return any(
         _BEFORE_REGISTER.search(shown[max(0, found.start() - _LONGEST) : found.start()])
         for found in _REGISTER.finditer(shown)
     )
-
-
-def _without_comments(found: re.Match[str]) -> str:
-    return " " if found[0].startswith("/") else found[0]

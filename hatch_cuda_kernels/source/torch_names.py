@@ -93,8 +93,8 @@ _WITHIN: Final = {
     space: frozenset(name for name in _HEADERS if name.rpartition("::")[0] == space)
     for space in ("cuda::detail", "native")
 }
-_OPENS: Final = re.compile(r"\busing\s+namespace\s+(?:::\s*)?at\s*::\s*(cuda\s*::\s*detail|native)\s*;")
-_IS_IN: Final = re.compile(r"\bnamespace\s+at\s*(?:::|\{\s*namespace)\s*(native)\s*(?:::\s*\w+\s*)?\{")
+_OPENS: Final = re.compile(r"using(?<=\busing)\s+namespace\s+(?:::\s*)?at\s*::\s*(cuda\s*::\s*detail|native)\s*;")
+_IS_IN: Final = re.compile(r"namespace(?<=\bnamespace)\s+at\s*(?:::|\{\s*namespace)\s*(native)\s*(?:::\s*\w+\s*)?\{")
 _LAST: Final = "|".join(sorted({name.rpartition("::")[2] for names in _WITHIN.values() for name in names}))
 _TYPED: Final = re.compile(
     rf"\b(?:struct|class|typedef\b[^;]*)\s+({_LAST})\b"
@@ -131,7 +131,7 @@ def torch_headers(texts: Sequence[str], readings: Readings, left_out: Collection
     found = {_HEADERS[name] for name in names} | {*global_names(texts, readings, left_out).values()}
     if _COMPLEX in found and words_of(texts, _THRUSTS, readings):
         found.add(_COMPLEX_MATH)
-    if any(readings.of(_opened, text) for text in without_guarded(texts)):
+    if any(readings.of(_opened, text) for text in texts) and any(map(_opened, without_guarded(texts))):
         found.add(_INNER_NAMESPACES)
     return frozenset(found) | ({_NAMESPACES} if aliases else set())
 

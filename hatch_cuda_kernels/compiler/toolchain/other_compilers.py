@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["parts_for_others"]
 
 #: How CCCL's headers ask for the compiler; only one of its names is true.
-_COMPILER: Final = re.compile(r"(?P<no>!\s*)?_CCCL_COMPILER\s*\(\s*(?P<name>\w+)\s*\)")
-#: What may hold ``&&`` together in another way than from left to right.
-_GROUPED: Final = re.compile(r"\|\||\?|\((?!\s*\w+\s*\))")
+_COMPILER: Final = re.compile(r"_CCCL_COMPILER\s*\(\s*(\w+)\s*\)")
 
 
 def parts_for_others(text: str) -> list[tuple[int, int]]:
@@ -28,9 +26,8 @@ def parts_for_others(text: str) -> list[tuple[int, int]]:
 
 def _truth(line: DirectiveLine) -> bool | None:
     """Return whether a condition of a toolkit header holds for NVRTC; None where that is not known."""
-    terms = [part.strip() for part in line.operand.split("&&")]
-    if len(terms) > 1 and not _GROUPED.search(line.operand):
-        truths = [_truth(line._replace(operand=term)) for term in terms]
-        return False if False in truths else None if None in truths else True
-    asked = _COMPILER.fullmatch(line.operand)
-    return (asked["name"] == "NVRTC") is (asked["no"] is None) if asked else truth_of(line)
+    return truth_of(line._replace(operand=_COMPILER.sub(_answer, line.operand)))
+
+
+def _answer(asked: re.Match[str]) -> str:
+    return str(int(asked[1] == "NVRTC"))
