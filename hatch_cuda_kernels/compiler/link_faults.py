@@ -27,7 +27,9 @@ __all__ = ["KEEP_AWAY", "check_inputs", "explain_refusal", "undefined_faults", "
 
 _MESSAGE: Final = "the sources cannot be linked"
 
-_UNDEFINED: Final = re.compile(r"(?:Undefined reference to|Unresolved extern (?:function|variable)) '([^'\n]+)'")
+_UNDEFINED: Final = re.compile(
+    r"(?:Undefined reference to|Unresolved extern (?:function|variable)|Cannot take address of function) '([^'\n]+)'"
+)
 _REPEATED: Final = re.compile(r"Linking globals named '([^'\n]+)': symbol multiply defined")
 _BAD_INPUT: Final = re.compile(r"bad input: ?(does not match type NVJITLINK_INPUT_[A-Z]+)?([^\n]*)")
 _OLDER_ARCH: Final = re.compile(r"(\d+) in LTOIR arch newer than target arch")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 
-__all__ = ["GCC", "HOST_COMPILERS", "conditions_on_gcc", "errors_without_gcc"]
+__all__ = ["GCC", "HOST_COMPILERS", "conditions_on_gcc", "errors_for_no_version", "errors_without_gcc"]
 
 #: What gcc and glibc define on Linux x86-64, and NVRTC does not.
 GCC: Final = frozenset(
@@ -39,13 +39,18 @@ _OTHER_COMPILERS: Final = frozenset(
 )
 HOST_COMPILERS: Final = GCC | _OTHER_COMPILERS
 #: What NVRTC defines: a chain that asks for one of these may have a branch for it.
-_NVRTCS: Final = frozenset({"__CUDACC__", "__CUDA_ARCH__", "__cplusplus", "__LP64__", "_LP64", "__EDG__"})
-#: Which compiler's macros are defined where gcc is the host's.
+_NVRTCS: Final = frozenset({"__CUDACC__", "__CUDA_ARCH__", "__LP64__", "_LP64", "__EDG__"})
+#: Which compiler's macros are defined where gcc is the host's; CUDA 12 and 13 take none before 6.
 _WITH_GCC: Final = {
     **dict.fromkeys(_OTHER_COMPILERS, MacroRange(0, 0)),
-    "__GNUC__": MacroRange(4, 99),
-    "__GNUG__": MacroRange(4, 99),
+    "__GNUC__": MacroRange(6, 99),
+    "__GNUG__": MacroRange(6, 99),
+    "__GNUC_MINOR__": MacroRange(0, 9),
+    "__GNUC_PATCHLEVEL__": MacroRange(0, 9),
 }
+#: What tells gcc's version.
+_VERSION: Final = {"__GNUC__", "__GNUC_MINOR__", "__GNUC_PATCHLEVEL__"}
+_NO_VERSION: Final = dict.fromkeys(_VERSION, MacroRange(0, 0))
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DEFINED: Final = r"defined\s*(?:\(\s*\w+\s*\)|\s\w+)"
 _ANY: Final = re.compile(rf"(?:{_DEFINED}|\|\||[\s()])+")
@@ -59,8 +64,18 @@ def conditions_on_gcc(lines: Iterable[DirectiveLine]) -> Iterator[DirectiveLine]
 
 
 def errors_without_gcc(lines: Iterable[DirectiveLine]) -> Iterator[DirectiveLine]:
-    """Yield the first conditions of chains that come to an ``#error`` for a compiler that they do not know."""
-    return (chain.branches[0].line for chain in _chains(lines) if chain.ends_in_error)
+    """Yield the first conditions of chains that come to an ``#error`` for a compiler that they do not know.
+
+    So does a check of gcc's version that only a compiler without one fails.
+    """
+    for chain in _chains(lines):
+        if chain.ends_in_error or chain.branches[0].refuses_no_version:
+            yield chain.branches[0].line
+
+
+def errors_for_no_version(lines: Iterable[DirectiveLine]) -> Iterator[DirectiveLine]:
+    """Yield the conditions of ``#error`` that hold for no gcc, and for a compiler that is none."""
+    return (one.line for chain in _chains(lines) for one in chain.branches if one.refuses_no_version)
 
 
 def _chains(lines: Iterable[DirectiveLine]) -> Iterator[_Chain]:
@@ -92,6 +107,12 @@ class _Branch:
     @property
     def names(self) -> set[str]:
         return {*_WORD.findall(self.line.operand)} - {"defined"}
+
+    @property
+    def refuses_no_version(self) -> bool:
+        """Whether it is an error where gcc has a version too old to compile for CUDA, or none."""
+        is_check = self.fails and self.line.word in {"if", "elif"} and "__GNUC__" in self.names <= _VERSION
+        return is_check and truth_of(self.line, _WITH_GCC) is False and truth_of(self.line, _NO_VERSION) is True
 
     @property
     def asks_any(self) -> bool:

@@ -6,7 +6,8 @@ import re
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.host_code.chains import GCC, conditions_on_gcc
+from hatch_cuda_kernels.host_code.chains import GCC, conditions_on_gcc, errors_for_no_version
+from hatch_cuda_kernels.host_code.dollars import dollar_parameters, without_dollars
 from hatch_cuda_kernels.source.branches import CONDITIONS
 from hatch_cuda_kernels.source.directive_lines import directive_lines
 from hatch_cuda_kernels.source.lexer import Joined, UnclearTextError
@@ -44,11 +45,12 @@ class _ChangedLine(NamedTuple):
 def as_for_nvcc(text: str, *, for_nvrtc_only: bool = True) -> tuple[str, tuple[Held, ...]]:
     """Return a text whose conditions on nvcc's macro hold for NVRTC, too, and those that were changed.
 
-    So do those on gcc's, in chains that have nothing for a compiler that they do not know. If it is ``for_nvrtc_only``,
-    what the macros of conditions stand for is changed as well.
+    So do those on gcc's, in chains that have nothing for a compiler that they do not know; checks of its version fail
+    for gcc only. Parameters of macros lose their dollars. If it is ``for_nvrtc_only``, what the macros of conditions
+    stand for is changed as well.
     """
     source = Joined(text)
-    if not _NAMES.search(source.text) or _NVRTC in text:
+    if ("$" not in text and not _NAMES.search(source.text)) or _NVRTC in text:
         return text, ()
     pieces: list[str] = []
     held: list[Held] = []
@@ -65,10 +67,16 @@ def _changes(source: Joined, *, for_nvrtc_only: bool) -> Iterator[_ChangedLine]:
     """Yield the directives to change; none from where a text is unclear."""
     lines = [*_clear_lines(source)]
     on_gcc = {line.start for line in conditions_on_gcc(lines)}
+    on_version = {line.start for line in errors_for_no_version(lines)}
     for line in lines:
         start, end = source.place(line.start), source.place(line.end - 1) + 1
         macros = _named(line, {_NVCC, *GCC} if line.start in on_gcc else {_NVCC})
-        if macros and line.word in CONDITIONS:
+        if line.start in on_version:
+            checked = f"#{line.word} !defined({_NVRTC}) && ({line.operand})"
+            yield _ChangedLine(start, end, _named(line, GCC), checked)
+        elif parameters := dollar_parameters(line):
+            yield _ChangedLine(start, end, (), without_dollars(source.original[start:end], parameters))
+        elif macros and line.word in CONDITIONS:
             yield _ChangedLine(start, end, macros, _condition(line, source.original[start:end], macros))
         elif macros and for_nvrtc_only and line.word == "define" and _is_value(line.operand):
             yield _ChangedLine(start, end, macros, f"#define {_value(line.operand)}")

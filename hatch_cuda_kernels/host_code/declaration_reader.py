@@ -64,13 +64,13 @@ class _NodeReader:
         """Return what is declared from a node on."""
         while at < len(self.nodes):
             node, after = self.nodes[at], self.nodes[at + 1] if at + 1 < len(self.nodes) else None
-            if node.text == "operator":
+            if node.text[:8] == "operator" and _OPERATOR.match(node.text):
                 return self._operator(at)
             if node.text in WITH_ARGUMENTS and after is not None and after.text == "()":
                 self.sure = self.sure and node.text != "requires"
                 self.before.append(node)
                 at += 1
-            elif node.text == "()":
+            elif node.text == "()" and not self._is_attribute_behind_name(at):
                 if after is not None and after.text == "()" and len(node.inner) == 1 and node.inner[0].is_word:
                     self.before.append(node.inner[0])  # int (max)(int a, int b): no macro of that name
                 elif not self._is_macro(at):
@@ -81,7 +81,7 @@ class _NodeReader:
                     self.before.pop()
             elif node.text in {"=", ",", ":", BRACES} or (node.text == "[]" and self.before and not is_attribute(node)):
                 break
-            elif node.text != "[]":
+            elif node.text not in {"[]", "()"}:
                 self.before.append(node)
             at += 1
         found = self._other(self.nodes[at].text if at < len(self.nodes) else "")
@@ -93,7 +93,7 @@ class _NodeReader:
         end = at + 1
         while end < len(self.nodes) and (self.nodes[end].text != "()" or self._is_call_operator(at, end)):
             end += 1
-        name = "".join(node.text for node in self.nodes[at:end])
+        name = "".join("".join(node.text.split()) for node in self.nodes[at:end])
         if end > at + 1 and self.nodes[at + 1].is_word and self.nodes[at + 1].text not in {"new", "delete"}:
             # a conversion, or a literal's: behind quotes
             is_literal = self.nodes[at + 1].start > self.nodes[at].end + 1
@@ -195,6 +195,13 @@ class _NodeReader:
             end -= 1
         _, name, rest = name_of(before[:end])
         return before[:end] if name and self._types(rest) else before
+
+    def _is_attribute_behind_name(self, at: int) -> bool:
+        """Return whether parentheses end a variable's declaration, as those of a macro for attributes."""
+        if at + 1 < len(self.nodes) or len(self.before) < 3 or not self._is_attribute(self.before[-1].text):
+            return False
+        _, name, rest = name_of(self.before[:-1])
+        return name not in {"", *BUILTIN, *SPECIFIERS, *self.macros} and len(self._types(rest)) == 1
 
     def _is_attribute(self, word: str) -> bool:
         role = self.macros.get(word)

@@ -26,6 +26,8 @@ _NEWLINES: Final = re.compile(r"\s*\n\s*")
 _DIRECTIVE: Final = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 _ENDS_IN_DIRECTIVE: Final = re.compile(r"^[ \t]*#.*\s*\Z", re.MULTILINE)
 _CANNOT_THROW: Final = re.compile(r"noexcept|nothrow|\bthrow\b")
+#: Of a call, which names no operator.
+_TEMPLATE_ARGUMENTS: Final = re.compile(r"<(?:[\w\s:,*&]|<[\w\s:,*&]*>)*>(?=\s*\()")
 #: No object is there. The compiler does not know that, or it would leave out the call with all that leads to it.
 _NOWHERE: Final = "4096"
 
@@ -45,7 +47,9 @@ def without_host_defaults(
     if "#" not in plain:
         plain = _NEWLINES.sub(" ", plain)
     try:
-        parameters = _parameters(nodes_of(tokens_of(_DIRECTIVE.sub(lambda found: " " * len(found[0]), plain))), facts)
+        shown = _DIRECTIVE.sub(lambda found: " " * len(found[0]), plain)
+        shown = _TEMPLATE_ARGUMENTS.sub(lambda found: " " * len(found[0]), shown)
+        parameters = _parameters(nodes_of(tokens_of(shown)), facts)
     except UnclearTextError:
         return None
     pieces: list[str] = []

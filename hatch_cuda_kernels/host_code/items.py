@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.host_code.declaration import Declaration
 from hatch_cuda_kernels.host_code.nodes import BRACES
+from hatch_cuda_kernels.host_code.words import TYPE_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,8 +50,13 @@ def items_of(
         declared = declared._replace(is_sure=False)
     found = OutlineItem(declared, item.first.start, end, *scope_of(frame))
     variables = _variables(found, item.tokens()) if declared.kind == "type" else None
-    if declared.name or variables is None:
+    if variables is None:
         yield found
+    elif declared.name:
+        key = next(token for token in item.tokens() if token.text in TYPE_KEYS)
+        if key.start > found.start:  # a word that only variables have
+            yield variables._replace(start=found.start, end=key.start)
+        yield found._replace(start=key.start)
     if variables is not None:
         yield variables
 
@@ -64,13 +71,14 @@ def scope_of(frame: Frame | None) -> tuple[str | None, str]:
 def _variables(found: OutlineItem, tokens: Sequence[Token]) -> OutlineItem | None:
     """Return the variables behind a type's braces; they are all there is of the declaration of a type without name.
 
-    None where there are none, or where the type would be left with a word that only variables have.
+    None where there are none, or where a word before the type may be their mark.
     """
     braces = next((at for at, token in enumerate(tokens) if token.text == BRACES), len(tokens))
-    tokens = tokens[braces + 1 :]
     words, name = found.declaration.words, found.declaration.name
+    before = {token.text for token in takewhile(lambda token: token.text not in TYPE_KEYS, tokens)}
+    tokens = tokens[braces + 1 :]
     names = [token.text for token in tokens if token.text.isidentifier()]
-    if not names or tokens[0].text not in {"*", names[0]} or names[0].startswith("__") or (name and words & _STORAGE):
+    if not names or tokens[0].text not in {"*", names[0]} or names[0].startswith("__") or (name and before - _STORAGE):
         return None
     is_const = bool(words & {"const", "constexpr"})
     declared = Declaration(

@@ -217,9 +217,12 @@ def is_float_constant(item: OutlineItem, text: str, facts: Facts) -> bool:
 def is_host_variable(item: OutlineItem) -> bool:
     """Return whether a variable is the host's if it has no mark.
 
-    Static data members are among them, which NVRTC takes neither bare nor marked.
+    Static data members are among them, which NVRTC takes neither bare nor marked. Templates that are declared for the
+    sake of their type are none.
     """
     declared = item.declaration
+    if declared.form == "template" and "extern" in declared.words:
+        return False
     if item.class_name is not None and "static" not in declared.words:
         return False
     return not declared.is_const or "thread_local" in declared.words

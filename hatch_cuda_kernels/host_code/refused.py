@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.host_code.chains import HOST_COMPILERS, errors_without_gcc
+from hatch_cuda_kernels.host_code.dollars import dollar_parameters
 from hatch_cuda_kernels.host_code.functions import may_be_value
 from hatch_cuda_kernels.host_code.includes import host_header, included, is_missing
 from hatch_cuda_kernels.host_code.marks import TEMPLATE, gather_facts, gather_macros, member_of
@@ -56,7 +57,7 @@ class _Glance(NamedTuple):
     includes: tuple[str, ...] = ()
     guard: str | None = None
     is_host: bool = False
-    """Whether a header of the host's is included, or there is an error for compilers that are not known."""
+    """Whether a header of the host's is included, there is an error for compilers that are not known, or a ``$``."""
 
     def is_open(self, facts: Facts) -> bool:
         """Return whether the text's guard lets it be read: whether nothing else defines the macro."""
@@ -121,7 +122,7 @@ def _glance(text: str) -> _Glance:
         heads=tuple(dict.fromkeys(heads)),
         includes=tuple(name for line in seen if (name := included(line))),
         guard=guard_of(lines),
-        is_host=_includes_host(seen) or _comes_to_error(lines, parts),
+        is_host=_includes_host(seen) or _comes_to_error(lines, parts) or any(map(dollar_parameters, seen)),
     )
 
 
@@ -153,7 +154,8 @@ def _is_within(position: int, parts: list[tuple[int, int]]) -> bool:
 def _has_host_code(outline: Outline, facts: Facts) -> bool:
     """Return whether there is an include or a function that NVRTC refuses."""
     parts = [*seen_parts(outline.directives, len(outline.source.text))]
-    if _includes_host(line for line in outline.directives if _is_within(line.start, parts)):
+    seen = [line for line in outline.directives if _is_within(line.start, parts)]
+    if _includes_host(seen) or any(map(dollar_parameters, seen)):
         return True
     if facts.texts.keys().isdisjoint(HOST_COMPILERS) and _comes_to_error(outline.directives, parts):
         return True

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["Token", "Tokens", "tokens_of"]
 
 _LEXERS: Final = {
-    # A word before a quote may be part of a literal, and a number of one with quotes in it.
+    # A word before a quote may be part of a literal, and a number of one with quotes in it. What an operator is of is part
+    # of the word where it makes no token.
     "head": Lexer(
-        r"(?:(?<!\w)\w++(?!')(?!(?<=R)\")|::|->|<=|>=|(?<!<)<<(?!<)|[{}()\[\]<>;:,=~*&#])",
+        r"(?:(?<!\w)operator\s*+(?!->)[-+/%^|!][-+=|]*+|(?<!\w)\w++(?!')(?!(?<=R)\")|::|->|<=|>=|(?<!<)<<(?!<)|[{}()\[\]<>;:,=~*&#])",
         r"\w{}()\[\]<>;:,=~*&#\-",
     ),
     "body": Lexer("[{}#]", "{}#"),

@@ -7,6 +7,11 @@ from typing import Final
 __all__ = ["FUNCTION_NAMES", "GLOBAL_NAMES", "STD_NAMES"]
 
 _BITS: Final = (8, 16, 32, 64)
+#: Functions of double, and of float with an f behind the name.
+_BUILT_IN: Final = (
+    *("fabs", "sqrt", "floor", "ceil", "trunc", "round", "rint", "exp", "log", "sin", "cos", "fmin", "fmax", "fmod"),
+    *("pow", "copysign", "fma", "inf", "nan", "huge_val"),
+)
 _GLOBAL: Final = {
     "cfloat": "FLT_DIG FLT_EPSILON FLT_MAX FLT_MIN DBL_DIG DBL_EPSILON DBL_MAX DBL_MIN",
     "climits": (
@@ -24,6 +29,12 @@ _GLOBAL: Final = {
     ),
     "hatch_cuda_kernels/gl_types.h": (
         "GLenum GLboolean GLbitfield GLbyte GLshort GLint GLsizei GLubyte GLushort GLuint GLfloat GLclampf GLdouble"
+    ),
+    "hatch_cuda_kernels/gnu_builtins.h": " ".join(
+        [f"__builtin_{name}{end}" for name in ("popcount", "parity", "ctz", "ffs", "clz") for end in ("", "l", "ll")]
+        + [f"__builtin_bswap{bits}" for bits in (16, 32, 64)]
+        + [f"__builtin_{name}{end}" for name in _BUILT_IN for end in ("", "f")]
+        + ["__builtin_trap", "__builtin_memcpy", "__builtin_memset"]
     ),
     "hatch_cuda_kernels/gnu_words.h": (
         "__asm__ __assert_fail __builtin_offsetof __const __const__ __extension__ __signed__"

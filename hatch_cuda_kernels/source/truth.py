@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+from functools import reduce
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -11,9 +12,10 @@ if TYPE_CHECKING:
 
 __all__ = ["MacroRange", "truth"]
 
-_PIECE: Final = re.compile(r"&&|\|\||[()]|[^&|()]+|[&|]")
+_PIECE: Final = re.compile(r"&&|\|\||[()+*]|[^&|()+*]+|[&|]")
 _DEFINED: Final = re.compile(r"defined\s*(?:\(\s*(\w+)\s*\)|(\w+))")
-_COMPARED: Final = re.compile(r"([A-Za-z_]\w*)\s*(>=|<=|==|!=|>|<)\s*(\d+)[uUlL]*")
+_COMPARED: Final = re.compile(r"([\w\s()*+]+?)\s*(>=|<=|==|!=|>|<)\s*(\d+)[uUlL]*")
+_NUMBER: Final = re.compile(r"(\d+)[uUlL]*")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _COMPARE: Final[Mapping[str, Callable[[int, int], bool]]] = {
     ">=": operator.ge,
@@ -67,10 +69,25 @@ def _single(condition: str, known: Mapping[str, MacroRange]) -> bool | None:
         found = known.get(named[1] or named[2])
         return None if found is None else found != (0, 0)
     if compared := _COMPARED.fullmatch(condition):
-        found = known.get(compared[1])
+        found = _range_of(compared[1].strip(), known)
         return None if found is None else found.holds(compared[2], int(compared[3]))
     found = known.get(condition) if _NAME.fullmatch(condition) else None
     return None if found is None else found.holds("!=", 0)
+
+
+def _range_of(value: str, known: Mapping[str, MacroRange]) -> MacroRange | None:
+    """Return what sums and products of macros and decimal numbers may come to; None where that is not known."""
+    if value.startswith("(") and _is_unit(value):
+        return _range_of(value[1:-1].strip(), known)
+    for mark, combine in (("+", operator.add), ("*", operator.mul)):
+        parts = _split(value, mark)
+        if len(parts) > 1:
+            ranges = [_range_of(part.strip(), known) for part in parts]
+            sure = [found for found in ranges if found is not None]
+            return MacroRange(*(reduce(combine, ends) for ends in zip(*sure, strict=True))) if sure == ranges else None
+    if number := _NUMBER.fullmatch(value):
+        return None if number[1][0] == "0" != number[1] else MacroRange(int(number[1]), int(number[1]))
+    return known.get(value)
 
 
 def _is_unit(condition: str) -> bool:
