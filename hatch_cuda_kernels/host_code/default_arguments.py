@@ -90,9 +90,12 @@ def _names_variable(words: Sequence[str], class_name: str | None, facts: Facts) 
 
 
 def _calls_dropped(words: Sequence[str], facts: Facts, is_dropped: Callable[[FoundItem], bool]) -> bool:
-    """Return whether a value calls functions that are all dropped."""
+    """Return whether a value calls functions that are all dropped, or is the name of one."""
     called = (word for word, after in pairwise(words) if after == "(")
-    found = ([*facts.functions.get(word, ()), *facts.members_named.get(word, ())] for word in called)
+    found = [[*facts.functions.get(word, ()), *facts.members_named.get(word, ())] for word in called]
+    if set(words[1::2]) == {"::"}:
+        named = facts.functions.get(words[-1], ())
+        found.append([one for one in named if one.item.namespace.rpartition("::")[2] == words[-3]])
     return any(functions and all(map(is_dropped, functions)) for functions in found)
 
 

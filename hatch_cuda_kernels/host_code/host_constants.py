@@ -42,6 +42,10 @@ _STANDARD: Final = frozenset(
     unordered_multiset unordered_set vector wstring
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
+#: What the toolkit makes a value of a class with, while the host's program starts.
+_MADE_BY_TOOLKIT: Final = re.compile(
+    r"=\s*(make_(?:cu(?:Float|Double)?Complex|(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]))\s*\("
+)
 #: After a value, in it, or in what joins lines: more variables, macros' conditions, literals. ``alignas`` comes first.
 _UNCLEAR: Final = re.compile(r"[#\"']|//|/\*|\balignas\b")
 
@@ -70,9 +74,14 @@ def _kind(item: OutlineItem, text: str, facts: Facts) -> Literal["keep", "value"
 
 
 def _is_made_at_start(item: OutlineItem, text: str, facts: Facts) -> bool:
-    """Return whether a constant's class has no constructor whose result the compiler knows."""
-    made_of = _type_of(item, text)
-    return made_of in _STANDARD if item.declaration.types[:1] == ("std",) else is_made_at_start(made_of, facts)
+    """Return whether a constant's class has no constructor whose result the compiler knows, or a function makes it."""
+    made_by = _MADE_BY_TOOLKIT.match(text, item.declaration.value) if item.declaration.value else None
+    if made_by is not None and made_by[1] not in facts.functions:
+        return True
+    made_of, first = _type_of(item, text), item.declaration.types[:1]
+    if first == ("std",) or (first == (made_of,) and made_of not in facts.types):  # after using namespace std
+        return made_of in _STANDARD
+    return is_made_at_start(made_of, facts)
 
 
 def is_made_at_start(name: str, facts: Facts) -> bool:

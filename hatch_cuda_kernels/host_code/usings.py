@@ -55,7 +55,7 @@ def is_host_using(item: OutlineItem, source: str, facts: Facts, is_dropped: Call
     if not _may_be(text, facts.host_namespaces):
         return False
     try:
-        words = [*flat(nodes_of(tokens_of(text)))]
+        words = ["".join(word.split()) for word in flat(nodes_of(tokens_of(text)))]
     except UnclearTextError:
         return False
     if words[0] not in {"template", "using", "typedef"} and (words[0] != "namespace" or "=" not in words):
@@ -95,9 +95,11 @@ def _is_root(words: list[str], at: int) -> bool:
 
 def _names_host(words: list[str], facts: Facts, is_dropped: Callable[[FoundItem], bool], *, in_class: bool) -> bool:
     """Return whether ``using a::f;`` names functions, of a namespace or a class, that are all dropped."""
-    if "operator" in words:  # to a type: using Base::operator int*;
+    if "operator" in words:
         at = words.index("operator")
-        words = [*words[:at], f"operator {''.join(words[at + 1 : -1])}", ";"]
+        named = "".join(words[at + 1 : -1])
+        is_conversion = named[:1].isidentifier() or named[:2] == "::"  # using Base::operator int*;
+        words = [*words[:at], f"operator{' ' * is_conversion}{named}", ";"]
     if len(words) < 4 or words[-1] != ";" or words[-3] != "::":
         return False
     members = facts.members.get((words[-4], words[-2]))

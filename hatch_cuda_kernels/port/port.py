@@ -16,6 +16,7 @@ from hatch_cuda_kernels.port.guard import guarded
 from hatch_cuda_kernels.port.guesses import enumerators_of, guesses_for
 from hatch_cuda_kernels.port.hidden import with_hidden
 from hatch_cuda_kernels.port.launches import find_launches, resolved
+from hatch_cuda_kernels.port.macro_namespaces import with_macro_namespaces
 from hatch_cuda_kernels.port.model import Ported
 from hatch_cuda_kernels.port.other_sources import linked, may_lack, other_sources
 from hatch_cuda_kernels.port.overloads import as_cast, candidates, overload
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.items import Outline
     from hatch_cuda_kernels.port.model import DraftedModule, SeenLaunch, Template
     from hatch_cuda_kernels.port.sources import Sources
+    from hatch_cuda_kernels.source.expansion import Macros
 
 __all__ = ["port"]
 
@@ -63,10 +65,12 @@ def port(
     of_torch = found.of_torch()
     after = _after(found, found.brought())
     remaining = errors_of(found, after, arch) if arch is not None else []
-    bindings = Bindings(found.outlines, found.facts.macros)
-    names = names_of_namespaces(found.outlines.values())
-    templates = {path: _templates(path, outline, bindings, names) for path, outline in found.outlines.items()}
-    all_launches = _launches(found, bindings, list(chain.from_iterable(templates.values())), names)
+    outlines = {path: with_macro_namespaces(one, found.facts.texts) for path, one in found.outlines.items()}
+    bindings = Bindings(outlines, found.facts.macros)
+    names = names_of_namespaces(outlines.values())
+    templates = {path: _templates(path, outline, bindings, names) for path, outline in outlines.items()}
+    all_templates = list(chain.from_iterable(templates.values()))
+    all_launches = _launches(outlines, found.facts.macros, bindings, all_templates, names)
     modules = []
     for recipe in found.recipes:
         own = [path for path in recipe.read(root, project=found.project, clocks=True).files if path in found.outlines]
@@ -87,7 +91,7 @@ def port(
         before={path: found.originals[path] for path in after},
         after=after,
         guards=tuple(sorted(found.guards)),
-        templates=tuple(chain.from_iterable(templates.values())),
+        templates=tuple(all_templates),
         launches=tuple(all_launches),
         modules=tuple(drafted),
         guesses=guesses,
@@ -123,7 +127,8 @@ def _templates(path: str, outline: Outline, bindings: Bindings, names: Mapping[s
 
 
 def _launches(
-    sources: Sources,
+    outlines: Mapping[str, Outline],
+    macros: Macros,
     bindings: Bindings,
     templates: Sequence[Template],
     names: Mapping[str, frozenset[str]],
@@ -133,8 +138,8 @@ def _launches(
     for template in templates:
         kernels[template.name.rpartition("::")[2]].append(template)
     made = []
-    for path, outline in sources.outlines.items():
-        for launch in with_hidden(path, outline, find_launches(path, outline), sources.facts.macros, kernels.keys()):
+    for path, outline in outlines.items():
+        for launch in with_hidden(path, outline, find_launches(path, outline), macros, kernels.keys()):
             known = kernels.get(launch.kernel.rpartition("::")[2])
             made.append(_resolved(launch, candidates(launch, known), bindings, names) if known else launch)
     return made

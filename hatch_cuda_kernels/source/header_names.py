@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FUNCTION_NAMES", "GLOBAL_NAMES", "STD_NAMES"]
+__all__ = ["FUNCTION_NAMES", "GLOBAL_NAMES", "STD_NAMES", "STD_TEMPLATES"]
 
 _BITS: Final = (8, 16, 32, 64)
 #: Functions of double, and of float with an f behind the name.
@@ -230,3 +230,7 @@ GLOBAL_NAMES: Final = {name: header for header, names in _GLOBAL.items() for nam
 FUNCTION_NAMES: Final = frozenset({"__assert_fail", *_GLOBAL["hatch_cuda_kernels/long_double.h"].split()})
 #: The same for members of ``std``.
 STD_NAMES: Final = {name: header for header, names in _STD.items() for name in names.split()}
+#: Class templates whose names hardly stand for anything else.
+STD_TEMPLATES: Final = frozenset(
+    {"unique_ptr", "shared_ptr", "weak_ptr", "unordered_map", "unordered_set", "numeric_limits", "initializer_list"}
+)

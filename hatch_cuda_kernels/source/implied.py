@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.header_names import FUNCTION_NAMES, GLOBAL_NAMES, STD_NAMES
+from hatch_cuda_kernels.source.header_names import FUNCTION_NAMES, GLOBAL_NAMES, STD_NAMES, STD_TEMPLATES
 from hatch_cuda_kernels.source.lexer import without_comments
 from hatch_cuda_kernels.source.library_names import (
     enumerators,
@@ -49,12 +49,13 @@ _TOOLKIT_STD: Final = re.compile(
 _TOOLKITS: Final = frozenset({"array", "cmath", "complex", "functional", "limits", "tuple", "type_traits", "utility"})
 #: A second typedef of the same type is no error.
 _SAME: Final = r"unsigned\s+(?:int\s+uint|long\s+ulong|short\s+ushort|char\s+u_?char|int\s+uint32_t)\s*;"
+_SAME_ALIAS: Final = r"(?:uint\s*=\s*(?:unsigned(?:\s+int)?|(?:std\s*::\s*)?uint32_t)|ulong\s*=\s*unsigned\s+long)\s*;"
 #: A macro of that name does not count: it may be in a branch for another compiler, and comes after the header. Each way
 #: to declare starts with a letter, so that the others are passed over in one go.
 _DECLARED: Final = re.compile(
     rf"typedef(?<=\btypedef)(?:\s+{_SAME}|\b[^;{{}}]*?\b(?P<typedef>\w+)\s*(?:\[[^\]\n]*\]\s*)?;)"
     r"|\}\s*(?P<behind>\w+)\s*;"
-    r"|using(?<=\busing)\s+(?P<alias>\w+)\s*="
+    rf"|using(?<=\busing)\s+(?:{_SAME_ALIAS}|(?P<alias>\w+)\s*=)"
     + "".join(rf"|{key}(?<=\b{key})\s+(?P<{key}>\w+)\s*[{{:]" for key in ("struct", "class", "union", "enum"))
 )
 #: What the texts may define as functions, in place of a header's.
@@ -75,6 +76,7 @@ _OWN: Final = re.compile(
 _FLOAT: Final = "cfloat"
 #: The folder of headers that no standard names.
 _OURS: Final = "hatch_cuda_kernels/"
+_USES_STD: Final = re.compile(r"using(?<=\busing)\s+namespace\s+std\s*;")
 _OPENED: Final = re.compile(r"namespace(?<=\bnamespace)\s+std\s*\{")
 
 
@@ -201,11 +203,21 @@ def _for_words(texts: Sequence[str], readings: Readings) -> Iterator[str]:
 
 
 def _for_members(texts: Sequence[str], readings: Readings) -> Iterator[str]:
-    """Yield the headers of the members of std that texts use and do not declare."""
+    """Yield the headers of the members of std that texts use and do not declare.
+
+    After ``using namespace std``, those of class templates may be used without a qualifier.
+    """
     used = {name for text in texts for name in readings.of(_members, text)}
+    if any(readings.of(_uses_std, text) for text in texts):
+        plain = {name for text in texts for name in STD_TEMPLATES & readings.of(find_words, text)}
+        used |= plain.difference(*(readings.of(_declared, text) for text in texts if plain))
     if used:
         used -= {name for text in texts for name in readings.of(_declared_in_std, text)}
     return (STD_NAMES[name] for name in used)
+
+
+def _uses_std(text: str) -> bool:
+    return "std" in text and _USES_STD.search(text) is not None
 
 
 def _for_macros(texts: Sequence[str], readings: Readings) -> Iterator[str]:

@@ -27,6 +27,17 @@ DEFINED = re.compile(r"^#define (__cpp_lib_\w+) (\w+)", re.MULTILINE)
 RELEASE = "12"
 
 
+def cccl_version() -> int:
+    """Return the version of the toolkit's CCCL, as 3001000; 0 where it has none."""
+    places = (path / "cuda/std/__cccl/version.h" for path in load_toolchain().include_dirs)
+    found = (re.search(r"#define CCCL_VERSION (\d+)", path.read_text()) for path in places if path.is_file())
+    return next((int(one[1]) for one in found if one), 0)
+
+
+#: What would make libcu++ declare functions for the host.
+LEFT_OUT = {"__cpp_lib_string_view"} if cccl_version() >= 3003000 else set()
+
+
 def libstdcxx(header: str, std: str) -> dict[str, str]:
     """Return the macros that gcc's library defines once a header is included."""
     command = ["g++", f"-std=gnu++{std}", "-dM", "-E", "-x", "c++", "-"]
@@ -72,12 +83,12 @@ def test_what_nvcc_always_has():
 def section_of(header: str) -> list[str]:
     """Return the macros of a header's sections."""
     bodies = [body for headers, body in SECTIONS if header in headers]
-    return [name for body in bodies for name in re.findall(r"#define (\w+)", body)]
+    return [name for body in bodies for name in re.findall(r"#define (\w+)", body) if name not in LEFT_OUT]
 
 
 def test_version_says_all():
     """Without the headers that have them."""
-    checks = "".join(f"#ifndef {name}\n#error {name}\n#endif\n" for name in MACROS)
+    checks = "".join(f"#ifndef {name}\n#error {name}\n#endif\n" for name in MACROS if name not in LEFT_OUT)
     folders = [f"-I{path}" for path in (STANDARD, *load_toolchain().include_dirs)]
     made = compile_raw(f'#include <version>\n{checks}extern "C" __global__ void k() {{}}\n', "--std=c++20", *folders)
     assert made.log == ""

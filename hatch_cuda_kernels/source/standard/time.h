@@ -2,11 +2,18 @@
 #define _HATCH_TIME_H
 
 // clock and clock_t are NVRTC's own: clock counts the multiprocessor's cycles. The rest is as libcu++ has it.
+#if __has_include(<cuda/std/__cccl/version.h>)
+#include <cuda/std/__cccl/version.h>
+#endif
+#if defined(CCCL_VERSION) && CCCL_VERSION >= 3001000 && __cplusplus >= 201703L
+#include <cuda/std/ctime>  // where it defines timespec, there can be no other
+#else
 typedef long long time_t;
 struct timespec {
     time_t tv_sec;
     long tv_nsec;
 };
+#endif
 struct tm {
     int tm_sec, tm_min, tm_hour, tm_mday, tm_mon, tm_year, tm_wday, tm_yday, tm_isdst;
     long tm_gmtoff;

@@ -5,6 +5,9 @@
 #include <hatch_cuda_kernels/integer_sequence.h>
 #include <hatch_cuda_kernels/swap.h>
 #include <hatch_cuda_kernels/tuple_protocol.h>
+#if _HATCH_CPP20
+#include <compare>
+#endif
 
 namespace std {
 
@@ -88,6 +91,16 @@ template <class _A, class _B>
 _HATCH_HD constexpr bool operator>=(const pair<_A, _B>& __p, const pair<_A, _B>& __q) {
     return !(__p < __q);
 }
+
+#if _HATCH_CPP20
+template <class _A, class _B>
+_HATCH_HD constexpr common_comparison_category_t<__hatch::__synthesised_t<_A>, __hatch::__synthesised_t<_B>>
+operator<=>(const pair<_A, _B>& __p, const pair<_A, _B>& __q) {
+    typedef common_comparison_category_t<__hatch::__synthesised_t<_A>, __hatch::__synthesised_t<_B>> _Order;
+    const _Order __first = __hatch::__synthesised(__p.first, __q.first);
+    return __first != 0 ? __first : _Order(__hatch::__synthesised(__p.second, __q.second));
+}
+#endif
 
 template <class _A, class _B>
 _HATCH_HD constexpr void swap(pair<_A, _B>& __p, pair<_A, _B>& __q) {

@@ -62,6 +62,28 @@ _HATCH_HD constexpr bool operator>=(const tuple<_T...>& __a, const tuple<_U...>&
     return !(__a < __b);
 }
 
+#if _HATCH_CPP20
+namespace __hatch {
+
+template <class _Order, size_t _I, class _A, class _B>
+_HATCH_HD constexpr _Order __order_from(const _A& __a, const _B& __b) {
+    if constexpr (_I == tuple_size<_A>::value) {
+        return _Order::equivalent;
+    } else {
+        const _Order __first = __hatch::__synthesised(std::get<_I>(__a), std::get<_I>(__b));
+        return __first != 0 ? __first : __hatch::__order_from<_Order, _I + 1>(__a, __b);
+    }
+}
+
+}  // namespace __hatch
+
+template <class... _T, class... _U>
+_HATCH_HD constexpr common_comparison_category_t<__hatch::__synthesised_t<_T, _U>...> operator<=>(
+    const tuple<_T...>& __a, const tuple<_U...>& __b) {
+    return __hatch::__order_from<common_comparison_category_t<__hatch::__synthesised_t<_T, _U>...>, 0>(__a, __b);
+}
+#endif
+
 namespace __hatch {
 
 template <class _Tuple>
