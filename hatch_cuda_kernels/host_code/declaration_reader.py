@@ -44,7 +44,8 @@ def read_declaration(tokens: Sequence[Token], macros: Mapping[str, MacroRole]) -
     if at == len(nodes) or any(node.text in OTHERS for node in nodes[at : at + 2]):
         return Declaration("other", form=form)
     found = _NodeReader(nodes, macros).read(at)
-    word, *behind = nodes[at : at + 3]
+    at += 2 * (nodes[at].text == "requires" and nodes[at + 1 : at + 2] != () and nodes[at + 1].text == "()")
+    word, *behind = nodes[min(at, len(nodes) - 1) : at + 3]
     # A mark may stand behind MACRO(...), and must where that is for template <...>.
     is_macro = word.text in macros and word.text != found.name and len(behind) > 1 and behind[0].text == "()"
     return found._replace(form=form, first=(behind[1] if is_macro and behind[1].is_word else word).start)
@@ -67,7 +68,6 @@ class _NodeReader:
             if node.text[:8] == "operator" and _OPERATOR.match(node.text):
                 return self._operator(at)
             if node.text in WITH_ARGUMENTS and after is not None and after.text == "()":
-                self.sure = self.sure and node.text != "requires"
                 self.before.append(node)
                 at += 1
             elif node.text == "()" and not self._is_attribute_behind_name(at):
