@@ -70,11 +70,19 @@ class NvrtcOptions:
     host_code: HostCode = HostCode.AUTO
     """What becomes of code for the host in the project's files: keep, drop (what has no device mark is blanked), or
     auto: drop where NVRTC would certainly refuse it, unless ``default_device`` makes device code of it."""
+    host_only: tuple[str, ...] = ()
+    """What is the host's though no mark tells, by name: ``Task``, ``a::Pool``, ``<header.h>``. With these, host code is
+    dropped."""
 
     @property
     def may_drop(self) -> bool:
         """Whether host code may be left out of a source."""
-        return self.host_code is HostCode.DROP or (self.host_code is HostCode.AUTO and not self.default_device)
+        return self.drops or (self.host_code is HostCode.AUTO and not self.default_device)
+
+    @property
+    def drops(self) -> bool:
+        """Whether it is, in any source."""
+        return self.host_code is HostCode.DROP or bool(self.host_only)
 
     def flags(self) -> tuple[str, ...]:
         """Return NVRTC's flags, in canonical order; architecture, includes and determinism flags are not among them."""
@@ -110,6 +118,8 @@ class NvrtcOptions:
     def conflicts(self, *, front_end: str = "per-arch") -> list[str]:
         """Return what of the options would not reach every image, by the way the images are made."""
         found = []
+        if self.host_only and self.host_code is HostCode.KEEP:
+            found.append("host_only names what is left out, and host_code: keep leaves all of it in; state one of them")
         lto = self.lto or front_end == "lto"
         route = "lto: true" if self.lto else f"front_end: {front_end}"
         if self.debug and (lto or front_end != "per-arch"):

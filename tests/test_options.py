@@ -68,7 +68,7 @@ def test_every_option_changes_flags_or_headers():
         "maxrregcount": 32, "lineinfo": True, "debug": True, "lto": True, "define": (("X", "1"),), "extra": ("-w",),
         "default_device": True,
     }  # fmt: skip
-    texts = {"include", "pre_include", "standard_headers", "host_code"}
+    texts = {"include", "pre_include", "standard_headers", "host_code", "host_only"}
     assert samples.keys() | texts == {field.name for field in fields(NvrtcOptions)}
     plain = NvrtcOptions().flags()
     assert all(NvrtcOptions(**{name: value}).flags() != plain for name, value in samples.items())

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _DROP: Final = {"host_code": "drop"}
 #: The options for all modules that ``port`` drafts besides those that it is given.
-_DRAFTED: Final = frozenset({"default_device", "host_code"})
+_DRAFTED: Final = frozenset({"default_device", "host_code", "host_only"})
 _DEVICE: Final = {"default_device": True}
 
 
@@ -55,6 +55,8 @@ class Way(NamedTuple):
     """Beside ``include``: the first that gives an image with a kernel counts."""
     listed: bool = False
     """With the macros and the standard of the list, too."""
+    drafted: bool = False
+    """At last with the options that ``port`` drafts, which changes no file then."""
     ported: bool = False
     """After the patch of ``port``, with the manifest that it drafts."""
 
@@ -63,9 +65,10 @@ WAYS: Final = {
     "a": Way("`source` and `include`, and `instances` of templates"),
     "b": Way(
         "the same with options: `host_code: drop`, `default_device: true` or both, and `define` and `std` where"
-        " list.toml has them",
+        " list.toml has them; where none of these is enough, those that `port --no-patch` drafts",
         (_DROP, _DROP | _DEVICE, _DEVICE),
         listed=True,
+        drafted=True,
     ),
     "c": Way("after the patch of `port`, with the manifest that it drafts", listed=True, ported=True),
 }
@@ -114,12 +117,14 @@ def _unchanged(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
                 return
             if attempt.log and not instances:
                 break
+    if way.drafted:
+        yield from _ported(job, way)
 
 
 def _ported(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
-    """Yield the compile of the source after the patch."""
+    """Yield the compile of the source after the patch, or with the options that stand for it."""
     root, source = Path(job["root"]), job["source"]
-    ported = port(root, [source], _options(job), arch=SmArch.parse(job["arch"]))
+    ported = port(root, [source], _options(job), arch=SmArch.parse(job["arch"]), patch=way.ported)
     module = _module(yaml.safe_load(ported.manifest))
     recipe = Recipe(module="source", sources=tuple(module.get("sources", [source])), options=_options(job))
     with tempfile.TemporaryDirectory() as scratch:

@@ -8,7 +8,6 @@ from hatch_cuda_kernels.cli.arguments import add_manifest, manifest_path
 from hatch_cuda_kernels.cli.messages import show_error, show_warning
 from hatch_cuda_kernels.cli.output import add_json, is_quiet, print_json
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, ToolchainError
-from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.table import counted, fitted, text_table
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     stubs = _stubs(manifest, plan, toolchain, fresh)
     notes = describe(plan)
     dropped = dropped_code(plan)
-    asked = {module.name for module in manifest.modules if module.options.host_code is HostCode.DROP}
+    asked = {module.name for module in manifest.modules if module.options.drops}
     problems, warnings = _judged(manifest, plan, toolchain)
     for warning in () if is_quiet(args) else (*arch_warnings(plan), *missing, *warnings):
         show_warning(warning)

@@ -37,6 +37,9 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
         metavar="sm_NN",
         help="what NVRTC compiles for (default: %(default)s)",
     )
+    parser.add_argument(
+        "--no-patch", action="store_true", help="change no file: the draft's options leave the same host code out"
+    )
     parser.add_argument("--no-compile", action="store_true", help="do not ask NVRTC what else it refuses")
     add_json(parser)
     parser.set_defaults(run=run)
@@ -59,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         (name, value if equals else None) for name, equals, value in (each.partition("=") for each in args.define)
     )
     options = NvrtcOptions(include=tuple(include), define=tuple(define), std=CppStd(args.std))
-    ported = port(Path.cwd(), sources, options, arch=arch)
+    ported = port(Path.cwd(), sources, options, arch=arch, patch=not args.no_patch)
     patch = "".join(unified_diff(path, ported.before[path], text) for path, text in ported.after.items())
     if args.output is not None:
         args.output.write_bytes(patch.encode())

@@ -136,12 +136,14 @@ def _dropped(name: str, dropped: Sequence[Dropped], *, is_declared: bool) -> str
 
     Of what is still declared, only the body was.
     """
-    kinds = {"body", "mark"} if is_declared else {"function", "variable", "texture"}
+    kinds = {"body", "mark"} if is_declared else {"function", "type", "variable", "texture"}
     found = next((one for one in dropped if one.name.rpartition("::")[2] == name and one.kind in kinds), None)
     if found is None:
         return ""
     if found.kind == "texture":
         return f"{found.name} ({found.path}:{found.line}) cannot be used: {_NO_TEXTURE}"
+    if found.kind == "type":
+        return f"{found.name} ({found.path}:{found.line}) was left out, because host_only names it"
     mark = "__device__ or __constant__" if found.kind == "variable" else "__device__"
     what = f"{found.name} ({found.path}:{found.line}) was left out as host code, because it has no device mark"
     return f"{what}; if device code uses it, mark it {mark} or {_DEFAULT_DEVICE}"

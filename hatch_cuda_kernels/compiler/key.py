@@ -20,7 +20,7 @@ __all__ = ["cache_key", "expressions", "finish_key", "shipped_key", "source_dige
 _KEY_SCHEMA: Final = 6
 #: Options that say where headers are, or what is left out: what they led to is in the source's digest, each header
 #: under its one name.
-_IN_SOURCE: Final = frozenset({"include", "pre_include", "standard_headers", "host_code"})
+_IN_SOURCE: Final = frozenset({"include", "pre_include", "standard_headers", "host_code", "host_only"})
 
 
 def cache_key(

@@ -13,8 +13,8 @@ from hatch_cuda_kernels.compiler.toolchain.device_runtime import load_device_run
 from hatch_cuda_kernels.compiler.toolchain.remembered import asked_by_toolkit
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.host_code.closures import without_host_code
+from hatch_cuda_kernels.host_code.stated import names_nothing
 from hatch_cuda_kernels.names import listed_module
-from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.source.closure import Closure, read_closure
 from hatch_cuda_kernels.source.dropped import left_out
 from hatch_cuda_kernels.source.implied import with_implied_headers
@@ -103,6 +103,9 @@ class Recipe:
             self._read_unit(root, source, text, folders, project, headers)
             for source, headers in zip(self.sources, outer or [installed] * len(self.sources), strict=True)
         )
+        dropped = [found for unit in units for found in unit.dropped]
+        if unknown := names_nothing(self.options.host_only, dropped):
+            raise InputError(f"host_only: nothing here is called {' or '.join(unknown)}; see what 'check' lists")
         if not clocks and (found := dict.fromkeys(clock for unit in units for clock in unit.clocks)):
             raise InputError("\n".join(found))
         files = (name for name in self.libraries if name != DEVICE_RUNTIME)
@@ -130,13 +133,18 @@ class Recipe:
             outer=outer,
         )
         if self.options.may_drop:
-            if_refused = self.options.host_code is HostCode.AUTO
-            closure = without_host_code(closure, self.options.define, if_refused=if_refused, readings=project.readings)
+            closure = without_host_code(
+                closure,
+                self.options.define,
+                if_refused=not self.options.drops,
+                host_only=self.options.host_only,
+                readings=project.readings,
+            )
         return with_implied_headers(closure, outer, project.readings)
 
     def left_out(self, sources: SourceSet) -> str:
         """Return the sentence that says what host code is left out without being asked; empty where none is."""
-        if self.options.host_code is HostCode.DROP or not sources.dropped:
+        if self.options.drops or not sources.dropped:
             return ""
         return f"module {listed_module(self.module)!r}: {left_out(sources.dropped, self.sources)}"
 

@@ -37,20 +37,21 @@ def without_host_code(
     define: Sequence[tuple[str, str | None]] = (),
     *,
     if_refused: bool = False,
+    host_only: Sequence[str] = (),
     readings: Readings | None = None,
 ) -> Closure:
     """Return a closure whose project files have blanks in place of host code. ``define`` are the options' macros.
 
     Nothing but these texts has a part in it; ``readings`` are of any project. A file that cannot be parsed stays as it
     is. With ``if_refused``, the closure is returned as it is unless NVRTC certainly refuses it for its host code, and
-    no call can mean another function without that.
+    no call can mean another function without that. What has one of the names ``host_only`` goes, too.
     """
     texts = {closure.program_name: closure.source}
     texts |= {name: text for name, text in closure.headers if name.startswith(VIRTUAL_ROOT)}
     start = (closure.program_name, *closure.pre_include)
     known = readings or Readings()
-    about = (define, start, if_refused)
-    found = remembered(texts, about, lambda: _find(texts, start, define, known, if_refused=if_refused))
+    about = (define, start, if_refused, host_only)
+    found = remembered(texts, about, lambda: _find(texts, start, define, known, host_only, if_refused=if_refused))
     if not found.dropped:
         return closure
     texts |= found.texts
@@ -69,6 +70,7 @@ def _find(
     start: Sequence[str],
     define: Sequence[tuple[str, str | None]],
     readings: Readings,
+    host_only: Sequence[str],
     *,
     if_refused: bool,
 ) -> Trimmed:
@@ -82,6 +84,7 @@ def _find(
     left = {name: text for name, text in texts.items() if name not in unread}
     dropped = [*_with_conditions(left), *spell_pragmas(left), *drop_includes(left, unread)]
     facts, outlines = gather_facts(macros(), left.values(), readings)
+    facts.host_only.update(host_only)
     if if_refused and not is_refused(suspects, facts):  # where another text has the mark
         return nothing
     if if_refused and takes_overloads(outlines, facts):

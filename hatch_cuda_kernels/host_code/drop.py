@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.facts import Facts
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.host_code.rule import Action
+    from hatch_cuda_kernels.source.directive_lines import DirectiveLine
     from hatch_cuda_kernels.source.dropped import DroppedKind
 
 __all__ = ["MARKS", "TextChange", "apply", "find_changes", "without_inline"]
@@ -32,6 +33,7 @@ __all__ = ["MARKS", "TextChange", "apply", "find_changes", "without_inline"]
 #: What is put before what stays, by what is done.
 MARKS: Final = {"declare": "__host__ __device__ ", "mark": "__host__ __device__ ", "constant": "constexpr "}
 _KINDS: Final[Mapping[str, DroppedKind]] = {
+    "type": "type",
     "variable": "variable",
     "texture": "texture",
     "include": "include",
@@ -59,7 +61,7 @@ class TextChange(NamedTuple):
     kind: str
     """``function``, ``variable``, ``texture``, ``include``, ``using``, ``assertion`` or ``call``.
 
-    A port also guards a ``type``.
+    A ``type`` goes where a port guards it, or the user says that it is the host's.
     """
     name: str
     start: int
@@ -94,10 +96,16 @@ def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
     changes = [change for alike in found.values() for change in _settled(alike)]
     changes = _without_wider(changes, outline)
     for line in outline.directives:
-        header = None if line.hidden else host_header(line)
+        header = None if line.hidden else host_header(line) or _stated_header(line, facts)
         if header is not None:
             changes.append(TextChange("drop", "include", header, place(line.start), place(line.end - 1) + 1))
     return [*_outermost(sorted(changes, key=lambda change: change.start))]
+
+
+def _stated_header(line: DirectiveLine, facts: Facts) -> str | None:
+    """Return the header that a directive includes, if the user says that it is the host's."""
+    name = line.operand[1:-1] if line.word == "include" else ""
+    return name if f"<{name}>" in facts.host_only else None
 
 
 def _without_wider(changes: list[TextChange], outline: Outline) -> list[TextChange]:

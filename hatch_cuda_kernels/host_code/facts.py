@@ -123,6 +123,8 @@ class Facts:
     """The floating-point constants that are not ``constexpr``, with the words of their values."""
     reals: set[str] = field(default_factory=lambda: {"float", "double"})
     """What the texts call these types."""
+    host_only: set[str] = field(default_factory=set)
+    """The names of what is the host's, as the user says."""
     generators: dict[str, bool] = field(default_factory=dict)
     """Whether a macro gives host functions only, as far as that was asked."""
 

@@ -15,6 +15,7 @@ from hatch_cuda_kernels.host_code.head_conditions import without_conditions
 from hatch_cuda_kernels.host_code.host_constants import action_of_constant
 from hatch_cuda_kernels.host_code.marks import is_float_constant, is_host_variable
 from hatch_cuda_kernels.host_code.outline import read_outline
+from hatch_cuda_kernels.host_code.stated import is_stated
 from hatch_cuda_kernels.host_code.usings import is_host_assertion, is_host_class, is_host_using
 from hatch_cuda_kernels.host_code.words import CONSTANT
 
@@ -48,6 +49,12 @@ _HOST_MACROS: Final = frozenset(
 
 def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     """Return what to do with a declaration of a text, which has its lines joined. What is unclear is kept."""
+    if facts.host_only and is_stated(item, text, facts.host_only):
+        return "drop"
+    return _by_rule(item, text, facts)
+
+
+def _by_rule(item: OutlineItem, text: str, facts: Facts) -> Action:
     declared = item.declaration
     is_constructor = item.class_name is not None and declared.name == item.class_name
     if declared.kind in {"other", "type"}:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["Token", "Tokens", "tokens_of"]
 
 _LEXERS: Final = {
-    # A word before a quote may be part of a literal, and a number of one with quotes in it. A symbol that makes no token
-    # is part of the word before it, which is ``operator``.
+    # A word before a quote may be part of a literal, and a number of one with quotes in it.
+    # A symbol that is no token is part of the word before it, which is ``operator``.
     "head": Lexer(
         r"(?:(?<!\w)operator\s*+(?!->)[-+/%^|!][-+=|]*+|(?<!\w)\w++(?!')(?!(?<=R)\")|::|->|<=|>=|(?<!<)<<(?!<)|[{}()\[\]<>;:,=~*&#])",
         r"\w{}()\[\]<>;:,=~*&#\-",

@@ -98,6 +98,7 @@ _OPTION_KINDS: Final[dict[str, Kind]] = {
     "define": DEFINE,
     "pre_include": list_of(HEADER),
     "extra": list_of(text("a flag", _flag), unique=False),
+    "host_only": list_of(text("a C++ name, or a header as <name>")),
     "host_code": choice(HostCode),
 }
 

@@ -107,6 +107,8 @@ def stated_options(options: NvrtcOptions) -> dict[str, Any]:
         stated["default_device"] = True
     if options.host_code is HostCode.DROP:
         stated["host_code"] = "drop"
+    if options.host_only:
+        stated["host_only"] = list(options.host_only)
     return stated
 
 

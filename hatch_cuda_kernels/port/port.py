@@ -22,7 +22,7 @@ from hatch_cuda_kernels.port.other_sources import linked, may_lack, other_source
 from hatch_cuda_kernels.port.overloads import as_cast, candidates, overload
 from hatch_cuda_kernels.port.project_tree import list_files
 from hatch_cuda_kernels.port.qualified import names_of_namespaces, qualified
-from hatch_cuda_kernels.port.refine import as_they_are, errors_of, refined
+from hatch_cuda_kernels.port.refine import as_they_are, errors_of, in_options, refined
 from hatch_cuda_kernels.port.sources import read_project_files
 from hatch_cuda_kernels.source.project import Project
 
@@ -48,20 +48,28 @@ _MOST_GUESSED: Final = 6
 
 @one_worker()
 def port(
-    root: Path, sources: Sequence[str], options: NvrtcOptions = _DEFAULTS, *, arch: SmArch | None = None
+    root: Path,
+    sources: Sequence[str],
+    options: NvrtcOptions = _DEFAULTS,
+    *,
+    arch: SmArch | None = None,
+    patch: bool = True,
 ) -> Ported:
     """Return the changes that let NVRTC compile sources and their headers; writes nothing.
 
     Paths are relative to ``root``. ``options`` are those that the sources are compiled with. With ``arch``, NVRTC
-    compiles for it, and what it complains about is guarded too where that is safe. Raises InputError for sources that
+    compiles for it, and what it complains about is guarded too where that is safe. Without ``patch``, no file changes:
+    the draft has options for the same. Raises InputError for sources that
     cannot be read, ToolchainError where NVRTC is missing.
     """
     found = read_project_files(root, sources, options)
     if arch is not None:
         found = as_they_are(found, arch) or refined(found, arch)
         options = options.override(default_device=found.options.default_device)
+    if not patch and not found.stays:
+        found = in_options(found)
     if found.stays:
-        options = options.override(host_code=HostCode.DROP)
+        options = options.override(host_code=HostCode.DROP, host_only=found.options.host_only)
     of_torch = found.of_torch()
     after = _after(found, found.brought())
     remaining = errors_of(found, after, arch) if arch is not None else []
@@ -181,6 +189,8 @@ def _guesses(
 
 def _after(sources: Sources, includes: str) -> dict[str, str]:
     """Return the files that change, with their guards, and with includes for NVRTC in each source."""
+    if sources.stays:
+        return {}
     starts = {recipe.module for recipe in sources.recipes}
     after = dict(sources.texts)
     for path, outline in sources.outlines.items():

@@ -13,21 +13,22 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.compiler.missing_header import is_for_device
 from hatch_cuda_kernels.compiler.output.log import Diagnostic, parse_log
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.host_code.drop import TextChange
+from hatch_cuda_kernels.host_code.drop import TextChange, find_changes
+from hatch_cuda_kernels.host_code.stated import stated_name
 from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.pool.apart import compile_apart
 from hatch_cuda_kernels.port.uses import Uses
 from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.port.sources import Sources
 
-__all__ = ["as_they_are", "errors_of", "refined"]
+__all__ = ["as_they_are", "errors_of", "in_options", "refined"]
 
 _MOST_ROUNDS: Final = 30
 _BROUGHT: Final = "hatch_brought.h"
@@ -72,6 +73,38 @@ def as_they_are(sources: Sources, arch: SmArch) -> Sources | None:
         return None
     bare.notes.append(_NO_GUARDS)
     return bare
+
+
+def in_options(sources: Sources) -> Sources:
+    """Return sources without any guard, to be compiled with options that leave out what the guards are around."""
+    by_rule = {path: find_changes(outline, sources.facts) for path, outline in sources.outlines.items()}
+    names: dict[str, None] = {}
+    for path, outline in sources.outlines.items():
+        own = [change for change in sources.changes[path] if change.action == "drop" and change not in by_rule[path]]
+        names |= dict.fromkeys(name for change in own for name in _names_in(outline, change))
+    bare = sources.with_options(host_code=HostCode.DROP, host_only=tuple(sorted(names)))
+    return replace(bare, texts=sources.originals, changes={path: [] for path in sources.changes})
+
+
+def _names_in(outline: Outline, change: TextChange) -> Iterator[str]:
+    """Yield what options call the declarations that begin where a change does, or the header that it includes."""
+    if change.kind == "include":
+        yield f"<{change.name}>"
+    for item in outline.items if change.kind != "include" else ():
+        if change.start <= outline.source.place(item.start) and outline.source.place(item.end - 1) < change.end:
+            name = stated_name(item, outline.source.text)
+            if name is not None and not _is_inside(item, outline, change):
+                yield name
+
+
+def _is_inside(item: OutlineItem, outline: Outline, change: TextChange) -> bool:
+    """Return whether a declaration is part of another one that goes."""
+    others = (one for one in outline.items if one is not item and one.start <= item.start and item.end <= one.end)
+    place = outline.source.place
+    return any(
+        one.declaration.kind == "type" and change.start <= place(one.start) and place(one.end - 1) < change.end
+        for one in others
+    )
 
 
 def _refine(sources: Sources, arch: SmArch) -> list[Diagnostic]:

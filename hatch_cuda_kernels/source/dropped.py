@@ -24,6 +24,7 @@ _TEXTS: Final = {
 #: stays, changed.
 DroppedKind: TypeAlias = Literal[
     "function",
+    "type",
     "variable",
     "texture",
     "include",

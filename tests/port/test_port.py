@@ -6,13 +6,17 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pytest
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.port.port import port
 
 ARCH = SmArch.parse("sm_80")
@@ -174,6 +178,32 @@ def test_classes_that_only_the_host_uses_are_guarded_whole(tmp_path):
     assert ported.remaining == ()
     assert {guard.line for guard in ported.guards} == {1, 2, 3, 4, 5, 6, 8, 9, 10, 11}
     assert as_nvcc_reads(ported.after["k.cu"]).split() == HOSTED.split()
+
+
+def test_without_a_patch_the_draft_names_what_goes(tmp_path):
+    """The same as the guards are around, whole classes by their names; the manifest compiles as it stands."""
+    (tmp_path / "k.cu").write_text(HOSTED)
+    ported = port(tmp_path, ["k.cu"], arch=ARCH, patch=False)
+    assert (ported.after, ported.remaining) == ({}, ())
+    assert {guard.line for guard in ported.guards} == {1, 2, 3, 4, 5, 6, 8, 9, 10, 11}
+    manifest = parse_manifest(f"arches: [{ARCH}]\n{ported.manifest}", root=tmp_path)
+    (module,) = manifest.modules
+    assert module.recipe.options.host_code == "drop"
+    assert {"Kind", "Solver", "Vector"} <= {*module.recipe.options.host_only}
+    (planned,) = make_plan(manifest)
+    assert [kernel.name for kernel in compile_job(planned.jobs[0]).kernels] == ["k"]
+    without = planned.module.recipe.options.override(host_only=())
+    recipe = replace(planned.module.recipe, options=without)
+    with pytest.raises(CompileError):
+        compile_job(recipe.job(recipe.read(tmp_path), ARCH, ("cubin",)))
+
+
+def test_files_that_need_no_guard_beyond_the_rule_need_no_names(tmp_path):
+    """The draft asks for host_code: drop alone."""
+    (tmp_path / "k.cu").write_text("int host() { return 1; }\n__global__ void k() {}\n")
+    ported = port(tmp_path, ["k.cu"], arch=ARCH, patch=False)
+    assert (ported.after, ported.remaining) == ({}, ())
+    assert "options: {host_code: drop}" in ported.manifest
 
 
 @pytest.mark.parametrize(
