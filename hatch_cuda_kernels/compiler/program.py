@@ -60,6 +60,12 @@ class Program:
         )
 
     @property
+    def has_int128(self) -> bool:
+        """Whether the project's texts name 128-bit integers, which nvcc knows without being asked."""
+        texts = (text for name, text in self.headers if name.startswith(VIRTUAL_ROOT))
+        return any("__int128" in text for text in (self.source, *texts))
+
+    @property
     def toolkit(self) -> tuple[str, ...] | None:
         """Headers that may come from the toolkit; None where none can have a part in the images."""
         return self.outside if self.outside or self.computed else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from hatch_cuda_kernels.host_code.host_constants import is_made_at_start
-from hatch_cuda_kernels.host_code.marks import member_of, signature_of
+from hatch_cuda_kernels.host_code.marks import TEMPLATE, member_of, signature_of
 from hatch_cuda_kernels.host_code.observed import action_of_observed
 from hatch_cuda_kernels.host_code.same_types import may_be_same
 from hatch_cuda_kernels.host_code.words import BUILTIN, CONSTANT, VIRTUAL
@@ -38,7 +38,7 @@ def action_of_function(item: OutlineItem, text: str, facts: Facts) -> FunctionAc
         is_friend = "friend" in declared.words and not declared.ending
         return "mark" if is_friend or declared.form == "template" else "keep"
     is_value = _may_be_constant(item) and _names_constant(declared, facts)
-    if is_value or (declared.form in _EXPLICIT and _may_be_of_marked(item, facts)):
+    if is_value or (declared.form in _EXPLICIT and _may_be_of_marked(item, facts) and _is_taken(item, facts)):
         return "drop" if is_value and is_made_at_start("".join(declared.types), facts) else "keep"
     if not merged and (_makes_class(item, facts) or _has_constant_specialisation(item, facts)):
         return "declare"
@@ -101,6 +101,16 @@ def _may_be_of_marked(item: OutlineItem, facts: Facts) -> bool:
     parts = item.namespace.split("::")
     around = {"", *("::".join(parts[: count + 1]) for count in range(len(parts)))}
     return any((namespace, item.declaration.name) in facts.marked_in for namespace in around)
+
+
+def _is_taken(item: OutlineItem, facts: Facts) -> bool:
+    """Return whether a marked function of the same name may take as many arguments as an explicit instance."""
+    marked = facts.marked.get(member_of(item, facts))
+    if marked is None or item.declaration.form != "instantiation":
+        return True
+    others = [one[one[:1] == TEMPLATE :] for one in marked.declared | marked.defined]
+    count = len(item.declaration.parameters)
+    return any(len(one) == count or any("..." in each for each in one) for one in others)
 
 
 def _is_merged(item: OutlineItem, facts: Facts) -> bool | None:

@@ -21,6 +21,8 @@ _FOLDERS: Final = frozenset(
     spdlog sqlite3 std_msgs tbb tensorflow tf2 tf2_ros tinyxml2 torch torchvision tvm vtk vulkan xla yaml-cpp
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
+#: Headers of those folders that conditions ask for numbers, and that this package has.
+_NUMBERS: Final = frozenset({"linux/version.h"})
 #: Headers of libraries that are called from the host, the toolkit's among them: NVRTC refuses what it has of these.
 _HEADERS: Final = re.compile(
     r"""
@@ -83,6 +85,8 @@ def host_header(line: DirectiveLine) -> str | None:
     """Return the name of the host's header that a directive includes; None where it includes another or none."""
     name = included(line)
     if name is None:
+        return None
+    if name in _NUMBERS:
         return None
     folder, slash, _ = name.partition("/")
     is_system = line.operand.startswith("<") and _SYSTEM.fullmatch(name) is not None

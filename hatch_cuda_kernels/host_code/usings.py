@@ -102,6 +102,8 @@ def _names_host(words: list[str], facts: Facts, is_dropped: Callable[[FoundItem]
         words = [*words[:at], f"operator{' ' * is_conversion}{named}", ";"]
     if len(words) < 4 or words[-1] != ";" or words[-3] != "::":
         return False
+    if words[-4] == "using":  # using ::f;
+        words = ["using", "", *words[1:]]
     members = facts.members.get((words[-4], words[-2]))
     if members is None and in_class and words[-4] not in facts.classes and words[-2] not in facts.data:
         members = facts.members_named.get(words[-2])  # of an alias of a base

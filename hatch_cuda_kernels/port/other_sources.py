@@ -36,17 +36,18 @@ _END_OF_NAME: Final = re.compile(r"[(<]")
 
 def may_lack(outlines: Iterable[Outline], facts: Facts) -> bool:
     """Return whether texts declare device code or device variables that none of them defines."""
-    declared, defined = set(), set()
+    declared, defined = set[tuple[str | None, str]](), set[tuple[str | None, str]]()
     for outline in outlines:
         for item in outline.items:
             found, text = item.declaration, outline.source.text[item.start : item.end]
             is_outside = "extern" in found.words if found.kind == "variable" else not found.ending
             if found.kind not in {"function", "variable"}:
                 continue
+            name = found.scope or item.class_name, found.name
             if not is_outside:
-                defined.add(found.name)
+                defined.add(name)
             elif facts.is_marked(text):
-                declared.add(found.name)
+                declared.add(name)
     return bool(declared - defined)
 
 

@@ -36,6 +36,13 @@ _GLOBAL: Final = {
         + [f"__builtin_{name}{end}" for name in _BUILT_IN for end in ("", "f")]
         + ["__builtin_trap", "__builtin_memcpy", "__builtin_memset"]
     ),
+    "hatch_cuda_kernels/gnu_macros.h": (
+        "__BYTE_ORDER__ __ORDER_BIG_ENDIAN__ __ORDER_LITTLE_ENDIAN__ __ORDER_PDP_ENDIAN__ "
+        "__FLOAT_WORD_ORDER__ __CHAR_BIT__ __SCHAR_MAX__ __SHRT_MAX__ __INT_MAX__ __LONG_MAX__ "
+        "__LONG_LONG_MAX__ __SIZE_MAX__ __FLT_EPSILON__ __FLT_MAX__ __FLT_MIN__ __DBL_EPSILON__ __DBL_MAX__ "
+        "__DBL_MIN__ __FLT_MANT_DIG__ __DBL_MANT_DIG__ __ATOMIC_RELAXED __ATOMIC_CONSUME __ATOMIC_ACQUIRE "
+        "__ATOMIC_RELEASE __ATOMIC_ACQ_REL __ATOMIC_SEQ_CST __BIGGEST_ALIGNMENT__"
+    ),
     "hatch_cuda_kernels/gnu_words.h": (
         "__asm__ __assert_fail __builtin_offsetof __const __const__ __extension__ __signed__"
     ),

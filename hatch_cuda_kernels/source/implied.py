@@ -17,6 +17,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.header_names import FUNCTION_NAMES, GLOBAL_NAMES, STD_NAMES, STD_TEMPLATES
 from hatch_cuda_kernels.source.lexer import without_comments
 from hatch_cuda_kernels.source.library_names import (
+    copies_of_libraries,
     enumerators,
     library_headers,
     library_macros,
@@ -103,7 +104,9 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders, readings: Readin
     toolkits -= {name for name in toolkits if any(path.endswith(f"/{name}") for path, _ in closure.headers)}
     if closure.dropped:
         left_out = frozenset(found.name for found in closure.dropped if found.kind == "include")
-        brought = toolkit_headers(texts, toolkits.union(closure.outside), own, readings, left_out)
+        copies = copies_of_libraries(name for name, _ in closure.headers if name.startswith(VIRTUAL_ROOT))
+        others = toolkits.union(closure.outside, copies)
+        brought = toolkit_headers(texts, others, own, readings, left_out)
         toolkits |= {name for name in brought if name in outer.standard or not name.startswith(_OURS)}
     wanted = sorted({*standard, *toolkits} - known)
     if not wanted:

@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.source.macros import MacroText
 
-__all__ = ["enumerators", "library_headers", "library_macros", "library_names", "without_libraries"]
+__all__ = [
+    "copies_of_libraries",
+    "enumerators",
+    "library_headers",
+    "library_macros",
+    "library_names",
+    "without_libraries",
+]
 
 #: Our headers, and how the libraries' headers begin that declare the same, by themselves or by what they include.
 _HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -35,6 +42,13 @@ _HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
     "hatch_cuda_kernels/nvtx_types.h": ("nvToolsExt", "nvtx3/"),
     "hatch_cuda_kernels/torch_loops.h": ("ATen/", "torch/"),
 }
+#: Those of the libraries' headers that a project may have itself; others of its own may be called alike.
+_OWN: Final = frozenset(
+    """
+    cublas.h cublas_api.h cublas_v2.h cublasLt.h cublasXt.h cudnn.h cudnn_graph.h cudnn_ops.h cufft.h cufftXt.h curand.h
+    cusolver_common.h cusolverDn.h cusolverSp.h cusparse.h cusparse_v2.h nccl.h nvToolsExt.h
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)
 #: Those whose macros stand for code.
 _MACROS: Final = ("hatch_cuda_kernels/c10_macros.h", "hatch_cuda_kernels/torch_loops.h")
 _ENUMERATION: Final = re.compile(r"enum(?<=\benum)\b[^;{}()]*\{([^{}]*)\}")
@@ -71,6 +85,11 @@ def without_libraries(headers: Iterable[str], others: Iterable[str]) -> frozense
     """Return our headers among some without those that declare what a library's own, among others, declares."""
     names = [name for other in others for name in (other, other.rpartition("/")[2])]
     return frozenset(header for header in headers if not any(name.startswith(_HEADERS[header]) for name in names))
+
+
+def copies_of_libraries(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the names of the libraries' headers that a project has itself."""
+    return (name for path in paths if (name := path.rpartition("/")[2]) in _OWN)
 
 
 def enumerators(text: str) -> Iterator[str]:

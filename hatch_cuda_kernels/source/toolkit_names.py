@@ -19,6 +19,10 @@ _TOOLKIT: Final = {
     "cuda_fp8.h": "__nv_fp8_e4m3 __nv_fp8_e5m2 __nv_fp8x2_e4m3 __nv_fp8x4_e4m3",
     "cuda_pipeline.h": "__pipeline_commit __pipeline_memcpy_async __pipeline_wait_prior",
     "curand_kernel.h": "curand curandState curandStatePhilox4_32_10_t curand_init curand_normal curand_uniform",
+    "hatch_cuda_kernels/runtime_functions.h": (
+        "cudaCreateChannelDesc cudaDestroySurfaceObject cudaDestroyTextureObject cudaFreeArray cudaFreeHost "
+        "cudaGraphDestroy cudaGraphExecDestroy"
+    ),
     "library_types.h": (
         "cudaDataType cudaDataType_t libraryPropertyType libraryPropertyType_t CUDA_C_16BF CUDA_C_16F CUDA_C_32F "
         "CUDA_C_32I CUDA_C_64F CUDA_C_8I CUDA_C_8U CUDA_R_16BF CUDA_R_16F CUDA_R_16I CUDA_R_16U CUDA_R_32F CUDA_R_32I "

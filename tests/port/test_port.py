@@ -198,6 +198,25 @@ def test_without_a_patch_the_draft_names_what_goes(tmp_path):
         compile_job(recipe.job(recipe.read(tmp_path), ARCH, ("cubin",)))
 
 
+def test_kernels_in_namespaces_that_macros_open(tmp_path):
+    """Instances are named with these, as those of a launch in them are."""
+    text = """#define BEGIN namespace lib { namespace v1 {
+#define END }}
+BEGIN
+template <class T> __global__ void scale(T* p) { *p *= 2; }
+template <class T> void run(T* p) { scale<<<1, 32>>>(p); }
+#define REGISTER(T) template void run<T>(T*)
+REGISTER(float);
+END
+template <class T> __global__ void outer(T* p) { *p = 1; }
+void run_outer(int* p) { outer<int><<<1, 1>>>(p); }
+"""
+    (tmp_path / "k.cu").write_text(text)
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert ported.remaining == ()
+    assert 'instances: ["lib::v1::scale<float>", "outer<int>"]' in ported.manifest
+
+
 def test_files_that_need_no_guard_beyond_the_rule_need_no_names(tmp_path):
     """The draft asks for host_code: drop alone."""
     (tmp_path / "k.cu").write_text("int host() { return 1; }\n__global__ void k() {}\n")

@@ -37,6 +37,11 @@ def closure(tmp_path, text, **options):
         ("std::numeric_limits<int>::max()", "limits"),
         ("std :: max(1, 2)", "algorithm"),
         ("std::is_same<int, int>::value", "type_traits"),
+        ("__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__", "hatch_cuda_kernels/gnu_macros.h"),
+        (
+            "__builtin_popcount(s[1]) + __builtin_ctzll(s[2]) + __builtin_bswap32(s[3])",
+            "hatch_cuda_kernels/gnu_builtins.h",
+        ),
     ],
 )
 def test_names_bring_their_header(tmp_path, used, header):
@@ -147,6 +152,59 @@ def test_the_same_typedef_again_is_no_obstacle(tmp_path):
     text = "#ifdef _WIN32\ntypedef unsigned int uint;\n#endif\n" + KERNEL.format("sizeof(uint)")
     found, manifest = closure(tmp_path, text)
     assert found.pre_include == ("sys/types.h",)
+    build_store(manifest, tmp_path / "store")
+
+
+@pytest.mark.parametrize("alias", ["uint = unsigned", "uint = std::uint32_t", "ulong = unsigned long"])
+def test_the_same_alias_again_is_none_either(tmp_path, alias):
+    """What comes before it uses the header's."""
+    name = alias.partition(" ")[0]
+    text = f"template <class T> struct P;\ntemplate <> struct P<{name}> {{}};\nusing {alias};\n"
+    found, manifest = closure(tmp_path, text + KERNEL.format(f"sizeof(P<{name}>)"))
+    assert "sys/types.h" in found.pre_include
+    build_store(manifest, tmp_path / "store")
+
+
+@pytest.mark.parametrize(
+    ("declared", "used", "headers"),
+    [
+        ("using namespace std;\n", "sizeof(unique_ptr<int>) + numeric_limits<short>::max()", ("limits", "memory")),
+        ("using namespace std;\ntemplate <class T> struct shared_ptr { T t; };\n", "sizeof(::shared_ptr<int>)", ()),
+        ("template <class T> struct unique_ptr { T t; };\n", "sizeof(unique_ptr<int>)", ()),
+    ],
+)
+def test_class_templates_of_std_need_no_qualifier_behind_a_directive(tmp_path, declared, used, headers):
+    """Unless the project has its own of that name."""
+    found, manifest = closure(tmp_path, declared + KERNEL.format(used))
+    assert found.pre_include == headers
+    build_store(manifest, tmp_path / "store")
+
+
+def test_functions_of_the_runtime_that_types_name(tmp_path):
+    """As the argument of a template, or what the host's member begins with; NVRTC declares neither."""
+    text = """void host();
+struct Texture { float a; cudaChannelFormatDesc d = cudaCreateChannelDesc(32, 0, 0, 0, cudaChannelFormatKindFloat); };
+template <class H, cudaError_t (*Destroy)(H)> struct Handle { H h; };
+struct Graph : Handle<cudaGraph_t, cudaGraphDestroy> { int n; };
+"""
+    found, manifest = closure(tmp_path, f"{text}__global__ void k(Graph g, Texture t, int* s) {{ s[0] = g.n; }}\n")
+    assert found.pre_include == ("hatch_cuda_kernels/runtime_functions.h",)
+    build_store(manifest, tmp_path / "store")
+
+
+@pytest.mark.parametrize("extra", [[], ["--device-int128"]])
+def test_integers_of_128_bits_need_no_flag(tmp_path, extra):
+    """As with nvcc; who states NVRTC's gets it once."""
+    text = "__device__ unsigned __int128 twice(unsigned __int128 a) { return 2 * a; }\n"
+    _, manifest = closure(tmp_path, text + KERNEL.format("int(twice(s[1]) >> 64)"), extra=extra)
+    build_store(manifest, tmp_path / "store")
+
+
+def test_what_a_version_of_linux_is_compared_with(tmp_path):
+    """With nvcc, the header is the system's."""
+    check = "#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 6, 0)\n#error too old\n#endif\n"
+    text = f"#include <linux/version.h>\n{check}void host();\n"
+    _, manifest = closure(tmp_path, text + KERNEL.format("1"))
     build_store(manifest, tmp_path / "store")
 
 

@@ -45,6 +45,19 @@ def test_a_struct_may_hold_a_handle(tmp_path):
     build_store(manifest, tmp_path / "store")
 
 
+def test_a_project_may_have_the_librarys_header(tmp_path):
+    """Then what that declares counts; another header of its own that is called alike is none."""
+    (tmp_path / "cudnn.h").write_text(
+        "typedef struct cudnnContext* cudnnHandle_t;\ntypedef enum { CUDNN_STATUS_SUCCESS = 0 } cudnnStatus_t;\n"
+        "#define CUDNN_OTHER cudnnDataType_t\ncudnnStatus_t cudnnCreate(cudnnHandle_t*);\n"
+    )
+    (tmp_path / "curand_tools.h").write_text("struct Generator { curandGenerator_t generator; int n; };\n")
+    text = '#include "cudnn.h"\n#include "curand_tools.h"\nstruct S { cudnnHandle_t h; Generator g; };\n'
+    found, manifest = closure(tmp_path, f"{text}__global__ void k(S s, int* p) {{ *p = s.g.n; }}\n", include=["."])
+    assert found.pre_include == (CURAND,)
+    build_store(manifest, tmp_path / "store")
+
+
 def test_a_constant_may_be_a_member(tmp_path):
     """As DGL tells the index type of a matrix by the type in C++."""
     text = """#include <cusparse.h>

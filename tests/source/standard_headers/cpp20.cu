@@ -3,6 +3,7 @@
 #include <concepts>
 #include <numbers>
 #include <span>
+#include <tuple>
 
 #if __cplusplus >= 202002L
 static_assert(std::bit_cast<unsigned>(1.f) == 0x3f800000u && std::popcount(7u) == 3 && std::countl_zero(1u) == 31);
@@ -19,6 +20,16 @@ struct Version {
     auto operator<=>(const Version&) const = default;
 };
 static_assert(Version{1, 2} < Version{1, 3} && Version{2, 0} >= Version{1, 9} && Version{1, 2} == Version{1, 2});
+struct Place {
+    std::array<int, 2> at;
+    std::pair<int, unsigned> of;
+    auto operator<=>(const Place&) const = default;
+};
+static_assert(Place{{1, 2}, {3, 4}} > Place{{1, 2}, {2, 9}} && Place{{1, 2}, {3, 4}} < Place{{1, 3}, {0, 0}});
+static_assert(std::is_same_v<decltype(Place{} <=> Place{}), std::strong_ordering>);
+static_assert(std::is_same_v<decltype(std::pair(1, 2.f) <=> std::pair(1, 2.f)), std::partial_ordering>);
+static_assert((std::tuple(1, 2) <=> std::tuple(1, 3)) < 0 && std::tuple(2, 1) >= std::tuple(1, 9));
+static_assert(std::is_same_v<std::common_comparison_category_t<std::strong_ordering, std::weak_ordering>, std::weak_ordering>);
 static_assert((1 <=> 2) < 0 && std::is_lt(1.0 <=> 2.0) && 0 < (2 <=> 1));
 
 static_assert(std::span<const int>().empty() && std::span<int, 4>::extent == 4 && sizeof(std::span<int, 4>) == 8);

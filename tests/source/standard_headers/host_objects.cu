@@ -5,6 +5,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <random>
 #include <stdexcept>
@@ -110,6 +111,16 @@ struct Numbers {
     }
 };
 #if __cplusplus >= 201703L
+struct Pool final : std::pmr::memory_resource {
+    BOTH void* do_allocate(size_t, size_t) override;
+    BOTH void do_deallocate(void*, size_t, size_t) override;
+    BOTH bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override;
+    std::pmr::polymorphic_allocator<int> allocator;
+};
+static_assert(sizeof(std::pmr::memory_resource) == 8 && sizeof(Pool) == 16, "");
+BOTH inline int* pooled(Pool& pool) {
+    return pool.is_equal(*std::pmr::get_default_resource()) ? pool.allocator.allocate(4) : nullptr;
+}
 BOTH inline long files(const std::filesystem::path& folder) {
     namespace fs = std::filesystem;
     fs::path file = folder / "b";
