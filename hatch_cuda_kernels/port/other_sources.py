@@ -105,8 +105,9 @@ def _defined(recipe: Recipe, project: Project, arch: SmArch) -> frozenset[str] |
 
 def _definers(texts: dict[str, str], symbols: Iterable[str], known: Sequence[str]) -> list[str]:
     """Return the sources whose text seems to define one of some symbols; those first that are near to what is known."""
-    names = (_END_OF_NAME.split(demangled(symbol))[0].rpartition("::")[2] for symbol in symbols)
-    word = rf"\b(?:{'|'.join(sorted(map(re.escape, names)))})\b"
+    names = {_END_OF_NAME.split(demangled(symbol))[0].rpartition("::")[2] for symbol in symbols}
+    patterns = (re.escape(name).replace("operator", r"operator\s*", 1) for name in sorted(names))
+    word = rf"\b(?:{'|'.join(patterns)})(?:\b|(?<=\W))"
     function, variable = rf"{word}\s*\([^;{{}}]*\)[^;{{}}()]*\{{", rf"(?<!extern )__\s[^;{{}}()]*{word}(?!\s*\()"
     defines = re.compile(f"{function}|{variable}")
     found = [path for path, text in texts.items() if path not in known and defines.search(text)]

@@ -51,6 +51,26 @@ def drafted(root, *arguments):
     return load_manifest(root / "kernels.yaml")
 
 
+def test_operators_and_members_may_be_defined_elsewhere(project):
+    """Also where a class beside has a member of that name, and a space stands before the operator's symbol."""
+    number = """struct Number { int n; __device__ int keep(); };
+struct Other { __device__ int keep() { return 2; } };
+__device__ Number operator-(const Number& a);
+"""
+    user = "#include <number.h>\n__global__ void k(Number* p) { *p = -*p; p->n = p->keep() + Other().keep(); }\n"
+    operator = "__device__ Number operator -(const Number& a) { return {-a.n}; }\n"
+    definitions = f"{operator}__device__ int Number::keep() {{ return n; }}\n"
+    root = project(
+        **{
+            "include/number.h": number,
+            "src/user_of.cu": user,
+            "src/number.cu": f"#include <number.h>\n{definitions}",
+        }
+    )
+    ported = port(root, ["src/user_of.cu"], OPTIONS, arch=ARCH)
+    assert ported.modules[0].stated["sources"] == ["src/user_of.cu", "src/number.cu"]
+
+
 def test_port_drafts_the_sources_that_define_what_is_used(project, capsys):
     """They are found through what they use themselves, and the draft says why each is there and builds."""
     root = project()

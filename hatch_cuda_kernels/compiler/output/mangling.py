@@ -47,7 +47,8 @@ BUILTIN: Final = _table(
 STD: Final = {"St": "std", "Sa": "std::allocator", "Sb": "std::basic_string", "Ss": "std::string"}
 OPERATORS: Final = _table(
     "pl +, mi -, ml *, dv /, rm %, an &, or |, eo ^, aS =, pL +=, mI -=, mL *=, dV /=, ls <<, rs >>, eq ==, ne !=, "
-    "lt <, gt >, le <=, ge >=, nt !, aa &&, oo ||, pp ++, mm --, cl (), ix []"
+    "lt <, gt >, le <=, ge >=, nt !, aa &&, oo ||, pp ++, mm --, cl (), ix [], ps +, ng -, ad &, de *, co ~, rM %=, "
+    "aN &=, oR |=, eO ^=, lS <<=, rS >>=, ss <=>, pm ->*, pt ->"
 )
 REFERENCES: Final = {"P": "*", "R": "&", "O": "&&"}
 QUALIFIERS: Final = {"r": "__restrict__", "V": "volatile", "K": "const"}
