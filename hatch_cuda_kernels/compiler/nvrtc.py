@@ -6,7 +6,7 @@ import os
 import time
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from cuda.bindings import nvrtc
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["compile", "compile_flags"]
 
 T = TypeVar("T")
-_INT128: Final = frozenset({"-device-int128", "--device-int128"})
 
 
 def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
@@ -132,7 +131,7 @@ def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
     only_ptx = job.finisher == "ptxas" or not (job.assembled or job.is_unit)
     flags = [f"-arch={job.arch.as_virtual if only_ptx else job.arch}", *job.options.flags()]
     flags += [] if job.kinds else ["--fdevice-syntax-only"]
-    flags += ["--device-int128"] if job.program.has_int128 and not _INT128 & {*job.options.extra} else []
+    flags += ["--device-int128"] if job.program.has_int128 else []  # twice is no error
     flags += ["-dc"] if "object" in job.kinds else []  # LTO-IR is such code by itself
     # Without a seed, the process id enters symbol names as soon as CUB is in (internal-linkage objects).
     flags.append(f"--frandom-seed={job.program.sha256[:16]}")

@@ -235,9 +235,7 @@ class _NodeReader:
         found: list[str] = []
         previous = ""
         for node in nodes:
-            if node.text == "<>":
-                continue
-            if node.text == "template" and previous == "::":
+            if node.text == "<>" or (node.text == "template" and previous == "::"):
                 continue
             if node.is_word and node.text not in SPECIFIERS and node.text not in self.macros:
                 is_part = bool(found) and (previous == "::" or (node.text in BUILTIN and found[-1] in BUILTIN))
