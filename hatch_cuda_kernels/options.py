@@ -116,7 +116,7 @@ class NvrtcOptions:
         }
 
     def conflicts(self, *, front_end: str = "per-arch") -> list[str]:
-        """Return what of the options would not reach every image, by the way the images are made."""
+        """Return what of the options contradicts others, or would not reach every image by the way these are made."""
         found = []
         if self.host_only and self.host_code is HostCode.KEEP:
             found.append("host_only names what is left out, and host_code: keep leaves all of it in; state one of them")

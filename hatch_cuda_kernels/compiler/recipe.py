@@ -13,7 +13,6 @@ from hatch_cuda_kernels.compiler.toolchain.device_runtime import load_device_run
 from hatch_cuda_kernels.compiler.toolchain.remembered import asked_by_toolkit
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.host_code.closures import without_host_code
-from hatch_cuda_kernels.host_code.stated import names_nothing
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.source.closure import Closure, read_closure
 from hatch_cuda_kernels.source.dropped import left_out
@@ -103,9 +102,6 @@ class Recipe:
             self._read_unit(root, source, text, folders, project, headers)
             for source, headers in zip(self.sources, outer or [installed] * len(self.sources), strict=True)
         )
-        dropped = [found for unit in units for found in unit.dropped]
-        if unknown := names_nothing(self.options.host_only, dropped):
-            raise InputError(f"host_only: nothing here is called {' or '.join(unknown)}; see what 'check' lists")
         if not clocks and (found := dict.fromkeys(clock for unit in units for clock in unit.clocks)):
             raise InputError("\n".join(found))
         files = (name for name in self.libraries if name != DEVICE_RUNTIME)

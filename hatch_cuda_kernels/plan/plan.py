@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.errors import InputError, ManifestError
+from hatch_cuda_kernels.host_code.stated import names_nothing
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.plan.front_end import lay_out_jobs
 from hatch_cuda_kernels.plan.kinds import image_kind
@@ -16,7 +18,7 @@ from hatch_cuda_kernels.source.project import Project
 from hatch_cuda_kernels.store.built import BuiltModule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.finish_job import FinishJob, Job
@@ -102,9 +104,21 @@ def make_plan(manifest: Manifest) -> tuple[PlannedModule, ...]:
             plan += _planned(module, sources[module.name], rules[module.name])
         except InputError as error:
             problems.append(f"{module.where}: {error}")
+    problems += _unknown_host_names(manifest.modules, sources)
     if problems:
         raise ManifestError(problems)
     return tuple(plan)
+
+
+def _unknown_host_names(modules: Iterable[Module], sources: Mapping[str, SourceSet]) -> Iterator[str]:
+    """Yield a problem for each list of ``host_only`` with names that nothing has, in any module that states it."""
+    stating: dict[tuple[str, ...], list[Module]] = defaultdict(list)
+    for module in modules:
+        stating[module.options.host_only].append(module)
+    for names, alike in stating.items():
+        unknown = names_nothing(names, [found for one in alike for found in sources[one.name].dropped])
+        if unknown:
+            yield f"{alike[0].where}: host_only: nothing in its files is called {' or '.join(unknown)}"
 
 
 def _planned(module: Module, sources: SourceSet, launch: tuple[LaunchRule, ...]) -> Iterator[PlannedModule]:

@@ -34,9 +34,7 @@ def with_macro_namespaces(outline: Outline, texts: Mapping[str, Iterable[str]]) 
             opened += opens
         elif closes:
             del opened[len(opened) - closes :]
-        elif opened:
-            item = item._replace(namespace="::".join((*opened, *filter(None, [item.namespace]))))  # noqa: PLW2901
-        found.append(item)
+        found.append(item._replace(namespace="::".join(filter(None, (*opened, item.namespace)))))
     return outline._replace(items=tuple(sorted(found, key=lambda item: item.end)))
 
 

@@ -59,8 +59,8 @@ def port(
 
     Paths are relative to ``root``. ``options`` are those that the sources are compiled with. With ``arch``, NVRTC
     compiles for it, and what it complains about is guarded too where that is safe. Without ``patch``, no file changes:
-    the draft has options for the same. Raises InputError for sources that
-    cannot be read, ToolchainError where NVRTC is missing.
+    the draft has options for the same. Raises InputError for sources that cannot be read, ToolchainError where NVRTC is
+    missing.
     """
     found = read_project_files(root, sources, options)
     if arch is not None:

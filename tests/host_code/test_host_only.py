@@ -11,7 +11,7 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.recipe import Recipe
-from hatch_cuda_kernels.errors import CompileError, InputError
+from hatch_cuda_kernels.errors import CompileError, ManifestError
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import HostCode, NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
@@ -62,9 +62,14 @@ def test_it_asks_for_drop(tmp_path):
 
 
 def test_a_name_that_nothing_has_is_an_error(tmp_path):
-    """It is a typing mistake, or the project has changed."""
-    with pytest.raises(InputError, match="nothing here is called Tusk or a::Quaue"):
-        read(tmp_path, (*NAMES, "Tusk", "a::Quaue"))
+    """It is a typing mistake, or the project has changed; but of modules that share a list, one may have it."""
+    (tmp_path / "k.cu").write_text(TEXT)
+    (tmp_path / "other.cu").write_text("__global__ void other() {}\n")
+    modules = "modules: {{m: {{source: k.cu}}, o: {{source: other.cu}}}}"
+    text = f"schema: 1\narches: [sm_80]\noptions: {{{{host_only: {{}}}}}}\n{modules}"
+    assert len(make_plan(parse_manifest(text.format(json.dumps(NAMES)), root=tmp_path))) == 2
+    with pytest.raises(ManifestError, match="nothing in its files is called Tusk or a::Quaue"):
+        make_plan(parse_manifest(text.format(json.dumps((*NAMES, "Tusk", "a::Quaue"))), root=tmp_path))
 
 
 def test_keep_and_names_contradict_each_other(tmp_path):
@@ -73,7 +78,7 @@ def test_keep_and_names_contradict_each_other(tmp_path):
     manifest = (
         "schema: 1\narches: [sm_80]\nmodules: {m: {source: k.cu, options: {host_code: keep, host_only: [Queue]}}}"
     )
-    with pytest.raises(InputError, match="host_code: keep leaves all of it in"):
+    with pytest.raises(ManifestError, match="host_code: keep leaves all of it in"):
         make_plan(parse_manifest(manifest, root=tmp_path))
 
 

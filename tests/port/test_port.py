@@ -217,6 +217,15 @@ void run_outer(int* p) { outer<int><<<1, 1>>>(p); }
     assert 'instances: ["lib::v1::scale<float>", "outer<int>"]' in ported.manifest
 
 
+def test_several_sources_may_share_the_names_of_one(tmp_path):
+    """The draft states them for all modules."""
+    (tmp_path / "k.cu").write_text(HOSTED)
+    (tmp_path / "other.cu").write_text("__global__ void other() {}\n")
+    ported = port(tmp_path, ["k.cu", "other.cu"], arch=ARCH, patch=False)
+    assert ported.remaining == ()
+    assert len(make_plan(parse_manifest(f"arches: [{ARCH}]\n{ported.manifest}", root=tmp_path))) == 2
+
+
 def test_files_that_need_no_guard_beyond_the_rule_need_no_names(tmp_path):
     """The draft asks for host_code: drop alone."""
     (tmp_path / "k.cu").write_text("int host() { return 1; }\n__global__ void k() {}\n")

@@ -197,7 +197,8 @@ def test_integers_of_128_bits_need_no_flag(tmp_path, extra):
     """As with nvcc; who states NVRTC's gets it once."""
     text = "__device__ unsigned __int128 twice(unsigned __int128 a) { return 2 * a; }\n"
     _, manifest = closure(tmp_path, text + KERNEL.format("int(twice(s[1]) >> 64)"), extra=extra)
-    build_store(manifest, tmp_path / "store")
+    (module,) = build_store(manifest, tmp_path / "store").modules
+    assert [kernel.name for kernel in module.kernels] == ["k"]
 
 
 def test_what_a_version_of_linux_is_compared_with(tmp_path):
