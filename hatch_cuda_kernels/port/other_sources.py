@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.items import Outline
     from hatch_cuda_kernels.source.project import Project
 
-__all__ = ["linked", "may_lack", "other_sources"]
+__all__ = ["lacks_symbols", "linked", "may_lack", "other_sources"]
 
 _MOST_SOURCES: Final = 16
 #: Sources that are compiled to find one that has something of what is lacking.
@@ -80,6 +80,11 @@ def other_sources(recipe: Recipe, project: Project, arch: SmArch, files: Iterabl
 def linked(stated: Mapping[str, Any], others: Iterable[str]) -> dict[str, Any]:
     """Return what a manifest states of a module that has one source, with others beside it."""
     return {"sources": [stated["source"], *others], **{key: one for key, one in stated.items() if key != "source"}}
+
+
+def lacks_symbols(recipe: Recipe, project: Project, arch: SmArch) -> bool:
+    """Return whether a module compiles, but uses what none of its sources defines. Raises ToolchainError."""
+    return bool(_lacking(recipe, project, arch))
 
 
 def _lacking(recipe: Recipe, project: Project, arch: SmArch) -> frozenset[str] | None:

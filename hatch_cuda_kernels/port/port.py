@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.manifest import parse_manifest
-from hatch_cuda_kernels.options import HostCode, NvrtcOptions
+from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.pool.apart import one_worker
 from hatch_cuda_kernels.port.bindings import Bindings
 from hatch_cuda_kernels.port.check_instances import accepted_guesses, refused_instances
@@ -18,11 +18,11 @@ from hatch_cuda_kernels.port.hidden import with_hidden
 from hatch_cuda_kernels.port.launches import find_launches, resolved
 from hatch_cuda_kernels.port.macro_namespaces import with_macro_namespaces
 from hatch_cuda_kernels.port.model import Ported
-from hatch_cuda_kernels.port.other_sources import linked, may_lack, other_sources
+from hatch_cuda_kernels.port.other_sources import lacks_symbols, linked, may_lack, other_sources
 from hatch_cuda_kernels.port.overloads import as_cast, candidates, overload
 from hatch_cuda_kernels.port.project_tree import list_files
 from hatch_cuda_kernels.port.qualified import names_of_namespaces, qualified
-from hatch_cuda_kernels.port.refine import as_they_are, errors_of, in_options, refined
+from hatch_cuda_kernels.port.refine import as_they_are, errors_of, in_options, refined, without_guards
 from hatch_cuda_kernels.port.sources import read_project_files
 from hatch_cuda_kernels.source.project import Project
 
@@ -65,11 +65,19 @@ def port(
     found = read_project_files(root, sources, options)
     if arch is not None:
         found = as_they_are(found, arch) or refined(found, arch)
-        options = options.override(default_device=found.options.default_device)
     if not patch and not found.stays:
         found = in_options(found)
-    if found.stays:
-        options = options.override(host_code=HostCode.DROP, host_only=found.options.host_only)
+    ported, is_whole = _drafted(found, arch)
+    for other in () if is_whole or found.stays else without_guards(found):
+        draft, is_better = _drafted(other, arch)
+        if is_better:
+            return draft
+    return ported
+
+
+def _drafted(found: Sources, arch: SmArch | None) -> tuple[Ported, bool]:
+    """Return sources with their manifest, and whether NVRTC takes them and other sources have all that they lack."""
+    options = found.options
     of_torch = found.of_torch()
     after = _after(found, found.brought())
     remaining = errors_of(found, after, arch) if arch is not None else []
@@ -81,21 +89,22 @@ def port(
     all_launches = _launches(outlines, found.facts.macros, bindings, all_templates, names)
     modules = []
     for recipe in found.recipes:
-        own = [path for path in recipe.read(root, project=found.project, clocks=True).files if path in found.outlines]
+        own = [path for path in recipe.read(found.root, project=found.project, clocks=True).files if path in outlines]
         modules.append((recipe.module, list(chain.from_iterable(templates[path] for path in own)), all_launches))
     drafted = draft_modules(modules)
     guesses = _guesses(drafted, modules, enumerators_of(found.outlines))
+    is_whole = True
     if arch is not None and not remaining:
         shown = {path: after.get(path, text) for path, text in found.texts.items()}
-        project = Project(root, shown, readings=found.project.readings)
+        project = Project(found.root, shown, readings=found.project.readings)
         refused = refused_instances(project, manifest_text(drafted, options), arch)
         drafted = draft_modules(modules, refused)
         guesses = _guesses(drafted, modules, enumerators_of(found.outlines))
         guessed = accepted_guesses(project, manifest_text(drafted, options), arch, guesses)
         drafted = draft_modules(modules, refused, guessed)
         if may_lack(found.outlines.values(), found.facts):
-            drafted = _linked(drafted, manifest_text(drafted, options), project, arch)
-    return Ported(
+            drafted, is_whole = _linked(drafted, manifest_text(drafted, options), project, arch)
+    ported = Ported(
         before={path: found.originals[path] for path in after},
         after=after,
         guards=tuple(sorted(found.guards)),
@@ -107,18 +116,22 @@ def port(
         notes=tuple(dict.fromkeys([*found.notes, *([_OF_TORCH.format(", ".join(of_torch))] if of_torch else [])])),
         remaining=tuple(dict.fromkeys(map(_told, remaining))),
     )
+    return ported, is_whole and not remaining
 
 
-def _linked(drafted: Sequence[DraftedModule], manifest: str, project: Project, arch: SmArch) -> list[DraftedModule]:
-    """Return modules with the other sources of the project that define what their device code uses."""
+def _linked(
+    drafted: Sequence[DraftedModule], manifest: str, project: Project, arch: SmArch
+) -> tuple[list[DraftedModule], bool]:
+    """Return modules with the other sources that define what their device code uses, and whether none lacks one."""
     files = list_files(project.files.root)
-    found = []
+    found, are_whole = [], True
     for one, module in zip(drafted, parse_manifest(manifest, root=project.files.root).modules, strict=True):
         others = other_sources(module.recipe, project, arch, files)
+        are_whole &= bool(others) or not lacks_symbols(module.recipe, project, arch)
         notes = [_LINKED.format(path, name) for path, name in others.items()]
         stated = linked(one.stated, others) if others else one.stated
         found.append(one._replace(stated=stated, open_ends=(*one.open_ends, *notes)))
-    return found
+    return found, are_whole
 
 
 def _told(error: Diagnostic) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.compiler.missing_header import is_for_device
 from hatch_cuda_kernels.compiler.output.log import Diagnostic, parse_log
@@ -39,7 +39,7 @@ _BY_DEFAULT: Final = (
 )
 _NO_GUARDS: Final = (
     "nothing is changed: NVRTC takes the sources as they are with the draft's host_code: drop, but not with guards for "
-    "the same"
+    "the same, or not together with the sources that define what they use"
 )
 _ANGLED: Final = re.compile(r"<([^<>]+)>")
 
@@ -67,12 +67,26 @@ def as_they_are(sources: Sources, arch: SmArch) -> Sources | None:
     """
     if not errors_of(sources, sources.shown(), arch, kinds=()):
         return None
-    bare = sources.with_options(host_code=HostCode.DROP)
-    bare = replace(bare, texts=sources.originals, changes={path: [] for path in sources.changes}, guards=[])
+    bare = _unguarded(sources)
     if errors_of(bare, {}, arch, kinds=()):
         return None
     bare.notes.append(_NO_GUARDS)
     return bare
+
+
+def without_guards(sources: Sources) -> Iterator[Sources]:
+    """Yield sources without any guard, to be compiled with options that leave out host code, in each way there is.
+
+    For sources that NVRTC does not take with their guards, or not without others of the project, which have none.
+    """
+    for bare in (_unguarded(sources), _unguarded(sources, default_device=True), in_options(sources)):
+        bare.notes.append(_NO_GUARDS)
+        yield bare
+
+
+def _unguarded(sources: Sources, **options: Any) -> Sources:
+    bare = sources.with_options(host_code=HostCode.DROP, **options)
+    return replace(bare, texts=sources.originals, changes={path: [] for path in sources.changes}, guards=[])
 
 
 def in_options(sources: Sources) -> Sources:

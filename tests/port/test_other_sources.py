@@ -106,3 +106,25 @@ def test_init_lists_them(project, capsys):
     sources = {module.name: sorted(module.recipe.sources) for module in load_manifest(root / "kernels.yaml").modules}
     assert sources["step"] == sorted(LINKED)
     assert sources["user"] == sorted(["src/user.cu", *LINKED[1:]])
+
+
+def test_a_source_whose_patch_the_others_do_not_take_stays_as_it_is(project):
+    """A member that may be called by device code gets a mark for NVRTC, which its definition elsewhere lacks."""
+    world = """#pragma once
+#include <vector>
+struct Other { __device__ void init(int n); float y; };
+__device__ inline void Other::init(int n) { y = n; }
+struct World { void init(int n); __device__ void step(); float* x; };
+inline std::vector<float> host() { return {}; }
+"""
+    definitions = """#include <world.h>
+void World::init(int n) { std::vector<float> all(n); cudaMalloc(&x, all.size()); }
+__device__ void World::step() { Other o; o.init(2); *x += o.y; }
+"""
+    kernel = "#include <world.h>\n__global__ void k(World* w) { Other o; o.init(1); *w->x = o.y; w->step(); }\n"
+    root = project(**{"include/world.h": world, "src/world.cu": definitions, "src/k.cu": kernel})
+    ported = port(root, ["src/k.cu"], OPTIONS, arch=ARCH)
+    assert ported.modules[0].stated["sources"] == ["src/k.cu", "src/world.cu"]
+    assert ported.after == {}
+    (root / "kernels.yaml").write_text(f"{ported.manifest}arches: [sm_80]\n")
+    build_store(load_manifest(root / "kernels.yaml"), root / "out")
