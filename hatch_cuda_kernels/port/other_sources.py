@@ -103,9 +103,10 @@ def _defined(recipe: Recipe, project: Project, arch: SmArch) -> frozenset[str] |
     recipe = replace(recipe, names=(), globals=())
     try:
         (job,) = recipe.part_jobs(recipe.units(recipe.read(project.files.root, project=project)), arch, "object")
-        return linkage_of_object(compile_apart(job).images["object"]).defined
+        linkage = linkage_of_object(compile_apart(job).images["object"])
     except (CompileError, InputError):
         return None
+    return linkage.defined | linkage.shared  # instances of templates, too, that others only declare
 
 
 def _definers(texts: dict[str, str], symbols: Iterable[str], known: Sequence[str]) -> list[str]:

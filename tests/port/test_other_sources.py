@@ -83,6 +83,20 @@ def test_port_drafts_the_sources_that_define_what_is_used(project, capsys):
     assert "step" in (root / "out" / "kernels.tsv").read_text()
 
 
+def test_another_source_may_have_the_instances_of_a_template(project):
+    """As it defines a template that a header only declares."""
+    root = project(
+        **{
+            "include/half.h": "template <class T> __host__ __device__ T half_of(T x);\n",
+            "src/user_of.cu": "#include <half.h>\n__global__ void k(float* x) { *x = half_of(*x); }\n",
+            "src/half.cu": "#include <half.h>\ntemplate <class T> __host__ __device__ T half_of(T x) { return x; }\n"
+            "template __host__ __device__ float half_of<float>(float);\n",
+        }
+    )
+    ported = port(root, ["src/user_of.cu"], OPTIONS, arch=ARCH)
+    assert ported.modules[0].stated["sources"] == ["src/user_of.cu", "src/half.cu"]
+
+
 @pytest.mark.parametrize(
     "others",
     [
