@@ -132,7 +132,7 @@ class Corpus:
         """Return the outcome of one source in one way, and why it failed."""
         include = entry.include_of(source, root)
         job = {"source": source, "include": include, "define": entry.define, "way": way}
-        job |= {"std": entry.std, "arch": entry.arch}
+        job |= {"std": entry.std, "arch": entry.arch, "pre_include": entry.pre_include}
         key = _key(job, self.toolchain, entry.commit, read(root / source), WAYS[way], self.package)
         place = self.kept / f"{key}.json"
         if not place.is_file():

@@ -39,6 +39,8 @@ class Repository:
     std: str = "c++17"
     arch: str = "sm_90"
     """What its sources are compiled for: one with ``a`` where its build has that."""
+    pre_include: tuple[str, ...] = ()
+    """Headers that its build includes before each source."""
     needs: Mapping[str, str] = own_field(default_factory=dict, hash=False)
     """Folders that its build adds, and where these are among the checkouts."""
     configured: Mapping[str, Mapping[str, Any]] = own_field(default_factory=dict, hash=False)

@@ -54,7 +54,7 @@ class Way(NamedTuple):
     options: tuple[dict[str, Any], ...] = ({},)
     """Beside ``include``: the first that gives an image with a kernel counts."""
     listed: bool = False
-    """With the macros and the standard of the list, too."""
+    """With the macros, the standard and the headers before the source of the list, too."""
     drafted: bool = False
     """At last with the options that ``port`` drafts, which changes no file then."""
     ported: bool = False
@@ -139,7 +139,8 @@ def _ported(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
 
 def _options(job: dict[str, Any]) -> NvrtcOptions:
     define = tuple((name, value) for name, value in job["define"])
-    return NvrtcOptions(include=tuple(job["include"]), define=define, std=CppStd(job["std"]))
+    forced = tuple(job.get("pre_include", ()))
+    return NvrtcOptions(include=tuple(job["include"]), define=define, std=CppStd(job["std"]), pre_include=forced)
 
 
 def _module(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -155,6 +156,7 @@ def _compile(job: dict[str, Any], way: Way, root: Path, options: dict[str, Any],
     merged = {**drafted.get("options", {}), "include": job["include"], **options}
     if way.listed:
         merged |= {"std": job["std"], "define": dict(job["define"])}
+        merged.setdefault("pre_include", list(job.get("pre_include", ())))
     sources = {} if "sources" in drafted else {"source": job["source"]}
     module = {**drafted, **sources, "options": merged}
     text = json.dumps({"schema": 1, "arches": [job["arch"]], "modules": {"source": module}})

@@ -26,6 +26,9 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     parser.add_argument("files", nargs="+", metavar="FILE.cu", help="sources below this folder")
     parser.add_argument("--include", action="append", default=[], metavar="DIR", help="folder searched for headers")
     parser.add_argument("--define", action="append", default=[], metavar="NAME[=VALUE]", help="macro to compile with")
+    parser.add_argument(
+        "--pre-include", action="append", default=[], metavar="HEADER", help="header to include before the source"
+    )
     parser.add_argument("--std", default="c++17", choices=("c++14", "c++17", "c++20"), help="default: %(default)s")
     parser.add_argument("--output", type=Path, metavar="FILE.patch", help="write the patch there")
     parser.add_argument("--apply", action="store_true", help="change the files, besides showing the patch")
@@ -61,7 +64,9 @@ def run(args: argparse.Namespace) -> int:
     define = (
         (name, value if equals else None) for name, equals, value in (each.partition("=") for each in args.define)
     )
-    options = NvrtcOptions(include=tuple(include), define=tuple(define), std=CppStd(args.std))
+    options = NvrtcOptions(
+        include=tuple(include), define=tuple(define), std=CppStd(args.std), pre_include=tuple(args.pre_include)
+    )
     ported = port(Path.cwd(), sources, options, arch=arch, patch=not args.no_patch)
     patch = "".join(unified_diff(path, ported.before[path], text) for path, text in ported.after.items())
     if args.output is not None:

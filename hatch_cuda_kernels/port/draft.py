@@ -90,7 +90,11 @@ def manifest_text(modules: Sequence[DraftedModule], options: NvrtcOptions) -> st
     if stated:
         lines.append(f"options: {flow(stated)}")
     lines.append("modules:")
-    for name, keys, open_ends in modules:
+    for name, own, open_ends in modules:
+        keys = own
+        if options.pre_include and "options" in own:  # its list is in place of the one for all modules
+            headers = dict.fromkeys([*options.pre_include, *own["options"]["pre_include"]])
+            keys = {**own, "options": {**own["options"], "pre_include": list(headers)}}
         lines += [f"  {name}:", *(f"    {key}: {flow(value)}" for key, value in keys.items())]
         lines += [f"    # {one}" for one in open_ends]
     return "\n".join([*lines, ""])
@@ -103,6 +107,8 @@ def stated_options(options: NvrtcOptions) -> dict[str, Any]:
         stated["define"] = dict(options.define)
     if options.std is not CppStd.CPP17:
         stated["std"] = str(options.std)
+    if options.pre_include:
+        stated["pre_include"] = list(options.pre_include)
     if options.default_device:
         stated["default_device"] = True
     if options.host_code is HostCode.DROP:

@@ -150,10 +150,10 @@ def errors_of(
     """
     includes = sources.brought()
     project = Project(sources.root, {**texts, _BROUGHT: includes}, readings=sources.project.readings)
-    forced = {"pre_include": (_BROUGHT,)} if includes else {}
+    forced = (_BROUGHT,) if includes else ()
     found: list[Diagnostic] = []
     for each in sources.recipes:
-        recipe = replace(each, options=each.options.override(**forced))
+        recipe = replace(each, options=each.options.override(pre_include=(*each.options.pre_include, *forced)))
         (unit,) = recipe.units(recipe.read(sources.root, project=project))
         try:
             compile_apart(recipe.compile_job(unit, arch, kinds, assembled=False))

@@ -14,7 +14,7 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.port.port import port
@@ -450,3 +450,18 @@ def test_bad_input_is_refused(project, capsys):
     assert main(["port", "gone.cu"]) == 2
     assert "gone.cu" in capsys.readouterr().err
     assert main(["port", "../mixed.cu"]) == 2
+
+
+def test_headers_that_a_build_includes_before_a_source_are_stated(tmp_path, monkeypatch):
+    """Beside those that the instances of a module need."""
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "inc" / "forced.h").write_text("#include <vector>\nstd::vector<int> host();\ntypedef float real;\n")
+    kernels = "template <class T> __global__ void k(T* x, real y) { *x = y; }\nvoid run(__half* x)"
+    (tmp_path / "k.cu").write_text(f"#include <cuda_fp16.h>\n{kernels} {{ k<__half><<<1, 1>>>(x, 1); }}\n")
+    monkeypatch.chdir(tmp_path)
+    asked = ["port", "k.cu", "--include", "inc", "--pre-include", "forced.h", "--apply", "--manifest", "kernels.yaml"]
+    assert main(asked) == 0
+    assert "#ifndef __CUDACC_RTC__\nstd::vector<int> host();" in (tmp_path / "inc" / "forced.h").read_text()
+    module = load_manifest(tmp_path / "kernels.yaml").modules[0]
+    assert module.recipe.options.pre_include == ("forced.h", "cuda_fp16.h")
+    assert compile_job(module.recipe.job(module.recipe.read(tmp_path), SmArch.parse("sm_90"), ("cubin",))).kernels
