@@ -10,6 +10,7 @@ from hatch_cuda_kernels.host_code.conditions import as_for_nvcc
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.host_libraries import drop_includes, host_libraries
 from hatch_cuda_kernels.host_code.marks import gather_facts
+from hatch_cuda_kernels.host_code.own_cccl import own_cccl, own_libcudacxx
 from hatch_cuda_kernels.host_code.pragmas import spell_pragmas
 from hatch_cuda_kernels.host_code.refused import is_refused, read_suspects, takes_overloads
 from hatch_cuda_kernels.host_code.remembered import Trimmed, remembered
@@ -82,24 +83,27 @@ def _find(
         return nothing
     unread = host_libraries(texts).difference(start)
     left = {name: text for name, text in texts.items() if name not in unread}
-    dropped = [*_with_conditions(left), *spell_pragmas(left), *drop_includes(left, unread)]
+    dropped = [*_with_conditions(left, own_cccl(left)), *spell_pragmas(left), *drop_includes(left, unread)]
     facts, outlines = gather_facts(macros(), left.values(), readings)
     facts.host_only.update(host_only)
     if if_refused and not is_refused(suspects, facts):  # where another text has the mark
         return nothing
     if if_refused and takes_overloads(outlines, facts):
         return nothing
+    whole = own_libcudacxx(left)
     for name, outline in zip(left, outlines, strict=True):
-        if outline is not None:
+        if outline is not None and name not in whole:
             left[name], found = apply(name.removeprefix(VIRTUAL_ROOT), outline, find_changes(outline, facts))
             dropped += found
     changed = {name: text for name, text in left.items() if text != texts[name]}
     return Trimmed(changed, tuple(sorted(dropped)), tuple(sorted(unread)))
 
 
-def _with_conditions(texts: dict[str, str]) -> Iterator[Dropped]:
-    """Let nvcc's branches of texts hold, and yield what was changed."""
+def _with_conditions(texts: dict[str, str], others: Collection[str]) -> Iterator[Dropped]:
+    """Let nvcc's branches of texts hold, but for those of ``others``, and yield what was changed."""
     for name, text in texts.items():
+        if name in others:
+            continue
         texts[name], held = as_for_nvcc(text)
         yield from (Dropped(name.removeprefix(VIRTUAL_ROOT), line, "condition", macro) for line, macro in held)
 

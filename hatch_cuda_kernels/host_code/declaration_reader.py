@@ -16,6 +16,7 @@ from hatch_cuda_kernels.host_code.words import (
     TRAILERS,
     TYPE_KEYS,
     WITH_ARGUMENTS,
+    has_no_type,
     name_of,
     parameters_of,
 )
@@ -67,7 +68,7 @@ class _NodeReader:
             node, after = self.nodes[at], self.nodes[at + 1] if at + 1 < len(self.nodes) else None
             if node.text[:8] == "operator" and _OPERATOR.match(node.text):
                 return self._operator(at)
-            if node.text in WITH_ARGUMENTS and after is not None and after.text == "()":
+            if after is not None and after.text == "()" and (node.text in WITH_ARGUMENTS or self._names_type(at)):
                 self.before.append(node)
                 at += 1
             elif node.text == "()" and not self._is_attribute_behind_name(at):
@@ -91,8 +92,11 @@ class _NodeReader:
     def _operator(self, at: int) -> Declaration:
         """Return the declaration of an operator, whose name is more than a word."""
         end = at + 1
-        while end < len(self.nodes) and (self.nodes[end].text != "()" or self._is_call_operator(at, end)):
-            end += 1
+        is_call = [node.text for node in self.nodes[end : end + 2]] == ["()", "()"]
+        end = next(
+            (place for place in range(end + is_call, len(self.nodes)) if self.nodes[place].text == "()"),
+            len(self.nodes),
+        )
         name = "".join("".join(node.text.split()) for node in self.nodes[at:end])
         if end > at + 1 and self.nodes[at + 1].is_word and self.nodes[at + 1].text not in {"new", "delete"}:
             # a conversion, or a literal's: behind quotes
@@ -100,9 +104,6 @@ class _NodeReader:
             name = name.replace("operator", 'operator""' if is_literal else "operator ", 1)
         self.before.append(Token(name, self.nodes[at].start, self.nodes[at].end))
         return self._function(end) if end < len(self.nodes) else Declaration("other", is_sure=False)
-
-    def _is_call_operator(self, at: int, end: int) -> bool:
-        return end == at + 1 and end + 1 < len(self.nodes) and self.nodes[end + 1].text == "()"
 
     def _is_macro(self, at: int) -> bool:
         """Return whether the word before parentheses is a macro that stands before the declaration proper."""
@@ -117,6 +118,11 @@ class _NodeReader:
             return False
         self.sure = self.sure and name in self.macros
         return True
+
+    def _names_type(self, at: int) -> bool:
+        """Return whether a word before parentheses is a macro for a class's name: ``struct JOIN(A, B) : Base``."""
+        behind = self.nodes[at + 2].text if at + 2 < len(self.nodes) else ""
+        return behind in {"", ":", "<>", BRACES} and any(node.text in TYPE_KEYS for node in self.before[-1:])
 
     def _are_behind_constructor(self, at: int) -> bool:
         """Return whether nodes are macros to the end of a head: ``Lock(Mutex& m) ACQUIRE(m) : lock(m) {}``."""
@@ -137,8 +143,10 @@ class _NodeReader:
         inner = self.nodes[at].inner
         pointed = next((place for place, node in enumerate(inner) if node.text in {"*", "&"}), None)
         if pointed is not None and (pointed == 0 or inner[pointed - 1].text == "::"):  # int (*name)(...)
-            named = [node for node in inner if node.is_word]
-            return self._variable([*self.before, *inner[: pointed + 1], *named[-1:]])
+            if len(inner) < 3 or inner[-1].text != "()" or not inner[-2].is_word:
+                named = [node for node in inner if node.is_word][-1:]
+                return self._variable([*self.before, *inner[: pointed + 1], *named])
+            self.before, inner = [*self.before, *inner[:-1]], inner[-1].inner  # char (&name(int))[2]
         parameters = parameters_of(inner)
         if parameters is None:  # int a(1); ALIGNED(16, int a[4]) = {1};
             is_macro = bool(self.before) and self.before[-1].text in self.macros
@@ -159,7 +167,7 @@ class _NodeReader:
             parameters=parameters,
             ending=ending,
             last=last,
-            is_sure=self.sure and len(types) <= (0 if _has_no_type(scope, name) else 1),
+            is_sure=self.sure and len(types) <= (0 if has_no_type(scope, name) else 1),
         )
 
     def _in_macro(self, at: int) -> Declaration:
@@ -173,9 +181,8 @@ class _NodeReader:
         end = next((place for place in range(at, len(self.nodes)) if self.nodes[place].text in _HEAD_ENDS), None)
         if end is None:
             return self.nodes[at:], "", self.nodes[-1].end
-        is_stated = self.nodes[end].text == "="
-        after = self.nodes[end + 1 : end + 2]
-        ending = (after[0].text if after else "") if is_stated else BRACES
+        after = self.nodes[end + 1].text if end + 1 < len(self.nodes) else ""
+        ending = after if self.nodes[end].text == "=" else BRACES
         return self.nodes[at:end], ending, self.nodes[end - 1].end
 
     def _other(self, stop: str) -> Declaration:
@@ -204,8 +211,7 @@ class _NodeReader:
         return name not in {"", *BUILTIN, *SPECIFIERS, *self.macros} and len(self._types(rest)) == 1
 
     def _is_attribute(self, word: str) -> bool:
-        role = self.macros.get(word)
-        return role is not None and not (role.is_whole or role.is_type or role.words)
+        return (role := self.macros.get(word)) is not None and not (role.is_whole or role.is_type or role.words)
 
     def _variable(self, before: Sequence[Token]) -> Declaration:
         scope, name, rest = name_of(before)
@@ -242,8 +248,3 @@ class _NodeReader:
                 found += [] if is_part else [node.text]
             previous = node.text
         return tuple(found)
-
-
-def _has_no_type(scope: str, name: str) -> bool:
-    """Return whether a function is a constructor, destructor or conversion, so that a word before it is no type."""
-    return name == scope or name[0] == "~" or name.startswith("operator ")

@@ -53,18 +53,38 @@ def _with_angles(nodes: Sequence[Token]) -> tuple[Token, ...]:
     """Return nodes of one level with ``<`` and ``>`` matched where they enclose template arguments."""
     found: list[Token] = []
     opened: list[int] = []  # where in the list each < is
+    compared = {"operator"}
     for at, node in enumerate(nodes):
         text = node.text
-        if text == "<" and len(opened) < _DEEPEST and found and found[-1].is_word and found[-1].text != "operator":
+        if text == "<" and len(opened) < _DEEPEST and _may_have_arguments(found, compared):
             opened.append(len(found))
         elif text == ">" and opened:
             start = opened.pop()
             found[start:] = [Token("<>", found[start].start, node.end, tuple(found[start + 1 :]))]
+            if start and found[start - 1].text == "template":
+                compared |= _parameters(found[start].inner)
             continue
         elif text in {"=", BRACES} and not opened:
             return (*found, *nodes[at:])  # a value, in which < is an operator
         found.append(node)
     return tuple(found)
+
+
+def _may_have_arguments(before: Sequence[Token], compared: set[str]) -> bool:
+    """Return whether what ends with a word, or with a macro for a class's name, may be a template's name."""
+    if not before or not before[-1].is_word:
+        return len(before) > 2 and before[-1].text == "()" and before[-3].text in {"class", "struct"}
+    return before[-1].text not in compared
+
+
+def _parameters(nodes: Sequence[Token]) -> set[str]:
+    """Return the parameters of a template that are no templates: ``<`` behind one compares."""
+    found = set[str]()
+    for part in split(nodes):
+        words = [node.text for node in part[: next((at for at, one in enumerate(part) if one.text == "="), None)]]
+        if words and words[0] != "template":
+            found.add(words[-1])
+    return found
 
 
 def flat(nodes: Sequence[Token]) -> Iterator[str]:

@@ -39,9 +39,10 @@ _NOISE: Final = re.compile(f"{COMMENT}|{STRING}|{CHARACTER}")
 _OPERATOR: Final = re.compile(r"\boperator\s*[^\s\w(;{}]+")
 _ENDS: Final = re.compile(r"([;{}])")
 #: What may be the head of a function that is defined, or declared, as far as one look tells.
+_TEMPLATE: Final = r"(?:\s*template\s*<[^(]*>)?"
 _HEADS: Final = {
-    "{": re.compile(r"[^=(]*\w\s*\("),
-    ";": re.compile(r"[^=(]*\w[\s&*>]+[\w:~]*\w\s*\("),
+    "{": re.compile(rf"{_TEMPLATE}[^=(]*\w\s*\("),
+    ";": re.compile(rf"{_TEMPLATE}[^=(]*\w[\s&*>]+[\w:~]*\w\s*\("),
 }
 _NO_HEAD: Final = re.compile(
     r"__(?:device|global)__|\b(?:if|for|while|switch|catch|return|else|do|case|new|delete|throw|goto|asm|using|typedef"

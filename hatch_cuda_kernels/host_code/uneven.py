@@ -43,9 +43,18 @@ class _UnevenGroup(NamedTuple):
 
     def read(self, *, defined: bool) -> tuple[int, ...]:
         """Return the sum of the branch that is read in a configuration."""
-        negated = _negated(self) if self.splits else None
-        holds = truth_of(self.first) is not False if negated is None else negated is not defined
-        return [*self.sums, _EVEN][not holds]
+        holds = self.holds(defined=defined) if self.splits else None
+        return [*self.sums, _EVEN][not (truth_of(self.first) is not False if holds is None else holds)]
+
+    def holds(self, *, defined: bool) -> bool | None:
+        """Return whether the first branch is read alone in a configuration, or what is beside it; None for both.
+
+        Of one that no macro tells, that is the branch that is even: in the other, brackets are missing.
+        """
+        negated = _negated(self)
+        if negated is not None:
+            return negated is not defined
+        return self.sums[0] == _EVEN if _EVEN in self.sums[:2] else None
 
 
 def one_configuration(source: Joined, *, defined: bool) -> Callable[[DirectiveLine], bool | None]:
@@ -54,10 +63,11 @@ def one_configuration(source: Joined, *, defined: bool) -> Callable[[DirectiveLi
     The others' branches are all read, as far as NVRTC may see them. Raises UnclearTextError.
     """
     groups = _groups(source, defined=defined)
-    held = {group.first.start: no is not defined for group in groups if (no := _negated(group)) is not None}
+    held = {group.first.start: group.holds(defined=defined) for group in groups}
 
     def truth(line: DirectiveLine) -> bool | None:
-        return held.get(line.start, truth_of(line))
+        holds = held.get(line.start)
+        return truth_of(line) if holds is None else holds
 
     return truth
 

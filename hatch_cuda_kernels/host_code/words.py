@@ -22,6 +22,7 @@ __all__ = [
     "TYPE_KEYS",
     "VIRTUAL",
     "WITH_ARGUMENTS",
+    "has_no_type",
     "name_of",
     "parameters_of",
 ]
@@ -143,3 +144,8 @@ HOST_NAMESPACES: Final = frozenset(
     spdlog tbb tensorflow testing torch tvm xla
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
+
+
+def has_no_type(scope: str, name: str) -> bool:
+    """Return whether a function is a constructor, destructor or conversion, so that a word before it is no type."""
+    return name == scope or name[0] == "~" or name.startswith("operator ")

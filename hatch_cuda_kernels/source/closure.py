@@ -193,8 +193,7 @@ class _Reader:
 
     def include_file(self, name: str) -> str | None:
         """Return the file in the include folders that a name stands for, to headers outside the project."""
-        found = None if wandering(name) else self.rewriter.search(self.rewriter.include, name)
-        return found if found is not None and self.project.files.kind(found) == "file" else None
+        return self.project.included(name, self.rewriter.include)
 
     def plain_names(self, plain: PlainNames, spellings: dict[str, str]) -> PlainNames:
         """Return the names, complete: project files that headers outside, or macros, ask for lead to others in turn."""

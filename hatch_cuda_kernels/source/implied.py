@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.boost_names import boost_headers
 from hatch_cuda_kernels.source.header_names import FUNCTION_NAMES, GLOBAL_NAMES, STD_NAMES, STD_TEMPLATES
 from hatch_cuda_kernels.source.lexer import without_comments
 from hatch_cuda_kernels.source.library_names import (
@@ -157,9 +158,8 @@ def toolkit_headers(
     defined = {macro.name for text in named for macro in known.of(defined_macros, text)}
     found = frozenset(_for_global_names(texts, _toolkit_names(), {*own, *(defined & library_macros().keys())}, known))
     toolkits = found - library_headers()
-    return (
-        toolkits | without_libraries(found - toolkits, toolkits.union(others)) | torch_headers(texts, known, left_out)
-    )
+    ours = torch_headers(texts, known, left_out) | boost_headers(texts, known, left_out)
+    return toolkits | without_libraries(found - toolkits, toolkits.union(others)) | ours
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.source.project_files import ProjectFiles
 from hatch_cuda_kernels.source.readings import Readings
-from hatch_cuda_kernels.source.rewrite import Rewriter, Rewritten
+from hatch_cuda_kernels.source.rewrite import Rewriter, Rewritten, wandering
 from hatch_cuda_kernels.source.source_text import SourceText, parse_text
 
 if TYPE_CHECKING:
@@ -47,6 +47,11 @@ class Project:
                 found = SourceText(path, problems=(str(error),))
             self._texts[path] = found
         return found
+
+    def included(self, name: str, include: Sequence[str]) -> str | None:
+        """Return the file of some folders that an include of a header outside the project names; None without one."""
+        found = None if wandering(name) else self.rewriter(include).search(include, name)
+        return found if found is not None and self.files.kind(found) == "file" else None
 
     def rewriter(self, include: Sequence[str]) -> Rewriter:
         """Return what rewrites texts for these include folders."""

@@ -15,7 +15,8 @@ from hatch_cuda_kernels.source.computed import TOOLKIT_MACROS
 from hatch_cuda_kernels.source.macros import possible_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from hatch_cuda_kernels.source.macros import MacroText
     from hatch_cuda_kernels.source.source_text import SourceText
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["Located", "ways_out"]
 
 _WORD: Final = re.compile(r"(?<!\w)[A-Za-z_]\w*+", re.ASCII)
+_PASTE: Final = re.compile("##|%:%:")
+_PIECE: Final = re.compile(r"\w+", re.ASCII)
 _LITERAL: Final = re.compile(r'"(?:[^"\\]++|\\.|(?!))*+"?+')
 _DOTS: Final = r'(?<![^\s"</(,])\.\.(?=[/"\s>),]|\Z)'
 #: A slash where a name begins, a bare opening <, ``..`` as a part of a path, or a dot alone, of which two make that.
@@ -39,6 +42,9 @@ _BEHIND_VOID: Final = re.compile(
     re.ASCII,
 )
 _VOID_CALL: Final = re.compile(rf"([{_VOIDS}])\s*\([^()]*\)")
+_ESCAPED: Final = re.compile(r'\\["\\]')
+#: What a probe itself spells, which no macro changes: compilers read a header's name where one begins.
+_SPELLED_PROBE: Final = re.compile(r"__has_include\s*\(\s*(?:<[^<>\n]*>|\"[^\"\n]*\")\s*\)")
 _DEEPEST: Final = 20
 _PROBE: Final = "__has_include"
 _MAY_BE_EMPTY: Final = re.compile(r"(?:[\s(),#]++|[A-Za-z_]\w*+|(?!))*+", re.ASCII)
@@ -76,8 +82,8 @@ def ways_out(texts: Sequence[Located]) -> Iterator[str]:
     probing = _probing(macros, words)
     naming = [located for located in texts if _names_headers(located.macro, probing)]
     reached = _spread({word for _, macro in naming for word in _words(macro)} & macros.keys(), words)
-    if any("##" in macro.text for name in reached for macro in macros[name]):
-        reached = set(macros)  # it may make any name
+    while pasted := _pasted([macro for _, macro in naming], reached, macros):
+        reached = _spread(reached | pasted, words)
     empty = _empty_names(macros)
     for located in (*(located for located in texts if located.macro.name in reached), *naming):
         if _leads_out(located.macro, macros, empty):
@@ -86,6 +92,33 @@ def ways_out(texts: Sequence[Located]) -> Iterator[str]:
 
 def _words(macro: MacroText) -> set[str]:
     return set(_WORD.findall(_LITERAL.sub("", macro.text)))
+
+
+def _pasted(naming: Iterable[MacroText], reached: set[str], macros: Mapping[str, Sequence[MacroText]]) -> set[str]:
+    """Return the other macros whose names ``##`` may make, of words and numbers in the texts that are looked at."""
+    texts = [*naming, *(macro for name in reached for macro in macros[name])]
+    if not any(_PASTE.search(macro.text) for macro in texts):
+        return set()
+    pieces = set[str]()
+    for macro in texts:
+        pieces |= set(_PIECE.findall(_LITERAL.sub("", macro.text))).difference(macro.parameters or ())
+    lengths = sorted(set(map(len, pieces)))
+    return {name for name in macros.keys() - reached if _is_made_of(name, pieces, lengths)}
+
+
+def _is_made_of(name: str, pieces: AbstractSet[str], lengths: Sequence[int]) -> bool:
+    """Return whether a name is made of pieces, and of digits, as ``__LINE__`` and its kin give any."""
+    starts, done = [0], set[int]()
+    while starts:
+        start = starts.pop()
+        if start == len(name):
+            return True
+        if start not in done:
+            done.add(start)
+            fits = (length for length in lengths if start + length <= len(name))
+            starts += [start + length for length in fits if name[start : start + length] in pieces]
+            starts += [start + 1] if name[start].isdecimal() else []
+    return False
 
 
 def _names_headers(macro: MacroText, probing: set[str]) -> bool:
@@ -147,7 +180,10 @@ def _is_foreign(word: str, macros: Mapping[str, object]) -> bool:
 
 def _leads_out(macro: MacroText, macros: Mapping[str, object], empty: set[str]) -> bool:
     """Return whether a text could begin, or lead, a path out of the project."""
-    if _LEADS_OUT.search(macro.text):
+    own = _ESCAPED.sub("_", macro.text)  # an escaped quote begins no header's name
+    if macro.kind == "condition":
+        own = _SPELLED_PROBE.sub(" ", own)
+    if _LEADS_OUT.search(own):
         return True
 
     def void(word: re.Match[str]) -> str:
@@ -155,7 +191,7 @@ def _leads_out(macro: MacroText, macros: Mapping[str, object], empty: set[str]) 
             return _VOID_PARAMETER
         return _VOID_MACRO if word[0] in empty or _is_foreign(word[0], macros) else word[0]
 
-    text = _WORD.sub(void, _LITERAL.sub('""', macro.text))
+    text = _WORD.sub(void, _LITERAL.sub('""', own))
     for _ in range(_DEEPEST):
         if _BEHIND_VOID.search(text) or _TWO_DOTS.search(_VOID.sub("", text)):
             return True

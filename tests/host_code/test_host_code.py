@@ -10,8 +10,10 @@ import pytest
 from raw_nvrtc import compile_raw
 
 from hatch_cuda_kernels import open_store
+from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.host_code.closures import without_host_code
@@ -258,3 +260,23 @@ def test_a_store_compiles_more_from_the_source_it_ships(tmp_path, fresh_cache):
     assert store.find_image("scale<float>", arch="sm_80").origin == "prebuilt"
     assert store.find_image("scale<double>", arch="sm_80").origin == "jitted"
     assert main(["verify", str(tmp_path / "store"), "--rebuild"]) == 0
+
+
+def test_a_projects_own_libcudacxx_stays_as_it_is(tmp_path):
+    """It knows NVRTC; its other libraries have functions of the host's. Ours asks for it, too, where it is implied."""
+    files = {
+        "cccl/cuda/std/detail/__config": "#define _CCCL_OWN 1\n",
+        "cccl/cuda/std/ctime": "#pragma once\n#include <cuda/std/detail/__config>\n"
+        "#ifdef __CUDACC_RTC__\nusing time_t = long long int;\nstruct timespec { time_t tv_sec; };\n#endif\n",
+        "cccl/cuda/std/__cccl/version.h": "#define CCCL_VERSION 3004003\n",
+        "cccl/thrust/sort.h": "#include <cuda/std/detail/__config>\ninline void sort() {}\n",
+        "k.cu": "#include <thrust/sort.h>\n__global__ void k(int* p) { *p = _CCCL_OWN + sizeof(timespec); }\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    options = NvrtcOptions(include=("cccl",), host_code=HostCode.DROP)
+    recipe = Recipe(module="k", sources=("k.cu",), options=options)
+    sources = recipe.read(tmp_path)
+    assert {(found.path, found.kind) for found in sources.dropped} == {("cccl/thrust/sort.h", "function")}
+    assert compile_job(recipe.job(sources, SmArch.parse("sm_90"), ("cubin",))).kernels

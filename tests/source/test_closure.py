@@ -389,6 +389,7 @@ def test_what_cannot_be_used_is_named(tmp_path, files, arguments, problem):
 
 
 TEXT = "#define S2(x) #x\n#define S(x) S2(x)\n"
+CAT = "#define CAT2(a, b) a##b\n#define CAT(a, b) CAT2(a, b)\n"
 WAYS_OUT = {
     "digraph": '%:include "{0}"',
     "trigraph": '??=include "{0}"',
@@ -411,7 +412,27 @@ WAYS_OUT = {
     "empty macro in brackets": f"{TEXT}#define E\n#define CALL(m, a) m a\n#include CALL(S, (E{{0}}))",
     "macro of a slash": f"{TEXT}#define ROOT() /\n#include S(ROOT(){{1}})",
     "name put together": f"{TEXT}#define A_1 {{0}}\n#define PICK(n) A_##n\n#include S(PICK(1))",
+    "name put together of three": f"{TEXT}{CAT}#define A_2_B {{0}}\n#define M CAT(CAT(A_, 2), _B)\n#include S(M)",
+    "name put together with a line": f"{TEXT}{CAT}#define A_6 {{0}}\n#include S(CAT(A_, __LINE__))",
+    "put together by other signs": f"{TEXT}#define A_1 {{0}}\n#define PICK(n) A_%:%:n\n#include S(PICK(1))",
 }
+
+
+OPERATORS = '#define OP_LESS <\n#define DIVIDED /=\n#define LINKED _Pragma("comment(linker, \\"/EXPORT\\")")\n'
+NO_WAYS_OUT = {
+    "macros that no part of a name makes": f"{OPERATORS}{CAT}#define H_1 <x.h>\n#include CAT(H_, 1)",
+    "a probe of what may be a macro": f"#define HAS(x) 1\n{OPERATORS}#define X 1\n"
+    "#if HAS(1) && __has_include(<__no/where.h>)\n#endif",
+}
+
+
+@pytest.mark.parametrize("way", NO_WAYS_OUT.values(), ids=NO_WAYS_OUT.keys())
+def test_macros_for_other_things_lead_nowhere(tmp_path, way):
+    """As Boost and CCCL have them beside headers' names that macros put together."""
+    text = f"{way}\n{KERNEL}"
+    write(tmp_path, {"k.cu": text, "include/x.h": "#define X 1\n"})
+    assert compile_raw(text, f"-I{tmp_path}/include").ok
+    read_closure(tmp_path, "k.cu", include=["include"])
 
 
 @pytest.mark.parametrize("way", WAYS_OUT.values(), ids=WAYS_OUT.keys())

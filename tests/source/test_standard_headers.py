@@ -12,9 +12,13 @@ from raw_nvrtc import compile_raw
 from slow_parameters import slow_but
 
 import hatch_cuda_kernels
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.output.ptx import read_ptx
+from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.toolchain.host_headers import HOST_HEADERS
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.options import NvrtcOptions
 
 STANDARD = Path(hatch_cuda_kernels.__file__).parent / "source/standard"
 SOURCES = Path(__file__).parent / "standard_headers"
@@ -294,3 +298,28 @@ def test_the_driver_apis_types_for_kernels():
     """
     )
     assert compile_with(source).ok
+
+
+def test_a_project_may_have_a_libcudacxx_that_asks_for_time_before_it_defines_it(tmp_path):
+    """CCCL 3.4's includes much before it defines timespec; there can be no other."""
+    later = "#define _CUDA_STD_CTIME\n#include <time.h>\nusing time_t = long long int;\n"
+    later += "struct timespec { time_t tv_sec; };\n"
+    for name, text in {
+        "cuda/std/ctime": f"#ifndef _CUDA_STD_CTIME\n{later}#endif\n",
+        "cuda/std/__cccl/version.h": "#define CCCL_VERSION 3004003\n",
+        "k.cu": "#include <cuda/std/ctime>\n#include <ctime>\n__global__ void k(timespec* t) { t->tv_sec = 1; }\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    recipe = Recipe(module="k", sources=("k.cu",), options=NvrtcOptions(include=(".",)))
+    assert compile_job(recipe.job(recipe.read(tmp_path), SmArch.parse("sm_90"), ("cubin",))).kernels
+
+
+def test_enumerators_may_have_the_names_of_floating_point_classes():
+    """CUTLASS 2 has them for NVRTC in no namespace, with macros of the same names, and includes <cmath> elsewhere."""
+    names = ("FP_NAN", "FP_INFINITE", "FP_ZERO", "FP_SUBNORMAL", "FP_NORMAL")
+    values = ",".join(f"{name} =\n# define {name} {at}\n {name}" for at, name in enumerate(names))
+    own = f"enum {{ {values} }};\n"
+    for text in (include("cmath") + own, own + include("cmath")):
+        use = 'extern "C" __global__ void k(int* x) { *x = (std::fpclassify(0.0f) == FP_ZERO) + FP_NAN; }'
+        assert compile_with(text + use).ok

@@ -7,6 +7,9 @@
 #endif
 #if defined(CCCL_VERSION) && CCCL_VERSION >= 3001000 && __cplusplus >= 201703L
 #include <cuda/std/ctime>  // where it defines timespec, there can be no other
+// It may have been begun before, and include this header before it defines them.
+typedef long long time_t;
+struct timespec;
 #else
 typedef long long time_t;
 struct timespec {

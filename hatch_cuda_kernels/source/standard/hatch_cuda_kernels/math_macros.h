@@ -24,8 +24,11 @@
 #define MAXFLOAT 3.402823466385288598e+38F
 
 #ifndef FP_NAN  // libcu++'s
-// Macros that stand for themselves: sources that know NVRTC have enumerators of these names in their own namespaces.
+// Macros that stand for themselves: sources that know NVRTC have enumerators of these names, in their own namespaces or
+// in no other than ours are inside of.
+inline namespace __hatch_fp {
 enum { FP_NAN, FP_INFINITE, FP_ZERO, FP_SUBNORMAL, FP_NORMAL };
+}
 #define FP_NAN FP_NAN
 #define FP_INFINITE FP_INFINITE
 #define FP_ZERO FP_ZERO

@@ -1,0 +1,30 @@
+// What classes with device code hold of Boost's, whose headers are the host's: the standard's, of the same size.
+#ifndef _HATCH_BOOST_OBJECTS_H
+#define _HATCH_BOOST_OBJECTS_H
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace boost {
+
+template <class _T>
+using shared_ptr = std::shared_ptr<_T>;
+template <class _T>
+using weak_ptr = std::weak_ptr<_T>;
+template <class _T>
+using scoped_ptr = std::unique_ptr<_T>;
+template <class _T>
+using enable_shared_from_this = std::enable_shared_from_this<_T>;
+template <class _T>
+using function = std::function<_T>;
+template <class _T>
+using optional = std::optional<_T>;
+typedef std::mutex mutex;
+typedef std::recursive_mutex recursive_mutex;
+using std::make_shared;
+
+}  // namespace boost
+
+#endif

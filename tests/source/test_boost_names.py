@@ -1,0 +1,49 @@
+"""Names of Boost's that classes hold, where its headers are left out as the host's."""
+
+from __future__ import annotations
+
+import pytest
+
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.options import HostCode, NvrtcOptions
+
+SOURCE = """#include <boost/{}.hpp>
+struct Field {{
+    boost::{}<Field> copy;
+    virtual boost::{}<Field> to_host() const;
+    float* values;
+}};
+__global__ void k(Field* f) {{ *f->values = 1; }}
+"""
+
+
+@pytest.mark.parametrize("has_boost", [False, True])
+@pytest.mark.parametrize("name", ["shared_ptr", "weak_ptr"])
+def test_members_may_be_boosts_pointers(tmp_path, name, has_boost):
+    """Whether the project has Boost itself or its system has it."""
+    (tmp_path / "k.cu").write_text(SOURCE.format("smart_ptr", name, name))
+    if has_boost:
+        (tmp_path / "third/boost/smart_ptr").mkdir(parents=True)
+        (tmp_path / "third/boost/smart_ptr.hpp").write_text("#include <boost/smart_ptr/all.hpp>\nnamespace boost {}\n")
+        (tmp_path / "third/boost/smart_ptr/all.hpp").write_text(
+            f"namespace boost {{ template <class T> struct {name} {{ T* p; }}; }}\n"
+        )
+    options = NvrtcOptions(include=("third",) if has_boost else (), host_code=HostCode.DROP)
+    recipe = Recipe(module="k", sources=("k.cu",), options=options)
+    made = compile_job(recipe.job(recipe.read(tmp_path), SmArch.parse("sm_90"), ("cubin",)))
+    assert [kernel.name for kernel in made.kernels] == ["k"]
+
+
+def test_a_name_whose_header_stays_is_not_declared_twice(tmp_path):
+    """The project's own of another kind."""
+    (tmp_path / "own/boost").mkdir(parents=True)
+    (tmp_path / "own/boost/optional.hpp").write_text(
+        "namespace boost { template <class T> struct optional { T value; }; }\n"
+    )
+    text = "#include <boost/optional.hpp>\n#include <vector>\nstd::vector<int> host();\n"
+    (tmp_path / "k.cu").write_text(f"{text}__global__ void k(boost::optional<int>* x) {{ x->value = 1; }}\n")
+    options = NvrtcOptions(include=("own",), host_code=HostCode.DROP)
+    recipe = Recipe(module="k", sources=("k.cu",), options=options)
+    assert compile_job(recipe.job(recipe.read(tmp_path), SmArch.parse("sm_90"), ("cubin",))).kernels
