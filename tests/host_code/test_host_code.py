@@ -270,7 +270,7 @@ def test_a_projects_own_libcudacxx_stays_as_it_is(tmp_path):
         "#ifdef __CUDACC_RTC__\nusing time_t = long long int;\nstruct timespec { time_t tv_sec; };\n#endif\n",
         "cccl/cuda/std/__cccl/version.h": "#define CCCL_VERSION 3004003\n",
         "cccl/thrust/sort.h": "#include <cuda/std/detail/__config>\ninline void sort() {}\n",
-        "k.cu": "#include <thrust/sort.h>\n__global__ void k(int* p) { *p = _CCCL_OWN + sizeof(timespec); }\n",
+        "k.cu": "#include <thrust/sort.h>\n__global__ void k(int* p) { *p = _CCCL_OWN + sizeof(std::tm); }\n",
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
