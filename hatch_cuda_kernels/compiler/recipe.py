@@ -152,7 +152,7 @@ class Recipe:
         if self.options.may_drop:
             closure = without_host_code(
                 closure,
-                self.options.define,
+                (*self.options.define, *([("__CUDACC_RDC__", None)] if self.is_linked else [])),
                 if_refused=not self.options.drops,
                 host_only=self.options.host_only,
                 readings=project.readings,

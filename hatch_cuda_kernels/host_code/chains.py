@@ -53,8 +53,10 @@ _VERSION: Final = {"__GNUC__", "__GNUC_MINOR__", "__GNUC_PATCHLEVEL__"}
 _NO_VERSION: Final = dict.fromkeys(_VERSION, MacroRange(0, 0))
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DEFINED: Final = r"defined\s*(?:\(\s*\w+\s*\)|\s\w+)"
-_ANY: Final = re.compile(rf"(?:{_DEFINED}|\|\||[\s()])+")
-_NONE: Final = re.compile(rf"(?:!\s*{_DEFINED}|&&|[\s()])+")
+#: Or a macro itself, which is a number other than 0 where it is defined.
+_IS_THERE: Final = rf"(?:{_DEFINED}|(?!defined\b)[A-Za-z_]\w*)"
+_ANY: Final = re.compile(rf"(?:{_IS_THERE}|\|\||[\s()])+")
+_NONE: Final = re.compile(rf"(?:!\s*{_IS_THERE}|&&|[\s()])+")
 
 
 def conditions_on_gcc(lines: Iterable[DirectiveLine]) -> Iterator[DirectiveLine]:

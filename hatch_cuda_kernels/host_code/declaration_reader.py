@@ -69,7 +69,7 @@ class _NodeReader:
             if node.text[:8] == "operator" and _OPERATOR.match(node.text):
                 return self._operator(at)
             if after is not None and after.text == "()" and (node.text in WITH_ARGUMENTS or self._names_type(at)):
-                self.before.append(node)
+                self.before += [] if node.text in _ATTRIBUTES else [node]
                 at += 1
             elif node.text == "()" and not self._is_attribute_behind_name(at):
                 if after is not None and after.text == "()" and len(node.inner) == 1 and node.inner[0].is_word:

@@ -12,6 +12,7 @@ from hatch_cuda_kernels.host_code.head_conditions import behind_conditions, head
 from hatch_cuda_kernels.host_code.host_constants import declared_only
 from hatch_cuda_kernels.host_code.includes import host_header
 from hatch_cuda_kernels.host_code.made import made_by
+from hatch_cuda_kernels.host_code.pragmas import pragmas_before
 from hatch_cuda_kernels.host_code.rule import action_of, is_dropped
 from hatch_cuda_kernels.host_code.usings import is_assertion
 from hatch_cuda_kernels.host_code.words import VIRTUAL
@@ -94,7 +95,9 @@ def find_changes(outline: Outline, facts: Facts) -> list[TextChange]:
         change = _change(item, action, outline, end_of_head)
         found.setdefault(item.start, []).append(change._replace(text=_redeclared(item, action, text, facts)))
     changes = [change for alike in found.values() for change in _settled(alike)]
+    begun = pragmas_before(outline, facts)
     changes = _without_wider(changes, outline)
+    changes = [one._replace(start=begun.get(one.start, one.start)) if one.action == "drop" else one for one in changes]
     for line in outline.directives:
         header = None if line.hidden else host_header(line) or _stated_header(line, facts)
         if header is not None:

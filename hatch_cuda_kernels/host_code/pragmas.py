@@ -1,8 +1,13 @@
-"""Macros that stand for ``#pragma unroll``: nvcc takes them anywhere, NVRTC in no lambda, but for ``_Pragma``."""
+"""Macros that stand for pragmas.
+
+For ``#pragma unroll``: nvcc takes them anywhere, NVRTC in no lambda, but for ``_Pragma``. For one that tells something
+of the function behind it: NVRTC takes it before nothing else.
+"""
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -13,12 +18,20 @@ from hatch_cuda_kernels.source.lexer import Joined, UnclearTextError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from hatch_cuda_kernels.host_code.facts import Facts
+    from hatch_cuda_kernels.host_code.items import Outline
+
 _PRAGMA: Final = re.compile(
     r"(?P<define>[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)[ \t]+)"
     r"#[ \t]*pragma[ \t]+(?P<what>(?:no)?unroll(?:[ \t]+\d+)?)(?=[ \t\r]*(?:\Z|//|/\*))"
 )
 
-__all__ = ["spell_pragmas"]
+#: As facts have macros: without what literals say.
+_OPERATOR: Final = re.compile(r"\s*(?:(?:_Pragma|__pragma)\s*\([^()]*\)\s*)?")
+#: Of the function behind it; others are of a region.
+_OF_FUNCTION: Final = re.compile(r"exec_?check|hd_?warn", re.IGNORECASE)
+
+__all__ = ["pragmas_before", "spell_pragmas"]
 
 
 def spell_pragmas(texts: dict[str, str]) -> Iterator[Dropped]:
@@ -38,6 +51,18 @@ def spell_pragmas(texts: dict[str, str]) -> Iterator[Dropped]:
                 yield Dropped(name.removeprefix(VIRTUAL_ROOT), line, "pragma", one["name"])
                 done = start + one.end()
         texts[name] = "".join((*pieces, text[done:]))
+
+
+def pragmas_before(outline: Outline, facts: Facts) -> dict[int, int]:
+    """Return where macros for pragmas begin that stand before declarations, by where these begin in the original."""
+    items, place = sorted(outline.items, key=lambda item: (item.start, -item.end)), outline.source.place
+    found: dict[int, int] = {}
+    for item, after in pairwise(items):
+        name = item.declaration.name if item.declaration.kind == "call" else ""
+        texts = facts.texts.get(name, ()) if _OF_FUNCTION.search(name) else ()
+        if texts and all(map(_OPERATOR.fullmatch, texts)) and item.end <= after.start:
+            found[place(after.start)] = found.get(place(item.start), place(item.start))
+    return found
 
 
 def _pragmas(text: str) -> Iterator[tuple[int, re.Match[str]]]:

@@ -238,7 +238,9 @@ GLOBAL_NAMES: Final = {name: header for header, names in _GLOBAL.items() for nam
 FUNCTION_NAMES: Final = frozenset({"__assert_fail", *_GLOBAL["hatch_cuda_kernels/long_double.h"].split()})
 #: The same for members of ``std``.
 STD_NAMES: Final = {name: header for header, names in _STD.items() for name in names.split()}
-#: Class templates whose names hardly stand for anything else.
+#: Templates whose names hardly stand for anything else.
 STD_TEMPLATES: Final = frozenset(
     {"unique_ptr", "shared_ptr", "weak_ptr", "unordered_map", "unordered_set", "numeric_limits", "initializer_list"}
+    | {"enable_if", "is_same", "integral_constant"}
+    | {name for name in _STD["type_traits"].split() if name.endswith(("_t", "_v"))}
 )

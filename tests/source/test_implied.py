@@ -170,6 +170,8 @@ def test_the_same_alias_again_is_none_either(tmp_path, alias):
     ("declared", "used", "headers"),
     [
         ("using namespace std;\n", "sizeof(unique_ptr<int>) + numeric_limits<short>::max()", ("limits", "memory")),
+        ("using namespace std;\n", "sizeof(enable_if_t<is_same_v<int, int>, int>)", ("type_traits",)),
+        ("using namespace std;\ntemplate <bool> struct enable_if {};\n", "sizeof(::enable_if<true>)", ()),
         ("using namespace std;\ntemplate <class T> struct shared_ptr { T t; };\n", "sizeof(::shared_ptr<int>)", ()),
         ("template <class T> struct unique_ptr { T t; };\n", "sizeof(unique_ptr<int>)", ()),
     ],
