@@ -54,7 +54,7 @@ _NO_VERSION: Final = dict.fromkeys(_VERSION, MacroRange(0, 0))
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DEFINED: Final = r"defined\s*(?:\(\s*\w+\s*\)|\s\w+)"
 #: Or a macro itself, which is a number other than 0 where it is defined.
-_IS_THERE: Final = rf"(?:{_DEFINED}|(?!defined\b)[A-Za-z_]\w*)"
+_IS_THERE: Final = rf"(?:{_DEFINED}|(?!defined\b)[A-Za-z_]\w*+)"
 _ANY: Final = re.compile(rf"(?:{_IS_THERE}|\|\||[\s()])+")
 _NONE: Final = re.compile(rf"(?:!\s*{_IS_THERE}|&&|[\s()])+")
 

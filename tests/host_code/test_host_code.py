@@ -280,3 +280,10 @@ def test_a_projects_own_libcudacxx_stays_as_it_is(tmp_path):
     sources = recipe.read(tmp_path)
     assert {(found.path, found.kind) for found in sources.dropped} == {("cccl/thrust/sort.h", "function")}
     assert compile_job(recipe.job(sources, SmArch.parse("sm_90"), ("cubin",))).kernels
+
+
+def test_long_conditions_take_no_time(tmp_path):
+    """Whatever they name: words are read once."""
+    words = " || ".join(f"SOME_LONG_NAME_OF_A_MACRO_{at}" for at in range(40))
+    text = f"#if {words} || !defined(OTHER)\nint f();\n#endif\n__global__ void k() {{}}\n"
+    assert "int f();" not in left(tmp_path, text).source
