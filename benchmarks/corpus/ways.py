@@ -184,7 +184,7 @@ def _image(recipe: Recipe, job: CompileJob, root: Path) -> Compiled:
         return compile_job(job)
     except CompileError as error:
         lacking = undefined_symbols(error.log)
-        others = other_sources(recipe, Project(root), job.arch, _files(root)) if lacking else {}
+        others = other_sources(recipe, Project(root), job.arch, _files(root)) if lacking else None
         if not others:
             raise
         linked = replace(recipe, sources=(*recipe.sources, *others))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.host_code.items import Outline
     from hatch_cuda_kernels.source.project import Project
 
-__all__ = ["lacks_symbols", "linked", "may_lack", "other_sources"]
+__all__ = ["linked", "may_lack", "other_sources"]
 
 _MOST_SOURCES: Final = 16
 #: Sources that are compiled to find one that has something of what is lacking.
@@ -52,12 +52,13 @@ def may_lack(outlines: Iterable[Outline], facts: Facts) -> bool:
 
 
 @one_worker()
-def other_sources(recipe: Recipe, project: Project, arch: SmArch, files: Iterable[str]) -> dict[str, str]:
+def other_sources(recipe: Recipe, project: Project, arch: SmArch, files: Iterable[str]) -> dict[str, str] | None:
     """Return the sources that define what a module lacks, each with a name of that, if all can be linked.
 
-    ``files`` are the project's. There is none where the module lacks nothing, where other sources do not have all of
-    it, or where two of them have the same: which of these the project links, its own build says. One that does not
-    compile has what its text seems to define. Raises ToolchainError where a compiler is missing.
+    ``files`` are the project's. It is None where other sources do not have all of it, or where two of them have the
+    same: which of these the project links, its own build says. One that does not compile has what its text seems to
+    define. There is none, too, where the module does not compile for other reasons. Raises ToolchainError where a
+    compiler is missing.
     """
     lacking = _lacking(recipe, project, arch)
     texts = {path: project.text(path).text for path in files if path.endswith(".cu")} if lacking else {}
@@ -71,20 +72,15 @@ def other_sources(recipe: Recipe, project: Project, arch: SmArch, files: Iterabl
         for path in (path for path, one in tried.items() if one is None):
             owners += [(path, symbol) for symbol in lacking if _definers({path: texts[path]}, [symbol], known)]
         if not owners or len({symbol for _, symbol in owners}) < len(owners):
-            return {}
+            return None
         found = {path: demangled(symbol) for path, symbol in owners} | found
         lacking = _lacking(replace(recipe, sources=(*recipe.sources, *found)), project, arch)
-    return {} if lacking is None or lacking else found
+    return None if found and (lacking is None or lacking) else found
 
 
 def linked(stated: Mapping[str, Any], others: Iterable[str]) -> dict[str, Any]:
     """Return what a manifest states of a module that has one source, with others beside it."""
     return {"sources": [stated["source"], *others], **{key: one for key, one in stated.items() if key != "source"}}
-
-
-def lacks_symbols(recipe: Recipe, project: Project, arch: SmArch) -> bool:
-    """Return whether a module compiles, but uses what none of its sources defines. Raises ToolchainError."""
-    return bool(_lacking(recipe, project, arch))
 
 
 def _lacking(recipe: Recipe, project: Project, arch: SmArch) -> frozenset[str] | None:

@@ -18,7 +18,7 @@ from hatch_cuda_kernels.port.hidden import with_hidden
 from hatch_cuda_kernels.port.launches import find_launches, resolved
 from hatch_cuda_kernels.port.macro_namespaces import with_macro_namespaces
 from hatch_cuda_kernels.port.model import Ported
-from hatch_cuda_kernels.port.other_sources import lacks_symbols, linked, may_lack, other_sources
+from hatch_cuda_kernels.port.other_sources import linked, may_lack, other_sources
 from hatch_cuda_kernels.port.overloads import as_cast, candidates, overload
 from hatch_cuda_kernels.port.project_tree import list_files
 from hatch_cuda_kernels.port.qualified import names_of_namespaces, qualified
@@ -127,8 +127,8 @@ def _linked(
     found, are_whole = [], True
     for one, module in zip(drafted, parse_manifest(manifest, root=project.files.root).modules, strict=True):
         others = other_sources(module.recipe, project, arch, files)
-        are_whole &= bool(others) or not lacks_symbols(module.recipe, project, arch)
-        notes = [_LINKED.format(path, name) for path, name in others.items()]
+        are_whole &= others is not None
+        notes = [_LINKED.format(path, name) for path, name in (others or {}).items()]
         stated = linked(one.stated, others) if others else one.stated
         found.append(one._replace(stated=stated, open_ends=(*one.open_ends, *notes)))
     return found, are_whole
