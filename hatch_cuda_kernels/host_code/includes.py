@@ -48,7 +48,7 @@ _HEADERS: Final = re.compile(
 #: Headers of glibc and gcc that this package has none for. Many a project calls its own so: these are in ``<>``.
 _SYSTEM: Final = re.compile(
     r"""
-    (?:aio|argz|cpio|cpuid|crypt|elf|envz|error|fmtmsg|fnmatch|fpu_control|fstab|ftw|fts|grp|iconv|ifaddrs
+    (?:aio|alloca|argz|cpio|cpuid|crypt|elf|envz|error|fmtmsg|fnmatch|fpu_control|fstab|ftw|fts|grp|iconv|ifaddrs
     |langinfo|libintl|link|mcheck|mm_malloc|mntent|monetary|mqueue|nl_types|obstack|paths|pty|quadmath|resolv|search
     |semaphore|shadow|spawn|stdio_ext|syscall|sysexits|tar|ulimit|unwind|utime|utmpx?|wait|wordexp)\.h
     | bits/stdc\+\+\.h | asm/.* | ext/.* | parallel/.*

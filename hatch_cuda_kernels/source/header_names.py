@@ -13,7 +13,6 @@ _BUILT_IN: Final = (
     *("pow", "copysign", "fma", "inf", "nan", "huge_val"),
 )
 _GLOBAL: Final = {
-    "alloca.h": "alloca",
     "cfloat": "FLT_DIG FLT_EPSILON FLT_MAX FLT_MIN DBL_DIG DBL_EPSILON DBL_MAX DBL_MIN",
     "climits": (
         "CHAR_BIT CHAR_MAX CHAR_MIN SCHAR_MAX SCHAR_MIN UCHAR_MAX SHRT_MAX SHRT_MIN USHRT_MAX INT_MAX INT_MIN "
@@ -35,7 +34,7 @@ _GLOBAL: Final = {
         [f"__builtin_{name}{end}" for name in ("popcount", "parity", "ctz", "ffs", "clz") for end in ("", "l", "ll")]
         + [f"__builtin_bswap{bits}" for bits in (16, 32, 64)]
         + [f"__builtin_{name}{end}" for name in _BUILT_IN for end in ("", "f")]
-        + ["__builtin_alloca", "__builtin_trap", "__builtin_memcpy", "__builtin_memset"]
+        + ["__builtin_trap", "__builtin_memcpy", "__builtin_memset"]
     ),
     "hatch_cuda_kernels/gnu_macros.h": (
         "__BYTE_ORDER__ __ORDER_BIG_ENDIAN__ __ORDER_LITTLE_ENDIAN__ __ORDER_PDP_ENDIAN__ "

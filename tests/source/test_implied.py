@@ -42,7 +42,6 @@ def closure(tmp_path, text, **options):
             "__builtin_popcount(s[1]) + __builtin_ctzll(s[2]) + __builtin_bswap32(s[3])",
             "hatch_cuda_kernels/gnu_builtins.h",
         ),
-        ("*static_cast<int*>(alloca(s[1]))", "alloca.h"),
     ],
 )
 def test_names_bring_their_header(tmp_path, used, header):

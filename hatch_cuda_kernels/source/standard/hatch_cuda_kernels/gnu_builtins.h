@@ -83,11 +83,4 @@ _HATCH_TWO(copysign)
 inline __host__ __device__ double __builtin_fma(double __x, double __y, double __z) { return ::fma(__x, __y, __z); }
 inline __host__ __device__ float __builtin_fmaf(float __x, float __y, float __z) { return ::fmaf(__x, __y, __z); }
 
-// Memory in the frame of the function that asks, which this one has to be a part of: nvcc's, in PTX.
-__device__ __forceinline__ void* __builtin_alloca(size_t __size) {
-    unsigned long long __place;
-    asm volatile("alloca.u64 %0, %1, 16;\n\tcvta.local.u64 %0, %0;" : "=l"(__place) : "l"(__size));
-    return reinterpret_cast<void*>(__place);
-}
-
 #endif
