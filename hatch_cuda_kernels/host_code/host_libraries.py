@@ -31,7 +31,7 @@ _COPY: Final = re.compile(
 _DEVICE: Final = re.compile(r"__(?:device|global|host|constant|shared)__")
 #: What one of the headers of such a library has.
 _NAMESPACE: Final = re.compile(
-    r"\bnamespace\s+(?:boost|cereal|cxxopts|doctest|fmt|gflags|google|nanobind|nlohmann|pybind11|rapidjson|spdlog|testing"
+    r"\bnamespace\s+(?:boost|cereal|cxxopts|doctest|fmt|gflags|google|nanobind|nlohmann|pybind11|rapidjson|spdlog|testing|YAML"
     r"|tinyxml2)\b|\b(?:FMT_BEGIN|GFLAGS|GOOGLE|NB|NLOHMANN_JSON|PYBIND11|RAPIDJSON)_NAMESPACE|\bOPENSSL_"
 )
 _VISIBLE: Final = re.compile(r"\S")

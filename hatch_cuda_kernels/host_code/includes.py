@@ -62,7 +62,7 @@ _SYSTEM: Final = re.compile(
 FOR_THE_HOST: Final = frozenset(
     """
     benchmark cereal cxxopts doctest fmt gflags glog gmock google gtest json(?=/json\\.hpp) nanobind nlohmann openssl
-    pybind11 rapidjson spdlog tinyxml2
+    pybind11 rapidjson spdlog tinyxml2 yaml-cpp
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
 _OF_HOST_LIBRARY: Final = re.compile(

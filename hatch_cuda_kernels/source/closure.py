@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.clocks import clocks_of_option, find_clocks
-from hatch_cuda_kernels.source.computed import computed_names, possible_spellings
+from hatch_cuda_kernels.source.computed import computed_names, operand_names, possible_spellings
 from hatch_cuda_kernels.source.macros import parse_define
 from hatch_cuda_kernels.source.outer_headers import NO_OUTER_HEADERS, OuterHeaders
 from hatch_cuda_kernels.source.plain_names import PlainNames
@@ -236,7 +236,8 @@ class _Reader:
         for name, value in self.define:
             option = f"{uses[0]}: a macro names this header, and the option define {name}={value}"
             texts.append(Located(option, parse_define(f"{name} {value}")))
-        self.problems += ways_out(texts)
+        known = operand_names(map(self.text, self.done), self.define)
+        self.problems += ways_out(texts, [one for one, made in known.items() if made and not any(map(wandering, made))])
         return outside | ({name for located in texts for name in located.names} - spellings.keys())
 
     def _want(self, paths: Iterable[str]) -> bool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.source.macros import MacroText
     from hatch_cuda_kernels.source.source_text import SourceText
 
-__all__ = ["TOOLKIT_MACROS", "computed_names", "possible_spellings"]
+__all__ = ["TOOLKIT_MACROS", "computed_names", "operand_names", "possible_spellings"]
 
 #: The toolkit's macros, of which many are empty.
 TOOLKIT_MACROS: Final = re.compile(
@@ -30,7 +30,7 @@ TOOLKIT_MACROS: Final = re.compile(
 _TOKEN: Final = re.compile(rf"{STRING}|[A-Za-z_]\w*+|\d[\w.]*+|\s++|##|.", re.ASCII | re.DOTALL)
 _HEADER: Final = re.compile(r'\s*(?:"([^"\s]+)"|<([^<>\s]+)>)\s*')
 #: More texts than one include can become in code that people write.
-_MOST: Final = 256
+_MOST: Final = 1024
 
 
 class _Unknown(Exception):  # noqa: N818 - an answer
@@ -39,6 +39,12 @@ class _Unknown(Exception):  # noqa: N818 - an answer
 
 def computed_names(texts: Iterable[SourceText], define: Iterable[tuple[str, str]]) -> tuple[set[str], bool]:
     """Return the names that the computed includes of texts may spell, and whether these are all."""
+    found = operand_names(texts, define).values()
+    return {name for names in found for name in names}, all(found)
+
+
+def operand_names(texts: Iterable[SourceText], define: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """Return the names that each operand of a computed include may become; none where they are not known."""
     macros: dict[str, list[MacroText]] = defaultdict(list)
     operands: set[str] = set()
     given = (parse_define(f"{name} {value}") for name, value in define)
@@ -47,8 +53,7 @@ def computed_names(texts: Iterable[SourceText], define: Iterable[tuple[str, str]
             macros[macro.name].append(macro)
         elif macro.kind == "include":
             operands.add(macro.text)
-    found = [_names(operand, macros) for operand in sorted(operands)]
-    return {name for names in found for name in names}, all(found)
+    return {operand: _names(operand, macros) for operand in sorted(operands)}
 
 
 def _names(operand: str, macros: Mapping[str, Sequence[MacroText]]) -> set[str]:
@@ -112,6 +117,8 @@ def _replaced(
     macro: MacroText, after: list[str], macros: Mapping[str, Sequence[MacroText]], hidden: frozenset[str]
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield each text that takes the place of a macro's use, and the tokens that follow it."""
+    if "%:" in macro.text or "??" in macro.text:
+        raise _Unknown  # other spellings of # and ##
     if macro.parameters is None:
         yield _pasted(macro.text), after
         return

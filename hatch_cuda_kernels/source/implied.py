@@ -85,7 +85,7 @@ _OPENED: Final = re.compile(r"namespace(?<=\bnamespace)\s+std\s*\{")
 def with_implied_headers(closure: Closure, outer: OuterHeaders, readings: Readings) -> Closure:
     """Return a closure with the headers that its project files use without an include."""
     texts = [closure.source, *(text for name, text in closure.headers if name.startswith(VIRTUAL_ROOT))]
-    known = {*surely_included(closure.source)}
+    known = {*surely_included(closure.source.partition(VIRTUAL_ROOT)[0])}  # before a header uses its names
     own = {found.name for found in closure.dropped if found.kind in {"function", "variable", "texture"}}
     ours = {name for text in texts for name in readings.of(_own, text)}
     if any(found.kind == "include" for found in closure.dropped):  # perhaps of a header that has them

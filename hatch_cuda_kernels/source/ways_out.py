@@ -15,7 +15,7 @@ from hatch_cuda_kernels.source.computed import TOOLKIT_MACROS
 from hatch_cuda_kernels.source.macros import possible_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from hatch_cuda_kernels.source.macros import MacroText
@@ -72,8 +72,11 @@ class Located(NamedTuple):
         return found
 
 
-def ways_out(texts: Sequence[Located]) -> Iterator[str]:
-    """Yield a message for each text that could lead an include or a probe out of the project."""
+def ways_out(texts: Sequence[Located], safe: Collection[str] = ()) -> Iterator[str]:
+    """Yield a message for each text that could lead an include or a probe out of the project.
+
+    The operands ``safe`` of includes become names that are known, none of which does.
+    """
     macros: dict[str, list[MacroText]] = defaultdict(list)
     for _, macro in texts:
         if macro.kind == "define":
@@ -81,6 +84,7 @@ def ways_out(texts: Sequence[Located]) -> Iterator[str]:
     words = {name: macros.keys() & set().union(*map(_words, found)) for name, found in macros.items()}
     probing = _probing(macros, words)
     naming = [located for located in texts if _names_headers(located.macro, probing)]
+    naming = [one for one in naming if one.macro.kind != "include" or one.macro.text not in safe]
     reached = _spread({word for _, macro in naming for word in _words(macro)} & macros.keys(), words)
     while pasted := _pasted([macro for _, macro in naming], reached, macros):
         reached = _spread(reached | pasted, words)

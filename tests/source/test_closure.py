@@ -419,7 +419,9 @@ WAYS_OUT = {
 
 
 OPERATORS = '#define OP_LESS <\n#define DIVIDED /=\n#define LINKED _Pragma("comment(linker, \\"/EXPORT\\")")\n'
+DIRECTORY = "#define DIR gcc\n#define H CAT(DIR,/)##x.h\n#define STR2(x) #x\n#define STR(x) STR2(x)\n"
 NO_WAYS_OUT = {
+    "a folder before a slash that is an argument": f"{CAT}{DIRECTORY}#define X 1\n#if 0\n#include STR(a/H)\n#endif",
     "macros that no part of a name makes": f"{OPERATORS}{CAT}#define H_1 <x.h>\n#include CAT(H_, 1)",
     "a probe of what may be a macro": f"#define HAS(x) 1\n{OPERATORS}#define X 1\n"
     "#if HAS(1) && __has_include(<__no/where.h>)\n#endif",

@@ -53,6 +53,16 @@ def test_names_bring_their_header(tmp_path, used, header):
     build_store(manifest, tmp_path / "store")
 
 
+def test_a_header_may_use_what_the_source_includes_behind_it(tmp_path):
+    """With nvcc, its own includes bring it."""
+    (tmp_path / "h.h").write_text("static constexpr int most = std::max(1, 2);\n")
+    found, manifest = closure(tmp_path, '#include "h.h"\n#include <algorithm>\n' + KERNEL.format("most"))
+    assert found.pre_include == ("algorithm",)
+    build_store(manifest, tmp_path / "store")
+    found, _ = closure(tmp_path, '#include <algorithm>\n#include "h.h"\n' + KERNEL.format("most"))
+    assert found.pre_include == ()
+
+
 def test_a_macro_may_stand_for_the_toolkits_namespace(tmp_path):
     """As CUTLASS has one for NVRTC, without an include of all that it names; no other namespace counts."""
     text = "#define STL cuda::std // for NVRTC\n#define OTHER cuda::other\n"

@@ -40,6 +40,14 @@ typedef struct CUmemDecompressParams_st CUmemDecompressParams;
 typedef struct CUgraphNodeParams_st CUgraphNodeParams;
 typedef struct CUipcMemHandle_st CUipcMemHandle;
 typedef struct CUipcEventHandle_st CUipcEventHandle;
+typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
+    CUfunction func;
+    unsigned int gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    void **kernelParams, **extra;
+    CUkernel kern;
+    CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS_v2;
+typedef CUDA_KERNEL_NODE_PARAMS_v2 CUDA_KERNEL_NODE_PARAMS;
 enum CUdevice_attribute : unsigned;
 enum CUfunction_attribute : unsigned;
 enum CUgraphNodeType : unsigned;
