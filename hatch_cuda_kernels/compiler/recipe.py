@@ -118,46 +118,33 @@ class Recipe:
     ) -> Closure:
         """Return what NVRTC is shown of a source, with the project's headers that implied ones ask for, too."""
         outer = outer if self.options.standard_headers else outer.without_standard()
-        closure = self._read_closure(root, source, text, folders, project, outer)
-        whole = with_implied_headers(closure, outer, project.readings)
-        fresh = sorted({*whole.outside}.difference(closure.outside))
-        own = tuple(path for name in fresh if (path := project.included(name, folders)) is not None)
-        if not own:
-            return whole
-        closure = self._read_closure(root, source, text, folders, project, outer, own)
-        return with_implied_headers(closure, outer, project.readings)
-
-    def _read_closure(
-        self,
-        root: Path,
-        source: str,
-        text: str | None,
-        folders: Sequence[str],
-        project: Project,
-        outer: OuterHeaders,
-        asked: tuple[str, ...] = (),
-    ) -> Closure:
-        """Return a source with its headers, and files of the project that others ask for, without its host code."""
-        closure = read_closure(
-            root,
-            source,
-            text=text,
-            include=folders,
-            headers=(*self.headers, *asked),
-            pre_include=self.options.pre_include,
-            define=self.options.define,
-            project=project,
-            outer=outer,
-        )
-        if self.options.may_drop:
-            closure = without_host_code(
-                closure,
-                (*self.options.define, *([("__CUDACC_RDC__", None)] if self.is_linked else [])),
-                if_refused=not self.options.drops,
-                host_only=self.options.host_only,
-                readings=project.readings,
+        asked: list[str] = []
+        while True:
+            closure = read_closure(
+                root,
+                source,
+                text=text,
+                include=folders,
+                headers=(*self.headers, *asked),
+                pre_include=self.options.pre_include,
+                define=self.options.define,
+                project=project,
+                outer=outer,
             )
-        return closure
+            if self.options.may_drop:
+                closure = without_host_code(
+                    closure,
+                    self.options.define,
+                    if_refused=not self.options.drops,
+                    host_only=self.options.host_only,
+                    readings=project.readings,
+                )
+            whole = with_implied_headers(closure, outer, project.readings)
+            fresh = sorted({*whole.outside}.difference(closure.outside))
+            own = [path for name in fresh if (path := project.included(name, folders)) and path not in asked]
+            if not own:
+                return whole
+            asked += own
 
     def left_out(self, sources: SourceSet) -> str:
         """Return the sentence that says what host code is left out without being asked; empty where none is."""

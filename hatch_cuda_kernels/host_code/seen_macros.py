@@ -21,9 +21,8 @@ __all__ = ["seen_macros"]
 
 #: What NVRTC defines for any architecture; code of the host is compiled without it.
 _ARCH: Final = "__CUDA_ARCH__"
-#: What only other compilers of device code define, unless the project does; and what is linked from several sources.
+#: What only other compilers of device code define, unless the project does.
 _OTHERS: Final = (
-    "__CUDACC_RDC__",
     "SYCL_LANGUAGE_VERSION", "USE_ROCM", "__HIPCC__", "__HIP_DEVICE_COMPILE__", "__HIP_PLATFORM_AMD__",
     "__HIP_PLATFORM_HCC__", "__HIP__", "__METAL_MACOS__", "__METAL_VERSION__", "__OPENCL_VERSION__",
     "__SYCL_DEVICE_ONLY__",

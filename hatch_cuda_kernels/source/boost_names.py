@@ -19,7 +19,6 @@ _BROUGHT: Final = {
     "function": "function",
     "make_shared": "make_shared smart_ptr",
     "mutex": "thread",
-    "optional": "optional",
     "recursive_mutex": "thread",
     "scoped_ptr": "scoped_ptr smart_ptr",
     "shared_ptr": "enable_shared_from_this make_shared shared_ptr smart_ptr thread",

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.source.lexer import COMMENT, SPACE, Joined, Lexer, end_of_line
+from hatch_cuda_kernels.source.probes import is_argument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +81,7 @@ def find_directives(text: str) -> list[Directive]:
 
 def _find(source: Joined, lexer: Lexer) -> Iterator[Directive]:
     """Yield the directives of a text by position in it with its lines joined."""
-    text, position, condition = source.text, 0, 0
+    text, position, begun, condition = source.text, 0, 0, 0
     while found := lexer.find(source, position):
         before, position = position, found.end
         last = _LAST_WORD.search(text, found.start, found.end)
@@ -89,12 +90,13 @@ def _find(source: Joined, lexer: Lexer) -> Iterator[Directive]:
             continue
         if word in {"if", "elif"}:
             if found.start >= condition:
-                condition = end_of_line(text, found.end)
-                yield from _arguments(text, found.end, condition)
+                begun, condition = found.end, end_of_line(text, found.end)
+                yield from _arguments(text, begun, condition)
         elif (directive := _directive(text, found, word, before)) is not None:
             yield directive
             position = directive.end
-            if directive.is_probe and directive.spelling and found.start >= condition:
+            is_condition = found.start < condition and not is_argument(text[begun : found.start])
+            if directive.is_probe and directive.spelling and not is_condition:
                 yield Directive(found.start, found.end, is_probe=True)  # in a macro, macros may change the name
         if found.is_unclear:  # what follows may be code or not
             return

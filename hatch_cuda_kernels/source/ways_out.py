@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.source.computed import TOOLKIT_MACROS
 from hatch_cuda_kernels.source.macros import possible_names
+from hatch_cuda_kernels.source.probes import without_spelled
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,14 @@ __all__ = ["Located", "ways_out"]
 
 _WORD: Final = re.compile(r"(?<!\w)[A-Za-z_]\w*+", re.ASCII)
 _PASTE: Final = re.compile("##|%:%:")
+#: Words of the compiler's that stand for digits, for themselves, or for arguments.
+_COMPILERS: Final = frozenset(
+    """
+    __COUNTER__ __LINE__ __cplusplus __has_include __has_include_next __VA_ARGS__ __VA_OPT__ __CUDA_ARCH__
+    __CUDACC_VER_MAJOR__ __CUDACC_VER_MINOR__ __CUDACC_VER_BUILD__ __GNUC__ __GNUC_MINOR__ __GNUC_PATCHLEVEL__
+    __clang_major__ __clang_minor__ __clang_patchlevel__ _MSC_VER _MSC_FULL_VER
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)
 _PIECE: Final = re.compile(r"\w+", re.ASCII)
 _LITERAL: Final = re.compile(r'"(?:[^"\\]++|\\.|(?!))*+"?+')
 _DOTS: Final = r'(?<![^\s"</(,])\.\.(?=[/"\s>),]|\Z)'
@@ -43,8 +52,6 @@ _BEHIND_VOID: Final = re.compile(
 )
 _VOID_CALL: Final = re.compile(rf"([{_VOIDS}])\s*\([^()]*\)")
 _ESCAPED: Final = re.compile(r'\\["\\]')
-#: What a probe itself spells, which no macro changes: compilers read a header's name where one begins.
-_SPELLED_PROBE: Final = re.compile(r"__has_include\s*\(\s*(?:<[^<>\n]*>|\"[^\"\n]*\")\s*\)")
 _DEEPEST: Final = 20
 _PROBE: Final = "__has_include"
 _MAY_BE_EMPTY: Final = re.compile(r"(?:[\s(),#]++|[A-Za-z_]\w*+|(?!))*+", re.ASCII)
@@ -103,6 +110,8 @@ def _pasted(naming: Iterable[MacroText], reached: set[str], macros: Mapping[str,
     texts = [*naming, *(macro for name in reached for macro in macros[name])]
     if not any(_PASTE.search(macro.text) for macro in texts):
         return set()
+    if any(_is_foreign(word, macros) for macro in texts for word in _words(macro) - _COMPILERS):
+        return macros.keys() - reached  # of what it stands for, nothing is known
     pieces = set[str]()
     for macro in texts:
         pieces |= set(_PIECE.findall(_LITERAL.sub("", macro.text))).difference(macro.parameters or ())
@@ -186,7 +195,7 @@ def _leads_out(macro: MacroText, macros: Mapping[str, object], empty: set[str]) 
     """Return whether a text could begin, or lead, a path out of the project."""
     own = _ESCAPED.sub("_", macro.text)  # an escaped quote begins no header's name
     if macro.kind == "condition":
-        own = _SPELLED_PROBE.sub(" ", own)
+        own = without_spelled(own)
     if _LEADS_OUT.search(own):
         return True
 

@@ -7,6 +7,7 @@ import pytest
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import HostCode, NvrtcOptions
 
 SOURCE = """#include <boost/{}.hpp>
@@ -34,6 +35,15 @@ def test_members_may_be_boosts_pointers(tmp_path, name, has_boost):
     recipe = Recipe(module="k", sources=("k.cu",), options=options)
     made = compile_job(recipe.job(recipe.read(tmp_path), SmArch.parse("sm_90"), ("cubin",)))
     assert [kernel.name for kernel in made.kernels] == ["k"]
+
+
+def test_what_has_another_layout_is_not_the_standards(tmp_path):
+    """Boost's optional begins with the flag that std's ends with: a kernel that reads one must not compile."""
+    text = "#include <boost/optional.hpp>\n__global__ void k(boost::optional<int>* x) { if (*x) { x->reset(); } }\n"
+    (tmp_path / "k.cu").write_text(text)
+    recipe = Recipe(module="k", sources=("k.cu",), options=NvrtcOptions(host_code=HostCode.DROP))
+    with pytest.raises(CompileError, match="boost"):
+        compile_job(recipe.job(recipe.read(tmp_path), SmArch.parse("sm_90"), ("cubin",)))
 
 
 def test_a_name_whose_header_stays_is_not_declared_twice(tmp_path):

@@ -414,6 +414,7 @@ WAYS_OUT = {
     "name put together": f"{TEXT}#define A_1 {{0}}\n#define PICK(n) A_##n\n#include S(PICK(1))",
     "name put together of three": f"{TEXT}{CAT}#define A_2_B {{0}}\n#define M CAT(CAT(A_, 2), _B)\n#include S(M)",
     "name put together with a line": f"{TEXT}{CAT}#define A_6 {{0}}\n#include S(CAT(A_, __LINE__))",
+    "name put together with the compiler's": f"{TEXT}{CAT}#define A_0 {{0}}\n#include S(CAT(A_, __INCLUDE_LEVEL__))",
     "put together by other signs": f"{TEXT}#define A_1 {{0}}\n#define PICK(n) A_%:%:n\n#include S(PICK(1))",
 }
 
@@ -476,6 +477,9 @@ PROBES_OUT = {
     "empty macro": f"{TEXT}#define E\n#if __has_include(S(E{{0}}))",
     "split angle": "#define LT <\n#if __has_include(LT{0}>)",
     "empty macro in angles": "#define E\n#define H __has_include(<E{0}>)\n#if H",
+    "spelled in an argument": "#define E\n#define OF(x) x\n#if OF(__has_include(<E{0}>))",
+    "spelled in an argument behind another": "#define E\n#define OF(x) x\n"
+    "#if (!__has_include(<a)>)) && OF(__has_include(<E{0}>))",
     "second argument": '#define HAS(a, x) __has_include(x)\n#if HAS(1, "{0}")',
     "a line that a comment joins": '#define HAS(x) __has_include(x)\n#if 0 /*\n*/ || HAS("{0}")',
 }

@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 namespace boost {
 
@@ -19,8 +18,6 @@ template <class _T>
 using enable_shared_from_this = std::enable_shared_from_this<_T>;
 template <class _T>
 using function = std::function<_T>;
-template <class _T>
-using optional = std::optional<_T>;
 typedef std::mutex mutex;
 typedef std::recursive_mutex recursive_mutex;
 using std::make_shared;
