@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.source.macros import MacroText
     from hatch_cuda_kernels.source.source_text import SourceText
 
-__all__ = ["TOOLKIT_MACROS", "computed_names", "operand_names", "possible_spellings"]
+__all__ = ["ESCAPED_LETTER", "TOOLKIT_MACROS", "computed_names", "operand_names", "possible_spellings"]
 
 #: The toolkit's macros, of which many are empty.
 TOOLKIT_MACROS: Final = re.compile(
     r"_\w*|(?:CCCL|CU|CUB|CUDA|CUDART|LIBCUDACXX|NV\w*|THRUST)_\w+|CUDA(?:RT)?API", re.ASCII
 )
+#: A letter of a name that may be a macro's, spelled by its number.
+ESCAPED_LETTER: Final = re.compile(r"\\[uUN][0-9a-fA-F{]")
 _TOKEN: Final = re.compile(rf"{STRING}|[A-Za-z_]\w*+|\d[\w.]*+|\s++|##|.", re.ASCII | re.DOTALL)
 _HEADER: Final = re.compile(r'\s*(?:"([^"\s]+)"|<([^<>\s]+)>)\s*')
 #: More texts than one include can become in code that people write.
@@ -58,6 +60,8 @@ def operand_names(texts: Iterable[SourceText], define: Iterable[tuple[str, str]]
 
 def _names(operand: str, macros: Mapping[str, Sequence[MacroText]]) -> set[str]:
     """Return the names that an include may spell; none where they are not known."""
+    if ESCAPED_LETTER.search(operand):
+        return set()
     try:
         headers = [_HEADER.fullmatch(text) for text in _expanded(_tokens(operand), macros, frozenset())]
     except (_Unknown, RecursionError):
@@ -117,8 +121,8 @@ def _replaced(
     macro: MacroText, after: list[str], macros: Mapping[str, Sequence[MacroText]], hidden: frozenset[str]
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield each text that takes the place of a macro's use, and the tokens that follow it."""
-    if "%:" in macro.text or "??" in macro.text:
-        raise _Unknown  # other spellings of # and ##
+    if "%:" in macro.text or "??" in macro.text or ESCAPED_LETTER.search(macro.text):
+        raise _Unknown  # other spellings of #, of ##, and of names
     if macro.parameters is None:
         yield _pasted(macro.text), after
         return

@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.source.computed import TOOLKIT_MACROS
+from hatch_cuda_kernels.source.computed import ESCAPED_LETTER, TOOLKIT_MACROS
 from hatch_cuda_kernels.source.macros import possible_names
 from hatch_cuda_kernels.source.probes import without_spelled
 
@@ -196,7 +196,7 @@ def _leads_out(macro: MacroText, macros: Mapping[str, object], empty: set[str]) 
     own = _ESCAPED.sub("_", macro.text)  # an escaped quote begins no header's name
     if macro.kind == "condition":
         own = without_spelled(own)
-    if _LEADS_OUT.search(own):
+    if _LEADS_OUT.search(own) or ESCAPED_LETTER.search(_LITERAL.sub("", own)):
         return True
 
     def void(word: re.Match[str]) -> str:

@@ -415,6 +415,7 @@ WAYS_OUT = {
     "name put together of three": f"{TEXT}{CAT}#define A_2_B {{0}}\n#define M CAT(CAT(A_, 2), _B)\n#include S(M)",
     "name put together with a line": f"{TEXT}{CAT}#define A_6 {{0}}\n#include S(CAT(A_, __LINE__))",
     "name put together with the compiler's": f"{TEXT}{CAT}#define A_0 {{0}}\n#include S(CAT(A_, __INCLUDE_LEVEL__))",
+    "name spelled by a number": f"{TEXT}#define \\u00e9\n#include S(\\u00e9{{0}})",
     "put together by other signs": f"{TEXT}#define A_1 {{0}}\n#define PICK(n) A_%:%:n\n#include S(PICK(1))",
 }
 
