@@ -53,6 +53,13 @@ class Braces:
             self.fresh = []
         return self.item
 
+    def is_inside(self) -> bool:
+        """Return whether a declaration is open; words before a directive may be a macro that stands by itself."""
+        if self.groups or (self.frame is not None and self.frame.kind != "namespace"):
+            return True
+        item = self.begun()
+        return item is not None and item.token.text == "="
+
     def open(self, token: Token) -> None:
         """Enter braces: of a namespace, a class, a function or something else."""
         item = self.begun()

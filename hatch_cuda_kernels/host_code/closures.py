@@ -84,7 +84,7 @@ def _find(
     unread = host_libraries(texts).difference(start)
     left = {name: text for name, text in texts.items() if name not in unread}
     dropped = [*_with_conditions(left, own_cccl(left)), *spell_pragmas(left), *drop_includes(left, unread)]
-    facts, outlines = gather_facts(macros(), left.values(), readings)
+    facts, outlines = gather_facts(macros(), left, readings)
     facts.host_only.update(host_only)
     if if_refused and not is_refused(suspects, facts):  # where another text has the mark
         return nothing

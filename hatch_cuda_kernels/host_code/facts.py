@@ -30,11 +30,11 @@ _ATTRIBUTE: Final = re.compile(
     r"\b_*(?:device|global|constant|shared|managed)_*\b"
 )
 #: Names of the toolkit's macros, of which some hide marks.
-TOOLKITS: Final = re.compile(r"(?:_?CCCL|_LIBCUDACXX|CUB|THRUST|CUDART|_CUDA|__CUDA|NV)_\w+")
+TOOLKITS: Final = re.compile(r"(?:_?CCCL|_LIBCUDACXX|CUB|THRUST|CUDART|_CUDA|__CUDA|NV)_[A-Z0-9_]+")
 KNOWN_UNMARKED: Final = frozenset({"CUDART_CB", "CUDART_VERSION", "NV_UNUSED"})
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 #: What may become a mark.
-PASTED: Final = re.compile(r"__\s*##|##\s*\w*__\b")
+PASTED: Final = re.compile(r"__\s*##|##\s*(?!__VA_ARGS__\b)\w*__\b")
 
 
 class FoundItem(NamedTuple):

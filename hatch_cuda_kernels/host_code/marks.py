@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.facts import KNOWN_UNMARKED, PASTED, TOOLKITS, Facts, FoundItem, Marked
 from hatch_cuda_kernels.host_code.known_types import known_types
+from hatch_cuda_kernels.host_code.parts_of_bodies import parts_of_bodies
 from hatch_cuda_kernels.host_code.roles import find_roles, reached
 from hatch_cuda_kernels.host_code.said import operands_of_macros, outline_of, said_by
 from hatch_cuda_kernels.host_code.words import CONSTANT
@@ -17,7 +18,7 @@ from hatch_cuda_kernels.source.lexer import without_literals
 from hatch_cuda_kernels.source.readings import find_words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.host_code.declaration import Declaration
     from hatch_cuda_kernels.host_code.items import Outline, OutlineItem
@@ -65,13 +66,15 @@ def gather_macros(macros: Iterable[MacroText], types: Container[str] = ()) -> Fa
 
 
 def gather_facts(
-    macros: Iterable[MacroText], texts: Iterable[str], readings: Readings
+    macros: Iterable[MacroText], texts: Mapping[str, str], readings: Readings
 ) -> tuple[Facts, list[Outline | None]]:
-    """Return what texts and their macros say together, and the outline of each text."""
-    texts = list(texts)
-    said_by_texts = [readings.of(said_by, text) for text in texts]
+    """Return what texts by name and their macros say together, and the outline of each text.
+
+    None for a text that cannot be parsed, or stands inside a declaration.
+    """
+    said_by_texts = [readings.of(said_by, text) for text in texts.values()]
     facts = gather_macros(macros, {name for said in said_by_texts for name in said.types})
-    for text, said in zip(texts, said_by_texts, strict=True):
+    for text, said in zip(texts.values(), said_by_texts, strict=True):
         facts.reals.update(said.reals)
         facts.aliases.update(said.aliases)
         facts.unevaluated.update(said.unevaluated)
@@ -82,7 +85,9 @@ def gather_facts(
     declared = {name for said in said_by_texts for name in said.types}
     facts.types.update(known_types(declared - facts.texts.keys(), meanings))
     facts.referring.update(_referring(facts, said_by_texts, meanings))
-    outlines = [outline_of(text, facts.roles, readings) for text in texts]
+    outline_by_name = {name: outline_of(text, facts.roles, readings) for name, text in texts.items()}
+    inside = parts_of_bodies(texts, outline_by_name)
+    outlines = [None if name in inside else outline for name, outline in outline_by_name.items()]
     for outline in outlines:
         if outline is not None:
             types = [item.declaration for item in outline.items if item.declaration.kind == "type"]

@@ -134,7 +134,7 @@ class _Parser(Braces):
         return False
 
     def _directive(self, line: DirectiveLine) -> None:
-        self.directives.append(line._replace(hidden=self.branches.hidden))
+        self.directives.append(line._replace(hidden=self.branches.hidden, is_inside=self.is_inside()))
         if line.word in CONDITIONS:
             position = Position(self.frame, self.begun(), self.groups, self.doubtful)
             self.go_on(self.branches.enter(line, position))

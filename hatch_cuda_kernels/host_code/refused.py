@@ -85,7 +85,7 @@ def read_suspects(
     known = gather_macros(macros())
     opened = {name: glance for name, glance in glances.items() if glance.is_open(known)}
     reached = _reached(opened, start, lambda name: opened[name].includes)
-    suspects = [texts[name] for name in reached if opened[name].is_suspect(known)]
+    suspects = {name: texts[name] for name in reached if opened[name].is_suspect(known)}
     facts, outlines = gather_facts(macros(), suspects, readings)
     return outlines if is_refused(outlines, facts) else []
 

@@ -76,7 +76,10 @@ def merged(one: Outline, other: Outline) -> Outline:
     """Return what two configurations of a text declare: a macro that is not known now may hide either."""
     items = sorted({*one.items, *other.items}, key=lambda item: (item.end, -item.start))
     lines = zip(one.directives, other.directives, strict=True)
-    directives = (line._replace(hidden=line.hidden and beside.hidden) for line, beside in lines)
+    directives = (
+        line._replace(hidden=line.hidden and beside.hidden, is_inside=line.is_inside or beside.is_inside)
+        for line, beside in lines
+    )
     return one._replace(items=tuple(items), directives=tuple(directives))
 
 

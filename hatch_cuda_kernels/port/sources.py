@@ -149,13 +149,15 @@ def read_project_files(root: Path, sources: Sequence[str], options: NvrtcOptions
     originals = {path: project.text(path).text for path in paths}
     texts = {path: as_for_nvcc(text, for_nvrtc_only=False)[0] for path, text in originals.items()}
     macros = find_macros(texts.values(), options.define, project.readings)
-    facts, outlines = gather_facts(macros, texts.values(), project.readings)
+    facts, outlines = gather_facts(macros, texts, project.readings)
     known = {path: outline for path, outline in zip(paths, outlines, strict=True) if outline is not None}
     found = Sources(root, project, recipes, originals, texts, known, facts, {path: [] for path in known})
     for path in paths:
         held = as_for_nvcc(originals[path], for_nvrtc_only=False)[1]
         found.guards += [Guard(path, line, "condition", macro, _REASONS["condition"]) for line, macro in held]
-    found.notes += [f"{path} cannot be parsed: nothing in it is guarded" for path in paths if path not in known]
+    found.notes += [
+        f"{path} cannot be parsed by itself: nothing in it is guarded" for path in paths if path not in known
+    ]
     for path, outline in known.items():
         for change in find_changes(outline, facts):
             if not _is_needed(change, paths):

@@ -29,6 +29,8 @@ class DirectiveLine(NamedTuple):
     end: int
     hidden: bool = False
     """Whether NVRTC does not see it."""
+    is_inside: bool = False
+    """Whether it stands in a declaration: in its head, or in its braces, unless these are of a namespace."""
 
 
 def directive_lines(source: Joined, position: int = 0) -> Iterator[DirectiveLine]:

@@ -287,3 +287,28 @@ def test_long_conditions_take_no_time(tmp_path):
     words = " || ".join(f"SOME_LONG_NAME_OF_A_MACRO_{at}" for at in range(40))
     text = f"#if {words} || !defined(OTHER)\nint f();\n#endif\n__global__ void k() {{}}\n"
     assert "int f();" not in left(tmp_path, text).source
+
+
+@pytest.mark.parametrize(
+    "around",
+    ["__global__ void k(int* p) {\n%s\n*p = n;\n}", "struct A {\n%s\n};\n__global__ void k(A* p) {}",
+     "__constant__ int t[] =\n%s\n;", "__constant__ int t[] = {\n%s\n};", "enum E {\n%s\n};"],
+)  # fmt: skip
+def test_what_is_included_inside_a_declaration_is_no_host_code(tmp_path, around):
+    """Variables of a function or members of a class have no mark; nor does what such a text includes in turn."""
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "part.h").write_text('int n;\nstatic int m = 3;\n#include "more.h"\n')
+    (tmp_path / "inner" / "more.h").write_text("float x;\n")
+    (tmp_path / "host.h").write_text("int host;\n")
+    part = '#include "inner/part.h"'
+    headers = dict(left(tmp_path, f'namespace a {{\n#include "host.h"\n}}\n{around % part}\n').headers)
+    headers = {name.rpartition("/")[2]: text for name, text in headers.items()}
+    assert headers["host.h"].strip() == ""
+    assert "int n;\nstatic int m = 3;" in headers["part.h"]
+    assert headers["more.h"] == "float x;\n"
+
+
+def test_a_guarded_header_is_read_where_it_was_first(tmp_path):
+    """A function may include what a namespace has included before: nothing of it is read again."""
+    text = '__global__ void k(int* p) {\n#include "h.h"\n}'
+    assert [str(found) for found in left(tmp_path, text, "#pragma once\nint f();\n").dropped] == ["h.h:2: function f"]

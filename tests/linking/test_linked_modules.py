@@ -9,10 +9,14 @@ import pytest
 from jobs import watch_jobs
 from linked_project import build_linked, objects_of, write_linked
 
+from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.finish_job import FinishJob
+from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.runtime.store import open_store
 
@@ -239,3 +243,16 @@ def test_options_reach_the_linked_image(tmp_path, options):
     project = write_linked(tmp_path, text.replace("    stubs: stubs.pyi\n", ""))
     build_linked(project, project / "out")
     assert main(["verify", str(project / "out"), "--rebuild"]) == 0
+
+
+def test_large_variables_are_linked(tmp_path):
+    """Of all that objects may state a size for, and have no bytes of."""
+    (tmp_path / "a.cu").write_text(
+        "__device__ float large[1 << 22];\n__managed__ int both[1 << 20];\n__device__ float f(float);\n"
+        "__global__ void k(int n) {\n  __shared__ float s[8192];\n  s[threadIdx.x] = n;\n  __syncthreads();\n"
+        "  large[n] = f(s[n ^ 1]);\n  both[n] = 1;\n}\n"
+    )
+    (tmp_path / "b.cu").write_text("__device__ float f(float x) { return x + 1; }\n")
+    recipe = Recipe(module="m", sources=("a.cu", "b.cu"), options=NvrtcOptions())
+    images = compile_job(recipe.job(recipe.read(tmp_path), SmArch.parse("sm_90"), ("cubin",))).images
+    assert objects_of(images["cubin"])[0] == {"_Z1ki"}

@@ -257,7 +257,7 @@ def test_what_a_file_names_that_cannot_be_parsed_is_not_guarded(tmp_path):
     (tmp_path / "h.h").write_text("#if NEVER > 1\n{ {\n#endif\n__device__ int f(Solver* s) { return 1; }\n")
     (tmp_path / "k.cu").write_text(f'{HOSTED}#include "h.h"\n')
     ported = port(tmp_path, ["k.cu"], arch=ARCH)
-    assert "h.h cannot be parsed: nothing in it is guarded" in ported.notes
+    assert "h.h cannot be parsed by itself: nothing in it is guarded" in ported.notes
     assert "Solver" not in {guard.name for guard in ported.guards}
 
 

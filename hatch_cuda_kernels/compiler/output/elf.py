@@ -14,7 +14,9 @@ _SYMBOL: Final = struct.Struct("<IBBHQQ")
 _LITTLE_64BIT: Final = (2, 1)
 _MACHINE_CUDA: Final = 190
 _SYMBOL_TABLE: Final = 2
-_NO_BITS: Final = 8
+#: ``SHT_NOBITS``, and NVIDIA's kinds of sections that have a size and no bytes: global, local and shared variables
+#: (``cuobjdump --dump-elf`` of relocatable objects shows them behind the file's end).
+_NO_BITS: Final = frozenset({8, 0x70000007, 0x70000009, 0x7000000A, 0x70000015})
 
 
 class Section(NamedTuple):
@@ -54,7 +56,7 @@ class Elf(NamedTuple):
 
     def content(self, section: Section | None) -> bytes:
         """Return a section's bytes; none for a missing one, and for one that has a size only."""
-        if section is None or section.kind == _NO_BITS:
+        if section is None or section.kind in _NO_BITS:
             return b""
         return self.data[section.offset : section.offset + section.size]
 
@@ -90,7 +92,7 @@ def read_elf(data: bytes) -> Elf:
         raise ValueError("damaged CUBIN: a header table ends past the file")
     raw = list(_SECTION.iter_unpack(table))
     for _, form, _, _, offset, size, *_ in raw:
-        if form != _NO_BITS and offset + size > len(data):
+        if form not in _NO_BITS and offset + size > len(data):
             raise ValueError("damaged CUBIN: a section ends past the file")
     strings = _Strings(data, raw[names][4], raw[names][5])
     sections = tuple(Section(strings[fields[0]], fields[1], *fields[4:7]) for fields in raw)
