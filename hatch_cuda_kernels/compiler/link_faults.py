@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.nvjitlink import LinkInput
     from hatch_cuda_kernels.source.library import DeviceLibrary
 
-__all__ = ["KEEP_AWAY", "check_inputs", "explain_refusal", "undefined_faults", "undefined_symbols"]
+__all__ = [
+    "KEEP_AWAY",
+    "check_inputs",
+    "explain_refusal",
+    "lacks_device_runtime",
+    "undefined_faults",
+    "undefined_symbols",
+]
 
 _MESSAGE: Final = "the sources cannot be linked"
 
@@ -37,6 +44,8 @@ _NO_LTO_IR: Final = "requires that all inputs have LTOIR"
 _LTO_IR: Final = "LTO-IR input cannot be used without LTO enabled"
 #: What a launch in device code calls, and the rest of the runtime that device code has.
 _RUNTIME: Final = re.compile(r"__cudaCDP2?\w+|cuda[A-Z]\w+")
+#: What the front end says of these where a module does not link the device runtime.
+_NOT_DECLARED: Final = re.compile(r"device-side kernel launch could not|identifier \"cuda[A-Z]\w+\" is undefined")
 #: A member of namespace std, as names are encoded: the standard headers declare what only the host has, too.
 _STANDARD: Final = re.compile(r"_Z(?:N[VKRO]*)?S[abdiost]")
 #: How device code is kept from code of the host's.
@@ -97,6 +106,11 @@ def explain_refusal(error: CompileError, units: Sequence[LinkInput]) -> CompileE
 def undefined_symbols(log: str) -> list[str]:
     """Return what a tool says in its log that nothing defines: the symbols, once each."""
     return [*dict.fromkeys(_UNDEFINED.findall(log))]
+
+
+def lacks_device_runtime(log: str) -> bool:
+    """Return whether a tool may say in its log that the device runtime is missing."""
+    return bool(_NOT_DECLARED.search(log)) or any(map(_RUNTIME.fullmatch, undefined_symbols(log)))
 
 
 def undefined_faults(log: str) -> list[str]:

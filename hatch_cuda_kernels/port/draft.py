@@ -63,23 +63,23 @@ def module_name(source: str) -> str:
 
 
 def draft_modules(
-    sources: Sequence[tuple[str, Sequence[Template], Sequence[SeenLaunch]]],
+    sources: Sequence[tuple[Mapping[str, Any], Sequence[Template], Sequence[SeenLaunch]]],
     refused: Mapping[str, str] = _NOTHING,
     guessed: Sequence[str] = (),
 ) -> list[DraftedModule]:
-    """Return the modules for sources, given their template kernels and the launches that they lead to.
+    """Return the modules for sources, given what is stated of each, its template kernels and the launches of these.
 
     ``refused`` are instances that NVRTC refuses, with its reasons; they are left out. ``guessed`` are others, of
     kernels whose arguments nothing tells.
     """
     taken: dict[str, int] = {}
     found = []
-    for source, templates, launches in sources:
-        name = module_name(source)
+    for plain, templates, launches in sources:
+        name = module_name(plain["source"])
         taken[name] = taken.get(name, 0) + 1
         stated, open_ends = _instances(templates, launches, refused, guessed)
         name = name if taken[name] == 1 else f"{name}_{taken[name]}"
-        found.append(DraftedModule(name, {"source": source, **stated}, open_ends))
+        found.append(DraftedModule(name, {**plain, **stated}, open_ends))
     return found
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.pool.apart import one_worker
 from hatch_cuda_kernels.port.bindings import Bindings
 from hatch_cuda_kernels.port.check_instances import accepted_guesses, refused_instances
+from hatch_cuda_kernels.port.device_runtime import stated_of, with_device_runtime
 from hatch_cuda_kernels.port.draft import draft_modules, find_templates, manifest_text
 from hatch_cuda_kernels.port.guard import guarded
 from hatch_cuda_kernels.port.guesses import enumerators_of, guesses_for
@@ -64,6 +65,7 @@ def port(
     """
     found = read_project_files(root, sources, options)
     if arch is not None:
+        found = with_device_runtime(found, arch)
         found = as_they_are(found, arch) or refined(found, arch)
     if not patch and not found.stays:
         found = in_options(found)
@@ -90,7 +92,9 @@ def _drafted(found: Sources, arch: SmArch | None) -> tuple[Ported, bool]:
     modules = []
     for recipe in found.recipes:
         own = [path for path in recipe.read(found.root, project=found.project, clocks=True).files if path in outlines]
-        modules.append((recipe.module, list(chain.from_iterable(templates[path] for path in own)), all_launches))
+        modules.append(
+            (stated_of(recipe, found.root), list(chain.from_iterable(templates[path] for path in own)), all_launches)
+        )
     drafted = draft_modules(modules)
     guesses = _guesses(drafted, modules, enumerators_of(found.outlines))
     is_whole = True
@@ -184,16 +188,16 @@ def _resolved(
 
 def _guesses(
     drafted: Sequence[DraftedModule],
-    modules: Sequence[tuple[str, Sequence[Template], Sequence[SeenLaunch]]],
+    modules: Sequence[tuple[Mapping[str, Any], Sequence[Template], Sequence[SeenLaunch]]],
     enumerators: Mapping[str, tuple[str, ...]],
 ) -> dict[str, tuple[tuple[str, ...], ...]]:
     """Return what to try of the kernels of each module's source that have no instance; by the modules' names."""
     found = {}
-    for module, (source, templates, launches) in zip(drafted, modules, strict=True):
+    for module, (plain, templates, launches) in zip(drafted, modules, strict=True):
         names = tuple(module.stated.get("instances", ()))
         tries = []
         for template in templates:
-            if template.path == source and not any(f"{template.name}<" in name for name in names):
+            if template.path == plain["source"] and not any(f"{template.name}<" in name for name in names):
                 own = [one for one in launches if one.kernel.rpartition("::")[2] == template.name.rpartition("::")[2]]
                 tries.append(guesses_for(template, own, enumerators))
         found[module.name] = tuple(one for one in tries if one)[:_MOST_GUESSED]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import open_cache
+from hatch_cuda_kernels.compiler.link_faults import lacks_device_runtime
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.target_faults import lacking_targets
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
@@ -17,6 +18,7 @@ from hatch_cuda_kernels.options import HostCode, NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.pool.compilation import compile_missing, find_fresh
 from hatch_cuda_kernels.port.check_instances import refused_instances
+from hatch_cuda_kernels.port.device_runtime import stated_with_runtime
 from hatch_cuda_kernels.port.draft import flow, stated_options
 from hatch_cuda_kernels.port.other_sources import linked, other_sources
 from hatch_cuda_kernels.port.port import port
@@ -113,6 +115,8 @@ def _refused(
         failed = {name: fault for name, fault in failed.items() if name not in lacking}
         failed |= _compiled(root, head, {name: modules[name] for name in lacking})
     for name in failed:
+        if lacks_device_runtime(failed[name].log):
+            modules[name] = stated_with_runtime(modules[name], _arches(head, modules[name]))
         _without_refused(root, head, modules[name])
         (module,) = _manifest(root, head, {name: modules[name]}).modules
         others = other_sources(module.recipe, Project(root), _real_arch(module), files)
@@ -122,12 +126,16 @@ def _refused(
     return {name: fault.reason for name, fault in failed.items()}
 
 
+def _arches(head: Mapping[str, Any], stated: Mapping[str, Any]) -> list[SmArch]:
+    return [SmArch.parse(arch) for arch in stated.get("arches", head["arches"])]
+
+
 def _with_owners(head: Mapping[str, Any], stated: dict[str, Any], log: str) -> bool:
     """State the architectures that have the instructions that others lack; return whether that changes anything.
 
     What an older architecture is refused for, it is refused for on all that do not have it.
     """
-    before = [SmArch.parse(arch) for arch in stated.get("arches", head["arches"])]
+    before = _arches(head, stated)
     owners = lacking_targets(log)
     after = [owners.get(arch, arch) for arch in before]
     if any(target.number < owner.number for target, owner in owners.items()):

@@ -142,3 +142,32 @@ __device__ void World::step() { Other o; o.init(2); *x += o.y; }
     assert ported.after == {}
     (root / "kernels.yaml").write_text(f"{ported.manifest}arches: [sm_80]\n")
     build_store(load_manifest(root / "kernels.yaml"), root / "out")
+
+
+LAUNCHES = "__global__ void child(int* p) { *p = 1; }\n__global__ void k(int* p) { child<<<1, 2>>>(p); }\n"
+ASKS = "#include <cuda_runtime.h>\n__global__ void k(int* p) { cudaGetDevice(p); }\n"
+
+
+@pytest.mark.parametrize("text", [LAUNCHES, ASKS])
+def test_the_device_runtime_is_linked_where_device_code_uses_it(project, text):
+    """No PTX can be linked with it, so the draft lists real architectures; host code that launches needs nothing."""
+    root = project(**{"src/step.cu": f"{text}#include <vector>\nstd::vector<int> host() {{ return {{}}; }}\n"})
+    (module,) = drafted(root).modules
+    assert (module.libraries, {arch.virtual for arch in module.arches}) == (("cudadevrt",), {False})
+    assert len(module.arches) > 1
+    build_store(load_manifest(root / "kernels.yaml"), root / "out")
+
+
+def test_host_code_that_launches_links_nothing(project):
+    """Nor does a call of the runtime's there."""
+    text = "__global__ void k(int* p) { *p = 1; }\nint main() { int d; cudaGetDevice(&d); k<<<1, 2>>>(&d); }\n"
+    (module,) = drafted(project(**{"src/step.cu": text})).modules
+    assert module.libraries == ()
+
+
+def test_init_links_the_device_runtime(project):
+    """A project whose kernels launch others gets a manifest that builds."""
+    root = project(**{"pyproject.toml": PYPROJECT, "p/__init__.py": "", "src/launch.cu": LAUNCHES})
+    assert main(["init"]) == 0
+    (module,) = (one for one in load_manifest(root / "kernels.yaml").modules if one.name == "launch")
+    assert module.libraries == ("cudadevrt",)
