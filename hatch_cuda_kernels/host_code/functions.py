@@ -32,7 +32,8 @@ def action_of_function(item: OutlineItem, text: str, facts: Facts) -> FunctionAc
         overrides = declared.name[0] == "~" and declared.ending == "default"  # perhaps one that is marked
         return "mark" if is_virtual or overrides else "keep"
     if declared.words & CONSTANT:
-        return "keep" if _may_be_constant(item) and not _is_asked_for(declared, facts) else "mark"
+        is_value = _may_be_constant(item) and not _is_asked_for(declared, facts) and not _names_type(declared, facts)
+        return "keep" if is_value else "mark"
     merged = _is_merged(item, facts)
     if merged is None:  # a friend of a template has other names for parameters where it is marked
         is_friend = "friend" in declared.words and not declared.ending
@@ -40,7 +41,7 @@ def action_of_function(item: OutlineItem, text: str, facts: Facts) -> FunctionAc
     is_value = _may_be_constant(item) and _names_constant(declared, facts)
     if is_value or (declared.form in _EXPLICIT and _may_be_of_marked(item, facts) and _is_taken(item, facts)):
         return "drop" if is_value and is_made_at_start("".join(declared.types), facts) else "keep"
-    if not merged and (_makes_class(item, facts) or _has_constant_specialisation(item, facts)):
+    if not merged and (_makes_class(item, facts) or _has_device_specialisation(item, facts)):
         return "declare"
     return "mark" if merged or _is_asked_for(declared, facts) else action_of_observed(item, text, facts)
 
@@ -61,6 +62,12 @@ def _names_constant(declared: Declaration, facts: Facts) -> bool:
     return not words.isdisjoint(facts.constants.keys()) and words.isdisjoint(facts.types)
 
 
+def _names_type(declared: Declaration, facts: Facts) -> bool:
+    """Return whether what looks like parameters has a type's name: ``constexpr T twice(T);``."""
+    words = {word for one in declared.parameters for word in one.split()}
+    return not words.isdisjoint({"std", *facts.types}) and words.isdisjoint(facts.constants.keys())
+
+
 def may_be_value(item: OutlineItem, text: str, facts: Facts) -> bool:
     """Return whether what looks like a function may be a constant, as its parameters are words that nobody knows."""
     declared = item.declaration
@@ -78,13 +85,17 @@ def _makes_class(item: OutlineItem, facts: Facts) -> bool:
     return special or bool(declared.words & VIRTUAL)
 
 
-def _has_constant_specialisation(item: OutlineItem, facts: Facts) -> bool:
-    """Return whether a template has specialisations that are ``constexpr``: these stay, and need something to be of."""
+def _has_device_specialisation(item: OutlineItem, facts: Facts) -> bool:
+    """Return whether a template has specialisations that stay: these need something to be of."""
     declared = item.declaration
     if declared.form != "template" or item.class_name is not None or declared.scope:
         return False
-    others = (found.item for found in facts.functions.get(declared.name, ()))
-    return any(one.declaration.form == "specialisation" and one.declaration.words & CONSTANT for one in others)
+    others = facts.functions.get(declared.name, ())
+    return any(
+        one.item.declaration.form == "specialisation"
+        and (one.item.declaration.words & CONSTANT or facts.is_marked(one.text[one.item.start : one.item.end]))
+        for one in others
+    )
 
 
 def _is_asked_for(declared: Declaration, facts: Facts) -> bool:

@@ -46,6 +46,16 @@ _STANDARD: Final = frozenset(
 _MADE_BY_TOOLKIT: Final = re.compile(
     r"=\s*(make_(?:cu(?:Float|Double)?Complex|(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]))\s*\("
 )
+#: Functions of C's: NVRTC lets no constant be made by one, and nvcc no device code use such a constant.
+_OF_C: Final = frozenset(
+    f"{name}{end}"
+    for name in """
+    abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1 fabs fdim floor
+    fma fmax fmin fmod hypot ldexp lgamma log log10 log1p log2 nan nearbyint pow remainder rint round rsqrt sin sinh
+    sqrt tan tanh tgamma trunc
+    """.split()  # noqa: SIM905 - a list would take a line a word
+    for end in ("", "f")
+) | {"atof", "atoi", "clock", "getenv", "rand", "strlen", "time"}
 #: After a value, in it, or in what joins lines: more variables, macros' conditions, literals. ``alignas`` comes first.
 _UNCLEAR: Final = re.compile(r"[#\"']|//|/\*|\balignas\b")
 
@@ -141,6 +151,8 @@ def _is_called_for(item: OutlineItem, text: str, facts: Facts, is_dropped: Calla
     for call in _CALLED.finditer(text, start, item.end):
         name, scope = call["name"], call["scope"]
         is_other = name in facts.roles or name in facts.types or name in facts.renamed
+        if name in _OF_C and name not in facts.functions and not is_other and scope in {None, "std"}:
+            return True
         if is_other or name not in facts.functions or (scope is not None and scope not in facts.namespaces):
             continue
         if name not in facts.host_functions:
