@@ -5,6 +5,7 @@
 #include <thrust/device_vector.h>
 #include <thrust/host_vector.h>
 #include <thrust/iterator/counting_iterator.h>
+#include <thrust/memory.h>
 #include <thrust/universal_vector.h>
 #include <type_traits>
 
@@ -35,5 +36,7 @@ extern "C" __global__ void kernel(thrust::device_ptr<int> p, thrust::device_ptr<
     atomicAdd(thrust::raw_pointer_cast(&p[9]), 1);
     if (p != nullptr && p < p + 1) *p.get() = thrust::raw_pointer_cast(q)[2];
     thrust::device_reference<int> r = *p;
+    thrust::raw_reference_cast(r) = thrust::raw_reference_cast(p[11]);
+    thrust::raw_reference_cast(m->n) = *thrust::raw_pointer_cast(&m->n + 1);
     r = thrust::device_pointer_cast(p.get())[10];
 }

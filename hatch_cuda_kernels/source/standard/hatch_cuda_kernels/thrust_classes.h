@@ -144,6 +144,25 @@ _HATCH_HD device_ptr<_T> device_pointer_cast(const device_ptr<_T>& p) {
 template <class _T>
 _HATCH_HD _T* raw_pointer_cast(const device_ptr<_T>& p) {
     return p.get();
+}template <class _T>
+_HATCH_HD _T* raw_pointer_cast(_T* p) {
+    return p;
+}
+template <class _T>
+_HATCH_HD _T& raw_reference_cast(_T& object) {
+    return object;
+}
+template <class _T>
+_HATCH_HD const _T& raw_reference_cast(const _T& object) {
+    return object;
+}
+template <class _T>
+_HATCH_HD _T& raw_reference_cast(device_reference<_T>& object) {
+    return *(&object).get();
+}
+template <class _T>
+_HATCH_HD _T& raw_reference_cast(const device_reference<_T>& object) {
+    return *(&object).get();
 }
 
 template <class _T>

@@ -1,0 +1,10 @@
+// Thrust's own, after the declarations that random_core_access.h of this folder gives a mark.
+#undef operator
+#undef stream_in
+#undef stream_out
+#undef transition
+#pragma nv_diagnostic pop
+#include <thrust/random/linear_congruential_engine.h>
+#define HATCH_CUDA_KERNELS_THRUST_BODIES
+#include <nv/../thrust/random/detail/subtract_with_carry_engine.inl>
+#undef HATCH_CUDA_KERNELS_THRUST_BODIES
