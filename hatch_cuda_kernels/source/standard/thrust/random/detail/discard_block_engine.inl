@@ -3,7 +3,8 @@
 #undef stream_in
 #undef stream_out
 #undef transition
-#pragma nv_diagnostic pop
+#pragma nv_diag_suppress 20037
 #define HATCH_CUDA_KERNELS_THRUST_BODIES
 #include <nv/../thrust/random/detail/discard_block_engine.inl>
 #undef HATCH_CUDA_KERNELS_THRUST_BODIES
+#pragma nv_diagnostic pop

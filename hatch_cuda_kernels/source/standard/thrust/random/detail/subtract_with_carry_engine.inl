@@ -3,8 +3,9 @@
 #undef stream_in
 #undef stream_out
 #undef transition
-#pragma nv_diagnostic pop
 #include <thrust/random/linear_congruential_engine.h>
+#pragma nv_diag_suppress 20037
 #define HATCH_CUDA_KERNELS_THRUST_BODIES
 #include <nv/../thrust/random/detail/subtract_with_carry_engine.inl>
 #undef HATCH_CUDA_KERNELS_THRUST_BODIES
+#pragma nv_diagnostic pop
