@@ -11,7 +11,7 @@ __device__ void use(double* x, unsigned long long seed) {
     thrust::normal_distribution<float> normal(0.f, 1.f);
     thrust::random::normal_distribution<double> other_normal;
     *x += real(engine) + wide(engine) + whole(engine) + normal(engine) + other_normal(engine) + engine();
-    if (engine == other || real == thrust::uniform_real_distribution<float>()) *x = Engine::min;
+    if (engine == other || real == thrust::uniform_real_distribution<float>()) *x = 1;
 }
 
 extern "C" __global__ void kernel(double* x, unsigned seed) {
