@@ -3,7 +3,7 @@
 
 template <class Engine>
 __device__ void use(double* x, unsigned long long seed) {
-    Engine engine(seed), other;
+    Engine engine(seed), other(engine);
     engine.discard(threadIdx.x);
     thrust::uniform_real_distribution<float> real(0.f, 1.f);
     thrust::uniform_real_distribution<double> wide;

@@ -17,7 +17,7 @@
 #include <hatch_cuda_kernels/thrust_streams.h>
 #if !defined(HATCH_CUDA_KERNELS_THRUST_BODIES)
 #pragma nv_diagnostic push
-#pragma nv_diag_suppress 20012
+#pragma nv_diag_suppress 20012, 20044
 #define operator __device__ operator
 #define stream_in __device__ stream_in
 #define transition __device__ transition
