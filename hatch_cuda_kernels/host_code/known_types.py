@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.words import BUILTIN, SPECIFIERS, TRAILERS
-from hatch_cuda_kernels.source.header_names import STD_NAMES
 from hatch_cuda_kernels.source.library_names import library_names
+from hatch_cuda_kernels.source.std_names import STD_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

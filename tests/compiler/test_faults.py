@@ -14,7 +14,8 @@ from hatch_cuda_kernels.compiler.target_faults import target_faults
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES
+from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES
+from hatch_cuda_kernels.source.std_names import STD_NAMES, STD_NAMES_OF_CPP20
 from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_NAMES
 
 NOTHING = Program(source="", name="", headers=(), pre_include=(), outside=(), computed=())
@@ -69,7 +70,7 @@ def test_headers_bring_what_is_said_of_them(header, names, scope):
     tests = "\n".join(
         f"#ifndef {name}\nnamespace n{number} {{ using {scope}::{name}; }}\n#endif"
         for number, name in enumerate(names)
-        if name not in {"chrono", "filesystem", "placeholders", "this_thread"}
+        if name not in {"chrono", "filesystem", "numbers", "placeholders", "this_thread", *STD_NAMES_OF_CPP20}
     )
     if header in {"cub/cub.cuh", "cooperative_groups.h", "mma.h"}:
         tests = ""  # namespaces
