@@ -48,6 +48,9 @@ _WITH_GCC: Final = {
     "__GNUC_MINOR__": MacroRange(0, 9),
     "__GNUC_PATCHLEVEL__": MacroRange(0, 9),
 }
+#: The same, with what else is defined on Linux x86-64.
+_ON_LINUX: Final = {**dict.fromkeys(GCC, MacroRange(1, 99)), **_WITH_GCC}
+_ELSEWHERE: Final = dict.fromkeys(HOST_COMPILERS, MacroRange(0, 0))
 #: What tells gcc's version.
 _VERSION: Final = {"__GNUC__", "__GNUC_MINOR__", "__GNUC_PATCHLEVEL__"}
 _NO_VERSION: Final = dict.fromkeys(_VERSION, MacroRange(0, 0))
@@ -122,6 +125,13 @@ class _Branch:
         return self.line.word == "ifdef" or (self.line.word != "ifndef" and bool(_ANY.fullmatch(self.line.operand)))
 
     @property
+    def is_for_gcc(self) -> bool:
+        """Whether it holds where gcc compiles on Linux, and not where nothing of compilers and platforms is known."""
+        if not self.names & GCC or self.line.word not in {"if", "elif", "ifdef"}:
+            return False
+        return self.asks_any or (truth_of(self.line, _ON_LINUX) is True and truth_of(self.line, _ELSEWHERE) is False)
+
+    @property
     def asks_none(self) -> bool:
         """Whether it holds where none of them is."""
         return self.line.word == "ifndef" or (self.line.word != "ifdef" and bool(_NONE.fullmatch(self.line.operand)))
@@ -137,7 +147,7 @@ class _Chain:
         *known, last = self.branches
         if not known or last.line.word != "else" or not last.fails:
             return False
-        return all(one.asks_any and one.names <= HOST_COMPILERS and not one.fails for one in known)
+        return all((one.asks_any or one.is_for_gcc) and one.names <= HOST_COMPILERS and not one.fails for one in known)
 
     def conditions_on_gcc(self) -> Iterator[DirectiveLine]:
         """Yield those that decide about an error, or about a branch for gcc beside those of other compilers."""
@@ -145,7 +155,7 @@ class _Chain:
             return
         yield from (one.line for one in self.branches if one.fails and one.asks_none and one.names & GCC)
         fails = self.branches[-1].line.word == "else" and self.branches[-1].fails
-        found = (one for one in self.branches if one.asks_any and one.names & GCC and not one.fails)
+        found = (one for one in self.branches if one.is_for_gcc and not one.fails)
         branch = next(found, None)
         if branch is not None and (fails or (self._knows_compilers_only() and not branch.leads_out)):
             yield branch.line
