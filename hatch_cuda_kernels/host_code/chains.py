@@ -93,9 +93,12 @@ def _chains(lines: Iterable[DirectiveLine]) -> Iterator[_Chain]:
         elif line.word in {"elif", "else"}:
             chains[-1].branches.append(_Branch(line))
         elif line.word == "endif":
-            yield chains.pop()
+            last = chains.pop()
+            yield last
+            if chains and last.branches[-1].line.word == "else" and last.branches[-1].may_fail:
+                chains[-1].branches[-1].may_fail = True
         elif line.word == "error":
-            chains[-1].branches[-1].fails = True
+            chains[-1].branches[-1].fails = chains[-1].branches[-1].may_fail = True
         elif line.word == "include" and not line.operand.startswith('"'):
             for chain in chains:
                 chain.branches[-1].leads_out = True
@@ -106,6 +109,8 @@ class _Branch:
     line: DirectiveLine
     fails: bool = False
     """Whether it has an ``#error``."""
+    may_fail: bool = False
+    """Whether it has one, also where nothing else holds that a condition in it asks for."""
     leads_out: bool = False
     """Whether it includes what is not the project's."""
 
@@ -154,7 +159,7 @@ class _Chain:
         if any(branch.names & _NVRTCS for branch in self.branches):
             return
         yield from (one.line for one in self.branches if one.fails and one.asks_none and one.names & GCC)
-        fails = self.branches[-1].line.word == "else" and self.branches[-1].fails
+        fails = self.branches[-1].line.word == "else" and self.branches[-1].may_fail
         found = (one for one in self.branches if one.is_for_gcc and not one.fails)
         branch = next(found, None)
         if branch is not None and (fails or (self._knows_compilers_only() and not branch.leads_out)):

@@ -40,6 +40,8 @@ _MARKS: Final = frozenset({"__device__", "__global__", "__constant__", "__shared
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
 _CALLED: Final = re.compile(r"([A-Za-z_]\w*)\s*\(")
+#: A floating-point literal, or what may be a constant of one.
+_FLOATING: Final = re.compile(r"[=\s]*(?:[A-Za-z_]\w*|-?(?=[\d.]*[.eE])\d*\.?\d*(?:[eE][-+]?\d+)?[fF]?)\s*;?\s*")
 TEMPLATE: Final = ("template",)
 _ASKING: Final = frozenset({"decltype", "sizeof", "noexcept", "requires"})
 
@@ -216,7 +218,8 @@ def is_float_constant(item: OutlineItem, text: str, facts: Facts) -> bool:
         return False
     head, equals, _ = text[item.start : item.end].partition("=")
     is_plain = not (set("*&<") & set(head)) and not declared.words & {"constexpr", "constinit", "thread_local"}
-    return bool(equals) and is_plain and len(declared.types) == 1 and declared.types[0] in facts.reals
+    is_made = declared.types == ("auto",) and _FLOATING.fullmatch(text, declared.value, item.end)
+    return bool(equals and is_plain and (is_made or (len(declared.types) == 1 and declared.types[0] in facts.reals)))
 
 
 def is_host_variable(item: OutlineItem) -> bool:

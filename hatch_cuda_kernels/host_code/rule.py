@@ -38,6 +38,8 @@ for in its place, without host code.
 
 _TYPE_PARAMETER: Final = re.compile(r"\b(?:typename|class)\s*(?:\.\.\.)?\s*(\w+)")
 _COPIES: Final = re.compile(r"\s*\{(?:\s*(\w+)\s*=\s*\w+\s*\.\s*\1\s*;)*\s*(?:return\s*\*\s*this\s*;)?\s*\}\s*;?")
+#: CUB's and Thrust's mark, which is the host's alone in device code that is not linked.
+_OF_RUNTIME: Final = re.compile(r"\b(?:CUB|THRUST|CUDA_CUB)_RUNTIME_FUNCTION\b")
 #: Macros of host libraries that stand for functions, or begin one.
 _HOST_MACROS: Final = frozenset(
     """
@@ -51,7 +53,14 @@ def action_of(item: OutlineItem, text: str, facts: Facts) -> Action:
     """Return what to do with a declaration of a text, which has its lines joined. What is unclear is kept."""
     if facts.host_only and is_stated(item, text, facts.host_only):
         return "drop"
-    return _by_rule(item, text, facts)
+    return "declare" if _is_of_runtime(item, text) else _by_rule(item, text, facts)
+
+
+def _is_of_runtime(item: OutlineItem, text: str) -> bool:
+    """Return whether a function of a copy of CUB or Thrust is the host's, unless device code launches kernels."""
+    declared = item.declaration
+    is_plain = declared.kind == "function" and declared.is_sure and declared.ending in {"", "{}"}
+    return is_plain and _OF_RUNTIME.search(text, item.start, declared.last or item.end) is not None
 
 
 def _by_rule(item: OutlineItem, text: str, facts: Facts) -> Action:
