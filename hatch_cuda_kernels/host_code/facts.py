@@ -106,6 +106,8 @@ class Facts:
     """Those of them that are called without an object: their bodies may tell their types."""
     observed: set[str] = field(default_factory=set)
     """All words of such operands, and of constraints."""
+    local: set[str] = field(default_factory=set)
+    """The marks that only the texts know which define them."""
     kernels: set[str] = field(default_factory=set)
     types: set[str] = field(default_factory=set)
     """The names of types that the texts declare, but for those that stand for types of others."""

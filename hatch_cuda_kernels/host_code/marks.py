@@ -12,6 +12,7 @@ from hatch_cuda_kernels.host_code.known_types import known_types
 from hatch_cuda_kernels.host_code.parts_of_bodies import parts_of_bodies
 from hatch_cuda_kernels.host_code.roles import find_roles, reached
 from hatch_cuda_kernels.host_code.said import operands_of_macros, outline_of, said_by
+from hatch_cuda_kernels.host_code.undone import local_macros, without_undone
 from hatch_cuda_kernels.host_code.words import CONSTANT
 from hatch_cuda_kernels.source.expansion import Macros
 from hatch_cuda_kernels.source.lexer import without_literals
@@ -76,6 +77,7 @@ def gather_facts(
     """
     said_by_texts = [readings.of(said_by, text) for text in texts.values()]
     facts = gather_macros(macros, {name for said in said_by_texts for name in said.types})
+    facts.local.update(local_macros(texts.values()) & facts.marks)
     for text, said in zip(texts.values(), said_by_texts, strict=True):
         facts.reals.update(said.reals)
         facts.aliases.update(said.aliases)
@@ -188,7 +190,7 @@ def _may_bring_constructors(item: OutlineItem, text: str) -> bool:
 
 def _note_function(facts: Facts, text: str, item: OutlineItem) -> None:
     declared = item.declaration
-    head = text[item.start : declared.last or item.end]
+    head = without_undone(text[item.start : declared.last or item.end], text, item.start, facts.local)
     if item.class_name is not None and declared.name == item.class_name:
         facts.defaults.update(_DEFAULT.findall(head))
         facts.observed.update(_DEFAULT.findall(head))

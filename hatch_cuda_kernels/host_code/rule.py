@@ -16,6 +16,7 @@ from hatch_cuda_kernels.host_code.host_constants import action_of_constant
 from hatch_cuda_kernels.host_code.marks import is_float_constant, is_host_variable
 from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.stated import is_stated
+from hatch_cuda_kernels.host_code.undone import without_undone
 from hatch_cuda_kernels.host_code.usings import is_host_assertion, is_host_class, is_host_using
 from hatch_cuda_kernels.host_code.words import CONSTANT
 
@@ -69,7 +70,7 @@ def _by_rule(item: OutlineItem, text: str, facts: Facts) -> Action:
     if declared.kind in {"other", "type"}:
         return "drop" if _names_host(item, text, facts) else "keep"
     is_clear = declared.is_sure and not (is_constructor and declared.types)
-    head = _head(item, text, facts)
+    head = without_undone(_head(item, text, facts), text, item.start, facts.local)
     if not is_clear or _is_in_parentheses(item) or facts.is_marked(head):
         return "mark" if is_clear and _is_marked_at_times(item, head, facts) else "keep"
     if declared.kind == "variable":
