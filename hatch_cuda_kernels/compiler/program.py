@@ -63,7 +63,7 @@ class Program:
     def has_int128(self) -> bool:
         """Whether the project's texts name 128-bit integers, which nvcc knows without being asked."""
         texts = (text for name, text in self.headers if name.startswith(VIRTUAL_ROOT))
-        return any("__int128" in text for text in (self.source, *texts))
+        return any("__int128" in text or "__uint128" in text for text in (self.source, *texts))
 
     @property
     def toolkit(self) -> tuple[str, ...] | None:

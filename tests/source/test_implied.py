@@ -209,6 +209,7 @@ struct Graph : Handle<cudaGraph_t, cudaGraphDestroy> { int n; };
 def test_integers_of_128_bits_need_no_flag(tmp_path, extra):
     """As with nvcc; who states NVRTC's gets it once."""
     text = "__device__ unsigned __int128 twice(unsigned __int128 a) { return 2 * a; }\n"
+    text = text if extra else text.replace("unsigned __int128", "__uint128_t")
     _, manifest = closure(tmp_path, text + KERNEL.format("int(twice(s[1]) >> 64)"), extra=extra)
     (module,) = build_store(manifest, tmp_path / "store").modules
     assert [kernel.name for kernel in module.kernels] == ["k"]
