@@ -12,10 +12,9 @@ from hatch_cuda_kernels.compiler.output.demangle import demangled
 from hatch_cuda_kernels.compiler.target_faults import advice_on_target
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.expansion import Macros
-from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES
+from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES, STD_NAMES_OF_CPP20
 from hatch_cuda_kernels.source.library_names import library_names
 from hatch_cuda_kernels.source.source_text import parse_text
-from hatch_cuda_kernels.source.std_names import STD_NAMES, STD_NAMES_OF_CPP20
 from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_NAMES
 from hatch_cuda_kernels.source.torch_globals import TORCH_HEADERS
 
@@ -174,10 +173,8 @@ def _for_line(_: re.Match[str], found: Diagnostic) -> str:
 
 
 def _for_std(match: re.Match[str], _: Diagnostic) -> str:
-    if match[1] in STD_NAMES_OF_CPP20:
-        return f"std::{match[1]} is C++20's: write 'std: c++20' in the module's options"
-    header = STD_NAMES.get(match[1])
-    return f"add #include <{header}>" if header else ""
+    known = f"add #include <{STD_NAMES[match[1]]}>" if match[1] in STD_NAMES else ""
+    return "it is C++20's: write 'std: c++20' in the module's options" if match[1] in STD_NAMES_OF_CPP20 else known
 
 
 def _for_int64(_: re.Match[str], found: Diagnostic) -> str:

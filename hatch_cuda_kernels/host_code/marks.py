@@ -8,6 +8,7 @@ from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.host_code.facts import KNOWN_UNMARKED, PASTED, TOOLKITS, Facts, FoundItem, Marked
+from hatch_cuda_kernels.host_code.float_constants import is_float_constant
 from hatch_cuda_kernels.host_code.known_types import known_types
 from hatch_cuda_kernels.host_code.parts_of_bodies import parts_of_bodies
 from hatch_cuda_kernels.host_code.roles import find_roles, reached
@@ -31,7 +32,6 @@ __all__ = [
     "TEMPLATE",
     "gather_facts",
     "gather_macros",
-    "is_float_constant",
     "is_host_variable",
     "member_of",
     "signature_of",
@@ -41,8 +41,6 @@ _MARKS: Final = frozenset({"__device__", "__global__", "__constant__", "__shared
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
 _CALLED: Final = re.compile(r"([A-Za-z_]\w*)\s*\(")
-#: A floating-point literal, or what may be a constant of one.
-_FLOATING: Final = re.compile(r"[=\s]*(?:[A-Za-z_]\w*|-?(?=[\d.]*[.eE])\d*\.?\d*(?:[eE][-+]?\d+)?[fF]?)\s*;?\s*")
 TEMPLATE: Final = ("template",)
 _ASKING: Final = frozenset({"decltype", "sizeof", "noexcept", "requires"})
 
@@ -211,17 +209,6 @@ def _note_function(facts: Facts, text: str, item: OutlineItem) -> None:
             (marked.defined if declared.ending == "{}" else marked.declared).add(signature_of(item))
             if declared.scope:
                 marked.outside.add(signature_of(item))
-
-
-def is_float_constant(item: OutlineItem, text: str, facts: Facts) -> bool:
-    """Return whether an item of a text is a floating-point constant of a namespace that is not ``constexpr``."""
-    declared = item.declaration
-    if declared.kind != "variable" or not declared.is_const or item.class_name is not None or not declared.is_sure:
-        return False
-    head, equals, _ = text[item.start : item.end].partition("=")
-    is_plain = not (set("*&<") & set(head)) and not declared.words & {"constexpr", "constinit", "thread_local"}
-    is_made = declared.types == ("auto",) and _FLOATING.fullmatch(text, declared.value, item.end)
-    return bool(equals and is_plain and (is_made or (len(declared.types) == 1 and declared.types[0] in facts.reals)))
 
 
 def is_host_variable(item: OutlineItem) -> bool:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from hatch_cuda_kernels.host_code.float_constants import is_float_constant
 from hatch_cuda_kernels.host_code.functions import action_of_function
 from hatch_cuda_kernels.host_code.head_conditions import without_conditions
 from hatch_cuda_kernels.host_code.host_constants import action_of_constant
-from hatch_cuda_kernels.host_code.marks import is_float_constant, is_host_variable
+from hatch_cuda_kernels.host_code.marks import is_host_variable
 from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.host_code.stated import is_stated
 from hatch_cuda_kernels.host_code.undone import without_undone

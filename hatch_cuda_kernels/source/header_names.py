@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from hatch_cuda_kernels.source.std_names import STD_NAMES
+from hatch_cuda_kernels.source.std_names import STD_NAMES, STD_NAMES_OF_CPP20
 
-__all__ = ["FUNCTION_NAMES", "GLOBAL_NAMES", "STD_TEMPLATES"]
+__all__ = ["FUNCTION_NAMES", "GLOBAL_NAMES", "STD_NAMES", "STD_NAMES_OF_CPP20", "STD_TEMPLATES"]
 
 _BITS: Final = (8, 16, 32, 64)
 #: Functions of double, and of float with an f behind the name.
@@ -68,7 +68,7 @@ _GLOBAL: Final = {
     ),
     "sys/time.h": "timeval timezone",
     "sys/types.h": (
-        "uint ulong ushort u_char u_short u_int u_long u_int8_t u_int16_t u_int32_t u_int64_t ssize_t off_t "
+        "uint ulong ushort u_char u_short u_int u_long u_int8_t u_int16_t u_int32_t u_int64_t ssize_t off_t loff_t "
         + " ".join(f"__{u}int{bits}_t" for u in ("", "u") for bits in _BITS)
     ),
     "time.h": "time_t timespec",

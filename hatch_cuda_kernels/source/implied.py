@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.boost_names import boost_headers
-from hatch_cuda_kernels.source.header_names import FUNCTION_NAMES, GLOBAL_NAMES, STD_TEMPLATES
+from hatch_cuda_kernels.source.header_names import FUNCTION_NAMES, GLOBAL_NAMES, STD_NAMES, STD_TEMPLATES
 from hatch_cuda_kernels.source.lexer import without_comments
 from hatch_cuda_kernels.source.library_names import (
     copies_of_libraries,
@@ -30,7 +30,6 @@ from hatch_cuda_kernels.source.namespaces import declared_in
 from hatch_cuda_kernels.source.plain_names import PlainNames
 from hatch_cuda_kernels.source.readings import Readings, find_words
 from hatch_cuda_kernels.source.register_word import has_register
-from hatch_cuda_kernels.source.std_names import STD_NAMES
 from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_FUNCTIONS, TOOLKIT_NAMES
 from hatch_cuda_kernels.source.torch_names import torch_headers
 

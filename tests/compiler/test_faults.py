@@ -89,7 +89,7 @@ OTHERS = {
         "float table[4];\n" + kernel("*x = table[1];"),
         "mark it __device__ or set 'default_device",
     ),
-    "a name of a later standard": (kernel("*x = std::bit_width(7u);"), "std::bit_width is C++20's: write 'std: c++20'"),
+    "a name of a later standard": (kernel("*x = std::bit_width(7u);"), "it is C++20's: write 'std: c++20'"),
     "the host's API": (kernel("cudaMemcpy(x, x, 4);"), "cudaMemcpy is the host's: keep it from NVRTC with #ifndef"),
     "PyTorch's types": (kernel("*x = 1;", "at::Half* x"), "PyTorch's C++ types are the host's: use CUDA's"),
     "PyTorch's functions": (kernel("gpuAtomicAdd(x, 1.f);"), "add #include <ATen/cuda/Atomic.cuh>"),

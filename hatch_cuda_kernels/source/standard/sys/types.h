@@ -25,5 +25,6 @@ typedef uint32_t __uint32_t;
 typedef uint64_t __uint64_t;
 typedef long ssize_t;
 typedef long off_t;
+typedef long long loff_t;
 
 #endif
