@@ -72,14 +72,14 @@ class ChildDiedError(Exception):
 class ChildProcess:
     """This side of one child process. Leaving its ``with`` block ends it.
 
-    ``directory`` becomes its working directory; by default, that is this process's. Raises OSError where no process
-    can be started.
+    ``directory`` becomes its working directory, ``temporary`` the folder of its temporary files; by default, these are
+    this process's. Raises OSError where no process can be started.
     """
 
-    def __init__(self, directory: str | None = None) -> None:
+    def __init__(self, directory: str | None = None, *, temporary: str | None = None) -> None:
         path = sys.path if directory is None else [*map(os.path.abspath, filter(None, sys.path))]
         command = [sys.executable, "-P", "-c", _START, *path]
-        pipe, env = subprocess.PIPE, _MALLOC | os.environ
+        pipe, env = subprocess.PIPE, _MALLOC | os.environ | ({} if temporary is None else {"TMPDIR": temporary})
         self.process = subprocess.Popen(  # noqa: S603 - ourselves
             command, stdin=pipe, stdout=pipe, env=env, cwd=directory, process_group=0
         )

@@ -42,7 +42,11 @@ class DaemonThreads(Executor):
                 self._threads.add(start_daemon(self._work))
                 self._active += 1
             self._calls.append((future, (fn, args, kwargs)))
+            self._added((fn, args, kwargs))
         return future
+
+    def _added(self, call: Call) -> None:
+        """Take notice of a call that waits now. The lock is held."""
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more calls; wait for those that are there, unless they are cancelled."""

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import contextmanager
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-
-from cuda.bindings import nvrtc
 
 from hatch_cuda_kernels.child_process import ChildDiedError, call_apart
 from hatch_cuda_kernels.compiler.faults import name_faults, source_faults
 from hatch_cuda_kernels.compiler.finish import finish, finish_lto
 from hatch_cuda_kernels.compiler.finish_job import FinishInput, FinishJob
 from hatch_cuda_kernels.compiler.job import Compiled
+from hatch_cuda_kernels.compiler.nvrtc_calls import NvrtcError, compile_program, lowered_name, open_program, output
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.ptx import Ptx, drop_unused, read_ptx
+from hatch_cuda_kernels.compiler.precompiled import Start, drop_start, preamble_start, used_start
 from hatch_cuda_kernels.compiler.ptxas import assemble
 from hatch_cuda_kernels.compiler.rooted import call_at_root
 from hatch_cuda_kernels.compiler.symbols import NO_QUESTIONS, Questions, found_kernels
@@ -29,7 +29,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from hatch_cuda_kernels.compiler.finish_job import Job
@@ -107,21 +107,45 @@ def _make_untainted(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
 def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
     job, flags = task
     questions = Questions.of(job) if job.kinds else NO_QUESTIONS
+    made = _begun(job, flags, questions)
+    if made is not None:
+        return made
     try:
-        return _answer(job, flags, questions)
+        return _answer(job, Start(flags), questions)
     except CompileError as error:
         if not questions.are_blamed(error.log):
             raise
-        return _answer(job, flags, NO_QUESTIONS)  # a build does not fail for what is only asked
+        return _answer(job, Start(flags), NO_QUESTIONS)  # a build does not fail for what is only asked
 
 
-def _answer(job: CompileJob, flags: tuple[str, ...], questions: Questions) -> _Made:
-    with _program(job, questions) as program:
-        log = _compile(job, program, flags)
-        lowered = {name: _lowered_name(program, name) for name in (*job.expressions, *questions.expressions)}
-        if not job.kinds:
-            return _Made({}, (), lowered, (0, 0), log)
-        images, ptx, log = _images(job, program, lowered, log)
+def _begun(job: CompileJob, flags: tuple[str, ...], questions: Questions) -> _Made | None:
+    """Return what comes of a job that begins with a precompiled header; None where that was not to be."""
+    start = preamble_start(job.program, flags)
+    if start is None:
+        return None
+    with suppress(CompileError):  # the compile without says what is wrong, and where
+        made = _answer(job, start, questions)
+        log = used_start(made.log)
+        if log is not None:
+            return made._replace(log=log)
+    drop_start()
+    return None
+
+
+def _answer(job: CompileJob, start: Start, questions: Questions) -> _Made:
+    expressions = (*job.expressions, *questions.expressions)
+    source, headers = f"{start.text}{job.program.source}{questions.text}", (*job.program.headers, *start.headers)
+    try:
+        with open_program(source, job.program.name, headers, expressions) as program:
+            taken, log = compile_program(program, start.flags)
+            if not taken:
+                raise _refused(job, _readable(log, job), start.flags)
+            lowered = {name: lowered_name(program, name) for name in expressions}
+            if not job.kinds:
+                return _Made({}, (), lowered, (0, 0), log)
+            images, ptx, log = _images(job, program, lowered, log)
+    except NvrtcError as error:
+        raise CompileError(job.module, str(job.arch), str(error)) from error
     _check_names(job, ptx, lowered)
     return _Made(images, found_kernels(job, ptx, lowered, questions.answers(lowered)), lowered, ptx.isa, log)
 
@@ -141,28 +165,6 @@ def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
     if job.uses_toolkit_headers:
         flags += [f"-I{os.path.abspath(folder)}" for folder in toolchain.include_dirs]  # noqa: PTH100 - links stay
     return tuple(flags)
-
-
-@contextmanager
-def _program(job: CompileJob, questions: Questions) -> Iterator[Any]:
-    source = f"{job.program.source}{questions.text}".encode()
-    texts = [text.encode() for _, text in job.program.headers]
-    names = [name.encode() for name, _ in job.program.headers]
-    program = _check(nvrtc.nvrtcCreateProgram(source, job.program.name.encode(), len(names), texts, names), job)
-    try:
-        for expression in (*job.expressions, *questions.expressions):
-            _check(nvrtc.nvrtcAddNameExpression(program, expression.encode()), job)
-        yield program
-    finally:
-        nvrtc.nvrtcDestroyProgram(program)
-
-
-def _compile(job: CompileJob, program: Any, flags: tuple[str, ...]) -> str:  # an opaque handle
-    (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
-    log = _bytes(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).rstrip(b"\0").decode(errors="replace")
-    if int(status) != 0:
-        raise _refused(job, _readable(log, job), flags)
-    return log
 
 
 def _refused(job: CompileJob, log: str, flags: tuple[str, ...]) -> CompileError:
@@ -189,11 +191,11 @@ def _images(
 ) -> tuple[dict[Kind, bytes], Ptx, str]:
     keep = [lowered[f"&{name}"] for name in job.globals]
     if job.options.lto:
-        ltoir = _bytes(nvrtc.nvrtcGetLTOIRSize, nvrtc.nvrtcGetLTOIR, program)
+        ltoir = output(program, "LTOIR")
         return finish_lto(job, ltoir, keep, log)
-    ptx = _bytes(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0").decode()
+    ptx = output(program, "PTX").rstrip(b"\0").decode()
     if "object" in job.kinds:
-        found = _bytes(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+        found = output(program, "CUBIN")
         return {"object": found}, read_ptx(ptx), log
     if not job.options.debug:  # which describes every variable
         ptx = drop_unused(ptx, keep)
@@ -201,7 +203,7 @@ def _images(
         made = assemble(_ptxas(), ptx, arch=job.arch, options=job.options, name=job.module)
         cubin, log = made.image, f"{log}\n{made.log}"
     else:
-        cubin = _bytes(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+        cubin = output(program, "CUBIN")
     return {"ptx": ptx.encode(), "cubin": cubin}, read_ptx(ptx), log
 
 
@@ -217,28 +219,6 @@ def _check_names(job: CompileJob, ptx: Ptx, lowered: dict[str, str]) -> None:
     if absent:
         message = f"not in the image: {', '.join(absent)}"
         raise CompileError(job.module, str(job.arch), message, bad_names=absent)
-
-
-def _lowered_name(program: Any, expression: str) -> str:  # an opaque handle
-    _, name = nvrtc.nvrtcGetLoweredName(program, expression.encode())
-    return str(name.decode())
-
-
-def _bytes(size_of: Any, read: Any, program: Any) -> bytes:  # functions of the bindings
-    """Read a buffer by its size. Never ``b" " * 1``: the bindings would write into CPython's shared one-byte object."""
-    size = size_of(program)[1]
-    if size <= 1:
-        return b""
-    buffer = bytes(size)
-    read(program, buffer)
-    return buffer
-
-
-def _check(result: tuple[Any, ...], job: CompileJob) -> Any:  # whatever the binding returned
-    status, *values = result
-    if int(status) != 0:
-        raise CompileError(job.module, str(job.arch), f"NVRTC failed with {status.name}")
-    return values[0] if values else None
 
 
 def _readable(log: str, job: CompileJob) -> str:

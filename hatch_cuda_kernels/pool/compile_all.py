@@ -13,16 +13,19 @@ from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.pool.crashes import LostJob
 from hatch_cuda_kernels.pool.executors import local_executor, open_executor
+from hatch_cuda_kernels.pool.preambles import choose_preambles
 from hatch_cuda_kernels.pool.task import Task, compile_task, needed_tools
+from hatch_cuda_kernels.pool.worker import WorkerExecutor
 from hatch_cuda_kernels.threads import TICK_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
     from concurrent.futures import Executor
     from typing import TypeAlias
 
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import Compiled
+    from hatch_cuda_kernels.compiler.preamble import Preamble
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.pool.task import Tools
 
@@ -104,7 +107,8 @@ def compile_all(
     """
     needed = needed or needed_tools(jobs)
     lost: list[LostJob] = []
-    with closing(_run(sorted(jobs, key=cost, reverse=True), executor, needed, follow)) as outcomes:
+    preambles = _preambles(jobs, executor)
+    with closing(_run(sorted(jobs, key=cost, reverse=True), executor, needed, follow, preambles)) as outcomes:
         for job, outcome in outcomes:
             if isinstance(outcome, ChildDiedError):
                 lost.append(LostJob(job, outcome))
@@ -114,18 +118,32 @@ def compile_all(
         warn(_lost(lost))
     for found in lost:  # one at a time, in a process of its own: it may have been the memory
         again = found.again
-        with closing(_run([again], executor, needed, follow if again is found.job else None)) as outcomes:
+        with closing(_run([again], executor, needed, follow if again is found.job else None, {})) as outcomes:
             for done, outcome in outcomes:
                 known = found if done is again else LostJob(done, ChildDiedError())
                 yield known.job, known.outcome(outcome)
 
 
-def _run(jobs: Sequence[Job], executor: Executor, needed: dict[str, str], follow: Follow | None) -> Outcomes:
+def _preambles(jobs: Sequence[Job], executor: Executor) -> dict[int, Preamble]:
+    """Return what jobs begin with in worker processes of this package, by their ``id``."""
+    if not isinstance(executor, WorkerExecutor):
+        return {}
+    executor.start_workers(len(jobs))  # Python starts there meanwhile
+    return choose_preambles(jobs, executor.max_workers)
+
+
+def _run(
+    jobs: Sequence[Job],
+    executor: Executor,
+    needed: dict[str, str],
+    follow: Follow | None,
+    preambles: Mapping[int, Preamble],
+) -> Outcomes:
     waiting: dict[Future[Compiled], Job] = {}
     done: SimpleQueue[Future[Compiled]] = SimpleQueue()
 
     def submit(job: Job) -> None:
-        future = _submit(executor, Task(needed, job))
+        future = _submit(executor, Task(needed, job, preambles.get(id(job))))
         waiting[future] = job
         future.add_done_callback(done.put)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import Compiled
+    from hatch_cuda_kernels.compiler.preamble import Preamble
 
     Tools: TypeAlias = dict[str, str]
 
@@ -41,15 +42,27 @@ class Task:
     """A job with the tools it needs, by name and version.
 
     The job is pickled by itself, so that a worker with another version of this package can say so instead of failing
-    to read it.
+    to read it. ``preamble`` is what it may begin with in a process that only compiles.
     """
 
-    def __init__(self, needed: Tools, job: Job | bytes) -> None:
+    def __init__(self, needed: Tools, job: Job | bytes, preamble: Preamble | None = None) -> None:
         self._needed = needed
         self._job = job
+        self._preamble = preamble
+        self._makes = False
+
+    @property
+    def group(self) -> Preamble | None:
+        """What tasks have in common that go faster one after another in the same process; None for others."""
+        return self._preamble
+
+    def announce(self, alike: int) -> None:
+        """Take notice that so many tasks of its group wait for the process that gets it, this one among them."""
+        self._makes = self._preamble is not None and alike >= self._preamble.worth
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Task, (self._needed, self._job if isinstance(self._job, bytes) else pickle.dumps(self._job))
+        given = self._job, self._preamble, self._makes
+        return Task, (self._needed, self._job if isinstance(self._job, bytes) else pickle.dumps(given))
 
     def compile(self) -> Compiled:
         """Compile the job in this process.
@@ -57,9 +70,14 @@ class Task:
         Raises WorkerMismatchError when this process has other tools than the job needs, and what the compile raises.
         """
         from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # loads NVRTC
+        from hatch_cuda_kernels.compiler.precompiled import with_preamble
 
         check_tools({f"the worker on {socket.gethostname()}, process {os.getpid()},": tools_here()}, self._needed)
-        return compile_job(pickle.loads(self._job) if isinstance(self._job, bytes) else self._job)  # noqa: S301
+        if not isinstance(self._job, bytes):
+            return compile_job(self._job)
+        job, preamble, makes = pickle.loads(self._job)  # noqa: S301 - of the process that asks
+        with with_preamble(preamble, makes=makes):
+            return compile_job(job)
 
 
 def compile_task(task: Task) -> Compiled:

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
+from contextlib import suppress
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess
 from hatch_cuda_kernels.daemon_threads import DaemonThreads
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from concurrent.futures import Future
+
+    from hatch_cuda_kernels.daemon_threads import Call
 
 __all__ = ["WorkerExecutor"]
 
@@ -11,13 +23,31 @@ __all__ = ["WorkerExecutor"]
 class WorkerExecutor(DaemonThreads):
     """At most ``max_workers`` processes, each with a thread here; started when needed, ended when nothing is left.
 
-    A worker that dies fails the one call it ran with ChildDiedError; another takes its place.
+    A worker that dies fails the one call it ran with ChildDiedError; another takes its place. Calls whose first
+    argument has a ``group`` go to a worker that did the like, if there is one; its ``announce`` is told how many of
+    them wait for that worker. Temporary files of workers are in a folder that goes with them.
     """
 
     def __init__(self, max_workers: int) -> None:
         super().__init__(max_workers)
         self._workers: set[ChildProcess] = set()
+        self._started: list[ChildProcess] = []
+        """Those that no thread has taken yet."""
         self._killed = False
+        self._waiting: Counter[Hashable] = Counter()
+        self._busy: dict[threading.Thread, Hashable] = {}
+        """The group that each thread works on."""
+        self._temporary: TemporaryDirectory[str] | None = None
+
+    @property
+    def max_workers(self) -> int:
+        """How many processes there may be."""
+        return self._max_workers
+
+    def start_workers(self, calls: int) -> None:
+        """Start the processes for so many calls before these are there, as far as that is possible."""
+        with suppress(OSError):
+            self._started += [self._start() for _ in range(min(calls, self._max_workers))]
 
     def kill(self) -> None:
         """Cancel what waits and end every worker now: NVRTC cannot be interrupted."""
@@ -26,6 +56,9 @@ class WorkerExecutor(DaemonThreads):
             for worker in self._workers:
                 worker.kill()
         self.shutdown(cancel_futures=True)
+        self._end_started()
+        with self._lock:
+            self._clean_up()
 
     def _work(self) -> None:
         """Do what there is to do, in one worker as long as it lives."""
@@ -35,7 +68,8 @@ class WorkerExecutor(DaemonThreads):
             if not future.set_running_or_notify_cancel():
                 continue
             try:
-                worker = worker or self._start()
+                worker = worker or self._take()
+                self._announce(call)
                 result = worker.call(call)
             except ChildDiedError as error:
                 self._end(worker)
@@ -46,13 +80,55 @@ class WorkerExecutor(DaemonThreads):
             else:
                 future.set_result(result)
         self._end(worker)
+        if not self._busy:
+            self._end_started()
         self._done()
+
+    def _added(self, call: Call) -> None:
+        self._waiting[_group(call)] += 1
+
+    def _next_call(self) -> tuple[Future[Any], Call] | None:
+        with self._lock:
+            mine = self._busy.pop(threading.current_thread(), None)
+            if not self._calls:
+                self._active -= 1
+                return None
+            position = self._choose(mine)
+            found = self._calls[position]
+            del self._calls[position]
+            group = self._busy[threading.current_thread()] = _group(found[1])
+            self._waiting[group] -= 1
+            return found
+
+    def _choose(self, mine: Hashable) -> int:
+        """Return which call comes next: of the group that was worked on, of one that nobody does, of the largest."""
+        groups = [_group(call) for _, call in self._calls]
+        if mine is not None and self._waiting[mine]:
+            return groups.index(mine)
+        taken = {*self._busy.values()} - {None}
+        free = next((position for position, group in enumerate(groups) if group not in taken), None)
+        return groups.index(max(taken, key=lambda group: self._waiting[group])) if free is None else free
+
+    def _announce(self, call: Call) -> None:
+        group = _group(call)
+        if group is not None:
+            with self._lock:
+                alike = self._waiting[group] + 1
+                sharing = sum(other == group for other in self._busy.values())
+            call[1][0].announce(alike // sharing)
+
+    def _take(self) -> ChildProcess:
+        with self._lock:
+            started = self._started.pop() if self._started else None
+        return started or self._start()
 
     def _start(self) -> ChildProcess:
         with self._lock:
             if self._killed:
                 raise ChildDiedError
-            worker = ChildProcess()
+            if self._temporary is None:
+                self._temporary = TemporaryDirectory(prefix="hatch-cuda-kernels-", ignore_cleanup_errors=True)
+            worker = ChildProcess(temporary=self._temporary.name)
             self._workers.add(worker)
             return worker
 
@@ -63,3 +139,23 @@ class WorkerExecutor(DaemonThreads):
             pass
         with self._lock:
             self._workers.discard(worker)
+            if not self._workers:
+                self._clean_up()
+
+    def _end_started(self) -> None:
+        """End the processes that got nothing to do."""
+        while self._started:
+            with suppress(IndexError):  # another thread was faster
+                self._end(self._started.pop())
+
+    def _clean_up(self) -> None:
+        """Remove the workers' temporary files. The lock is held."""
+        temporary, self._temporary = self._temporary, None
+        if temporary is not None:
+            temporary.cleanup()
+
+
+def _group(call: Call) -> Hashable:
+    """Return the group of a call; None for none."""
+    _, args, _ = call
+    return getattr(args[0], "group", None) if args else None

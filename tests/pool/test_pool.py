@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from processes import children_of, linux, runs, workers_of
@@ -65,8 +66,8 @@ def processes(monkeypatch):
     """Return the list of worker processes that this test starts."""
     start, started = ChildProcess.__init__, []
 
-    def record(self, *args):
-        start(self, *args)
+    def record(self, *args, **kwargs):
+        start(self, *args, **kwargs)
         started.append(self.process)
 
     monkeypatch.setattr(ChildProcess, "__init__", record)
@@ -180,6 +181,43 @@ def test_leaving_kills_the_workers(make_jobs, processes):
         assert next(outcomes)[0].module == "quick"
     assert processes
     assert not any(runs(process.pid) for process in processes)
+
+
+class Grouped:
+    """An argument of calls that go faster one after another."""
+
+    def __init__(self, group):
+        self.group = group
+        self.alike = 0
+
+    def announce(self, alike):
+        """Keep what it is told."""
+        self.alike = alike
+
+    def told(self):
+        """Return its group, and what it was told."""
+        return self.group, self.alike
+
+
+def test_calls_of_a_group_follow_each_other():
+    """A worker goes on with what it did before, and each call says how many of its kind are left for the worker."""
+    executor = WorkerExecutor(1)
+    order = []
+    futures = [executor.submit(Grouped.told, Grouped(group)) for group in ("x", *"abab")]
+    for future in futures:
+        future.add_done_callback(lambda done: order.append(done.result()))
+    executor.shutdown()
+    assert order == [("x", 1), ("a", 2), ("a", 1), ("b", 2), ("b", 1)]
+
+
+def test_workers_leave_no_temporary_files(make_jobs, tmp_path, monkeypatch):
+    """What workers put into the folder for temporary files goes when they do."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    executor = WorkerExecutor(2)
+    folder = executor.submit(os.getenv, "TMPDIR").result()
+    assert Path(folder).parent == tmp_path
+    executor.kill()
+    assert not list(tmp_path.iterdir())
 
 
 @linux

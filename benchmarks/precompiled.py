@@ -1,0 +1,123 @@
+"""Compiles that begin with a precompiled header, beside the same compiles without: do they give the same, and sooner?
+
+    python benchmarks/precompiled.py CHECKOUTS --out FILE.json [--only NAME ...] [--each 4] [--arch sm_90]
+
+CHECKOUTS holds repositories of corpus/list.toml, each in a folder ``owner+name``. Of each, some sources are taken, the
+same for the same --seed, with the macros of the list and ``host_code: auto``. Each is compiled in one process as it is,
+and in another with all headers precompiled that it can begin with. Images, kernels and logs are compared. Exits with 1
+if any differ. Needs no GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+sys.path.append(str(Path(__file__).with_name("corpus")))
+
+from sources import kernel_sources, load_list
+
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess
+from hatch_cuda_kernels.compiler import nvrtc
+from hatch_cuda_kernels.compiler.preamble import Beginning, Preamble, Toolkit
+from hatch_cuda_kernels.compiler.precompiled import with_preamble
+from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.errors import HatchCudaKernelsError
+from hatch_cuda_kernels.options import CppStd, NvrtcOptions
+from hatch_cuda_kernels.plan.front_end import route_of
+from hatch_cuda_kernels.port.project_tree import include_folders, list_files
+
+if TYPE_CHECKING:
+    from sources import Repository
+
+    from hatch_cuda_kernels.compiler.job import CompileJob
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkouts", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="repositories as owner/name")
+    parser.add_argument("--each", type=int, default=4, help="sources of each repository")
+    parser.add_argument("--seed", type=int, default=7, help="which ones")
+    parser.add_argument("--arch", default="sm_90")
+    args = parser.parse_args()
+    found: dict[str, dict[str, Any]] = {}
+    for entry in load_list():
+        root = args.checkouts / entry.checkout
+        if root.is_dir() and (not args.only or entry.name in args.only):
+            names = kernel_sources(entry, root)
+            for source in sorted(random.Random(args.seed).sample(names, min(len(names), args.each))):
+                name = f"{entry.name} {source}"
+                found[name] = compare(entry, root, source, SmArch.parse(args.arch))
+                print(name, *found[name].values(), flush=True)
+                args.out.write_text(json.dumps(found, indent=1) + "\n")
+    outcomes = [one["outcome"] for one in found.values()]
+    print({outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))})
+    sys.exit("different" in outcomes)
+
+
+def compare(entry: Repository, root: Path, source: str, arch: SmArch) -> dict[str, Any]:
+    """Return the outcome for a source, the headers that it begins with, and seconds: without, making, and with."""
+    try:
+        include = include_folders(root, source, list_files(root), entry.include_of(source, root))
+        options = NvrtcOptions(include=tuple(include), define=entry.define, std=CppStd(entry.std))
+        recipe = Recipe(module="source", sources=(source,), options=options)
+        sources = recipe.read(root, clocks=True)
+        route = route_of(recipe, "per-arch", sources)
+        job = recipe.compile_job(recipe.units(sources)[0], arch, ("cubin",), finisher=route.finisher)
+    except HatchCudaKernelsError as error:
+        return {"outcome": "not read", "why": str(error)[:100]}
+    moves = route.finisher == "ptxas" and not job.program.computed
+    headers = Beginning(job.program, Toolkit(load_toolchain().include_dirs)).headers if moves else ()
+    plain, begun = (run(job, given) for given in (None, Preamble(headers, source, 1)))
+    if isinstance(plain, str) or isinstance(begun, str):
+        return {"outcome": "fails" if isinstance(plain, str) else "different", "why": f"{plain} {begun}"[:100]}
+    same = all(plain[key] == begun[key] for key in ("images", "kernels", "log"))
+    outcome = "different" if not same else "same" if begun["begun"] else "not precompiled"
+    return {"outcome": outcome, "headers": len(headers), "plain": plain["seconds"]} | {
+        key: begun[key] for key in ("making", "seconds")
+    }
+
+
+def run(job: CompileJob, preamble: Preamble | None) -> dict[str, Any] | str:
+    """Return what a job gives in a process of its own, compiled twice there; its error where it fails."""
+    from precompiled import compile_twice  # the main module has another name there
+
+    with ChildProcess() as child:
+        try:
+            return child.call((compile_twice, (job, preamble), {}))
+        except (HatchCudaKernelsError, ChildDiedError) as error:
+            return str(error) or type(error).__name__
+
+
+def compile_twice(job: CompileJob, preamble: Preamble | None) -> dict[str, Any]:
+    """Return what a job gives the second time, with the processor time of both."""
+    used = []
+    asked = nvrtc.used_start
+    nvrtc.used_start = lambda log: used.append(asked(log)) or used[-1]
+    start = time.process_time()
+    with with_preamble(preamble, makes=True):
+        nvrtc.compile(job)
+        between = time.process_time()
+        made = nvrtc.compile(job)
+    end = time.process_time()
+    return {
+        "images": made.images,
+        "kernels": made.kernels,
+        "log": made.log,
+        "begun": len(used) == 2 and None not in used,
+        "making": round(between - start, 3),
+        "seconds": round(end - between, 3),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""What programs begin with: headers that can be read before all else without changing what a program means.
+
+Programs of a project often begin with the same headers, which take most of NVRTC's time. A header can be moved to the
+front where nothing comes before it but other headers that were moved, and pragmas that mean nothing to it: NVRTC then
+reads the same tokens in the same order, and where the header is included again, that has no effect. So headers are
+descended into as far as each begins with others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import scan_headers
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.opening import ONCE, named_headers, read_opening
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Sequence
+
+    from hatch_cuda_kernels.compiler.program import Program
+
+__all__ = ["Beginning", "Preamble", "Toolkit"]
+
+
+class Preamble(NamedTuple):
+    """What several compiles begin with, as each of them finds it."""
+
+    headers: tuple[str, ...]
+    """Spelled with delimiters, in order; none of them stands for what NVRTC itself puts before each program."""
+    digest: str
+    """Of every text in memory that can have a part in it, and of the flags. Equal digests: the same preamble."""
+    worth: int
+    """How many compiles pay for precompiling it."""
+
+    @property
+    def text(self) -> str:
+        """The text of it. What comes after the pragma is not precompiled."""
+        return "".join(f"#include {name}\n" for name in self.headers) + "#pragma nv_hdrstop\n"
+
+
+class _Place(NamedTuple):
+    name: str
+    """With delimiters; it leads to the header from anywhere."""
+    text: str
+    folder: str
+    """Where it is; empty for a header in memory."""
+
+
+class Toolkit:
+    """The toolkit's headers as a build finds them; they do not change meanwhile."""
+
+    def __init__(self, folders: tuple[str, ...]) -> None:
+        self.folders: Final = folders
+        self._texts: dict[str, str | None] = {}
+        self._reached: dict[tuple[str, ...], _Reached] = {}
+
+    def text(self, path: str) -> str | None:
+        """Return the text of a file; None where there is none."""
+        if path not in self._texts:
+            try:
+                self._texts[path] = Path(path).read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                self._texts[path] = None
+        return self._texts[path]
+
+    def reached(self, names: Iterable[str]) -> _Reached:
+        """Return what headers lead to."""
+        key = tuple(sorted(names))
+        if key not in self._reached:
+            found = scan_headers(key, self.folders)
+            searched = {os.path.dirname(path) for path in found.states}  # noqa: PTH120 - a thousand times
+            sizes = (state.split()[0] for path, state in found.states.items() if state and path not in searched)
+            self._reached[key] = _Reached(sum(map(int, sizes)), found.asked.names)
+        return self._reached[key]
+
+
+class _Reached(NamedTuple):
+    """What headers lead to in the toolkit's folders."""
+
+    characters: int
+    asked: frozenset[str]
+
+
+class Beginning:
+    """The headers that a program can begin with."""
+
+    def __init__(self, program: Program, toolkit: Toolkit) -> None:
+        self._memory: Final = dict(program.headers)
+        self._toolkit: Final = toolkit if program.toolkit is not None else Toolkit(())
+        self._source: Final = program.source
+        self._moved: set[str] = set()
+        start = "".join(f'#include "{name}"\n' for name in program.pre_include)
+        self.headers: Final = tuple(self._front(start))
+        """Spelled with delimiters, each after those that it begins with."""
+        self.named: Final = (*named_headers(start), *named_headers(program.source))
+        """All that the program includes or looks for itself."""
+
+    def characters(self, headers: Sequence[str]) -> int:
+        """Return how much text NVRTC reads for these headers, or a multiple of it: ``#if`` is not evaluated."""
+        inside, asked = self._in_memory(headers)
+        return sum(map(len, inside.values())) + self._toolkit.reached(asked - inside.keys()).characters
+
+    def digest(self, headers: Sequence[str]) -> str:
+        """Return a digest of every text in memory that these headers can lead to, and of what is not there."""
+        inside, asked = self._in_memory(headers)
+        asked |= self._toolkit.reached(asked - inside.keys()).asked
+        # Where a header of the toolkit has a macro for what it includes, that could be the project's.
+        asked |= {name for name, text in self._memory.items() if VIRTUAL_ROOT in text and name[0] != VIRTUAL_ROOT[0]}
+        more, _ = self._in_memory([f'"{name}"' for name in asked])
+        found = hashlib.sha256()
+        for name, text in sorted((inside | more).items()):
+            found.update(f"{len(name)} {len(text)}\n{name}{text}".encode())
+        return found.hexdigest()
+
+    def _front(self, start: str) -> Generator[str, None, None]:
+        if (yield from self._follow(start, "")):
+            yield from self._follow(self._source, "")
+
+    def _follow(self, text: str, folder: str) -> Generator[str, None, bool]:
+        """Yield what a text begins with; return whether that is all of it."""
+        opening = read_opening(text)
+        for spelling in opening.includes:
+            place = self._find(spelling, folder)
+            if place is None:
+                return False
+            if place.name in self._moved:
+                continue
+            self._moved.add(place.name)
+            guard, whole = read_opening(place.text).guard, False
+            if guard in {ONCE, ""} or self._is_own(guard, place):
+                whole = yield from self._follow(place.text, place.folder)
+            if guard:
+                yield place.name
+            elif not whole:
+                return False
+        return opening.is_whole
+
+    def _is_own(self, guard: str, place: _Place) -> bool:
+        """Return whether nobody but a project's header itself asks for the macro around it."""
+        if place.folder or guard.startswith("_"):
+            return False
+        texts = (text for name, text in self._memory.items() if f'"{name}"' != place.name)
+        return not any(guard in text for text in (self._source, *texts))
+
+    def _find(self, spelling: str, folder: str) -> _Place | None:
+        """Return the header that an include in a folder leads to; None if it cannot be named so from anywhere."""
+        name = spelling[1:-1]
+        if name in self._memory:
+            return _Place(f'"{name}"', self._memory[name], "")
+        path = os.path.normpath(f"{folder}/{name}")
+        if folder and spelling.startswith('"') and self._toolkit.text(path) is not None:
+            inside = [other for other in self._toolkit.folders if path.startswith(f"{other}/")]
+            name = path[len(max(inside, key=len)) + 1 :] if inside else ""
+            if not name or name in self._memory:
+                return None
+        for other in self._toolkit.folders:
+            path = os.path.normpath(f"{other}/{name}")
+            text = self._toolkit.text(path)
+            if text is not None:
+                return _Place(f"<{name}>", text, os.path.dirname(path))  # noqa: PTH120 - as the closure's scan does
+        return None
+
+    def _in_memory(self, spellings: Sequence[str]) -> tuple[dict[str, str], set[str]]:
+        """Return the texts in memory that headers lead to without the toolkit's, and every name on the way."""
+        texts: dict[str, str] = {}
+        waiting = {spelling[1:-1] for spelling in spellings}
+        asked = set(waiting)
+        while waiting:
+            name = waiting.pop()
+            text = self._memory.get(name)
+            if text is not None:
+                texts[name] = text
+                waiting |= {found[1:-1] for found in named_headers(text)} - asked
+                asked |= waiting
+        return texts, asked

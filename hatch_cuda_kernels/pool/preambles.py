@@ -1,0 +1,195 @@
+"""Which headers a build precompiles: of the jobs that begin alike, those for which that pays.
+
+A precompiled header serves the compiles of one process for one architecture with the same flags. To make one takes
+longer than to read the headers, to begin with it takes nearly nothing, and what is compiled after it takes longer than
+otherwise: it is in memory that NVRTC takes anew for each compile.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.compiler.job import CompileJob
+from hatch_cuda_kernels.compiler.nvrtc import compile_flags
+from hatch_cuda_kernels.compiler.preamble import Beginning, Preamble, Toolkit
+from hatch_cuda_kernels.compiler.precompiled import HEAP_BYTES, can_precompile, shared_flags
+from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.pool.memory import free_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from hatch_cuda_kernels.compiler.finish_job import Job
+    from hatch_cuda_kernels.compiler.program import Program
+
+__all__ = ["choose_preambles"]
+
+#: Measured with NVRTC 13.0: what it reads of CUB in a second, and what it puts before each program.
+_SECONDS_PER_CHARACTER: Final = 1.5e-7
+_BUILTIN_SECONDS: Final = 0.012
+#: A compile that begins with a precompiled header takes so much more for the rest.
+_SLOWER: Final = 0.3
+#: To make one takes so many times what it takes to read the headers, and a little more.
+_MAKING: Final = 1.8
+_MAKING_SECONDS: Final = 0.03
+#: Fewer compiles are not worth a look.
+_FEWEST: Final = 3
+#: What a worker takes more, on disk and in memory, with all that it may precompile.
+_ROOM: Final = 2 * HEAP_BYTES
+
+
+class _Start(NamedTuple):
+    """What a program can begin with, and how much of its front end's time that is."""
+
+    beginning: Beginning
+    headers: tuple[str, ...]
+    seconds: float
+    """Of all that the program reads."""
+
+    def read_seconds(self, depth: int) -> float:
+        """Return how long NVRTC takes for the first headers."""
+        characters = self.beginning.characters(self.headers[:depth]) if depth else 0
+        return _BUILTIN_SECONDS + _SECONDS_PER_CHARACTER * characters
+
+    def saved(self, depth: int | None) -> float:
+        """Return what a precompiled header of the first headers saves."""
+        if depth is None:
+            return 0.0
+        read = self.read_seconds(depth)
+        return read - _SLOWER * max(0.0, self.seconds - read)
+
+
+class _Choice(NamedTuple):
+    """How deep each program's precompiled header goes, and what all of them save."""
+
+    saved: float
+    depths: tuple[tuple[_Start, int], ...] = ()
+    """Of those that begin with one."""
+
+
+def choose_preambles(jobs: Sequence[Job], workers: int) -> dict[int, Preamble]:
+    """Return what jobs are to begin with, by their ``id``; nothing for those that are better compiled as they are.
+
+    ``workers`` is how many processes will share the work, each of which has to precompile by itself. Loads NVRTC.
+    """
+    if not can_precompile() or not _has_room(workers):
+        return {}
+    toolchain = load_toolchain()
+    alike: dict[tuple[str, ...], list[CompileJob]] = defaultdict(list)
+    for job in jobs:
+        if isinstance(job, CompileJob) and job.kinds and not (job.options.extra or job.options.debug):
+            alike[shared_flags(compile_flags(job, toolchain))].append(job)
+    alike = {flags: found for flags, found in alike.items() if len(found) >= _FEWEST}
+    if not alike:
+        return {}
+    starts = _Starts(toolchain.include_dirs)
+    shares = math.ceil(workers / len(alike))
+    return {
+        job: preamble
+        for flags, found in alike.items()
+        for job, preamble in starts.preambles(flags, found, shares).items()
+    }
+
+
+def _has_room(workers: int) -> bool:
+    """Return whether workers that precompile have the memory, and the room for temporary files."""
+    return min(free_bytes(), shutil.disk_usage(tempfile.gettempdir()).free) > workers * _ROOM
+
+
+class _Starts:
+    """What the programs of a build begin with; the same for every architecture."""
+
+    def __init__(self, folders: tuple[str, ...]) -> None:
+        self._toolkit = Toolkit(folders)
+        self._known: dict[tuple[int, bool], _Start] = {}
+        self._chosen: dict[tuple[int, ...], _Choice] = {}
+
+    def preambles(self, flags: tuple[str, ...], jobs: Sequence[CompileJob], shares: int) -> dict[int, Preamble]:
+        """Return what jobs with the same flags are to begin with, ``shares`` of each kind in as many processes."""
+        found = {id(job): self._start(job) for job in jobs}
+        ordered = tuple(sorted({id(start): start for start in found.values()}.values(), key=lambda one: one.headers))
+        key = (shares, *map(id, ordered))
+        if key not in self._chosen:
+            self._chosen[key] = _choose(ordered, 0, None, shares)
+        depths = {id(start): depth for start, depth in self._chosen[key].depths}
+        groups: dict[tuple[tuple[str, ...], str], list[tuple[int, _Start]]] = defaultdict(list)
+        for job, start in found.items():
+            if id(start) in depths:
+                headers = start.headers[: depths[id(start)]]
+                groups[headers, start.beginning.digest(headers)].append((job, start))
+        return {
+            job: preamble
+            for (headers, digest), alike in groups.items()
+            if (preamble := _preamble(headers, f"{digest} {flags}", [start for _, start in alike]))
+            for job, _ in alike
+        }
+
+    def _start(self, job: CompileJob) -> _Start:
+        """Return what a job can begin with: nothing but NVRTC's own, where it would show in what is made of it.
+
+        A precompiled header has templates instantiated, whose variables are in PTX. They are left out of the PTX that
+        ptxas finishes, but not of LTO-IR, objects and NVRTC's CUBINs.
+        """
+        moves = job.finisher == "ptxas" and not job.options.lto
+        key = id(job.program), moves
+        if key not in self._known:
+            self._known[key] = self._read(job.program, moves)
+        return self._known[key]
+
+    def _read(self, program: Program, moves: bool) -> _Start:
+        beginning = Beginning(program, self._toolkit)
+        seconds = _BUILTIN_SECONDS + _SECONDS_PER_CHARACTER * beginning.characters(beginning.named)
+        return _Start(beginning, beginning.headers if moves and not program.computed else (), seconds)
+
+
+def _choose(starts: Sequence[_Start], depth: int, above: int | None, shares: int) -> _Choice:
+    """Return the best way to serve programs, in order, whose first ``depth`` headers are the same.
+
+    They may also begin with ``above`` headers, which are precompiled anyway.
+    """
+    without = _total(starts, above)
+    if len(starts) < _FEWEST:
+        return without
+    depth = _common(starts, depth)
+    best = max(without, _split(starts, depth, above, shares))
+    making = shares * (_MAKING_SECONDS + _MAKING * starts[0].read_seconds(depth))
+    here = _split(starts, depth, depth, shares)
+    return max(best, here._replace(saved=here.saved - making))
+
+
+def _split(starts: Sequence[_Start], depth: int, above: int | None, shares: int) -> _Choice:
+    """Return the best choice for programs that differ after ``depth`` headers."""
+    parts: dict[str, list[_Start]] = defaultdict(list)
+    for start in starts:
+        parts[start.headers[depth] if len(start.headers) > depth else ""].append(start)
+    ended = _total(parts.pop("", []), above)
+    found = [ended, *(_choose(part, depth, above, shares) for part in parts.values())]
+    return _Choice(sum(one.saved for one in found), tuple(pair for one in found for pair in one.depths))
+
+
+def _total(starts: Iterable[_Start], above: int | None) -> _Choice:
+    """Return what programs save that begin with what is precompiled anyway, as far as they do save something."""
+    saved = [(start, start.saved(above)) for start in starts]
+    gains = [(start, gain) for start, gain in saved if gain > 0 and above is not None]
+    return _Choice(sum(gain for _, gain in gains), tuple((start, above or 0) for start, _ in gains))
+
+
+def _common(starts: Sequence[_Start], depth: int) -> int:
+    """Return how many headers programs have in common: in order, the first and the last differ most."""
+    first, last = starts[0].headers, starts[-1].headers
+    while depth < min(len(first), len(last)) and first[depth] == last[depth]:
+        depth += 1
+    return depth
+
+
+def _preamble(headers: tuple[str, ...], digest: str, alike: Sequence[_Start]) -> Preamble | None:
+    """Return the preamble of programs, unless they are too few."""
+    gain = sum(start.saved(len(headers)) for start in alike) / len(alike)
+    making = _MAKING_SECONDS + _MAKING * alike[0].read_seconds(len(headers))
+    worth = max(_FEWEST, math.ceil(making / gain)) if gain > 0 else len(alike) + 1
+    return Preamble(headers, sha256(digest.encode()).hexdigest(), worth) if len(alike) >= worth else None

@@ -1,0 +1,104 @@
+"""A build precompiles the headers with which enough of its jobs begin, and its images do not show it."""
+
+from __future__ import annotations
+
+import pytest
+from processes import linux
+
+from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.compiler.precompiled import can_precompile
+from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.plan.plan import make_plan
+from hatch_cuda_kernels.pool.preambles import choose_preambles
+from hatch_cuda_kernels.pool.task import Task
+
+pytestmark = [linux, pytest.mark.skipif(not can_precompile(), reason="needs NVRTC 12.8 or newer")]
+
+KERNEL = 'extern "C" __global__ void k{}(int* y) {{ y[0] = {}; }}\n'
+CUB = "#include <cub/block/block_load.cuh>\n"
+TUPLE = "#include <cuda/std/tuple>\n"
+
+
+@pytest.fixture
+def make_jobs(make_project):
+    """Return a function that gives the jobs of sources that begin with some text, one module for each."""
+
+    def make(*beginnings, options="{}", arches="[sm_90]"):
+        modules = ", ".join(f"m{number}: {{source: m{number}.cu}}" for number in range(len(beginnings)))
+        manifest = f"{{schema: 1, arches: {arches}, options: {options}, modules: {{{modules}}}}}"
+        sources = {f"m{number}.cu": text + KERNEL.format(number, number) for number, text in enumerate(beginnings)}
+        root = make_project(manifest, **sources)
+        return [job for planned in make_plan(load_manifest(root / "kernels.yaml")) for job in planned.jobs]
+
+    return make
+
+
+def chosen(jobs, workers=1):
+    """Return the preamble of each job, None for none."""
+    found = choose_preambles(jobs, workers)
+    return [found.get(id(job)) for job in jobs]
+
+
+def test_jobs_that_begin_alike_share_a_preamble(make_jobs):
+    """The headers that they have in common, in the order in which each of them reads these."""
+    jobs = make_jobs(
+        *(CUB + f"#include <cub/block/block_{name}.cuh>\n" for name in ("scan", "store", "reduce", "shuffle"))
+    )
+    first, *others = chosen(jobs)
+    assert others == [first] * 3
+    assert first.headers[-1] == "<cub/block/block_load.cuh>"
+    assert first.worth <= 4
+
+
+def test_few_jobs_share_none(make_jobs):
+    """To precompile takes longer than to compile two sources."""
+    assert chosen(make_jobs(CUB, CUB)) == [None, None]
+
+
+def test_other_flags_have_other_preambles(make_jobs):
+    """NVRTC begins with a precompiled header only if it was made with the same flags."""
+    jobs = make_jobs(*[CUB] * 3, arches="[sm_80, sm_90]")
+    found = {str(job.arch): preamble for job, preamble in zip(jobs, chosen(jobs), strict=True)}
+    assert found["sm_80"].headers == found["sm_90"].headers
+    assert found["sm_80"].digest != found["sm_90"].digest
+
+
+def test_what_would_show_in_an_image_is_not_moved(make_jobs):
+    """LTO-IR and debug information have traces of a precompiled header, but of NVRTC's own texts before a program."""
+    lto = chosen(make_jobs(*[TUPLE] * 9, options="{lto: true}"))
+    assert {preamble and preamble.headers for preamble in lto} <= {(), None}
+    assert chosen(make_jobs(*[CUB] * 4, options="{debug: true}")) == [None] * 4
+
+
+def test_nothing_is_precompiled_where_there_is_no_room(make_jobs, monkeypatch):
+    """A worker that precompiles takes more memory."""
+    monkeypatch.setattr("hatch_cuda_kernels.pool.preambles.free_bytes", lambda: 1 << 30)
+    assert chosen(make_jobs(*[CUB] * 4), workers=2) == [None] * 4
+
+
+def test_a_build_with_preambles_gives_the_same_store(make_project, tmp_path, monkeypatch, worker_processes):
+    """Byte for byte, whichever of its jobs began with one."""
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / "cache"))
+    modules = ", ".join(f"m{number}: {{source: m{number}.cu}}" for number in range(12))
+    sources = {
+        f"m{number}.cu": (TUPLE if number < 5 else "") + KERNEL.format(number, "threadIdx.x") for number in range(12)
+    }
+    root = make_project(f"{{schema: 1, arches: [sm_80, sm_90, compute_80], modules: {{{modules}}}}}", **sources)
+    manifest = load_manifest(root / "kernels.yaml")
+    made = []
+    announce = Task.announce
+
+    def record(self, alike):
+        announce(self, alike)
+        made.append(self._makes)
+
+    stores = []
+    monkeypatch.setattr(Task, "announce", record)
+    for preambles in (choose_preambles, lambda *_: {}):
+        monkeypatch.setattr("hatch_cuda_kernels.pool.compile_all.choose_preambles", preambles)
+        monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / f"cache{len(stores)}"))
+        out = tmp_path / f"out{len(stores)}"
+        build_store(manifest, out, workers=2)
+        stores.append({path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()})
+    assert stores[0] == stores[1]
+    assert any(made)
