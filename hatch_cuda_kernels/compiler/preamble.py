@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import scan_headers
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.opening import ONCE, named_headers, read_opening
+from hatch_cuda_kernels.source.opening import ONCE, named_headers, read_opening, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
@@ -92,6 +92,7 @@ class Beginning:
         self._toolkit: Final = toolkit if program.toolkit is not None else Toolkit(())
         self._source: Final = program.source
         self._moved: set[str] = set()
+        self._digests: dict[tuple[str, ...], str] = {}
         start = "".join(f'#include "{name}"\n' for name in program.pre_include)
         self.headers: Final = tuple(self._front(start))
         """Spelled with delimiters, each after those that it begins with."""
@@ -105,6 +106,12 @@ class Beginning:
 
     def digest(self, headers: Sequence[str]) -> str:
         """Return a digest of every text in memory that these headers can lead to, and of what is not there."""
+        key = tuple(headers)
+        if key not in self._digests:
+            self._digests[key] = self._digest(key)
+        return self._digests[key]
+
+    def _digest(self, headers: Sequence[str]) -> str:
         inside, asked = self._in_memory(headers)
         asked |= self._toolkit.reached(asked - inside.keys()).asked
         # Where a header of the toolkit has a macro for what it includes, that could be the project's.
@@ -143,7 +150,7 @@ class Beginning:
         if place.folder or guard.startswith("_"):
             return False
         texts = (text for name, text in self._memory.items() if f'"{name}"' != place.name)
-        return not any(guard in text for text in (self._source, *texts))
+        return not any(guard in words_of(text) for text in (self._source, *texts))
 
     def _find(self, spelling: str, folder: str) -> _Place | None:
         """Return the header that an include in a folder leads to; None if it cannot be named so from anywhere."""

@@ -108,7 +108,7 @@ def compile_all(
     needed = needed or needed_tools(jobs)
     lost: list[LostJob] = []
     preambles = _preambles(jobs, executor)
-    with closing(_run(sorted(jobs, key=cost, reverse=True), executor, needed, follow, preambles)) as outcomes:
+    with closing(_run(_in_order(jobs, cost, preambles), executor, needed, follow, preambles)) as outcomes:
         for job, outcome in outcomes:
             if isinstance(outcome, ChildDiedError):
                 lost.append(LostJob(job, outcome))
@@ -130,6 +130,14 @@ def _preambles(jobs: Sequence[Job], executor: Executor) -> dict[int, Preamble]:
         return {}
     executor.start_workers(len(jobs))  # Python starts there meanwhile
     return choose_preambles(jobs, executor.max_workers)
+
+
+def _in_order(jobs: Sequence[Job], cost: Callable[[Job], float], preambles: Mapping[int, Preamble]) -> list[Job]:
+    """Return jobs longest first; those that begin alike come together, where the longest of them does."""
+    alike: dict[object, list[Job]] = {}
+    for job in sorted(jobs, key=cost, reverse=True):
+        alike.setdefault(preambles.get(id(job), id(job)), []).append(job)
+    return [job for group in alike.values() for job in group]
 
 
 def _run(

@@ -52,9 +52,9 @@ class Task:
         self._makes = False
 
     @property
-    def group(self) -> Preamble | None:
-        """What tasks have in common that go faster one after another in the same process; None for others."""
-        return self._preamble
+    def group(self) -> str | None:
+        """Names what tasks have in common that go faster one after another in the same process; None for others."""
+        return None if self._preamble is None else self._preamble.digest
 
     def announce(self, alike: int) -> None:
         """Take notice that so many tasks of its group wait for the process that gets it, this one among them."""

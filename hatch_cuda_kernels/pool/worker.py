@@ -13,6 +13,7 @@ from hatch_cuda_kernels.daemon_threads import DaemonThreads
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
+    from collections.abc import Set as AbstractSet
     from concurrent.futures import Future
 
     from hatch_cuda_kernels.daemon_threads import Call
@@ -102,12 +103,15 @@ class WorkerExecutor(DaemonThreads):
 
     def _choose(self, mine: Hashable) -> int:
         """Return which call comes next: of the group that was worked on, of one that nobody does, of the largest."""
-        groups = [_group(call) for _, call in self._calls]
         if mine is not None and self._waiting[mine]:
-            return groups.index(mine)
+            return self._first({mine})
         taken = {*self._busy.values()} - {None}
-        free = next((position for position, group in enumerate(groups) if group not in taken), None)
-        return groups.index(max(taken, key=lambda group: self._waiting[group])) if free is None else free
+        if any(waits for group, waits in self._waiting.items() if group not in taken):
+            return self._first(self._waiting.keys() - taken)
+        return self._first({max(taken, key=lambda group: self._waiting[group])})
+
+    def _first(self, groups: AbstractSet[Hashable]) -> int:
+        return next(position for position, (_, call) in enumerate(self._calls) if _group(call) in groups)
 
     def _announce(self, call: Call) -> None:
         group = _group(call)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 
-__all__ = ["ONCE", "Opening", "named_headers", "read_opening"]
+__all__ = ["ONCE", "Opening", "named_headers", "read_opening", "words_of"]
 
 #: The guard of a text with ``#pragma once``.
 ONCE: Final = "#pragma once"
@@ -73,6 +73,12 @@ def read_opening(text: str) -> Opening:
 def named_headers(text: str) -> frozenset[str]:
     """Return every header that a text may include or look for, as it is spelled: ``#if`` is not evaluated."""
     return frozenset(_NAMED.findall(text))
+
+
+@lru_cache(maxsize=4096)
+def words_of(text: str) -> frozenset[str]:
+    """Return every word of a text, those in comments and literals among them."""
+    return frozenset(_IDENTIFIER.findall(text))
 
 
 def _lines(source: str) -> Iterator[DirectiveLine]:
