@@ -31,7 +31,7 @@ class Preamble(NamedTuple):
     headers: tuple[str, ...]
     """Spelled with delimiters, in order; none of them stands for what NVRTC itself puts before each program."""
     digest: str
-    """Of every text in memory that can have a part in it, and of the flags. Equal digests: the same preamble."""
+    """Of the headers, of every text in memory that can have a part in them, and of the flags: all that NVRTC reads."""
     worth: int
     """How many compiles pay for precompiling it."""
 

@@ -13,7 +13,6 @@ from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.pool.crashes import LostJob
 from hatch_cuda_kernels.pool.executors import local_executor, open_executor
-from hatch_cuda_kernels.pool.preambles import choose_preambles
 from hatch_cuda_kernels.pool.task import Task, compile_task, needed_tools
 from hatch_cuda_kernels.pool.worker import WorkerExecutor
 from hatch_cuda_kernels.threads import TICK_SECONDS
@@ -128,6 +127,8 @@ def _preambles(jobs: Sequence[Job], executor: Executor) -> dict[int, Preamble]:
     """Return what jobs begin with in worker processes of this package, by their ``id``."""
     if not isinstance(executor, WorkerExecutor):
         return {}
+    from hatch_cuda_kernels.pool.preambles import choose_preambles  # loads NVRTC
+
     executor.start_workers(len(jobs))  # Python starts there meanwhile
     return choose_preambles(jobs, executor.max_workers)
 

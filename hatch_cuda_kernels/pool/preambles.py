@@ -125,7 +125,7 @@ class _Starts:
         return {
             job: preamble
             for (headers, digest), alike in groups.items()
-            if (preamble := _preamble(headers, f"{digest} {flags}", [start for _, start in alike]))
+            if (preamble := _preamble(headers, f"{headers} {digest} {flags}", [start for _, start in alike]))
             for job, _ in alike
         }
 

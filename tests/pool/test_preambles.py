@@ -50,6 +50,15 @@ def test_jobs_that_begin_alike_share_a_preamble(make_jobs):
     assert first.worth <= 4
 
 
+def test_other_headers_are_another_preamble(make_jobs):
+    """Also those of the toolkit, whose texts are not in memory: NVRTC takes what it is given for what it should be."""
+    jobs = make_jobs(*["#include <cuda/std/tuple>\n"] * 4, *["#include <cuda/std/array>\n"] * 4)
+    found = chosen(jobs)
+    assert None not in found
+    assert len({preamble.digest for preamble in found}) == 2
+    assert len({(preamble.digest, preamble.headers) for preamble in found}) == 2
+
+
 def test_few_jobs_share_none(make_jobs):
     """To precompile takes longer than to compile two sources."""
     assert chosen(make_jobs(CUB, CUB)) == [None, None]
@@ -95,7 +104,7 @@ def test_a_build_with_preambles_gives_the_same_store(make_project, tmp_path, mon
     stores = []
     monkeypatch.setattr(Task, "announce", record)
     for preambles in (choose_preambles, lambda *_: {}):
-        monkeypatch.setattr("hatch_cuda_kernels.pool.compile_all.choose_preambles", preambles)
+        monkeypatch.setattr("hatch_cuda_kernels.pool.preambles.choose_preambles", preambles)
         monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / f"cache{len(stores)}"))
         out = tmp_path / f"out{len(stores)}"
         build_store(manifest, out, workers=2)
