@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.source.directive_lines import directive_at
+from hatch_cuda_kernels.source.directives import find_directives
 from hatch_cuda_kernels.source.lexer import COMMENT, Joined
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ ONCE: Final = "#pragma once"
 
 _BLANK: Final = re.compile(rf"(?:\s++|{COMMENT})*+")
 _NAME: Final = re.compile(r"\"[^\"\n]+\"|<[^<>\n]+>")
-_NAMED: Final = re.compile(
-    r"(?:#[ \t]*include(?:_next)?|\b__has_include(?:_next)?[ \t]*\()[ \t]*(\"[^\"\n]+\"|<[^<>\n]+>)"
-)
 _CONDITION: Final = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b[^\n]*", re.MULTILINE)
 _UNDEFINED: Final = re.compile(r"!\s*defined\s*(?:\(\s*(\w+)\s*\)|(\w+))", re.ASCII)
 _IDENTIFIER: Final = re.compile(r"\w+", re.ASCII)
@@ -72,7 +70,7 @@ def read_opening(text: str) -> Opening:
 @lru_cache(maxsize=4096)
 def named_headers(text: str) -> frozenset[str]:
     """Return every header that a text may include or look for, as it is spelled: ``#if`` is not evaluated."""
-    return frozenset(_NAMED.findall(text))
+    return frozenset(found.spelling for found in find_directives(text) if found.spelling)
 
 
 @lru_cache(maxsize=4096)

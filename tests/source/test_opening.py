@@ -60,6 +60,6 @@ def test_a_macro_that_does_not_guard_all(text):
 
 
 def test_headers_are_named_by_includes_and_probes():
-    """Conditions are not evaluated."""
-    text = '#if __has_include(<a>)\n#  include "b"\n#else\n#include_next <c>\n#endif\nconst char* s = "#include";\n'
-    assert named_headers(text) == {"<a>", '"b"', "<c>"}
+    """Conditions are not evaluated; directives may be written in any way that NVRTC takes."""
+    text = '#if __has_include(<a>)\n#  include "b"\n#else\n%:include_next <c>\n#endif\nconst char* s = "#include";\n'
+    assert named_headers(f"{text}#inc\\\nlude <d>\n# /* x */ import <e>\n") == {"<a>", '"b"', "<c>", "<d>", "<e>"}
