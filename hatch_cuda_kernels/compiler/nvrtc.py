@@ -16,7 +16,7 @@ from hatch_cuda_kernels.compiler.job import Compiled
 from hatch_cuda_kernels.compiler.nvrtc_calls import NvrtcError, compile_program, lowered_name, open_program, output
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.ptx import Ptx, drop_unused, read_ptx
-from hatch_cuda_kernels.compiler.precompiled import Start, drop_start, preamble_start, used_start
+from hatch_cuda_kernels.compiler.precompiled import Given, begin_with_preamble, cleaned_log, drop_preamble
 from hatch_cuda_kernels.compiler.ptxas import assemble
 from hatch_cuda_kernels.compiler.rooted import call_at_root
 from hatch_cuda_kernels.compiler.symbols import NO_QUESTIONS, Questions, found_kernels
@@ -111,28 +111,28 @@ def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
     if made is not None:
         return made
     try:
-        return _answer(job, Start(flags), questions)
+        return _answer(job, Given(flags), questions)
     except CompileError as error:
         if not questions.are_blamed(error.log):
             raise
-        return _answer(job, Start(flags), NO_QUESTIONS)  # a build does not fail for what is only asked
+        return _answer(job, Given(flags), NO_QUESTIONS)  # a build does not fail for what is only asked
 
 
 def _begun(job: CompileJob, flags: tuple[str, ...], questions: Questions) -> _Made | None:
     """Return what comes of a job that begins with a precompiled header; None where that was not to be."""
-    start = preamble_start(job.program, flags)
+    start = begin_with_preamble(job.program, flags)
     if start is None:
         return None
     with suppress(CompileError):  # the compile without says what is wrong, and where
         made = _answer(job, start, questions)
-        log = used_start(made.log)
+        log = cleaned_log(made.log)
         if log is not None:
             return made._replace(log=log)
-    drop_start()
+    drop_preamble()
     return None
 
 
-def _answer(job: CompileJob, start: Start, questions: Questions) -> _Made:
+def _answer(job: CompileJob, start: Given, questions: Questions) -> _Made:
     expressions = (*job.expressions, *questions.expressions)
     source, headers = f"{start.text}{job.program.source}{questions.text}", (*job.program.headers, *start.headers)
     try:

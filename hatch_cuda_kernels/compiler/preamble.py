@@ -41,7 +41,7 @@ class Preamble(NamedTuple):
         return "".join(f"#include {name}\n" for name in self.headers) + "#pragma nv_hdrstop\n"
 
 
-class _Place(NamedTuple):
+class _Header(NamedTuple):
     name: str
     """With delimiters; it leads to the header from anywhere."""
     text: str
@@ -145,18 +145,18 @@ class Beginning:
                 return False
         return opening.is_whole
 
-    def _is_own(self, guard: str, place: _Place) -> bool:
+    def _is_own(self, guard: str, place: _Header) -> bool:
         """Return whether nobody but a project's header itself asks for the macro around it."""
         if place.folder or guard.startswith("_"):
             return False
         texts = (text for name, text in self._memory.items() if f'"{name}"' != place.name)
         return not any(guard in words_of(text) for text in (self._source, *texts))
 
-    def _find(self, spelling: str, folder: str) -> _Place | None:
+    def _find(self, spelling: str, folder: str) -> _Header | None:
         """Return the header that an include in a folder leads to; None if it cannot be named so from anywhere."""
         name = spelling[1:-1]
         if name in self._memory:
-            return _Place(f'"{name}"', self._memory[name], "")
+            return _Header(f'"{name}"', self._memory[name], "")
         path = os.path.normpath(f"{folder}/{name}")
         if folder and spelling.startswith('"') and self._toolkit.text(path) is not None:
             inside = [other for other in self._toolkit.folders if path.startswith(f"{other}/")]
@@ -167,7 +167,7 @@ class Beginning:
             path = os.path.normpath(f"{other}/{name}")
             text = self._toolkit.text(path)
             if text is not None:
-                return _Place(f"<{name}>", text, os.path.dirname(path))  # noqa: PTH120 - as the closure's scan does
+                return _Header(f"<{name}>", text, os.path.dirname(path))  # noqa: PTH120 - as the closure's scan does
         return None
 
     def _in_memory(self, spellings: Sequence[str]) -> tuple[dict[str, str], set[str]]:

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HEAP_BYTES",
-    "Start",
+    "Given",
+    "begin_with_preamble",
     "can_precompile",
-    "drop_start",
-    "preamble_start",
+    "cleaned_log",
+    "drop_preamble",
     "shared_flags",
-    "used_start",
     "with_preamble",
 ]
 
@@ -54,7 +54,7 @@ _UNUSED: Final = re.compile(r"warning #177-D:[^\n]*")
 _WARNING: Final = re.compile(r"(?:warning|error|remark) ?#?[\w-]*:[^\n]*", re.IGNORECASE)
 
 
-class Start(NamedTuple):
+class Given(NamedTuple):
     """What a compile gets that begins with a preamble."""
 
     flags: tuple[str, ...]
@@ -64,7 +64,7 @@ class Start(NamedTuple):
     """What comes before the source."""
 
 
-class _Made(NamedTuple):
+class _Precompiled(NamedTuple):
     """What was precompiled last."""
 
     digest: str
@@ -73,7 +73,7 @@ class _Made(NamedTuple):
 
 
 _wanted: tuple[Preamble, bool] | None = None
-_made: _Made | None = None
+_made: _Precompiled | None = None
 
 
 def can_precompile() -> bool:
@@ -100,7 +100,7 @@ def shared_flags(flags: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(flag for flag in flags if not flag.startswith((_SEED, _PRE_INCLUDE)))
 
 
-def preamble_start(program: Program, flags: tuple[str, ...]) -> Start | None:
+def begin_with_preamble(program: Program, flags: tuple[str, ...]) -> Given | None:
     """Return how a compile begins with the preamble of this process, which is precompiled when it is due; or None."""
     global _made  # noqa: PLW0603 - a fact about the process
     if _wanted is None:
@@ -109,7 +109,7 @@ def preamble_start(program: Program, flags: tuple[str, ...]) -> Start | None:
     if (_made is None or _made.digest != preamble.digest) and makes:
         if _made is not None:
             _close(_made)
-        _made = _Made(preamble.digest, _precompile(preamble, program, shared_flags(flags)))
+        _made = _Precompiled(preamble.digest, _precompile(preamble, program, shared_flags(flags)))
     if _made is None or _made.digest != preamble.digest or _made.file < 0:
         return None
     seed = [flag for flag in flags if flag.startswith(_SEED)]
@@ -117,16 +117,16 @@ def preamble_start(program: Program, flags: tuple[str, ...]) -> Start | None:
     # NVRTC takes no header before the source but the precompiled one.
     rest = [f'#include "{name}"\n' for name in program.pre_include if f'"{name}"' not in preamble.headers]
     text = "".join((*rest, "#line 1\n")) if rest else ""
-    return Start((*shared_flags(flags), _BEGINS, *seed, used), ((_PREAMBLE, preamble.text),), text)
+    return Given((*shared_flags(flags), _BEGINS, *seed, used), ((_PREAMBLE, preamble.text),), text)
 
 
-def used_start(log: str) -> str | None:
+def cleaned_log(log: str) -> str | None:
     """Return a log as it is without a precompiled header; None if it says that the header was not used."""
     cleaned, count = _USED.subn("", log, count=1)
     return cleaned if count else None
 
 
-def drop_start() -> None:
+def drop_preamble() -> None:
     """Begin no compile with this preamble again: one ended otherwise than without it."""
     global _made  # noqa: PLW0603 - a fact about the process
     if _made is not None:
@@ -134,7 +134,7 @@ def drop_start() -> None:
         _made = _made._replace(file=-1)
 
 
-def _close(made: _Made) -> None:
+def _close(made: _Precompiled) -> None:
     if made.file >= 0:
         os.close(made.file)
 

@@ -11,6 +11,7 @@ import math
 import shutil
 import tempfile
 from collections import defaultdict
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.job import CompileJob
@@ -22,7 +23,7 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.pool.memory import free_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.program import Program
@@ -43,7 +44,7 @@ _FEWEST: Final = 3
 _ROOM: Final = 2 * HEAP_BYTES
 
 
-class _Start(NamedTuple):
+class _Lead(NamedTuple):
     """What a program can begin with, and how much of its front end's time that is."""
 
     beginning: Beginning
@@ -56,19 +57,17 @@ class _Start(NamedTuple):
         characters = self.beginning.characters(self.headers[:depth]) if depth else 0
         return _BUILTIN_SECONDS + _SECONDS_PER_CHARACTER * characters
 
-    def saved(self, depth: int | None) -> float:
+    def saved(self, depth: int) -> float:
         """Return what a precompiled header of the first headers saves."""
-        if depth is None:
-            return 0.0
         read = self.read_seconds(depth)
         return read - _SLOWER * max(0.0, self.seconds - read)
 
 
-class _Choice(NamedTuple):
+class _Cuts(NamedTuple):
     """How deep each program's precompiled header goes, and what all of them save."""
 
     saved: float
-    depths: tuple[tuple[_Start, int], ...] = ()
+    depths: tuple[tuple[_Lead, int], ...] = ()
     """Of those that begin with one."""
 
 
@@ -87,12 +86,12 @@ def choose_preambles(jobs: Sequence[Job], workers: int) -> dict[int, Preamble]:
     alike = {flags: found for flags, found in alike.items() if len(found) >= _FEWEST}
     if not alike:
         return {}
-    starts = _Starts(toolchain.include_dirs)
+    leads = _Leads(toolchain.include_dirs)
     shares = math.ceil(workers / len(alike))
     return {
         job: preamble
         for flags, found in alike.items()
-        for job, preamble in starts.preambles(flags, found, shares).items()
+        for job, preamble in leads.preambles(flags, found, shares).items()
     }
 
 
@@ -101,35 +100,35 @@ def _has_room(workers: int) -> bool:
     return min(free_bytes(), shutil.disk_usage(tempfile.gettempdir()).free) > workers * _ROOM
 
 
-class _Starts:
+class _Leads:
     """What the programs of a build begin with; the same for every architecture."""
 
     def __init__(self, folders: tuple[str, ...]) -> None:
         self._toolkit = Toolkit(folders)
-        self._known: dict[tuple[int, bool], _Start] = {}
-        self._chosen: dict[tuple[int, ...], _Choice] = {}
+        self._known: dict[tuple[int, bool], _Lead] = {}
+        self._chosen: dict[tuple[int, ...], _Cuts] = {}
 
     def preambles(self, flags: tuple[str, ...], jobs: Sequence[CompileJob], shares: int) -> dict[int, Preamble]:
         """Return what jobs with the same flags are to begin with, ``shares`` of each kind in as many processes."""
-        found = {id(job): self._start(job) for job in jobs}
-        ordered = tuple(sorted({id(start): start for start in found.values()}.values(), key=lambda one: one.headers))
+        found = {id(job): self._lead(job) for job in jobs}
+        ordered = tuple(sorted({id(lead): lead for lead in found.values()}.values(), key=lambda one: one.headers))
         key = (shares, *map(id, ordered))
         if key not in self._chosen:
-            self._chosen[key] = _choose(ordered, 0, None, shares)
-        depths = {id(start): depth for start, depth in self._chosen[key].depths}
-        groups: dict[tuple[tuple[str, ...], str], list[tuple[int, _Start]]] = defaultdict(list)
-        for job, start in found.items():
-            if id(start) in depths:
-                headers = start.headers[: depths[id(start)]]
-                groups[headers, start.beginning.digest(headers)].append((job, start))
+            self._chosen[key] = _Chooser(ordered, shares).best()
+        depths = {id(lead): depth for lead, depth in self._chosen[key].depths}
+        groups: dict[tuple[tuple[str, ...], str], list[tuple[int, _Lead]]] = defaultdict(list)
+        for job, lead in found.items():
+            if id(lead) in depths:
+                headers = lead.headers[: depths[id(lead)]]
+                groups[headers, lead.beginning.digest(headers)].append((job, lead))
         return {
             job: preamble
             for (headers, digest), alike in groups.items()
-            if (preamble := _preamble(headers, f"{headers} {digest} {flags}", [start for _, start in alike]))
+            if (preamble := _preamble(headers, f"{headers} {digest} {flags}", [lead for _, lead in alike]))
             for job, _ in alike
         }
 
-    def _start(self, job: CompileJob) -> _Start:
+    def _lead(self, job: CompileJob) -> _Lead:
         """Return what a job can begin with: nothing but NVRTC's own, where it would show in what is made of it.
 
         A precompiled header has templates instantiated, whose variables are in PTX. They are left out of the PTX that
@@ -141,55 +140,67 @@ class _Starts:
             self._known[key] = self._read(job.program, moves)
         return self._known[key]
 
-    def _read(self, program: Program, moves: bool) -> _Start:
+    def _read(self, program: Program, moves: bool) -> _Lead:
         beginning = Beginning(program, self._toolkit)
         seconds = _BUILTIN_SECONDS + _SECONDS_PER_CHARACTER * beginning.characters(beginning.named)
-        return _Start(beginning, beginning.headers if moves and not program.computed else (), seconds)
+        return _Lead(beginning, beginning.headers if moves and not program.computed else (), seconds)
 
 
-def _choose(starts: Sequence[_Start], depth: int, above: int | None, shares: int) -> _Choice:
-    """Return the best way to serve programs, in order, whose first ``depth`` headers are the same.
+class _Chooser:
+    """Chooses for programs with the same flags, ordered by their headers, how many of these to precompile."""
 
-    They may also begin with ``above`` headers, which are precompiled anyway.
-    """
-    without = _total(starts, above)
-    if len(starts) < _FEWEST:
-        return without
-    depth = _common(starts, depth)
-    best = max(without, _split(starts, depth, above, shares))
-    making = shares * (_MAKING_SECONDS + _MAKING * starts[0].read_seconds(depth))
-    here = _split(starts, depth, depth, shares)
-    return max(best, here._replace(saved=here.saved - making))
+    def __init__(self, leads: Sequence[_Lead], shares: int) -> None:
+        self._leads = leads
+        self._making = shares
+        self._known: dict[tuple[int, int, int, int | None], _Cuts] = {}
+
+    def best(self) -> _Cuts:
+        """Return the best choice for all."""
+        return self._choose(0, len(self._leads), 0, None)
+
+    def _choose(self, begin: int, end: int, depth: int, above: int | None) -> _Cuts:
+        """Return the best choice for some, whose first ``depth`` headers are the same.
+
+        They may also begin with ``above`` headers, which are precompiled anyway.
+        """
+        key = begin, end, depth, above
+        if key not in self._known:
+            self._known[key] = self._find(*key)
+        return self._known[key]
+
+    def _find(self, begin: int, end: int, depth: int, above: int | None) -> _Cuts:
+        without = self._total(begin, end, above)
+        if end - begin < _FEWEST:
+            return without
+        first, last = self._leads[begin], self._leads[end - 1]  # those that differ most
+        while first.headers[depth : depth + 1] == last.headers[depth : depth + 1] != ():
+            depth += 1
+        making = self._making * (_MAKING_SECONDS + _MAKING * first.read_seconds(depth))
+        here = self._split(begin, end, depth, depth)
+        choices = without, self._split(begin, end, depth, above), here._replace(saved=here.saved - making)
+        return max(choices, key=lambda choice: choice.saved)
+
+    def _split(self, begin: int, end: int, depth: int, above: int | None) -> _Cuts:
+        """Return the best choice for programs that differ after ``depth`` headers."""
+        found = []
+        for following, part in groupby(range(begin, end), lambda one: self._leads[one].headers[depth : depth + 1]):
+            start, *rest = part
+            stop = start + len(rest) + 1
+            found.append(self._choose(start, stop, depth, above) if following else self._total(start, stop, above))
+        return _Cuts(sum(one.saved for one in found), tuple(pair for one in found for pair in one.depths))
+
+    def _total(self, begin: int, end: int, above: int | None) -> _Cuts:
+        """Return what programs save that begin with what is precompiled anyway, as far as they do save something."""
+        if above is None:
+            return _Cuts(0.0)
+        saved = [(lead, lead.saved(above)) for lead in self._leads[begin:end]]
+        gains = [(lead, gain) for lead, gain in saved if gain > 0]
+        return _Cuts(sum(gain for _, gain in gains), tuple((lead, above) for lead, _ in gains))
 
 
-def _split(starts: Sequence[_Start], depth: int, above: int | None, shares: int) -> _Choice:
-    """Return the best choice for programs that differ after ``depth`` headers."""
-    parts: dict[str, list[_Start]] = defaultdict(list)
-    for start in starts:
-        parts[start.headers[depth] if len(start.headers) > depth else ""].append(start)
-    ended = _total(parts.pop("", []), above)
-    found = [ended, *(_choose(part, depth, above, shares) for part in parts.values())]
-    return _Choice(sum(one.saved for one in found), tuple(pair for one in found for pair in one.depths))
-
-
-def _total(starts: Iterable[_Start], above: int | None) -> _Choice:
-    """Return what programs save that begin with what is precompiled anyway, as far as they do save something."""
-    saved = [(start, start.saved(above)) for start in starts]
-    gains = [(start, gain) for start, gain in saved if gain > 0 and above is not None]
-    return _Choice(sum(gain for _, gain in gains), tuple((start, above or 0) for start, _ in gains))
-
-
-def _common(starts: Sequence[_Start], depth: int) -> int:
-    """Return how many headers programs have in common: in order, the first and the last differ most."""
-    first, last = starts[0].headers, starts[-1].headers
-    while depth < min(len(first), len(last)) and first[depth] == last[depth]:
-        depth += 1
-    return depth
-
-
-def _preamble(headers: tuple[str, ...], digest: str, alike: Sequence[_Start]) -> Preamble | None:
+def _preamble(headers: tuple[str, ...], digest: str, alike: Sequence[_Lead]) -> Preamble | None:
     """Return the preamble of programs, unless they are too few."""
-    gain = sum(start.saved(len(headers)) for start in alike) / len(alike)
+    gain = sum(lead.saved(len(headers)) for lead in alike) / len(alike)
     making = _MAKING_SECONDS + _MAKING * alike[0].read_seconds(len(headers))
     worth = max(_FEWEST, math.ceil(making / gain)) if gain > 0 else len(alike) + 1
     return Preamble(headers, sha256(digest.encode()).hexdigest(), worth) if len(alike) >= worth else None

@@ -70,7 +70,7 @@ def test_a_finaliser_in_the_compiling_thread_gets_the_error_too(store, monkeypat
     """A compile runs in a thread of its own; what asks from there waits for itself as well."""
     from hatch_cuda_kernels.compiler import nvrtc
 
-    answers, original = [], nvrtc._compile
+    answers, original = [], nvrtc.compile_program
 
     def within(*args, **kwargs):
         try:
@@ -79,7 +79,7 @@ def test_a_finaliser_in_the_compiling_thread_gets_the_error_too(store, monkeypat
             answers.append(error)
         return original(*args, **kwargs)
 
-    monkeypatch.setattr(nvrtc, "_compile", within)
+    monkeypatch.setattr(nvrtc, "compile_program", within)
     assert store.get_kernel("saxpy").image.origin == "jitted"
     assert [type(answer) for answer in answers] == [ReentryError]
 
