@@ -75,8 +75,8 @@ def compare(entry: Repository, root: Path, source: str, arch: SmArch) -> dict[st
         job = recipe.compile_job(recipe.units(sources)[0], arch, ("cubin",), finisher=route.finisher)
     except HatchCudaKernelsError as error:
         return {"outcome": "not read", "why": str(error)[:100]}
-    moves = route.finisher == "ptxas" and not job.program.computed
-    headers = Beginning(job.program, Toolkit(load_toolchain().include_dirs)).headers if moves else ()
+    toolkit = Toolkit(load_toolchain().include_dirs, job.program.outside)
+    headers = Beginning(job.program, job.options, toolkit).headers if route.finisher == "ptxas" else ()
     plain, begun = (run(job, given) for given in (None, Preamble(headers, source, 1)))
     if isinstance(plain, str) or isinstance(begun, str):
         return {"outcome": "fails" if isinstance(plain, str) else "different", "why": f"{plain} {begun}"[:100]}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -41,9 +42,9 @@ _START: Final = """\
 import signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 import sys
-sys.path[:] = sys.argv[1:]
+sys.path[:] = sys.argv[2:]
 from hatch_cuda_kernels.child_process import serve
-serve()
+serve(sys.argv[1])
 """
 
 #: What a program gets for what it does.
@@ -73,13 +74,14 @@ class ChildProcess:
     """This side of one child process. Leaving its ``with`` block ends it.
 
     ``directory`` becomes its working directory, ``temporary`` the folder of its temporary files; by default, these are
-    this process's. Raises OSError where no process can be started.
+    this process's. The latter goes with the process if this one does not live to remove it. Raises OSError where no
+    process can be started.
     """
 
     def __init__(self, directory: str | None = None, *, temporary: str | None = None) -> None:
         path = sys.path if directory is None else [*map(os.path.abspath, filter(None, sys.path))]
-        command = [sys.executable, "-P", "-c", _START, *path]
-        pipe, env = subprocess.PIPE, _MALLOC | os.environ | ({} if temporary is None else {"TMPDIR": temporary})
+        command = [sys.executable, "-P", "-c", _START, temporary or "", *path]
+        pipe, env = subprocess.PIPE, _MALLOC | os.environ | ({"TMPDIR": temporary} if temporary else {})
         self.process = subprocess.Popen(  # noqa: S603 - ourselves
             command, stdin=pipe, stdout=pipe, env=env, cwd=directory, process_group=0
         )
@@ -146,15 +148,18 @@ def is_child() -> bool:
     return _serving
 
 
-def serve() -> None:
-    """Answer calls in the order they come, in the child process. What they print goes to standard error."""
+def serve(temporary: str) -> None:
+    """Answer calls in the order they come, in the child process. What they print goes to standard error.
+
+    ``temporary`` is a folder that goes with the parent, if there is one.
+    """
     global _serving  # noqa: PLW0603 - a fact about the process
     _serving = True
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     calls: SimpleQueue[Call] = SimpleQueue()
     start_daemon(partial(_answer, calls, answers))  # with the stack that compiles have elsewhere, too
-    _receive(calls)
+    _receive(calls, temporary)
 
 
 def _answer(calls: SimpleQueue[Call], answers: BinaryIO) -> None:
@@ -164,7 +169,7 @@ def _answer(calls: SimpleQueue[Call], answers: BinaryIO) -> None:
         answers.flush()
 
 
-def _receive(calls: SimpleQueue[Call]) -> None:
+def _receive(calls: SimpleQueue[Call], temporary: str) -> None:
     """Hand on the calls. The input ends when the parent does, however that came about: then end too, at once.
 
     A ptxas that runs for this process ends as well: it is in the process group that this one leads.
@@ -173,6 +178,8 @@ def _receive(calls: SimpleQueue[Call]) -> None:
         while True:
             calls.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - from our own parent
     finally:
+        if temporary:
+            shutil.rmtree(temporary, ignore_errors=True)
         if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
             os.killpg(0, signal.SIGKILL)
         os._exit(1)

@@ -1,9 +1,10 @@
 """What programs begin with: headers that can be read before all else without changing what a program means.
 
-Programs of a project often begin with the same headers, which take most of NVRTC's time. A header can be moved to the
-front where nothing comes before it but other headers that were moved, and pragmas that mean nothing to it: NVRTC then
+Sources often begin with the same headers of the toolkit, which take most of NVRTC's time. Such a header can be moved to
+the front where nothing comes before it but others that were moved, and pragmas that mean nothing to it: NVRTC then
 reads the same tokens in the same order, and where the header is included again, that has no effect. So headers are
-descended into as far as each begins with others.
+descended into as far as each begins with others. Texts of the project stay where they are: NVRTC instantiates templates
+where a precompiled header ends, and what a source declares after that could be meant for them.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import scan_headers
+from hatch_cuda_kernels.compiler.components import components
+from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import include_graph, scan_headers
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.options import macro_name
 from hatch_cuda_kernels.source.opening import ONCE, named_headers, read_opening, words_of
+from hatch_cuda_kernels.source.outer_headers import STANDARD_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
 
     from hatch_cuda_kernels.compiler.program import Program
+    from hatch_cuda_kernels.options import NvrtcOptions
 
 __all__ = ["Beginning", "Preamble", "Toolkit"]
 
@@ -45,17 +50,19 @@ class _Header(NamedTuple):
     name: str
     """With delimiters; it leads to the header from anywhere."""
     text: str
-    folder: str
-    """Where it is; empty for a header in memory."""
+    path: str
+    """Empty for one of the project's."""
 
 
 class Toolkit:
-    """The toolkit's headers as a build finds them; they do not change meanwhile."""
+    """The headers of the toolkit, and those of this package, as a build finds them; they do not change meanwhile."""
 
-    def __init__(self, folders: tuple[str, ...]) -> None:
+    def __init__(self, folders: tuple[str, ...], names: Iterable[str] = ()) -> None:
         self.folders: Final = folders
         self._texts: dict[str, str | None] = {}
         self._reached: dict[tuple[str, ...], _Reached] = {}
+        self._searched: Final = (STANDARD_FOLDER, *folders)
+        self._cycles: Final = components(include_graph(tuple(sorted(names)), self._searched)) if folders else {}
 
     def text(self, path: str) -> str | None:
         """Return the text of a file; None where there is none."""
@@ -66,11 +73,15 @@ class Toolkit:
                 self._texts[path] = None
         return self._texts[path]
 
+    def cycle(self, path: str) -> object:
+        """Return what is equal for files that include each other, directly or not."""
+        return self._cycles.get(path, path)
+
     def reached(self, names: Iterable[str]) -> _Reached:
         """Return what headers lead to."""
         key = tuple(sorted(names))
         if key not in self._reached:
-            found = scan_headers(key, self.folders)
+            found = scan_headers(key, self._searched)
             searched = {os.path.dirname(path) for path in found.states}  # noqa: PTH120 - a thousand times
             sizes = (state.split()[0] for path, state in found.states.items() if state and path not in searched)
             self._reached[key] = _Reached(sum(map(int, sizes)), found.asked.names)
@@ -78,23 +89,25 @@ class Toolkit:
 
 
 class _Reached(NamedTuple):
-    """What headers lead to in the toolkit's folders."""
+    """What headers lead to."""
 
     characters: int
     asked: frozenset[str]
 
 
 class Beginning:
-    """The headers that a program can begin with."""
+    """The headers that a program with some options can begin with."""
 
-    def __init__(self, program: Program, toolkit: Toolkit) -> None:
+    def __init__(self, program: Program, options: NvrtcOptions, toolkit: Toolkit) -> None:
         self._memory: Final = dict(program.headers)
         self._toolkit: Final = toolkit if program.toolkit is not None else Toolkit(())
         self._source: Final = program.source
+        self._defined: Final = {macro_name(name) for name, _ in options.define}
         self._moved: set[str] = set()
+        self._open: list[object] = []
         self._digests: dict[tuple[str, ...], str] = {}
         start = "".join(f'#include "{name}"\n' for name in program.pre_include)
-        self.headers: Final = tuple(self._front(start))
+        self.headers: Final = () if self._has_hidden(program) else tuple(self._front(start))
         """Spelled with delimiters, each after those that it begins with."""
         self.named: Final = (*named_headers(start), *named_headers(program.source))
         """All that the program includes or looks for itself."""
@@ -105,22 +118,22 @@ class Beginning:
         return sum(map(len, inside.values())) + self._toolkit.reached(asked - inside.keys()).characters
 
     def digest(self, headers: Sequence[str]) -> str:
-        """Return a digest of every text in memory that these headers can lead to, and of what is not there."""
+        """Return a digest of these headers, and of every text in memory that they can lead to."""
         key = tuple(headers)
         if key not in self._digests:
-            self._digests[key] = self._digest(key)
+            inside, asked = self._in_memory(key)
+            asked |= self._toolkit.reached(asked).asked
+            more, _ = self._in_memory([f'"{name}"' for name in asked])
+            found = hashlib.sha256(repr(key).encode())
+            for name, text in sorted((inside | more).items()):
+                found.update(f"{len(name)} {len(text)}\n{name}{text}".encode())
+            self._digests[key] = found.hexdigest()
         return self._digests[key]
 
-    def _digest(self, headers: Sequence[str]) -> str:
-        inside, asked = self._in_memory(headers)
-        asked |= self._toolkit.reached(asked - inside.keys()).asked
-        # Where a header of the toolkit has a macro for what it includes, that could be the project's.
-        asked |= {name for name, text in self._memory.items() if VIRTUAL_ROOT in text and name[0] != VIRTUAL_ROOT[0]}
-        more, _ = self._in_memory([f'"{name}"' for name in asked])
-        found = hashlib.sha256()
-        for name, text in sorted((inside | more).items()):
-            found.update(f"{len(name)} {len(text)}\n{name}{text}".encode())
-        return found.hexdigest()
+    def _has_hidden(self, program: Program) -> bool:
+        """Return whether a header of the toolkit could lead to one of the project's, or a macro to any."""
+        plain = (text for name, text in program.headers if not name.startswith(VIRTUAL_ROOT))
+        return bool(program.computed) or any(VIRTUAL_ROOT in text for text in plain)
 
     def _front(self, start: str) -> Generator[str, None, None]:
         if (yield from self._follow(start, "")):
@@ -130,33 +143,44 @@ class Beginning:
         """Yield what a text begins with; return whether that is all of it."""
         opening = read_opening(text)
         for spelling in opening.includes:
-            place = self._find(spelling, folder)
-            if place is None:
+            header = self._find(spelling, folder)
+            if header is None:
                 return False
-            if place.name in self._moved:
-                continue
-            self._moved.add(place.name)
-            guard, whole = read_opening(place.text).guard, False
-            if guard in {ONCE, ""} or self._is_own(guard, place):
-                whole = yield from self._follow(place.text, place.folder)
-            if guard:
-                yield place.name
-            elif not whole:
+            if header.name not in self._moved and not (yield from self._move(header)):
                 return False
+            self._moved.add(header.name)
         return opening.is_whole
 
-    def _is_own(self, guard: str, place: _Header) -> bool:
-        """Return whether nobody but a project's header itself asks for the macro around it."""
-        if place.folder or guard.startswith("_"):
+    def _move(self, header: _Header) -> Generator[str, None, bool]:
+        """Yield a header after what it begins with; return whether all of it is moved then."""
+        guard = read_opening(header.text).guard
+        if not header.path:
+            return (yield from self._follow(header.text, "")) if self._is_read(guard, header) else False
+        cycle, whole = self._toolkit.cycle(header.path), False
+        if cycle in self._open:  # it would be read before the one that includes it, not inside
             return False
-        texts = (text for name, text in self._memory.items() if f'"{name}"' != place.name)
-        return not any(guard in words_of(text) for text in (self._source, *texts))
+        if guard in {ONCE, ""}:
+            self._open.append(cycle)
+            whole = yield from self._follow(header.text, os.path.dirname(header.path))  # noqa: PTH120
+            self._open.pop()
+        if guard:
+            yield header.name
+        return bool(guard) or whole
+
+    def _is_read(self, guard: str, header: _Header) -> bool:
+        """Return whether a header of the project is read where it is included first, whatever came before."""
+        if guard in {ONCE, ""}:
+            return True
+        texts = (text for name, text in self._memory.items() if f'"{name}"' != header.name)
+        told = guard.startswith("_") or guard in self._defined
+        return not told and not any(guard in words_of(text) for text in (self._source, *texts))
 
     def _find(self, spelling: str, folder: str) -> _Header | None:
         """Return the header that an include in a folder leads to; None if it cannot be named so from anywhere."""
         name = spelling[1:-1]
         if name in self._memory:
-            return _Header(f'"{name}"', self._memory[name], "")
+            path = "" if name.startswith(VIRTUAL_ROOT) else f"{STANDARD_FOLDER}/{name}"
+            return _Header(f'"{name}"', self._memory[name], path)
         path = os.path.normpath(f"{folder}/{name}")
         if folder and spelling.startswith('"') and self._toolkit.text(path) is not None:
             inside = [other for other in self._toolkit.folders if path.startswith(f"{other}/")]
@@ -167,7 +191,7 @@ class Beginning:
             path = os.path.normpath(f"{other}/{name}")
             text = self._toolkit.text(path)
             if text is not None:
-                return _Header(f"<{name}>", text, os.path.dirname(path))  # noqa: PTH120 - as the closure's scan does
+                return _Header(f"<{name}>", text, path)
         return None
 
     def _in_memory(self, spellings: Sequence[str]) -> tuple[dict[str, str], set[str]]:

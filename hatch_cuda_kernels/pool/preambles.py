@@ -20,13 +20,13 @@ from hatch_cuda_kernels.compiler.preamble import Beginning, Preamble, Toolkit
 from hatch_cuda_kernels.compiler.precompiled import HEAP_BYTES, can_precompile, shared_flags
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.pool.memory import free_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hatch_cuda_kernels.compiler.finish_job import Job
-    from hatch_cuda_kernels.compiler.program import Program
 
 __all__ = ["choose_preambles"]
 
@@ -86,7 +86,8 @@ def choose_preambles(jobs: Sequence[Job], workers: int) -> dict[int, Preamble]:
     alike = {flags: found for flags, found in alike.items() if len(found) >= _FEWEST}
     if not alike:
         return {}
-    leads = _Leads(toolchain.include_dirs)
+    names = {name for found in alike.values() for job in found for name in (*job.program.outside, *_standard(job))}
+    leads = _Leads(Toolkit(toolchain.include_dirs, names))
     shares = math.ceil(workers / len(alike))
     return {
         job: preamble
@@ -97,14 +98,23 @@ def choose_preambles(jobs: Sequence[Job], workers: int) -> dict[int, Preamble]:
 
 def _has_room(workers: int) -> bool:
     """Return whether workers that precompile have the memory, and the room for temporary files."""
-    return min(free_bytes(), shutil.disk_usage(tempfile.gettempdir()).free) > workers * _ROOM
+    try:
+        disk = shutil.disk_usage(tempfile.gettempdir()).free
+    except OSError:  # no folder can be written to
+        return False
+    return min(free_bytes(), disk) > workers * _ROOM
+
+
+def _standard(job: CompileJob) -> list[str]:
+    """Return the headers of this package that a job has in memory."""
+    return [name for name, _ in job.program.headers if not name.startswith(VIRTUAL_ROOT)]
 
 
 class _Leads:
     """What the programs of a build begin with; the same for every architecture."""
 
-    def __init__(self, folders: tuple[str, ...]) -> None:
-        self._toolkit = Toolkit(folders)
+    def __init__(self, toolkit: Toolkit) -> None:
+        self._toolkit = toolkit
         self._known: dict[tuple[int, bool], _Lead] = {}
         self._chosen: dict[tuple[int, ...], _Cuts] = {}
 
@@ -124,7 +134,7 @@ class _Leads:
         return {
             job: preamble
             for (headers, digest), alike in groups.items()
-            if (preamble := _preamble(headers, f"{headers} {digest} {flags}", [lead for _, lead in alike]))
+            if (preamble := _preamble(headers, f"{digest} {flags}", [lead for _, lead in alike]))
             for job, _ in alike
         }
 
@@ -137,13 +147,10 @@ class _Leads:
         moves = job.finisher == "ptxas" and not job.options.lto
         key = id(job.program), moves
         if key not in self._known:
-            self._known[key] = self._read(job.program, moves)
+            beginning = Beginning(job.program, job.options, self._toolkit)
+            seconds = _BUILTIN_SECONDS + _SECONDS_PER_CHARACTER * beginning.characters(beginning.named)
+            self._known[key] = _Lead(beginning, beginning.headers if moves else (), seconds)
         return self._known[key]
-
-    def _read(self, program: Program, moves: bool) -> _Lead:
-        beginning = Beginning(program, self._toolkit)
-        seconds = _BUILTIN_SECONDS + _SECONDS_PER_CHARACTER * beginning.characters(beginning.named)
-        return _Lead(beginning, beginning.headers if moves and not program.computed else (), seconds)
 
 
 class _Chooser:

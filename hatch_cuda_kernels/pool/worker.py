@@ -131,8 +131,9 @@ class WorkerExecutor(DaemonThreads):
             if self._killed:
                 raise ChildDiedError
             if self._temporary is None:
-                self._temporary = TemporaryDirectory(prefix="hatch-cuda-kernels-", ignore_cleanup_errors=True)
-            worker = ChildProcess(temporary=self._temporary.name)
+                with suppress(OSError):  # there may be no such folder at all
+                    self._temporary = TemporaryDirectory(prefix="hatch-cuda-kernels-", ignore_cleanup_errors=True)
+            worker = ChildProcess(temporary=self._temporary.name if self._temporary else None)
             self._workers.add(worker)
             return worker
 

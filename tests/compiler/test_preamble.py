@@ -7,6 +7,7 @@ from small_jobs import job_of
 
 from hatch_cuda_kernels.compiler.preamble import Beginning, Toolkit
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import NvrtcOptions
 
 
@@ -18,9 +19,15 @@ def beginning(tmp_path):
         (tmp_path / "k.cu").write_text(source + 'extern "C" __global__ void k() {}\n')
         for name, text in headers.items():
             (tmp_path / f"{name}.h").write_text(text)
-        return Beginning(job_of(tmp_path, options=options).program, Toolkit(load_toolchain().include_dirs))
+        job = job_of(tmp_path, options=options)
+        names = [name for name, _ in job.program.headers if not name.startswith(VIRTUAL_ROOT)]
+        toolkit = Toolkit(load_toolchain().include_dirs, (*job.program.outside, *names))
+        return Beginning(job.program, job.options, toolkit)
 
     return begin
+
+
+ASSERT, INT, TUPLE = ("#include <cuda/std/cassert>\n", "#include <cuda/std/cstdint>\n", "#include <cuda/std/tuple>\n")
 
 
 def names(beginning):
@@ -28,40 +35,51 @@ def names(beginning):
     return [header[1:-1].rpartition("/")[2] for header in beginning.headers]
 
 
-def test_headers_come_after_what_they_begin_with(beginning):
-    """A header is descended into, as far as it begins with others."""
+def test_headers_of_the_project_are_looked_into(beginning):
+    """Those of the toolkit that come first in them are moved, as far as nothing else comes before these."""
     found = beginning(
-        '#include "a.h"\n#include "d.h"\n',
-        a='#pragma once\n#include "b.h"\nint a;\n#include "c.h"\n',
-        b="#pragma once\n",
-        c="#pragma once\n",
-        d='#ifndef D_H\n#define D_H\n#include "c.h"\n#include "b.h"\n#endif\n',
+        '#include "a.h"\n#include "c.h"\n',
+        a=f'#pragma once\n#include "b.h"\n{INT}',
+        b=f"#ifndef B_H\n#define B_H\n{ASSERT}#endif\n",
+        c=f"{TUPLE}int c;\n{INT}",
     )
-    assert names(found) == ["b.h", "a.h", "c.h", "d.h"]
+    assert names(found) == ["cassert", "cstdint", "tuple"]
 
 
-@pytest.mark.parametrize("first", ["int x;\n", "#define A\n", '#include "again.h"\n'])
+@pytest.mark.parametrize("first", ["int x;\n", "#define A\n", '#include "again.h"\n', "#pragma pack(1)\n"])
 def test_what_is_not_a_header_ends_the_beginning(beginning, first):
-    """Nothing is moved across code, a macro, or a header that counts each time."""
-    found = beginning(
-        f'#include "a.h"\n{first}#include "b.h"\n', a="#pragma once\n", b="#pragma once\n", again="int y;\n"
-    )
-    assert names(found) == ["a.h"]
+    """Nothing is moved across code, a macro, or a text of the project."""
+    assert names(beginning(f"{ASSERT}{first}{TUPLE}", again="int y;\n")) == ["cassert"]
 
 
-def test_a_guard_that_others_ask_for_is_there_before_what_is_inside(beginning):
-    """A header that tests another one's guard is not moved out of it."""
-    guarded = '#ifndef A_H\n#define A_H\n#include "b.h"\n#endif\n'
-    asks = beginning('#include "a.h"\n', a=guarded, b="#pragma once\n#ifdef A_H\nint a;\n#endif\n")
-    assert names(asks) == ["a.h"]
-    silent = beginning('#include "a.h"\n', a=guarded, b="#pragma once\nint b;\n")
-    assert names(silent) == ["b.h", "a.h"]
+@pytest.mark.parametrize("before", ["source", "other header", "option", "itself"])
+def test_a_header_that_may_be_left_out_is_not_looked_into(beginning, before):
+    """Where its guard may be defined before it is included."""
+    guarded = f"#ifndef A_H\n#define A_H\n{TUPLE}#endif\n"
+    options = NvrtcOptions(define=(("A_H", ""),)) if before == "option" else None
+    source = f'{ASSERT}#include "a.h"\n' + ("#undef A_H\n" if before == "source" else "")
+    other = "#pragma once\n#ifdef A_H\n#endif\n"
+    found = beginning(source + '#include "b.h"\n', options, a=guarded, b=other if before == "other header" else "")
+    assert names(found) == (["cassert", "tuple"] if before == "itself" else ["cassert"])
 
 
 def test_headers_before_the_source_come_first(beginning):
     """Headers that a build includes before each source are a part of the beginning."""
-    options = NvrtcOptions(pre_include=("b.h",))
-    assert names(beginning('#include "a.h"\n', options, a="#pragma once\n", b="#pragma once\n")) == ["b.h", "a.h"]
+    options = NvrtcOptions(pre_include=("cuda/std/tuple",))
+    assert names(beginning(ASSERT, options)) == ["tuple", "cassert"]
+
+
+def test_headers_that_include_each_other_are_moved_as_one(tmp_path):
+    """The one that is included first is read last: named before the other, it would be read first."""
+    (tmp_path / "a.h").write_text('#pragma once\n#include "c.h"\n#include "b.h"\nint a;\n')
+    (tmp_path / "b.h").write_text('#pragma once\n#include "d.h"\n#include "a.h"\nint b;\n')
+    for name in "cd":
+        (tmp_path / f"{name}.h").write_text(f"#pragma once\nint {name};\n")
+    (tmp_path / "k.cu").write_text('#include <a.h>\nextern "C" __global__ void k() {}\n')
+    job = job_of(tmp_path)
+    found = Beginning(job.program, job.options, Toolkit((str(tmp_path),), ("a.h",)))
+    assert job.program.outside == ("a.h",)
+    assert found.headers == ("<c.h>", "<a.h>")
 
 
 def test_toolkit_headers_are_descended_into(beginning):
@@ -74,24 +92,20 @@ def test_toolkit_headers_are_descended_into(beginning):
     assert "<cub/block/block_exchange.cuh>" in both
 
 
-def test_the_digest_is_of_what_headers_lead_to(beginning):
-    """A change that a preamble can see changes its digest, and no other."""
-    texts = {"a": '#pragma once\nint a;\n#if X\n#include "b.h"\n#endif\n', "b": "int b;\n", "c": "int c;\n"}
-    source = '#include "a.h"\n#include "c.h"\n'
-
-    def digest(**changed):
-        found = beginning(source, **texts | changed)
-        return found.digest(found.headers[:1])
-
-    assert digest(c="int changed;\n") == digest()
-    assert digest(b="int changed;\n") != digest()
-    assert digest(a=texts["a"].replace("int a", "int z")) != digest()
-
-
-def test_a_project_header_that_the_toolkit_asks_for_is_in_the_digest(beginning):
-    """NVRTC finds it before the toolkit's own."""
+def test_nothing_is_moved_where_the_toolkit_finds_a_header_of_the_project(beginning):
+    """NVRTC finds it before the toolkit's own, and what is in it stays where it is."""
     source = "#include <cub/config.cuh>\n"
-    plain = beginning(source)
-    options = NvrtcOptions(include=(".",))
-    asked = beginning(source, options, pthread="#pragma once\n")
-    assert plain.digest(["<cub/config.cuh>"]) != asked.digest(["<cub/config.cuh>"])
+    assert beginning(source).headers
+    assert not beginning(source, NvrtcOptions(include=(".",)), pthread="#pragma once\n").headers
+
+
+def test_the_digest_is_of_headers_and_what_they_lead_to_in_memory(beginning):
+    """Other headers have another one, and so have other standard headers of this package."""
+    found = beginning(f"{ASSERT}{TUPLE}#include <cmath>\n")
+    assert found.digest(found.headers[:1]) != found.digest(found.headers[:2])
+    both = found.digest(found.headers)
+    assert '"cmath"' in found.headers
+    found._memory["cmath"] += "// another version\n"
+    found._digests.clear()
+    assert found.digest(found.headers) != both
+    assert found.digest(found.headers[:1]) == beginning(f"{ASSERT}{TUPLE}").digest(["<cuda/std/cassert>"])

@@ -210,6 +210,13 @@ def test_calls_of_a_group_follow_each_other():
     assert order == [("x", 1), ("a", 2), ("a", 1), ("b", 2), ("b", 1)]
 
 
+def test_workers_need_no_temporary_folder(make_jobs, monkeypatch):
+    """A build goes on where no temporary file can be written."""
+    monkeypatch.setattr("tempfile.tempdir", "/dev/null/nowhere")
+    jobs = make_jobs(**{name: kernel(name) for name in "abcdefghij"})
+    assert all(outcome.images["cubin"] for outcome in compiled(jobs, 2).values())
+
+
 def test_workers_leave_no_temporary_files(make_jobs, tmp_path, monkeypatch):
     """What workers put into the folder for temporary files goes when they do."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -245,7 +252,11 @@ def script(make_project, tmp_path):
         modules = ", ".join(f"{name}: {{source: {name}.cu}}" for name in sources)
         manifest = f"{{schema: 1, arches: [sm_90], modules: {{{modules}}}}}"
         root = make_project(manifest, **{f"{name}.cu": text for name, text in sources.items()}, **{"script.py": SCRIPT})
-        environment = os.environ | {"HATCH_CUDA_KERNELS_CACHE_DIR": str(tmp_path / "cache")}
+        (tmp_path / "temporary").mkdir()
+        environment = os.environ | {
+            "HATCH_CUDA_KERNELS_CACHE_DIR": str(tmp_path / "cache"),
+            "TMPDIR": str(tmp_path / "temporary"),
+        }
         process = subprocess.Popen(
             [sys.executable, "script.py"], cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True, start_new_session=True,
@@ -270,8 +281,8 @@ def test_a_script_without_a_main_guard_builds(script):
 @pytest.mark.slow
 @linux
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "killed"])
-def test_workers_end_with_the_build(script, end):
-    """Neither Ctrl-C nor a killed build leaves a compile running."""
+def test_workers_end_with_the_build(script, end, tmp_path):
+    """Neither Ctrl-C nor a killed build leaves a compile running, or a temporary file."""
     process = script(a=ENDLESS, b=ENDLESS.replace("endless", "other"))
     wait_until(lambda: process.poll() is not None or len(workers_of(process.pid)) == 2)
     workers = workers_of(process.pid)
@@ -281,5 +292,6 @@ def test_workers_end_with_the_build(script, end):
         process.send_signal(end)
     wait_until(lambda: not any(map(runs, workers)))
     _, err = process.communicate(timeout=HANG_SECONDS)
+    assert not list((tmp_path / "temporary").iterdir())
     assert process.returncode == -end
     assert err.count("KeyboardInterrupt") == (end == signal.SIGINT)

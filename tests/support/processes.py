@@ -32,7 +32,7 @@ def workers_of(pid):
     found = []
     for child in children_of(pid):
         with contextlib.suppress(OSError):
-            found += [child] if b"serve()" in Path(f"/proc/{child}/cmdline").read_bytes() else []
+            found += [child] if b"serve(" in Path(f"/proc/{child}/cmdline").read_bytes() else []
     return found
 
 

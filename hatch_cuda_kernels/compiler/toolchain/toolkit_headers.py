@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     #: Names of headers, each with the folder of who asks where that is searched first.
     _Names = set[tuple[str, str]]
 
-__all__ = ["HeaderScan", "scan_headers"]
+__all__ = ["HeaderScan", "include_graph", "scan_headers"]
 
 
 class HeaderScan(NamedTuple):
@@ -59,6 +59,13 @@ def scan_headers(names: tuple[str, ...], folders: tuple[str, ...]) -> HeaderScan
     return found
 
 
+def include_graph(names: tuple[str, ...], folders: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return the files that headers lead to, each with those that it may include."""
+    scan = _Scan(folders)
+    found = scan.follow(names)
+    return {path: scan.included(path, state, found.states) for path, state in found.states.items()}
+
+
 class _Scan:
     """One pass through the includes of the files in some folders."""
 
@@ -80,6 +87,14 @@ class _Scan:
         answered = frozenset(name for name, folder in asked if folder and self._path(name, folder) in self._states)
         told = Asked(frozenset(name for name, _ in asked), answered)
         return HeaderScan(digest_of_all(self._others), self._states, told)
+
+    def included(self, path: str, state: str, known: Mapping[str, str]) -> list[str]:
+        """Return which of the files known a file may include; none for a folder."""
+        _, *includes = self._contents.of(path, state) if os.path.isfile(path) else [""]  # noqa: PTH113
+        folder = os.path.dirname(path)  # noqa: PTH120
+        spelled = _names([one.removeprefix(_HIDDEN) for one in includes], folder)
+        places = {self._path(name, other) for name, beside in spelled for other in (beside or folder, *self._folders)}
+        return [place for place in places if known.get(place)]
 
     def _reach(self, waiting: _Names) -> tuple[_Names, _Names]:
         """Return the names that names lead to, and those that parts for other compilers lead to from there."""
