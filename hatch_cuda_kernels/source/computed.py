@@ -31,6 +31,10 @@ TOOLKIT_MACROS: Final = re.compile(
 ESCAPED_LETTER: Final = re.compile(r"\\[uUN][0-9a-fA-F{]")
 _TOKEN: Final = re.compile(rf"{STRING}|[A-Za-z_]\w*+|\d[\w.]*+|\s++|##|.", re.ASCII | re.DOTALL)
 _HEADER: Final = re.compile(r'\s*(?:"([^"\s]+)"|<([^<>\s]+)>)\s*')
+#: What follows the name of a macro with parameters that is not called, whatever else is replaced.
+_NO_CALL: Final = re.compile(r"[^\w\s(#]", re.ASCII)
+#: What is there or not, as there are arguments for ``...``.
+_COMMA: Final = re.compile(r",\s*##|__VA_OPT__")
 #: More texts than one include can become in code that people write.
 _MOST: Final = 1024
 
@@ -126,13 +130,27 @@ def _replaced(
     if macro.parameters is None:
         yield _pasted(macro.text), after
         return
+    if _NO_CALL.fullmatch(next((word for word in after if not word.isspace()), "")):
+        yield macro.name, after  # as a word
+        return
     arguments, rest = _call(after)
-    if len(arguments) != max(len(macro.parameters), 1) or "__VA_ARGS__" in macro.parameters:
+    arguments = _with_rest(arguments, macro)
+    if len(arguments) != max(len(macro.parameters), 1):
         raise _Unknown
     plain = dict(zip(macro.parameters, arguments, strict=False))
     choices = [sorted(_expanded(_tokens(argument), macros, hidden)) for argument in plain.values()]
     for chosen in product(*choices):
         yield _pasted(_substituted(macro.text, plain, dict(zip(plain, chosen, strict=True)))), rest
+
+
+def _with_rest(arguments: list[str], macro: MacroText) -> list[str]:
+    """Return a call's arguments, those for ``...`` as one."""
+    named = macro.parameters[:-1] if macro.parameters else ()
+    if "__VA_ARGS__" not in (macro.parameters or ()):
+        return arguments
+    if _COMMA.search(macro.text) or len(arguments) < len(named):
+        raise _Unknown
+    return [*arguments[: len(named)], ", ".join(arguments[len(named) :])]
 
 
 def _call(tokens: list[str]) -> tuple[list[str], list[str]]:
