@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.source.macros import MacroText
     from hatch_cuda_kernels.source.source_text import SourceText
 
-__all__ = ["ESCAPED_LETTER", "TOOLKIT_MACROS", "computed_names", "operand_names", "possible_spellings"]
+__all__ = ["ESCAPED_LETTER", "TOOLKIT_MACROS", "OperandNames", "possible_spellings"]
 
 #: The toolkit's macros, of which many are empty.
 TOOLKIT_MACROS: Final = re.compile(
@@ -43,23 +43,29 @@ class _Unknown(Exception):  # noqa: N818 - an answer
     """What an include names is not known."""
 
 
-def computed_names(texts: Iterable[SourceText], define: Iterable[tuple[str, str]]) -> tuple[set[str], bool]:
-    """Return the names that the computed includes of texts may spell, and whether these are all."""
-    found = operand_names(texts, define).values()
-    return {name for names in found for name in names}, all(found)
+class OperandNames:
+    """What the computed includes of some texts may name, for ever more texts."""
 
+    def __init__(self, define: Iterable[tuple[str, str]]) -> None:
+        self._given: Final = [parse_define(f"{name} {value}") for name, value in define]
+        self._known: tuple[int, dict[str, set[str]]] = 0, {}
 
-def operand_names(texts: Iterable[SourceText], define: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    """Return the names that each operand of a computed include may become; none where they are not known."""
-    macros: dict[str, list[MacroText]] = defaultdict(list)
-    operands: set[str] = set()
-    given = (parse_define(f"{name} {value}") for name, value in define)
-    for macro in chain(given, *(text.macros for text in texts)):
-        if macro.kind == "define":
-            macros[macro.name].append(macro)
-        elif macro.kind == "include":
-            operands.add(macro.text)
-    return {operand: _names(operand, macros) for operand in sorted(operands)}
+    def of(self, texts: Iterable[SourceText]) -> dict[str, set[str]]:
+        """Return the names that each operand of an include may become; none where they are not known."""
+        found = [*texts]
+        if self._known[0] != len(found):
+            self._known = len(found), self._names_in(found)
+        return self._known[1]
+
+    def _names_in(self, texts: Iterable[SourceText]) -> dict[str, set[str]]:
+        macros: dict[str, list[MacroText]] = defaultdict(list)
+        operands: set[str] = set()
+        for macro in chain(self._given, *(text.macros for text in texts)):
+            if macro.kind == "define":
+                macros[macro.name].append(macro)
+            elif macro.kind == "include":
+                operands.add(macro.text)
+        return {operand: _names(operand, macros) for operand in sorted(operands)}
 
 
 def _names(operand: str, macros: Mapping[str, Sequence[MacroText]]) -> set[str]:
