@@ -8,7 +8,6 @@ the text is no header's name in the end, nothing is known.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from itertools import chain, product
 from typing import TYPE_CHECKING, Final
 
@@ -39,6 +38,14 @@ _COMMA: Final = re.compile(r",\s*##|__VA_OPT__")
 _MOST: Final = 1024
 
 
+class _Definitions(dict[str, dict[tuple[object, ...], "MacroText"]]):
+    """All different definitions of each macro, and what they made of tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: Final[dict[tuple[tuple[str, ...], frozenset[str]], set[str] | None]] = {}
+
+
 class _Unknown(Exception):  # noqa: N818 - an answer
     """What an include names is not known."""
 
@@ -58,17 +65,17 @@ class OperandNames:
         return self._known[1]
 
     def _names_in(self, texts: Iterable[SourceText]) -> dict[str, set[str]]:
-        macros: dict[str, list[MacroText]] = defaultdict(list)
+        macros = _Definitions()
         operands: set[str] = set()
         for macro in chain(self._given, *(text.macros for text in texts)):
             if macro.kind == "define":
-                macros[macro.name].append(macro)
+                macros.setdefault(macro.name, {}).setdefault(macro[2:], macro)
             elif macro.kind == "include":
                 operands.add(macro.text)
         return {operand: _names(operand, macros) for operand in sorted(operands)}
 
 
-def _names(operand: str, macros: Mapping[str, Sequence[MacroText]]) -> set[str]:
+def _names(operand: str, macros: _Definitions) -> set[str]:
     """Return the names that an include may spell; none where they are not known."""
     if ESCAPED_LETTER.search(operand):
         return set()
@@ -95,8 +102,19 @@ def _tokens(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def _expanded(tokens: list[str], macros: Mapping[str, Sequence[MacroText]], hidden: frozenset[str]) -> set[str]:
+def _expanded(tokens: list[str], macros: _Definitions, hidden: frozenset[str]) -> set[str]:
     """Return all that the tokens may become. A macro that is being replaced is not replaced in its own text."""
+    key = (*tokens,), hidden
+    if key not in macros.made:
+        macros.made[key] = None  # where it is not known
+        macros.made[key] = _expanded_anew(tokens, macros, hidden)
+    found = macros.made[key]
+    if found is None:
+        raise _Unknown
+    return found
+
+
+def _expanded_anew(tokens: list[str], macros: _Definitions, hidden: frozenset[str]) -> set[str]:
     for at, token in enumerate(tokens):
         if token in hidden:
             continue
@@ -107,7 +125,7 @@ def _expanded(tokens: list[str], macros: Mapping[str, Sequence[MacroText]], hidd
         before = "".join(tokens[:at])
         found = {
             before + text
-            for macro in macros[token]
+            for macro in macros[token].values()
             for body, rest in _replaced(macro, tokens[at + 1 :], macros, hidden)
             for text in _followed(_expanded(_tokens(body), macros, hidden | {token}), rest, macros, hidden)
         }
@@ -117,9 +135,7 @@ def _expanded(tokens: list[str], macros: Mapping[str, Sequence[MacroText]], hidd
     return {"".join(tokens)}
 
 
-def _followed(
-    texts: set[str], rest: list[str], macros: Mapping[str, Sequence[MacroText]], hidden: frozenset[str]
-) -> Iterator[str]:
+def _followed(texts: set[str], rest: list[str], macros: _Definitions, hidden: frozenset[str]) -> Iterator[str]:
     """Yield what a macro became with what the tokens after it may become."""
     for text, after in product(sorted(texts), sorted(_expanded(rest, macros, hidden))):
         if after.lstrip().startswith("(") and any(token in macros for token in _tokens(text)[-1:]):
@@ -128,7 +144,7 @@ def _followed(
 
 
 def _replaced(
-    macro: MacroText, after: list[str], macros: Mapping[str, Sequence[MacroText]], hidden: frozenset[str]
+    macro: MacroText, after: list[str], macros: _Definitions, hidden: frozenset[str]
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield each text that takes the place of a macro's use, and the tokens that follow it."""
     if "%:" in macro.text or "??" in macro.text or ESCAPED_LETTER.search(macro.text):
