@@ -26,8 +26,10 @@ _NEWLINES: Final = re.compile(r"\s*\n\s*")
 _DIRECTIVE: Final = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 _ENDS_IN_DIRECTIVE: Final = re.compile(r"^[ \t]*#.*\s*\Z", re.MULTILINE)
 _CANNOT_THROW: Final = re.compile(r"noexcept|nothrow|\bthrow\b")
-#: Of a call, which names no operator.
-_TEMPLATE_ARGUMENTS: Final = re.compile(r"<(?:[\w\s:,*&]|<[\w\s:,*&]*>)*>(?=\s*\()")
+#: Of a call, which names no operator; of a class whose member is named; of the type of another parameter.
+_TEMPLATE_ARGUMENTS: Final = re.compile(
+    r"(?<=\w)\s*<(?:[\w\s:,*&]|<[\w\s:,*&]*>)*>(?=\s*(?:\(|::|(?:const\b)?[\s&*]*\w+\s*(?:[=,)]|\Z)))"
+)
 #: No object is there. The compiler does not know that, or it would leave out the call with all that leads to it.
 _NOWHERE: Final = "4096"
 
