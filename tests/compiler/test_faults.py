@@ -125,6 +125,18 @@ OTHERS = {
         + kernel("*x = CLAMP(*x);"),
         "NVRTC takes no statements in parentheses, ({ ... }), of GNU C",
     ),
+    "members by name": (
+        "struct S { int a, b; };\nstatic const S s = { .a = 1, .b = 2 };\n" + kernel("*x = s.a;"),
+        "members by their names, { .a = ... }, are C++20's to NVRTC: write 'std: c++20'",
+    ),
+    "members by name that a macro stands for": (
+        "struct S { int a, b; };\n#define MADE { .a = 1, .b = 2 }\nstatic const S s = MADE;\n" + kernel("*x = s.a;"),
+        "members by their names, { .a = ... }, are C++20's",
+    ),
+    "a texture reference that a guard keeps away": (
+        kernel("*x = tex2D(t, x[1], x[2]);"),
+        "where t is a texture or surface reference: CUDA 12 removed texture and surface references",
+    ),
     "a macro of the build": (
         kernel("*x = TILE_WIDTH;"),
         "if the project's own build defines it (-DTILE_WIDTH), state it: 'define: {TILE_WIDTH: ...}'",
