@@ -68,6 +68,8 @@ _NO_PINNED: Final = "CUDA 13 removed Thrust's experimental allocators, so that n
 _HALF: Final = (
     "CUDA's __half and __nv_bfloat16 convert to several types: convert one of both yourself, as by static_cast<float>"
 )
+#: Up to the parameters.
+_LAMBDA: Final = re.compile(r"\]\s*\(?\Z")
 _INT64: Final = "NVRTC's int64_t is long long, and nvcc's is long, as size_t is"
 
 
@@ -181,6 +183,14 @@ def _for_condition(_: re.Match[str], found: Diagnostic) -> str:
     return f"{called[1]} is no macro here: include the header that defines it, or {KEEP_AWAY}"
 
 
+def _for_unmarked(found: Diagnostic) -> str:
+    """Return what to do about what has no mark: a function, a variable, or a lambda, which can have none."""
+    line = found.excerpt[0] if found.excerpt else ""
+    if found.column and _LAMBDA.search(line[: found.column]) and re.search(r"\bauto\b", line[found.column - 1 :]):
+        return f"NVRTC takes a lambda with auto parameters for the host's: {_DEFAULT_DEVICE}, or give them types"
+    return f"mark it __device__ or {_DEFAULT_DEVICE}; if it is the host's, {KEEP_AWAY}"
+
+
 def _for_error(match: re.Match[str], _: Diagnostic) -> str:
     """Return what to do about an ``#error`` that speaks of the compiler, or of its C++."""
     if re.search(r"[Cc]\+\+ ?(?:1[1-9]|2\d)", match[1]):
@@ -228,6 +238,6 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic],
     (re.compile(r"^(?:Instruction|Feature) '"), lambda _, found: advice_on_target(found.message)),
     (
         re.compile(r"^A (?:function|namespace scope variable) without (?:execution|memory) space annotations"),
-        lambda *_: f"mark it __device__ or {_DEFAULT_DEVICE}; if it is the host's, {KEEP_AWAY}",
+        lambda _, found: _for_unmarked(found),
     ),
 )

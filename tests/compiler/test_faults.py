@@ -85,6 +85,10 @@ OTHERS = {
         "int f(int i) { return i; }\n" + kernel("*x = f(1);"),
         "mark it __device__ or set 'default_device: true'",
     ),
+    "a lambda with any parameters": (
+        kernel("auto twice = [&](auto y) { return y + x[1]; }; *x = twice(*x);"),
+        "NVRTC takes a lambda with auto parameters for the host's: set 'default_device: true'",
+    ),
     "an unmarked variable": (
         "float table[4];\n" + kernel("*x = table[1];"),
         "mark it __device__ or set 'default_device",
