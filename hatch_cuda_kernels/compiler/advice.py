@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.compiler.gnu_syntax import advice_on_syntax
 from hatch_cuda_kernels.compiler.link_faults import KEEP_AWAY, undefined_faults
 from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.output.demangle import demangled
 from hatch_cuda_kernels.compiler.target_faults import advice_on_target
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.expansion import Macros
 from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES, STD_NAMES_OF_CPP20
 from hatch_cuda_kernels.source.library_names import library_names
-from hatch_cuda_kernels.source.source_text import parse_text
 from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_NAMES
 from hatch_cuda_kernels.source.torch_globals import TORCH_HEADERS
 
@@ -49,7 +47,7 @@ _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 
 _NO_TEXTURE: Final = (
     "CUDA 12 removed texture and surface references, so that nvcc refuses them, too; give the kernel a "
-    "cudaTextureObject_t, and fetch with tex1Dfetch<float>(object, i)"
+    "cudaTextureObject_t, and fetch from that, as with tex2D<float>(object, x, y) or tex1Dfetch<float>(object, i)"
 )
 _NO_REGISTER: Final = (
     "C++17 has no register, and nvcc ignores it: add 'define: {register: \"\"}' to the module's options"
@@ -70,12 +68,8 @@ _NO_PINNED: Final = "CUDA 13 removed Thrust's experimental allocators, so that n
 _HALF: Final = (
     "CUDA's __half and __nv_bfloat16 convert to several types: convert one of both yourself, as by static_cast<float>"
 )
-#: A parenthesis and a brace, as a macro may stand for them.
-_STATEMENTS: Final = re.compile(r"\(+\s*\{")
-_NO_STATEMENTS: Final = (
-    "NVRTC takes no statements in parentheses, ({ ... }), of GNU C: make a function of them, or give the macro another "
-    "text with #ifdef __CUDACC_RTC__"
-)
+#: Up to the parameters.
+_LAMBDA: Final = re.compile(r"\]\s*\(?\Z")
 _INT64: Final = "NVRTC's int64_t is long long, and nvcc's is long, as size_t is"
 
 
@@ -94,8 +88,10 @@ def advice(found: Diagnostic, program: Program, *, release: tuple[int, int]) -> 
     if name and (gone := _dropped(name, program.dropped, is_declared=lacking is None)):
         return gone
     matches = ((pattern.search(found.message), rule) for pattern, rule in _RULES)
+    if lacking and re.search(rf"\b(?:tex|surf)[1-3C]\w*\s*(?:<[^<>]*>)?\(\s*{name}\b", "".join(found.excerpt[:1])):
+        return f"where {name} is a texture or surface reference: {_NO_TEXTURE}"
     known = next((rule(match, found) for match, rule in matches if match is not None), "")
-    return known or _for_macro(found, program) or _for_statements(found, program)
+    return known or _for_macro(found, program) or advice_on_syntax(found, program)
 
 
 def _for_macro(found: Diagnostic, program: Program) -> str:
@@ -112,17 +108,6 @@ def _for_macro(found: Diagnostic, program: Program) -> str:
     if not place:
         return f"if the project's own build defines it (-D{name}), state it: 'define: {{{name}: ...}}'"
     return f"{place} defines the macro {name} where a condition holds that does not here; state it under 'define:'"
-
-
-def _for_statements(found: Diagnostic, program: Program) -> str:
-    """Return what to do about statements in parentheses, which a macro may stand for; empty for all else."""
-    if found.message != "expected an expression" or not found.column:
-        return ""
-    before, here = found.excerpt[0][: found.column - 1], found.excerpt[0][found.column - 1 :]
-    texts = (program.source, *(text for name, text in program.headers if name.startswith(VIRTUAL_ROOT)))
-    macros = Macros(chain.from_iterable(parse_text("", text.encode()).macros for text in texts))
-    is_one = _STATEMENTS.match(macros.expand(here)) or _STATEMENTS.match(before.rstrip()[-1:] + here[:1])
-    return _NO_STATEMENTS if is_one else ""
 
 
 def _name_of(symbol: str) -> str:
@@ -198,6 +183,14 @@ def _for_condition(_: re.Match[str], found: Diagnostic) -> str:
     return f"{called[1]} is no macro here: include the header that defines it, or {KEEP_AWAY}"
 
 
+def _for_unmarked(found: Diagnostic) -> str:
+    """Return what to do about what has no mark: a function, a variable, or a lambda, which can have none."""
+    line = found.excerpt[0] if found.excerpt else ""
+    if found.column and _LAMBDA.search(line[: found.column]) and re.search(r"\bauto\b", line[found.column - 1 :]):
+        return f"NVRTC takes a lambda with auto parameters for the host's: {_DEFAULT_DEVICE}, or give them types"
+    return f"mark it __device__ or {_DEFAULT_DEVICE}; if it is the host's, {KEEP_AWAY}"
+
+
 def _for_error(match: re.Match[str], _: Diagnostic) -> str:
     """Return what to do about an ``#error`` that speaks of the compiler, or of its C++."""
     if re.search(r"[Cc]\+\+ ?(?:1[1-9]|2\d)", match[1]):
@@ -245,6 +238,6 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic],
     (re.compile(r"^(?:Instruction|Feature) '"), lambda _, found: advice_on_target(found.message)),
     (
         re.compile(r"^A (?:function|namespace scope variable) without (?:execution|memory) space annotations"),
-        lambda *_: f"mark it __device__ or {_DEFAULT_DEVICE}; if it is the host's, {KEEP_AWAY}",
+        lambda _, found: _for_unmarked(found),
     ),
 )

@@ -55,6 +55,11 @@ _ELSEWHERE: Final = dict.fromkeys(HOST_COMPILERS, MacroRange(0, 0))
 _VERSION: Final = {"__GNUC__", "__GNUC_MINOR__", "__GNUC_PATCHLEVEL__"}
 _NO_VERSION: Final = dict.fromkeys(_VERSION, MacroRange(0, 0))
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
+#: What says how memory is laid out or read, and NVRTC takes as gcc does: a macro without it gives another image.
+_KEYWORD: Final = re.compile(
+    r"__restrict(?:__)?|__attribute(?:__)?\s*\(\(\s*(?:__)?(?:aligned|packed)(?:__)?\b[^;{}]*\)\s*\)|alignas\s*\([^;{}]*\)"
+)
+_MACRO: Final = re.compile(r"(\w+)(?:\([^()]*\))?\s*(.*)", re.DOTALL)
 _DEFINED: Final = r"defined\s*(?:\(\s*\w+\s*\)|\s\w+)"
 #: Or a macro itself, which is a number other than 0 where it is defined.
 _IS_THERE: Final = rf"(?:{_DEFINED}|(?!defined\b)[A-Za-z_]\w*+)"
@@ -97,11 +102,11 @@ def _chains(lines: Iterable[DirectiveLine]) -> Iterator[_Chain]:
             yield last
             if chains and last.branches[-1].line.word == "else" and last.branches[-1].may_fail:
                 chains[-1].branches[-1].may_fail = True
-        elif line.word == "error":
-            chains[-1].branches[-1].fails = chains[-1].branches[-1].may_fail = True
         elif line.word == "include" and not line.operand.startswith('"'):
             for chain in chains:
                 chain.branches[-1].leads_out = True
+        else:
+            chains[-1].branches[-1].note(line)
 
 
 @dataclass
@@ -113,6 +118,16 @@ class _Branch:
     """Whether it has one, also where nothing else holds that a condition in it asks for."""
     leads_out: bool = False
     """Whether it includes what is not the project's."""
+
+    defines: list[str] = field(default_factory=list)
+    """The macros that it defines outside conditions in it, with what they stand for."""
+
+    def note(self, line: DirectiveLine) -> None:
+        """Note an error or a macro in the branch."""
+        if line.word == "error":
+            self.fails = self.may_fail = True
+        elif line.word == "define":
+            self.defines.append(line.operand)
 
     @property
     def names(self) -> set[str]:
@@ -162,8 +177,19 @@ class _Chain:
         fails = self.branches[-1].line.word == "else" and self.branches[-1].may_fail
         found = (one for one in self.branches if one.is_for_gcc and not one.fails)
         branch = next(found, None)
-        if branch is not None and (fails or (self._knows_compilers_only() and not branch.leads_out)):
+        if branch is None:
+            return
+        if fails or (self._knows_compilers_only() and not branch.leads_out) or self._spells_keyword(branch):
             yield branch.line
+
+    def _spells_keyword(self, branch: _Branch) -> bool:
+        """Return whether each branch only defines one macro, which for gcc is a word that NVRTC knows as well."""
+        found = [_MACRO.fullmatch(one.defines[0]) for one in self.branches if len(one.defines) == 1]
+        defined = {macro[1] for macro in found if macro is not None}
+        if len(found) != len(self.branches) or len(defined) != 1:
+            return False
+        own = _MACRO.fullmatch(branch.defines[0])
+        return own is not None and _KEYWORD.fullmatch(own[2].strip()) is not None
 
     def _knows_compilers_only(self) -> bool:
         """Return whether it has a branch for each of several compilers, and none for others."""

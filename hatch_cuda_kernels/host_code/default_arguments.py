@@ -26,8 +26,15 @@ _NEWLINES: Final = re.compile(r"\s*\n\s*")
 _DIRECTIVE: Final = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 _ENDS_IN_DIRECTIVE: Final = re.compile(r"^[ \t]*#.*\s*\Z", re.MULTILINE)
 _CANNOT_THROW: Final = re.compile(r"noexcept|nothrow|\bthrow\b")
-#: Of a call, which names no operator.
-_TEMPLATE_ARGUMENTS: Final = re.compile(r"<(?:[\w\s:,*&]|<[\w\s:,*&]*>)*>(?=\s*\()")
+#: Of a call, which names no operator; of a class whose member is named; of the type of another parameter.
+_TEMPLATE_ARGUMENTS: Final = re.compile(
+    r"(?<=\w)\s*<(?:[\w\s:,*&]|<[\w\s:,*&]*>)*>(?=\s*(?:\(|::|(?:const\b)?[\s&*]*\w+\s*(?:[=,)]|\Z)))"
+)
+#: Up to its body.
+_LAMBDA: Final = re.compile(r"\[[^\[\]]*\]\s*\((?:[^()]|\([^()]*\))*\)\s*(?:mutable\s*)?(?:->[\w\s:<>,*&]+)?(?=\{)")
+_BODY: Final = re.compile(r"[{}]")
+#: The word that stands for one, of the same length.
+_A_LAMBDA: Final = re.compile(r"_{6,}")
 #: No object is there. The compiler does not know that, or it would leave out the call with all that leads to it.
 _NOWHERE: Final = "4096"
 
@@ -49,6 +56,7 @@ def without_host_defaults(
     try:
         shown = _DIRECTIVE.sub(lambda found: " " * len(found[0]), plain)
         shown = _TEMPLATE_ARGUMENTS.sub(lambda found: " " * len(found[0]), shown)
+        shown = _without_lambdas(shown)
         parameters = _parameters(nodes_of(tokens_of(shown)), facts)
     except UnclearTextError:
         return None
@@ -58,13 +66,28 @@ def without_host_defaults(
         before = [*takewhile(lambda node: node.text != "=", nodes)]
         value = nodes[len(before) + 1 :]
         words = [*flat(value)]
-        if _names_variable(words, class_name, facts) or _calls_dropped(words, facts, is_dropped):
+        is_lambda = any(map(_A_LAMBDA.fullmatch, words))
+        if is_lambda or _names_variable(words, class_name, facts) or _calls_dropped(words, facts, is_dropped):
             made = _stand_in(before, plain)
             if made is None or "#" in plain[before[0].start : value[-1].end]:
                 return None
             pieces += plain[done : value[0].start], made
             done = value[-1].end
     return "".join((*pieces, plain[done:])) if pieces else None
+
+
+def _without_lambdas(text: str) -> str:
+    """Return a head of the same length with a word in place of each lambda, which NVRTC takes for the host's."""
+    found = _LAMBDA.search(text)
+    depth = 0
+    for brace in _BODY.finditer(text, found.end()) if found is not None else ():
+        depth += 1 if brace[0] == "{" else -1
+        if not depth and found is not None:
+            spelled = text[found.start() : brace.end()]
+            if '"' in spelled or "'" in spelled:
+                return text
+            return text[: found.start()] + "_" * len(spelled) + _without_lambdas(text[brace.end() :])
+    return text
 
 
 def _parameters(nodes: Sequence[Token], facts: Facts) -> Iterator[list[Token]]:

@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, Literal
 
+from hatch_cuda_kernels.host_code.function_values import names_host_function
 from hatch_cuda_kernels.host_code.words import BUILTIN, CONSTANT, SPECIFIERS
 from hatch_cuda_kernels.source.lexer import without_literals
 
@@ -159,6 +160,8 @@ def _is_called_for(item: OutlineItem, text: str, facts: Facts, is_dropped: Calla
             facts.host_functions[name] = all(map(is_dropped, facts.functions[name]))
         if facts.host_functions[name]:
             return True
+    if names_host_function(item, text, facts, is_dropped):
+        return True
     operated = {(one[1], one[2]) for one in _OPERATED.finditer(text, start, item.end) if one[1] in facts.enums}
     for operand, symbol in operated - facts.host_operators.keys():
         facts.host_operators[operand, symbol] = _is_host_operator(operand, symbol, facts)

@@ -39,7 +39,7 @@ __all__ = [
 
 _MARKS: Final = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
-_DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*::\s*)*(\w+)\s*\(")
+_DEFAULT: Final = re.compile(r"=\s*(?:\w+\s*(?:<[^<>()=]*>\s*)?::\s*)*(\w+)\s*\(")
 _CALLED: Final = re.compile(r"([A-Za-z_]\w*)\s*\(")
 TEMPLATE: Final = ("template",)
 _ASKING: Final = frozenset({"decltype", "sizeof", "noexcept", "requires"})

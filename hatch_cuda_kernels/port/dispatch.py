@@ -31,7 +31,9 @@ _NAMED: Final = re.compile(r"(BFloat16|BFLOAT16|Half|HALF|Bool|BOOL)")
 
 
 #: Torch's types in which sums of another are kept.
-_SUMS: Final = re.compile(r"\b(?:at::)?(?:acc_type|opmath_type)\s*<\s*([^<>,]+?)\s*(?:,\s*true\s*)?>(?:::type)?")
+_SUMS: Final = re.compile(
+    r"\b(?:typename\s+)?(?:at::)?(?:acc_type|opmath_type)\s*<\s*([^<>,]+?)\s*(?:,\s*true\s*)?>(?:::type)?"
+)
 _TORCHS: Final = re.compile(r"\b(?:at|torch)::(?=(?:Half|BFloat16)\b)")
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.clocks import clocks_of_option, find_clocks
-from hatch_cuda_kernels.source.computed import computed_names, operand_names, possible_spellings
+from hatch_cuda_kernels.source.computed import OperandNames, possible_spellings
 from hatch_cuda_kernels.source.macros import parse_define
 from hatch_cuda_kernels.source.outer_headers import NO_OUTER_HEADERS, OuterHeaders
 from hatch_cuda_kernels.source.plain_names import PlainNames
@@ -130,6 +130,7 @@ class _Reader:
         self.problems: list[str] = [problem for name, value in self.define for problem in clocks_of_option(name, value)]
         self._forced: set[str] = set()
         self._waiting: list[str] = []
+        self.operands = OperandNames(self.define)
 
     def source(self, path: str) -> str:
         """Return the source's path, having checked that it is a project file."""
@@ -212,10 +213,11 @@ class _Reader:
         """
         if not self.named("computed") + self.named("probes"):
             return []
-        names, are_all = computed_names(map(self.text, self.done), self.define)
+        operands = self.operands.of(map(self.text, self.done)).values()
+        names = set().union(*operands)
         found = {name: self.include_file(name) for name in names - spellings.keys()}
         spellings |= {name: path for name, path in found.items() if path is not None}
-        every = at_last and (not are_all or bool(self.named("probes")))
+        every = at_last and (not all(operands) or bool(self.named("probes")))
         return sorted({path for name, path in spellings.items() if every or name in names})
 
     def text(self, path: str) -> SourceText:
@@ -236,8 +238,8 @@ class _Reader:
         for name, value in self.define:
             option = f"{uses[0]}: a macro names this header, and the option define {name}={value}"
             texts.append(Located(option, parse_define(f"{name} {value}")))
-        known = operand_names(map(self.text, self.done), self.define)
-        self.problems += ways_out(texts, [one for one, made in known.items() if made and not any(map(wandering, made))])
+        known = self.operands.of(map(self.text, self.done)).items()
+        self.problems += ways_out(texts, [one for one, made in known if made and not any(map(wandering, made))])
         return outside | ({name for located in texts for name in located.names} - spellings.keys())
 
     def _want(self, paths: Iterable[str]) -> bool:

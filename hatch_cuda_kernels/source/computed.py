@@ -8,7 +8,6 @@ the text is no header's name in the end, nothing is known.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from itertools import chain, product
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.source.macros import MacroText
     from hatch_cuda_kernels.source.source_text import SourceText
 
-__all__ = ["ESCAPED_LETTER", "TOOLKIT_MACROS", "computed_names", "operand_names", "possible_spellings"]
+__all__ = ["ESCAPED_LETTER", "TOOLKIT_MACROS", "OperandNames", "possible_spellings"]
 
 #: The toolkit's macros, of which many are empty.
 TOOLKIT_MACROS: Final = re.compile(
@@ -31,34 +30,52 @@ TOOLKIT_MACROS: Final = re.compile(
 ESCAPED_LETTER: Final = re.compile(r"\\[uUN][0-9a-fA-F{]")
 _TOKEN: Final = re.compile(rf"{STRING}|[A-Za-z_]\w*+|\d[\w.]*+|\s++|##|.", re.ASCII | re.DOTALL)
 _HEADER: Final = re.compile(r'\s*(?:"([^"\s]+)"|<([^<>\s]+)>)\s*')
+#: What follows the name of a macro with parameters that is not called, whatever else is replaced.
+_NO_CALL: Final = re.compile(r"[^\w\s(#]", re.ASCII)
+#: What is there or not, as there are arguments for ``...``.
+_COMMA: Final = re.compile(r",\s*##|__VA_OPT__")
 #: More texts than one include can become in code that people write.
 _MOST: Final = 1024
+
+
+class _Definitions(dict[str, dict[tuple[object, ...], "MacroText"]]):
+    """All different definitions of each macro, and what they made of tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: Final[dict[tuple[tuple[str, ...], frozenset[str]], set[str] | None]] = {}
 
 
 class _Unknown(Exception):  # noqa: N818 - an answer
     """What an include names is not known."""
 
 
-def computed_names(texts: Iterable[SourceText], define: Iterable[tuple[str, str]]) -> tuple[set[str], bool]:
-    """Return the names that the computed includes of texts may spell, and whether these are all."""
-    found = operand_names(texts, define).values()
-    return {name for names in found for name in names}, all(found)
+class OperandNames:
+    """What the computed includes of some texts may name, for ever more texts."""
+
+    def __init__(self, define: Iterable[tuple[str, str]]) -> None:
+        self._given: Final = [parse_define(f"{name} {value}") for name, value in define]
+        self._known: tuple[int, dict[str, set[str]]] = 0, {}
+
+    def of(self, texts: Iterable[SourceText]) -> dict[str, set[str]]:
+        """Return the names that each operand of an include may become; none where they are not known."""
+        found = [*texts]
+        if self._known[0] != len(found):
+            self._known = len(found), self._names_in(found)
+        return self._known[1]
+
+    def _names_in(self, texts: Iterable[SourceText]) -> dict[str, set[str]]:
+        macros = _Definitions()
+        operands: set[str] = set()
+        for macro in chain(self._given, *(text.macros for text in texts)):
+            if macro.kind == "define":
+                macros.setdefault(macro.name, {}).setdefault(macro[2:], macro)
+            elif macro.kind == "include":
+                operands.add(macro.text)
+        return {operand: _names(operand, macros) for operand in sorted(operands)}
 
 
-def operand_names(texts: Iterable[SourceText], define: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    """Return the names that each operand of a computed include may become; none where they are not known."""
-    macros: dict[str, list[MacroText]] = defaultdict(list)
-    operands: set[str] = set()
-    given = (parse_define(f"{name} {value}") for name, value in define)
-    for macro in chain(given, *(text.macros for text in texts)):
-        if macro.kind == "define":
-            macros[macro.name].append(macro)
-        elif macro.kind == "include":
-            operands.add(macro.text)
-    return {operand: _names(operand, macros) for operand in sorted(operands)}
-
-
-def _names(operand: str, macros: Mapping[str, Sequence[MacroText]]) -> set[str]:
+def _names(operand: str, macros: _Definitions) -> set[str]:
     """Return the names that an include may spell; none where they are not known."""
     if ESCAPED_LETTER.search(operand):
         return set()
@@ -85,8 +102,19 @@ def _tokens(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def _expanded(tokens: list[str], macros: Mapping[str, Sequence[MacroText]], hidden: frozenset[str]) -> set[str]:
+def _expanded(tokens: list[str], macros: _Definitions, hidden: frozenset[str]) -> set[str]:
     """Return all that the tokens may become. A macro that is being replaced is not replaced in its own text."""
+    key = (*tokens,), hidden
+    if key not in macros.made:
+        macros.made[key] = None  # where it is not known
+        macros.made[key] = _expanded_anew(tokens, macros, hidden)
+    found = macros.made[key]
+    if found is None:
+        raise _Unknown
+    return found
+
+
+def _expanded_anew(tokens: list[str], macros: _Definitions, hidden: frozenset[str]) -> set[str]:
     for at, token in enumerate(tokens):
         if token in hidden:
             continue
@@ -97,7 +125,7 @@ def _expanded(tokens: list[str], macros: Mapping[str, Sequence[MacroText]], hidd
         before = "".join(tokens[:at])
         found = {
             before + text
-            for macro in macros[token]
+            for macro in macros[token].values()
             for body, rest in _replaced(macro, tokens[at + 1 :], macros, hidden)
             for text in _followed(_expanded(_tokens(body), macros, hidden | {token}), rest, macros, hidden)
         }
@@ -107,9 +135,7 @@ def _expanded(tokens: list[str], macros: Mapping[str, Sequence[MacroText]], hidd
     return {"".join(tokens)}
 
 
-def _followed(
-    texts: set[str], rest: list[str], macros: Mapping[str, Sequence[MacroText]], hidden: frozenset[str]
-) -> Iterator[str]:
+def _followed(texts: set[str], rest: list[str], macros: _Definitions, hidden: frozenset[str]) -> Iterator[str]:
     """Yield what a macro became with what the tokens after it may become."""
     for text, after in product(sorted(texts), sorted(_expanded(rest, macros, hidden))):
         if after.lstrip().startswith("(") and any(token in macros for token in _tokens(text)[-1:]):
@@ -118,7 +144,7 @@ def _followed(
 
 
 def _replaced(
-    macro: MacroText, after: list[str], macros: Mapping[str, Sequence[MacroText]], hidden: frozenset[str]
+    macro: MacroText, after: list[str], macros: _Definitions, hidden: frozenset[str]
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield each text that takes the place of a macro's use, and the tokens that follow it."""
     if "%:" in macro.text or "??" in macro.text or ESCAPED_LETTER.search(macro.text):
@@ -126,13 +152,27 @@ def _replaced(
     if macro.parameters is None:
         yield _pasted(macro.text), after
         return
+    if _NO_CALL.fullmatch(next((word for word in after if not word.isspace()), "")):
+        yield macro.name, after  # as a word
+        return
     arguments, rest = _call(after)
-    if len(arguments) != max(len(macro.parameters), 1) or "__VA_ARGS__" in macro.parameters:
+    arguments = _with_rest(arguments, macro)
+    if len(arguments) != max(len(macro.parameters), 1):
         raise _Unknown
     plain = dict(zip(macro.parameters, arguments, strict=False))
     choices = [sorted(_expanded(_tokens(argument), macros, hidden)) for argument in plain.values()]
     for chosen in product(*choices):
         yield _pasted(_substituted(macro.text, plain, dict(zip(plain, chosen, strict=True)))), rest
+
+
+def _with_rest(arguments: list[str], macro: MacroText) -> list[str]:
+    """Return a call's arguments, those for ``...`` as one."""
+    named = macro.parameters[:-1] if macro.parameters else ()
+    if "__VA_ARGS__" not in (macro.parameters or ()):
+        return arguments
+    if _COMMA.search(macro.text) or len(arguments) < len(named):
+        raise _Unknown
+    return [*arguments[: len(named)], ", ".join(arguments[len(named) :])]
 
 
 def _call(tokens: list[str]) -> tuple[list[str], list[str]]:

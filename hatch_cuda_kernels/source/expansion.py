@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.source.lexer import NUMBER, without_comments
+from hatch_cuda_kernels.source.lexer import NUMBER
+from hatch_cuda_kernels.source.macro_arguments import COMMENT, LITERAL, arguments_at, is_one, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -15,16 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["MacroUse", "Macros"]
 
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
-_OPENING: Final = re.compile(r"\s*\(")
-_COMMENT: Final = r"//[^\n]*|/\*.*?\*/"
-_LITERAL: Final = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
 _BODY: Final = re.compile(
-    rf"{_LITERAL}|(?P<paste>\s*##\s*)|#\s*(?P<string>\w+)|{NUMBER}|(?P<word>[A-Za-z_]\w*)", re.ASCII
+    rf"{LITERAL}|(?P<paste>\s*##\s*)|#\s*(?P<string>\w+)|{NUMBER}|(?P<word>[A-Za-z_]\w*)", re.ASCII
 )
-_DELIMITER: Final = re.compile(rf"{_LITERAL}|{_COMMENT}|{NUMBER}|[A-Za-z_]\w*|[(),]", re.DOTALL | re.ASCII)
-_LITERAL_OR_COMMENT: Final = re.compile(rf"({_LITERAL})|{_COMMENT}", re.DOTALL)
-_PIECE: Final = re.compile(rf"{_LITERAL}|{_COMMENT}|{NUMBER}|[A-Za-z_]\w*|[()]", re.DOTALL | re.ASCII)
-_LITERAL_OR_SPACE: Final = re.compile(rf"({_LITERAL})|\s+")
+_PIECE: Final = re.compile(rf"{LITERAL}|{COMMENT}|{NUMBER}|[A-Za-z_]\w*|[()]", re.DOTALL | re.ASCII)
 #: What is not expanded as compilers do.
 _UNUSUAL: Final = ("__VA_OPT__", 'R"')
 _LONGEST: Final = 200_000
@@ -77,7 +73,7 @@ class Macros:
         if name is None or first is None:
             return []
         defined = self._unclear.get(first.name, [first])
-        given = _arguments(use, name.end(), len(use)) or ([], name.end())
+        given = arguments_at(use, name.end(), len(use)) or ([], name.end())
         reached = self._reached([use[name.end() :], *(macro.text for macro in defined)])
         if reached is None or reached & (self._unclear.keys() - {first.name}):
             return []
@@ -88,27 +84,32 @@ class Macros:
         reached: set[str] = set()
         waiting = [*texts]
         while waiting:
-            part = waiting.pop()
-            if any(word in part for word in _UNUSUAL):
+            words = _usual_words(waiting.pop())
+            if words is None:
                 return None
-            fresh = {*_WORD.findall(part)} & self._macros.keys() - reached
+            fresh = {word for word in words if word in self._macros and word not in reached}
             reached |= fresh
             waiting += (self._macros[name].text for name in fresh)
         return reached
 
     def naming(self, wanted: Collection[str]) -> frozenset[str]:
         """Return the wanted words with the macros that stand for one of them or a launch, directly or not."""
+        reached = {*wanted, "<<<"}
+        waiting = [*reached]
+        while waiting:
+            fresh = self._users.get(waiting.pop(), set()) - reached
+            reached |= fresh
+            waiting += fresh
+        return frozenset(reached)
+
+    @cached_property
+    def _users(self) -> dict[str, set[str]]:
+        """The macros whose texts have a word, or a launch."""
         users: dict[str, set[str]] = {}
         for macro in self._macros.values():
             for word in (*_WORD.findall(macro.text), *(["<<<"] if "<<<" in macro.text else [])):
                 users.setdefault(word, set()).add(macro.name)
-        reached = {*wanted, "<<<"}
-        waiting = [*reached]
-        while waiting:
-            fresh = users.get(waiting.pop(), set()) - reached
-            reached |= fresh
-            waiting += fresh
-        return frozenset(reached)
+        return users
 
     def uses(self, text: str, start: int, end: int, naming: frozenset[str]) -> Iterator[MacroUse]:
         """Yield the uses of macros in part of a text that stand for something that has to do with words."""
@@ -118,7 +119,7 @@ class Macros:
             macro = self._macros.get(found[0])
             if macro is None:
                 continue
-            given = _arguments(text, found.end(), end) if macro.parameters is not None else ([], found.end())
+            given = arguments_at(text, found.end(), end) if macro.parameters is not None else ([], found.end())
             if given is None:
                 continue
             spelled = text[found.start() : given[1]]
@@ -141,11 +142,11 @@ class Macros:
             macro = self._macros.get(found[0])
             given = None
             if macro is not None and found[0] not in hidden:
-                given = _arguments(text, done, len(text)) if macro.parameters is not None else ([], done)
+                given = arguments_at(text, done, len(text)) if macro.parameters is not None else ([], done)
             if macro is None or given is None or sum(map(len, pieces)) > _LONGEST:
                 pieces.append(found[0])
             else:
-                if depth and left and not all(map(_is_one, self._texts(left & _words_in(given[0])))):
+                if depth and left and not all(map(is_one, self._texts(left & _words_in(given[0])))):
                     raise _LeftError
                 pieces.append(self._made(macro, given[0], hidden, depth, left))
                 done = given[1]
@@ -181,7 +182,7 @@ class Macros:
             if depth and left and (is_pasted or part["string"] in raw):
                 _check_operand(raw[word if is_pasted else part["string"]], left)
             if part["string"] in raw:
-                pieces.append(_quoted(raw[part["string"]]))
+                pieces.append(quoted(raw[part["string"]]))
             elif part["paste"]:
                 pasted = True
                 continue
@@ -198,6 +199,12 @@ class Macros:
         return self.expand(made, hidden, depth + 1, left) if len(made) < _LONGEST else made
 
 
+@lru_cache(maxsize=1 << 16)
+def _usual_words(text: str) -> frozenset[str] | None:
+    """Return the words of a text; None for what is not expanded here as compilers do. Many uses lead to one macro."""
+    return None if any(word in text for word in _UNUSUAL) else frozenset(_WORD.findall(text))
+
+
 def _words_in(texts: Iterable[str]) -> set[str]:
     return {word for text in texts for word in _WORD.findall(text)}
 
@@ -206,38 +213,3 @@ def _check_operand(text: str, left: frozenset[str]) -> None:
     """Raise _LeftError if ``#`` or ``##`` would have got what a macro stands for that is left as it is."""
     if not left.isdisjoint(_WORD.findall(text)):
         raise _LeftError
-
-
-def _is_one(text: str) -> bool:
-    """Return whether a text has all its brackets, and no comma outside them."""
-    depth = 0
-    for mark in re.findall(r"[(){}\[\],]", _LITERAL_OR_COMMENT.sub(" ", text)):
-        depth += (mark in "({[") - (mark in ")}]")
-        if depth < 0 or (mark == "," and not depth):
-            return False
-    return not depth
-
-
-def _quoted(argument: str) -> str:
-    """Return an argument as the string that ``#`` makes of it."""
-
-    def part(found: re.Match[str]) -> str:
-        return re.sub(r'["\\]', r"\\\g<0>", found[1]) if found[1] else " "
-
-    return f'"{_LITERAL_OR_SPACE.sub(part, argument)}"'
-
-
-def _arguments(text: str, start: int, end: int) -> tuple[list[str], int] | None:
-    """Return what commas separate between the parentheses behind a position, and where these end; None without."""
-    opening = _OPENING.match(text, start, end)
-    if opening is None:
-        return None
-    parts, depth, begin = [], 1, opening.end()
-    for found in _DELIMITER.finditer(text, begin, end):
-        depth += (found[0] == "(") - (found[0] == ")")
-        if (found[0] == "," and depth == 1) or not depth:
-            parts.append(without_comments(text[begin : found.start()]))
-            begin = found.end()
-        if not depth:
-            return parts, found.end()
-    return None

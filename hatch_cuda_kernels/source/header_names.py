@@ -69,6 +69,7 @@ _GLOBAL: Final = {
     "sys/time.h": "timeval timezone",
     "sys/types.h": (
         "uint ulong ushort u_char u_short u_int u_long u_int8_t u_int16_t u_int32_t u_int64_t ssize_t off_t loff_t "
+        "off64_t pid_t uid_t gid_t mode_t dev_t ino_t useconds_t "
         + " ".join(f"__{u}int{bits}_t" for u in ("", "u") for bits in _BITS)
     ),
     "time.h": "time_t timespec",

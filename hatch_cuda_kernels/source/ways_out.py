@@ -54,6 +54,9 @@ _VOID_CALL: Final = re.compile(rf"([{_VOIDS}])\s*\([^()]*\)")
 _ESCAPED: Final = re.compile(r'\\["\\]')
 _DEEPEST: Final = 20
 _PROBE: Final = "__has_include"
+_DEFINED: Final = re.compile(r"(?<!\w)defined\s*(?:\(\s*\w+\s*\)|\s\w+)", re.ASCII)
+#: Of a macro, perhaps, to which an operand of ``defined`` is an argument like others.
+_CALL: Final = re.compile(r"(?<!\w)(?!(?:defined|__has_include(?:_next)?)\s*\()\w+\s*\(", re.ASCII)
 _MAY_BE_EMPTY: Final = re.compile(r"(?:[\s(),#]++|[A-Za-z_]\w*+|(?!))*+", re.ASCII)
 
 
@@ -102,7 +105,11 @@ def ways_out(texts: Sequence[Located], safe: Collection[str] = ()) -> Iterator[s
 
 
 def _words(macro: MacroText) -> set[str]:
-    return set(_WORD.findall(_LITERAL.sub("", macro.text)))
+    """Return the words that may be macros; a condition replaces none that it asks of whether it is defined."""
+    text = _LITERAL.sub("", macro.text)
+    if macro.kind == "condition" and not _CALL.search(text):
+        text = _DEFINED.sub("", text)
+    return set(_WORD.findall(text))
 
 
 def _pasted(naming: Iterable[MacroText], reached: set[str], macros: Mapping[str, Sequence[MacroText]]) -> set[str]:

@@ -85,6 +85,10 @@ OTHERS = {
         "int f(int i) { return i; }\n" + kernel("*x = f(1);"),
         "mark it __device__ or set 'default_device: true'",
     ),
+    "a lambda with any parameters": (
+        kernel("auto twice = [&](auto y) { return y + x[1]; }; *x = twice(*x);"),
+        "NVRTC takes a lambda with auto parameters for the host's: set 'default_device: true'",
+    ),
     "an unmarked variable": (
         "float table[4];\n" + kernel("*x = table[1];"),
         "mark it __device__ or set 'default_device",
@@ -124,6 +128,18 @@ OTHERS = {
         "#define MAX(a, b) ({ auto _a = a; auto _b = b; _a > _b ? _a : _b; })\n#define CLAMP(a) MAX(a, 0)\n"
         + kernel("*x = CLAMP(*x);"),
         "NVRTC takes no statements in parentheses, ({ ... }), of GNU C",
+    ),
+    "members by name": (
+        "struct S { int a, b; };\nstatic const S s = { .a = 1, .b = 2 };\n" + kernel("*x = s.a;"),
+        "members by their names, { .a = ... }, are C++20's to NVRTC: write 'std: c++20'",
+    ),
+    "members by name that a macro stands for": (
+        "struct S { int a, b; };\n#define MADE { .a = 1, .b = 2 }\nstatic const S s = MADE;\n" + kernel("*x = s.a;"),
+        "members by their names, { .a = ... }, are C++20's",
+    ),
+    "a texture reference that a guard keeps away": (
+        kernel("*x = tex2D(t, x[1], x[2]);"),
+        "where t is a texture or surface reference: CUDA 12 removed texture and surface references",
     ),
     "a macro of the build": (
         kernel("*x = TILE_WIDTH;"),

@@ -205,9 +205,10 @@ CASES = {
     "Torch's sums": (
         (
             'void f(Tensor x) { AT_DISPATCH_FLOATING_TYPES(x.type(), "f", [&] {\n'
-            "  using sum_t = at::acc_type<scalar_t, true>; k<sum_t, sizeof(scalar_t)><<<1, 1>>>(x.p, 1); }); }"
+            "  using sum_t = at::acc_type<scalar_t, true>; k<sum_t, sizeof(scalar_t)><<<1, 1>>>(x.p, 1);\n"
+            "  using more_t = typename at::opmath_type<scalar_t>; k<more_t, 1><<<1, 1>>>(x.p, 1); }); }"
         ),
-        ["k<float, sizeof(float)>", "k<double, sizeof(double)>"],
+        ["k<float, sizeof(float)>", "k<double, sizeof(double)>", "k<float, 1>", "k<double, 1>"],
     ),
 }
 

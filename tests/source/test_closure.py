@@ -298,6 +298,13 @@ TAKEN = {
     "the toolkit's macro": ("#include M2S(in/CUDA_FILE.inc)", {"a", "b", "aa", "macro"}),
     "unknown macro": ("#include THIS_ONE", {"a", "b", "aa", "macro"}),
     "arguments from after it": ("#define PICK M2S\n#include PICK(in/a.inc)", {"a", "b", "aa", "macro"}),
+    "a word that is a macro with parameters, too": ("#define a(x)\n#include M2S(in/a.inc)", {"a"}),
+    "any number of arguments": (
+        "#define V(...) V2(__VA_ARGS__)\n#define V2(...) #__VA_ARGS__\n#include V(in/b.inc)",
+        {"b"},
+    ),
+    "arguments after others": ("#define W(x, ...) <x/__VA_ARGS__>\n#include W(in, aa.inc)", {"aa"}),
+    "a comma that may go": ("#define W(x, ...) <x, ## __VA_ARGS__>\n#include W(in/a.inc)", {"a", "b", "aa", "macro"}),
     "endless": ("#define A B(A)\n#define B(x) A(x)\n#include A", {"a", "b", "aa", "macro"}),
     "a probe": ("#define HAS(x) __has_include(x)\n#if HAS(<in/a.inc>)\n#endif", {"a", "b", "aa", "macro"}),
 }
@@ -411,6 +418,7 @@ WAYS_OUT = {
     "empty macro in angles": "#define E\n#define H <E{0}>\n#include H",
     "empty macro in brackets": f"{TEXT}#define E\n#define CALL(m, a) m a\n#include CALL(S, (E{{0}}))",
     "macro of a slash": f"{TEXT}#define ROOT() /\n#include S(ROOT(){{1}})",
+    "rest of the arguments": "#define S(x, ...) S2(__VA_ARGS__)\n#define S2(...) #__VA_ARGS__\n#include S(1, {0})",
     "name put together": f"{TEXT}#define A_1 {{0}}\n#define PICK(n) A_##n\n#include S(PICK(1))",
     "name put together of three": f"{TEXT}{CAT}#define A_2_B {{0}}\n#define M CAT(CAT(A_, 2), _B)\n#include S(M)",
     "name put together with a line": f"{TEXT}{CAT}#define A_6 {{0}}\n#include S(CAT(A_, __LINE__))",
@@ -422,9 +430,14 @@ WAYS_OUT = {
 
 OPERATORS = '#define OP_LESS <\n#define DIVIDED /=\n#define LINKED _Pragma("comment(linker, \\"/EXPORT\\")")\n'
 DIRECTORY = "#define DIR gcc\n#define H CAT(DIR,/)##x.h\n#define STR2(x) #x\n#define STR(x) STR2(x)\n"
+VARIADIC = "#define STR2(...) #__VA_ARGS__\n#define STR(...) STR2(__VA_ARGS__)\n"
 NO_WAYS_OUT = {
     "a folder before a slash that is an argument": f"{CAT}{DIRECTORY}#define X 1\n#if 0\n#include STR(a/H)\n#endif",
+    "the same, where macros take any number": f"{CAT}{DIRECTORY.partition('#define STR2')[0]}{VARIADIC}#define X 1\n"
+    "#if 0\n#include STR(a/H)\n#endif",
     "macros that no part of a name makes": f"{OPERATORS}{CAT}#define H_1 <x.h>\n#include CAT(H_, 1)",
+    "a probe where the compiler's macro is defined": f"{OPERATORS}{CAT}#define H_1 <x.h>\n#define X 1\n"
+    "#if defined(__GLIBCXX__) && __has_include(<no/where.h>)\n#include CAT(H_, __LINE__)\n#endif",
     "a probe of what may be a macro": f"#define HAS(x) 1\n{OPERATORS}#define X 1\n"
     "#if HAS(1) && __has_include(<__no/where.h>)\n#endif",
 }

@@ -27,6 +27,7 @@ def closure(tmp_path, text, **options):
     ("used", "header"),
     [
         ("sizeof(uint) + sizeof(ulong) + sizeof(ushort)", "sys/types.h"),
+        ("sizeof(pid_t) + sizeof(uid_t) + sizeof(gid_t) + sizeof(mode_t) + sizeof(off64_t)", "sys/types.h"),
         ("sizeof(struct timeval)", "sys/time.h"),
         ("INT_MAX", "climits"),
         ("sizeof(pthread_t)", "pthread.h"),
@@ -51,6 +52,19 @@ def test_names_bring_their_header(tmp_path, used, header):
     assert found.pre_include == (header,)
     assert header in found.named
     assert header in found.standard
+    build_store(manifest, tmp_path / "store")
+
+
+def test_types_of_posix_are_those_of_the_host(tmp_path):
+    """Kernels have the names that nvcc gives them, and structs the same layout."""
+    types = {"int": "pid_t key_t clockid_t", "unsigned": "uid_t gid_t mode_t id_t useconds_t"}
+    types |= {"unsigned long": "dev_t ino_t nlink_t", "long": "loff_t off64_t suseconds_t blksize_t blkcnt_t"}
+    same = "".join(
+        f'static_assert(std::is_same<{name}, {one}>::value, "");\n'
+        for one, names in types.items()
+        for name in names.split()
+    )
+    _, manifest = closure(tmp_path, f"#include <sys/types.h>\n{same}" + KERNEL.format("0"))
     build_store(manifest, tmp_path / "store")
 
 

@@ -25,6 +25,21 @@ typedef uint32_t __uint32_t;
 typedef uint64_t __uint64_t;
 typedef long ssize_t;
 typedef long off_t;
-typedef long long loff_t;
+typedef long loff_t;
+typedef long off64_t;
+typedef int pid_t;
+typedef unsigned int uid_t;
+typedef unsigned int gid_t;
+typedef unsigned int mode_t;
+typedef unsigned int id_t;
+typedef int key_t;
+typedef int clockid_t;
+typedef unsigned int useconds_t;
+typedef long suseconds_t;
+typedef long blksize_t;
+typedef long blkcnt_t;
+typedef unsigned long dev_t;
+typedef unsigned long ino_t;
+typedef unsigned long nlink_t;
 
 #endif
