@@ -83,12 +83,12 @@ def choose_preambles(jobs: Sequence[Job], workers: int) -> dict[int, Preamble]:
     for job in jobs:
         if isinstance(job, CompileJob) and job.kinds and not (job.options.extra or job.options.debug):
             alike[shared_flags(compile_flags(job, toolchain))].append(job)
-    alike = {flags: found for flags, found in alike.items() if len(found) >= _FEWEST}
+    shares = math.ceil(workers / max(1, len(alike)))
+    alike = {flags: found for flags, found in alike.items() if len(found) >= _FEWEST * shares}
     if not alike:
         return {}
     names = {name for found in alike.values() for job in found for name in (*job.program.outside, *_standard(job))}
     leads = _Leads(Toolkit(toolchain.include_dirs, names))
-    shares = math.ceil(workers / len(alike))
     return {
         job: preamble
         for flags, found in alike.items()
