@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections import Counter
 from contextlib import suppress
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess
@@ -26,7 +27,7 @@ class WorkerExecutor(DaemonThreads):
 
     A worker that dies fails the one call it ran with ChildDiedError; another takes its place. Calls whose first
     argument has a ``group`` go to a worker that did the like, if there is one; its ``announce`` is told how many of
-    them wait for that worker. Temporary files of workers are in a folder that goes with them.
+    them wait for that worker. Temporary files of each are in a folder that goes with it.
     """
 
     def __init__(self, max_workers: int) -> None:
@@ -38,7 +39,7 @@ class WorkerExecutor(DaemonThreads):
         self._waiting: Counter[Hashable] = Counter()
         self._busy: dict[threading.Thread, Hashable] = {}
         """The group that each thread works on."""
-        self._temporary: TemporaryDirectory[str] | None = None
+        self._temporary: dict[ChildProcess, str | None] = {}
 
     @property
     def max_workers(self) -> int:
@@ -58,8 +59,6 @@ class WorkerExecutor(DaemonThreads):
                 worker.kill()
         self.shutdown(cancel_futures=True)
         self._end_started()
-        with self._lock:
-            self._clean_up()
 
     def _work(self) -> None:
         """Do what there is to do, in one worker as long as it lives."""
@@ -130,10 +129,11 @@ class WorkerExecutor(DaemonThreads):
         with self._lock:
             if self._killed:
                 raise ChildDiedError
-            if self._temporary is None:
-                with suppress(OSError):  # there may be no such folder at all
-                    self._temporary = TemporaryDirectory(prefix="hatch-cuda-kernels-", ignore_cleanup_errors=True)
-            worker = ChildProcess(temporary=self._temporary.name if self._temporary else None)
+            folder = None
+            with suppress(OSError):  # there may be no place for temporary files at all
+                folder = mkdtemp(prefix="hatch-cuda-kernels-")
+            worker = ChildProcess(temporary=folder)
+            self._temporary[worker] = folder
             self._workers.add(worker)
             return worker
 
@@ -144,20 +144,15 @@ class WorkerExecutor(DaemonThreads):
             pass
         with self._lock:
             self._workers.discard(worker)
-            if not self._workers:
-                self._clean_up()
+            folder = self._temporary.pop(worker, None)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _end_started(self) -> None:
         """End the processes that got nothing to do."""
         while self._started:
             with suppress(IndexError):  # another thread was faster
                 self._end(self._started.pop())
-
-    def _clean_up(self) -> None:
-        """Remove the workers' temporary files. The lock is held."""
-        temporary, self._temporary = self._temporary, None
-        if temporary is not None:
-            temporary.cleanup()
 
 
 def _group(call: Call) -> Hashable:

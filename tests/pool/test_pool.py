@@ -210,6 +210,15 @@ def test_calls_of_a_group_follow_each_other():
     assert order == [("x", 1), ("a", 2), ("a", 1), ("b", 2), ("b", 1)]
 
 
+def test_a_worker_that_ends_takes_no_other_ones_files_along():
+    """Each has a folder of its own: one may end while others work."""
+    executor = WorkerExecutor(2)
+    slow = executor.submit(subprocess.run, ["sh", "-c", "sleep 2; test -d $TMPDIR"], check=False)
+    executor.submit(os.getpid).result()
+    assert slow.result().returncode == 0
+    executor.shutdown()
+
+
 def test_workers_need_no_temporary_folder(make_jobs, monkeypatch):
     """A build goes on where no temporary file can be written."""
     monkeypatch.setattr("tempfile.tempdir", "/dev/null/nowhere")
