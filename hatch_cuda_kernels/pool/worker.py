@@ -6,11 +6,13 @@ import shutil
 import threading
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess
 from hatch_cuda_kernels.daemon_threads import DaemonThreads
+from hatch_cuda_kernels.threads import NoThreadError, start_daemon
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -35,6 +37,7 @@ class WorkerExecutor(DaemonThreads):
         self._workers: set[ChildProcess] = set()
         self._started: list[ChildProcess] = []
         """Those that no thread has taken yet."""
+        self._starting: threading.Thread | None = None
         self._killed = False
         self._waiting: Counter[Hashable] = Counter()
         self._busy: dict[threading.Thread, Hashable] = {}
@@ -47,9 +50,13 @@ class WorkerExecutor(DaemonThreads):
         return self._max_workers
 
     def start_workers(self, calls: int) -> None:
-        """Start the processes for so many calls before these are there, as far as that is possible."""
-        with suppress(OSError):
-            self._started += [self._start() for _ in range(min(calls, self._max_workers))]
+        """Begin to start the processes for so many calls before these are there, as far as that is possible.
+
+        In a thread: Ctrl-C, which is the main thread's, does not come between a process and the note of it.
+        """
+        with suppress(NoThreadError), self._lock:
+            self._starting = start_daemon(partial(self._start_ahead, min(calls, self._max_workers)))
+            self._threads.add(self._starting)
 
     def kill(self) -> None:
         """Cancel what waits and end every worker now: NVRTC cannot be interrupted."""
@@ -59,6 +66,12 @@ class WorkerExecutor(DaemonThreads):
                 worker.kill()
         self.shutdown(cancel_futures=True)
         self._end_started()
+
+    def _start_ahead(self, count: int) -> None:
+        with suppress(OSError, ChildDiedError):
+            for _ in range(count):
+                self._started.append(self._start())
+        self._done()
 
     def _work(self) -> None:
         """Do what there is to do, in one worker as long as it lives."""
@@ -121,6 +134,8 @@ class WorkerExecutor(DaemonThreads):
             call[1][0].announce(alike // sharing)
 
     def _take(self) -> ChildProcess:
+        if self._starting is not None:
+            self._starting.join()
         with self._lock:
             started = self._started.pop() if self._started else None
         return started or self._start()

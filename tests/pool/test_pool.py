@@ -237,6 +237,32 @@ def test_workers_leave_no_temporary_files(make_jobs, tmp_path, monkeypatch):
 
 
 @linux
+def test_ctrl_c_while_workers_start_leaves_nothing(monkeypatch, tmp_path):
+    """Neither a process nor its folder is lost when the signal comes before all are there."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    start, started = ChildProcess.__init__, []
+
+    def start_and_interrupt(self, *args, **kwargs):
+        start(self, *args, **kwargs)
+        started.append(self.process.pid)
+        if len(started) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(ChildProcess, "__init__", start_and_interrupt)
+    executor = WorkerExecutor(3)
+
+    def start_and_wait():
+        executor.start_workers(3)
+        wait_until(lambda: False)
+
+    with pytest.raises(KeyboardInterrupt):
+        start_and_wait()
+    executor.kill()
+    assert not list(tmp_path.iterdir())
+    assert not any(map(runs, started))
+
+
+@linux
 @pytest.mark.parametrize("end", ["killed", "input closed"])
 def test_a_worker_takes_the_program_it_waits_for_along(processes, end):
     """A ptxas runs for a worker, and would go on without it: for minutes, at a large kernel."""
