@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["toolkit_headers", "with_implied_headers"]
 
 # A literal before \b is found far sooner than one behind it.
-_MEMBER: Final = re.compile(r"std(?<=\bstd)\s*::\s*(\w+)")
+_MEMBER: Final = re.compile(r"std(?<=\bstd)(?<!cuda::std)\s*::\s*(\w+)")
 #: A macro for the toolkit's namespace, as a branch for NVRTC has it.
 _TOOLKIT_STD: Final = re.compile(
     r"define(?<=\bdefine)[ \t]+(\w+)[ \t]+(?:::[ \t]*)?cuda[ \t]*::[ \t]*std[ \t\r]*(?:/[/*].*)?$", re.MULTILINE

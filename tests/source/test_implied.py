@@ -147,6 +147,7 @@ def test_functions_that_nobody_declares_are_brought(tmp_path, text):
     "text",
     [
         KERNEL.format("3"),
+        "#include <cuda/std/utility>\n" + KERNEL.format("cuda::std::move(1)"),
         "#include <climits>\n" + KERNEL.format("INT_MAX"),
         "#ifndef FLT_MAX\n#define FLT_MAX 1e30f\n#endif\n" + KERNEL.format("FLT_MAX > 1e35f"),
         "#if !defined(FLT_MAX)\n# define FLT_MAX 1e30f\n#endif\n" + KERNEL.format("FLT_MAX > 1e35f"),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -73,7 +74,7 @@ class _Scan:
         toolkit = [folder for folder in folders if folder != STANDARD_FOLDER]
         self._folders = folders
         self._parts = {folder: PartFiles(folder) for folder in toolkit}
-        self._contents = contents_at("\n".join(toolkit), _digest_and_includes)
+        self._contents = contents_at("\n".join((*toolkit, *_readers())), _digest_and_includes)
         self._asked: set[str] = set()
         self._others: list[tuple[str, str]] = []
         self._states = {str(record): file_state(record) for part in self._parts.values() for record in part.records}
@@ -139,6 +140,14 @@ class _Scan:
             return "", path.rpartition("/")[2]
         owner = max(inside, key=len)
         return owner, path[len(owner) + 1 :]
+
+
+@cache
+def _readers() -> list[str]:
+    """Return the files of the code that reads headers, each with its state: another version of it reads them anew."""
+    package = Path(__file__).parents[2]
+    files = [*(package / "source").glob("*.py"), *Path(__file__).parent.glob("*.py")]
+    return [f"{path}: {file_state(path)}" for path in sorted(files)]
 
 
 def _names(spellings: Iterable[str], folder: str) -> _Names:

@@ -18,6 +18,7 @@ from hatch_cuda_kernels.compiler.toolchain.parts import find_parts
 from hatch_cuda_kernels.compiler.toolchain.remembered import known_toolchains
 from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import scan_headers
 from hatch_cuda_kernels.errors import ToolchainError
+from hatch_cuda_kernels.source.outer_headers import packaged_standard_headers
 from hatch_cuda_kernels.standalone import compile_to_ptx
 
 HEADERS = {
@@ -197,19 +198,36 @@ def test_what_is_for_other_compilers_is_not_asked_for(write, tmp_path, fresh_cac
     #elif _CCCL_COMPILER(GCC) && OTHER
     #  include <tuple>
     #endif
+    #ifndef _CCCL_NO_EXCEPTIONS
+    #  include <stdexcept>
+    #endif
+    #if _CCCL_HOSTED() || _CCCL_HAS_EXCEPTIONS()
+    #  include <complex>
+    #elif _CCCL_FREESTANDING()
+    #  include <initializer_list>
+    #endif
+    #if _CCCL_COMPILER(MSVC) || _CCCL_CUDA_COMPILER(CLANG)
+    #  include <math.h>
+    #endif
+    #if _CCCL_CUDA_COMPILER(NVCC)
+    #  include <cstring>
+    #endif
     """
     write("cuda_a.h", text)
     assert scan_headers(("cuda_a.h",), (str(tmp_path),)).asked.names == {
         "cstdint",
         "cmath",
         "limits",
+        "initializer_list",
+        "cstring",
     }
 
 
-def test_streams_are_no_part_of_a_block_sort():
-    """CUB includes them for other compilers; beside what NVRTC reads, they would be most of what a wheel ships."""
+def test_a_block_sort_asks_for_little():
+    """CUB includes more for other compilers; beside what NVRTC reads, it would be most of what a wheel ships."""
     asked = scan_headers(("cub/block/block_radix_sort.cuh",), load_toolchain().include_dirs).asked.names
-    assert not asked & {"iostream", "memory", "iterator", "vector"}
+    standard = asked & packaged_standard_headers().names
+    assert standard <= {"compare", "cstdio", "endian.h", "ciso646", "pthread.h", "version"}
     assert "cuda/std/cstdint" in asked
 
 
@@ -234,6 +252,17 @@ def test_what_was_hashed_is_remembered_by_stat(wheel, fresh_cache, monkeypatch):
     for damaged in ("[1]", f'{{"{wheel}/curand_kernel.h": 1}}', "{", ""):
         note.write_text(damaged)
         assert in_another_process() == edited
+
+
+def test_another_version_of_this_package_reads_headers_anew(wheel, fresh_cache, monkeypatch):
+    """It may follow other rules; else a build's closure would depend on who built here before."""
+    asked = scan_headers(("curand_kernel.h",), (str(wheel),)).asked
+    monkeypatch.setattr(toolkit_headers, "_digest_and_includes", lambda path: ["", "<other.h>"])
+    monkeypatch.setattr(toolkit_headers, "_readers", lambda: ["another"])
+    toolkit_headers._scans.clear()
+    contents._contents_at.cache_clear()
+    assert scan_headers(("curand_kernel.h",), (str(wheel),)).asked.names == {"other.h"} != asked.names
+    toolkit_headers._scans.clear()
 
 
 @pytest.fixture
