@@ -15,7 +15,7 @@ from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan.notes import arch_warnings
 from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.plan.release import check_release
-from hatch_cuda_kernels.pool.compilation import compile_missing, find_fresh
+from hatch_cuda_kernels.pool.fresh import find_fresh, find_missing
 from hatch_cuda_kernels.pool.progress import open_progress
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.index import STORE_FOLDER
@@ -25,8 +25,11 @@ from hatch_cuda_kernels.stubs.stub_file import write_stubs
 from hatch_cuda_kernels.terminal import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from concurrent.futures import Executor
 
+    from hatch_cuda_kernels.cache import Entry
+    from hatch_cuda_kernels.image import ImageId
     from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.pool.compilation import Progress
     from hatch_cuda_kernels.store.built import BuiltModule
@@ -58,12 +61,24 @@ def build_store(
     warnings = [*check_release(manifest), *arch_warnings(plan)]
     toolchain, cache = find_toolchain(), open_cache()
     fresh = find_fresh(plan, toolchain, cache)
-    compiled = compile_missing(
-        plan, fresh, toolchain, cache, executor=executor, workers=workers, progress=progress, warn=warnings.append
-    )
-    images = fresh | compiled.entries
+    made: Mapping[ImageId, Entry] = {}
+    problems: list[Problem] = []
+    if missing := find_missing(plan, fresh):
+        from hatch_cuda_kernels.pool.compilation import compile_missing  # a rebuild needs none of it
+
+        made, problems, _ = compile_missing(
+            missing,
+            fresh,
+            toolchain,
+            cache,
+            executor=executor,
+            workers=workers,
+            progress=progress,
+            warn=warnings.append,
+        )
+    images = {**fresh, **made}
     modules = tuple(planned.built(images, toolchain) for planned in plan if images.keys() >= {*planned.images})
-    problems = [*compiled.problems, *check_built(modules, manifest.promises)]
+    problems += check_built(modules, manifest.promises)
     if problems:
         raise BuildError(list(dict.fromkeys(map(str, sorted(problems, key=Problem.place)))))
     place = _editable(manifest, out) if editable else None
@@ -71,7 +86,7 @@ def build_store(
     write_stubs(manifest, modules)
     return BuildReport(
         modules=modules,
-        compiled=frozenset(entry.key for entry in compiled.entries.values()),
+        compiled=frozenset(entry.key for entry in made.values()),
         warnings=(*warnings, *_logged(modules)),
         seconds=time.perf_counter() - start,
     )

@@ -92,7 +92,7 @@ def _toolchain() -> tuple[Toolchain | None, list[str]]:
 def _fresh(plan: tuple[PlannedModule, ...], toolchain: Toolchain | None) -> dict[ImageId, Entry]:
     """Return the planned images that the disk cache holds."""
     from hatch_cuda_kernels.cache import open_cache
-    from hatch_cuda_kernels.pool.compilation import find_fresh
+    from hatch_cuda_kernels.pool.fresh import find_fresh
 
     return {} if toolchain is None else find_fresh(plan, toolchain, open_cache())
 

@@ -1,4 +1,4 @@
-"""Compile a plan: which images the disk cache holds, which jobs give the others, and what those jobs gave."""
+"""Compile what is missing of a plan: the jobs' outcomes as they come, into the disk cache, and what failed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hatch_cuda_kernels.plan.plan import job_images
 from hatch_cuda_kernels.pool.compile_all import compile_on, estimate_seconds
 from hatch_cuda_kernels.pool.executors import choose_executor
 from hatch_cuda_kernels.pool.failures import FailedJob, find_problems
+from hatch_cuda_kernels.pool.fresh import image_keys, input_image
 from hatch_cuda_kernels.pool.task import WorkerMismatchError, needed_tools
 from hatch_cuda_kernels.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
     from concurrent.futures import Executor
 
     from hatch_cuda_kernels.cache import DiskCache, Entry
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Compiled
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import ImageId
-    from hatch_cuda_kernels.plan.plan import PlannedModule
     from hatch_cuda_kernels.pool.compile_all import Outcomes
+    from hatch_cuda_kernels.pool.fresh import Missing
 
-__all__ = ["Compilation", "Progress", "compile_missing", "find_fresh"]
+__all__ = ["Compilation", "Progress", "compile_missing"]
 
 _OTHER_HEADERS: Final = "{job} was compiled with other toolkit headers than those here, in a part that has no version"
 _OTHER_HEADERS_FIX: Final = "put the same files into the workers' toolkit folders, or into the project"
@@ -67,21 +67,8 @@ class _NoProgress:
     def finish(self) -> None: ...
 
 
-def find_fresh(plan: Sequence[PlannedModule], toolchain: Toolchain, cache: DiskCache) -> dict[ImageId, Entry]:
-    """Return what the disk cache holds of a plan: its images, and those that only serve to make others."""
-    keys = (item for planned in plan for item in _keys(planned, toolchain).items())
-    found = ((image, cache.get(key)) for image, key in keys)
-    return {image: entry for image, entry in found if entry is not None}
-
-
-def _keys(planned: PlannedModule, toolchain: Toolchain) -> dict[ImageId, str]:
-    """Return the key of every image that a module's jobs give."""
-    used = planned.toolchain(toolchain)
-    return {image: job.key(image.kind, used) for job in planned.all_jobs for image in job_images(job)}
-
-
 def compile_missing(
-    plan: Sequence[PlannedModule],
+    missing: Sequence[Missing],
     fresh: Mapping[ImageId, Entry],
     toolchain: Toolchain,
     cache: DiskCache,
@@ -91,17 +78,14 @@ def compile_missing(
     progress: Progress | None,
     warn: Callable[[str], None],
 ) -> Compilation:
-    """Compile what is not fresh, put it into the disk cache, and return it with what failed.
+    """Compile what is ``missing`` beside what is fresh, put it into the disk cache, and return it with what failed.
 
     Raises InputError for an unknown executor in the environment, and ToolchainError for what would end every job alike.
     """
     executor, progress = executor or choose_executor(), progress or _NoProgress()
-    missing = [(planned, jobs) for planned in plan if (jobs := _missing_jobs(planned, fresh.keys()))]
-    if not missing:
-        return Compilation({}, [], [])
     jobs = [job for _, jobs in missing for job in jobs]
     modules = {planned.module.name: planned.module for planned, _ in missing}
-    keys = {image: key for planned, _ in missing for image, key in _keys(planned, toolchain).items()}
+    keys = {image: key for planned, _ in missing for image, key in image_keys(planned, toolchain).items()}
     entries: dict[ImageId, Entry] = {}
     failures: list[FailedJob] = []
     problems: list[Problem] = []
@@ -123,13 +107,6 @@ def compile_missing(
     finally:
         progress.finish()
     return Compilation(entries, [*find_problems(failures, modules), *problems], failures)
-
-
-def _missing_jobs(planned: PlannedModule, fresh: AbstractSet[ImageId]) -> list[Job]:
-    """Return the jobs that give what is not fresh; a shared front-end run also if its image is needed."""
-    finishing = [job for job in planned.finishing if not fresh >= {*job_images(job)}]
-    wanted = {*planned.images, *(_input_image(front) for job in finishing for front in job.fronts)}
-    return [*(job for job in planned.jobs if not fresh >= wanted.intersection(job_images(job))), *finishing]
 
 
 def _run(
@@ -169,13 +146,8 @@ def _run(
 
 
 def _cached_input(front: CompileJob, fresh: Mapping[ImageId, Entry]) -> FinishInput | None:
-    entry = fresh.get(_input_image(front))
+    entry = fresh.get(input_image(front))
     return None if entry is None else FinishInput.of(entry.image, entry)
-
-
-def _input_image(front: CompileJob) -> ImageId:
-    """Return what is finished of a compile: its last image."""
-    return job_images(front)[-1]
 
 
 def _costs(fresh: Mapping[ImageId, Entry]) -> Callable[[Job], float]:

@@ -11,7 +11,6 @@ from hatch_cuda_kernels.daemon_threads import DaemonThreads
 from hatch_cuda_kernels.environment import EXECUTOR
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.pool.memory import free_bytes
-from hatch_cuda_kernels.pool.worker import WorkerExecutor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,6 +94,8 @@ def local_executor(costs: list[float], workers: int | None = None) -> DaemonThre
     count = min(workers or default_workers(), len(costs)) or 1
     if not any(costs):
         return DaemonThreads(count)
+    from hatch_cuda_kernels.pool.worker import WorkerExecutor  # who only asks for names needs none of it
+
     return WorkerExecutor(count if sum(costs) >= _WORTH_ANOTHER else 1)
 
 

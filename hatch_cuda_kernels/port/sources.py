@@ -8,11 +8,11 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.compiler.recipe import Recipe
-from hatch_cuda_kernels.host_code.closures import find_macros
 from hatch_cuda_kernels.host_code.conditions import as_for_nvcc
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.includes import host_header, included, without_host_libraries
 from hatch_cuda_kernels.host_code.marks import gather_facts
+from hatch_cuda_kernels.host_code.trim import find_macros
 from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.port.guard import guardable, widened
 from hatch_cuda_kernels.port.model import Guard

@@ -16,7 +16,8 @@ from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, Toolc
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import HostCode, NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
-from hatch_cuda_kernels.pool.compilation import compile_missing, find_fresh
+from hatch_cuda_kernels.pool.compilation import compile_missing
+from hatch_cuda_kernels.pool.fresh import find_fresh, find_missing
 from hatch_cuda_kernels.port.check_instances import refused_instances
 from hatch_cuda_kernels.port.device_runtime import stated_with_runtime
 from hatch_cuda_kernels.port.draft import flow, stated_options
@@ -172,7 +173,14 @@ def _compiled(root: Path, head: Mapping[str, Any], modules: Mapping[str, Any]) -
     toolchain, cache = find_toolchain(), open_cache()
     fresh = find_fresh(plan, toolchain, cache)
     made = compile_missing(
-        plan, fresh, toolchain, cache, executor=None, workers=None, progress=None, warn=lambda _: None
+        find_missing(plan, fresh),
+        fresh,
+        toolchain,
+        cache,
+        executor=None,
+        workers=None,
+        progress=None,
+        warn=lambda _: None,
     )
     entries = fresh | made.entries
     faults = {failure.job.module: _fault(failure.error) for failure in reversed(made.failures)}

@@ -11,12 +11,12 @@ from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FIL
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.image import Symbol
 
-__all__ = ["DIGESTS_FILE", "ListedModule", "digests_text", "json_text", "kernels_text"]
+__all__ = ["DIGESTS_FILE", "ListedModule", "digests_of", "digests_text", "json_text", "kernels_text"]
 
 #: Beside ``kernels.tsv``. The indexes have the digests of images and sources, and this file those of the indexes.
 DIGESTS_FILE: Final = "digests.json"
@@ -65,12 +65,23 @@ def json_text(data: dict[str, Any]) -> str:
 
 
 def digests_text(store: Path) -> str:
-    """Return ``digests.json`` of a store: the sha256 of what no index has the digest of.
+    """Return ``digests.json`` of a store, as ``digests_of`` does."""
+
+    def read(name: str) -> bytes | None:
+        path = store / name
+        return path.read_bytes() if path.is_file() else None
+
+    return digests_of(module_names(store), read)
+
+
+def digests_of(modules: Iterable[str], read: Callable[[str], bytes | None]) -> str:
+    """Return ``digests.json`` of a store with these modules: the sha256 of what no index has the digest of.
 
     A module has one, of its ``index.json`` with its ``details.json`` after it: digests do not get smaller in a wheel.
+    ``read`` returns a file of the store, or None where there is none.
     """
-    files = {name: [store / name] for name in (KERNELS_FILE, PROMISES_FILE)}
-    modules = {name: [store / name / INDEX_FILE, store / name / DETAILS_FILE] for name in module_names(store)}
-    texts = {name: [path.read_bytes() for path in paths if path.is_file()] for name, paths in (files | modules).items()}
+    files = {name: [name] for name in (KERNELS_FILE, PROMISES_FILE)}
+    files |= {name: [f"{name}/{INDEX_FILE}", f"{name}/{DETAILS_FILE}"] for name in modules}
+    texts = {name: [data for path in paths if (data := read(path)) is not None] for name, paths in files.items()}
     digests = {name: sha256(b"".join(parts)).hexdigest() for name, parts in texts.items() if parts}
     return json_text({"schema": DIGESTS_SCHEMA, "sha256": digests})

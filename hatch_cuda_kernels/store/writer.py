@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, InputError
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, STANDARD_FILE
+from hatch_cuda_kernels.store.index import KERNELS_FILE
 from hatch_cuda_kernels.store.packed_before import packed_before
 from hatch_cuda_kernels.store.packing import lay_out
 from hatch_cuda_kernels.store.promises.budget import check_store
-from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
+from hatch_cuda_kernels.store.rendered import render_store
 from hatch_cuda_kernels.store.staging import sweep, workspace
-from hatch_cuda_kernels.store.texts import DIGESTS_FILE, ListedModule, digests_text, json_text, kernels_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
     from hatch_cuda_kernels.store.built import BuiltModule
     from hatch_cuda_kernels.store.promises.model import Promises
@@ -57,7 +56,7 @@ def write_store(
     editable: dict[str, str] | None,
     promises: Promises,
 ) -> None:
-    """Replace the folder ``out`` with a store of these modules, or leave it as it was.
+    """Replace the folder ``out`` with a store of these modules, or leave it as it was, also where it is that store.
 
     The store of an editable install is of plain files and any size: it is rewritten often, and never shipped. Raises
     InputError for a folder that is not a store, BuildError when a source is not what was compiled any more, the store
@@ -66,32 +65,38 @@ def write_store(
     may_pack = editable is None
     laid_out = lay_out(modules, packed_before(out) if may_pack else {}, may_pack=may_pack)
     try:
+        files = render_store(modules, laid_out, root=root, editable=editable, promises=promises)
+        if may_pack and promises.max_wheel_size is not None:
+            check_store(files, promises.max_wheel_size)
         check_replaceable(out)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with workspace(out.parent, _prefix(out)) as folder:
-            staged = folder / "new"
-            staged.mkdir()
-            staged.chmod(0o755)
-            listed = (ListedModule(built.name, built.kernels, built.globals) for built in modules)
-            _write_text(staged / KERNELS_FILE, kernels_text(listed))
-            if text := promises.text():
-                _write_text(staged / PROMISES_FILE, text)
-            standard = _write_standard(staged / STANDARD_FILE, modules)
-            _write_sources(staged / SOURCE_FOLDER, modules, root)
-            for built, laid in zip(modules, laid_out, strict=True):
-                module = staged / built.name
-                _write_module(module, laid.files)
-                index = built.index(laid.images, standard=standard, editable=editable)
-                _write_text(module / INDEX_FILE, json_text(index.to_json()))
-                _write_text(module / DETAILS_FILE, json_text(built.details.to_json()))
-            _write_text(staged / DIGESTS_FILE, digests_text(staged))
-            if editable is not None:
-                _write_text(staged / ".gitignore", "*\n")
-            elif promises.max_wheel_size is not None:
-                check_store(staged, promises.max_wheel_size)
-            _replace(staged, out, aside=folder / "old")
+        if not _holds(out, files):
+            _write(files, out)
     except OSError as error:
         raise BuildError([f"cannot write the store {out}: {error}"]) from error
+
+
+def _holds(out: Path, files: Mapping[str, bytes]) -> bool:
+    """Return whether a folder has these files and no other."""
+    try:
+        there = [Path(folder, name) for folder, _, names in os.walk(out) for name in names]
+        found = {path.relative_to(out).as_posix(): path for path in there if not path.is_symlink()}
+        return found.keys() == files.keys() and all(found[name].read_bytes() == data for name, data in files.items())
+    except OSError:
+        return False
+
+
+def _write(files: Mapping[str, bytes], out: Path) -> None:
+    """Write all files beside ``out``, and put them there whole."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with workspace(out.parent, _prefix(out)) as folder:
+        staged = folder / "new"
+        staged.mkdir()
+        staged.chmod(0o755)
+        for place in sorted({os.path.dirname(name) for name in files}):  # noqa: PTH120 - Path takes several times as long
+            (staged / place).mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            (staged / name).write_bytes(data)
+        _replace(staged, out, aside=folder / "old")
 
 
 def _replace(staged: Path, out: Path, *, aside: Path) -> None:
@@ -115,34 +120,3 @@ def _restore(out: Path, folder: Path) -> None:
     """Put back the store of a process that was killed between the two renames."""
     if (folder / "old").is_dir() and not out.exists():
         (folder / "old").rename(out)
-
-
-def _write_module(folder: Path, images: dict[str, bytes]) -> None:
-    folder.mkdir()
-    for name, data in images.items():
-        (folder / name).write_bytes(data)
-
-
-def _write_sources(folder: Path, modules: Iterable[BuiltModule], root: Path) -> None:
-    """Write the project's files as they were compiled, each once. Raises BuildError where one is another now."""
-    compiled = {(path, digest) for built in modules for path, digest in built.sources.files.items()}
-    for path, digest in sorted(compiled):
-        data = (root / path).read_bytes()
-        if sha256(data).hexdigest() != digest:
-            raise BuildError([f"{path} changed while it was built; build again"])
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
-
-
-def _write_standard(path: Path, modules: Iterable[BuiltModule]) -> str:
-    """Write the standard headers of all modules, if any, and return the file's digest."""
-    texts = {name: built.sources.texts[name] for built in modules for name in built.sources.standard}
-    if not texts:
-        return ""
-    _write_text(path, json_text(texts))
-    return sha256(path.read_bytes()).hexdigest()
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="\n")

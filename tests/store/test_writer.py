@@ -53,6 +53,49 @@ def test_empty_folders_and_stores_are_replaced(make_project, tmp_path):
         assert "a/a.sm_90.cubin" in files(tmp_path / "out")
 
 
+def edit(path):
+    """Add a comment to a source."""
+    path.write_text(path.read_text() + "// edited\n")
+
+
+def states(folder):
+    """Return what tells of each file and folder whether it was written."""
+    found = ((path, path.stat()) for path in (folder, *folder.rglob("*")))
+    return {path: (state.st_ino, state.st_mtime_ns, state.st_ctime_ns) for path, state in found}
+
+
+def test_a_store_that_would_be_the_same_is_not_touched(make_project, tmp_path):
+    """What watches it, or copies what is newer, sees nothing new after a rebuild."""
+    root, out = make_project(ONE), tmp_path / "out"
+    build(root, out)
+    before = states(out)
+    build(root, out)
+    assert states(out) == before
+    edit(root / "saxpy.cu")
+    build(root, out)
+    assert (out / "project.source/saxpy.cu").read_bytes() == (root / "saxpy.cu").read_bytes()
+
+
+@pytest.mark.parametrize("change", ["edited", "removed", "added", "linked"])
+def test_a_store_in_which_something_changed_is_written_anew(make_project, tmp_path, change):
+    """A rebuild gives what a first build gives."""
+    root, out = make_project(ONE), tmp_path / "out"
+    build(root, out)
+    before, path = files(out), out / "a/index.json"
+    if change == "edited":
+        path.write_text(path.read_text() + " ")
+    elif change == "removed":
+        path.unlink()
+    elif change == "added":
+        (out / "a/notes.txt").write_text("")
+    else:
+        path.rename(tmp_path / "index.json")
+        path.symlink_to(tmp_path / "index.json")
+    build(root, out)
+    assert files(out) == before
+    assert not path.is_symlink()
+
+
 class Editor:
     """A progress display that edits a file when the compiles start."""
 
@@ -61,7 +104,7 @@ class Editor:
 
     def start(self, total):
         """Edit."""
-        self.path.write_text(self.path.read_text() + "// edited\n")
+        edit(self.path)
 
     def done(self, job, seconds):
         """Do nothing."""
@@ -102,6 +145,7 @@ def test_a_store_that_cannot_be_put_in_place_leaves_the_old_one(make_project, tm
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", fail)
+    edit(root / "saxpy.cu")
     with pytest.raises((BuildError, KeyboardInterrupt)):
         build(root, out)
     assert files(out) == before

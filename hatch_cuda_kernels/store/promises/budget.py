@@ -31,11 +31,10 @@ class _Share(NamedTuple):
     image: ImageRecord
 
 
-def check_store(folder: Path, limit: int) -> None:
-    """Raise BuildError, with the largest images, if a store would take more than ``limit`` bytes of a wheel."""
-    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    sizes = {name: _in_a_wheel(name, path) for name, path in files.items()}
-    _check("the kernel store would take", sum(sizes.values()), limit, sizes, lambda name: files[name].read_bytes())
+def check_store(files: Mapping[str, bytes], limit: int) -> None:
+    """Raise BuildError, with the largest images, if a store's files would take more than ``limit`` bytes of a wheel."""
+    sizes = {name: _in_a_wheel(name, data) for name, data in files.items()}
+    _check("the kernel store would take", sum(sizes.values()), limit, sizes, files.__getitem__)
 
 
 def check_wheel(wheel: Path, limit: int) -> None:
@@ -47,10 +46,10 @@ def check_wheel(wheel: Path, limit: int) -> None:
         _check(f"{wheel.name} has", size, limit, sizes, lambda name: archive.read(inside[name]))
 
 
-def _in_a_wheel(name: str, path: Path) -> int:
+def _in_a_wheel(name: str, data: bytes) -> int:
     """Return how many bytes of the wheel hatchling makes of a file."""
     packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-    return len(packer.compress(path.read_bytes()) + packer.flush()) + _ZIP_HEADERS + 2 * len(name)
+    return len(packer.compress(data) + packer.flush()) + _ZIP_HEADERS + 2 * len(name)
 
 
 def _check(what: str, size: int, limit: int, sizes: Mapping[str, int], read: Callable[[str], bytes]) -> None:
