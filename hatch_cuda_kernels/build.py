@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.build_report import BuildReport
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
+from hatch_cuda_kernels.daemon_threads import DaemonThreads
 from hatch_cuda_kernels.errors import BuildError, InputError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan.notes import arch_warnings
@@ -19,6 +20,7 @@ from hatch_cuda_kernels.pool.fresh import find_fresh, find_missing
 from hatch_cuda_kernels.pool.progress import open_progress
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.index import STORE_FOLDER
+from hatch_cuda_kernels.store.packed_before import packed_before
 from hatch_cuda_kernels.store.promises.built import check_built
 from hatch_cuda_kernels.store.writer import prepare_place, write_store
 from hatch_cuda_kernels.stubs.stub_file import write_stubs
@@ -57,6 +59,8 @@ def build_store(
     """
     start = time.perf_counter()
     prepare_place(out)
+    # Meanwhile: lzma runs without the GIL.
+    before = None if editable else DaemonThreads(1).submit(packed_before, out)
     plan = make_plan(manifest)
     warnings = [*check_release(manifest), *arch_warnings(plan)]
     toolchain, cache = find_toolchain(), open_cache()
@@ -82,7 +86,14 @@ def build_store(
     if problems:
         raise BuildError(list(dict.fromkeys(map(str, sorted(problems, key=Problem.place)))))
     place = _editable(manifest, out) if editable else None
-    write_store(out, modules, root=manifest.root, editable=place, promises=manifest.promises)
+    write_store(
+        out,
+        modules,
+        root=manifest.root,
+        editable=place,
+        promises=manifest.promises,
+        before=before.result() if before else {},
+    )
     write_stubs(manifest, modules)
     return BuildReport(
         modules=modules,

@@ -65,7 +65,8 @@ class WorkerExecutor(DaemonThreads):
             for worker in self._workers:
                 worker.kill()
         self.shutdown(cancel_futures=True)
-        self._end_started()
+        for worker in [*self._workers]:  # also those that nobody has taken
+            self._end(worker)
 
     def _start_ahead(self, count: int) -> None:
         with suppress(OSError, ChildDiedError):

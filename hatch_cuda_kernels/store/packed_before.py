@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.store.index import INDEX_FILE, ModuleIndex, module_names
 from hatch_cuda_kernels.store.pack import pack_block, unpack_whole
 
@@ -25,16 +27,25 @@ __all__ = ["packed_before"]
 def packed_before(store: Path) -> Blocks:
     """Return the packed blocks of a store; none where there is no store, it is damaged, or other code packed it.
 
-    Nothing vouches for the bytes: who uses a block makes sure that it unpacks to the images.
+    Each was unpacked, and holds the images whose digests are told, and nothing else.
     """
     try:
-        found = dict(_blocks(store))
-        packed = {tuple(record.sha256 for record in images): _read(store, place) for place, images in found.items()}
+        found = [(_read(store, place), images) for place, images in _blocks(store)]
+        packed = {tuple(record.sha256 for record in images): block for block, images in found if _holds(block, images)}
         # Another liblzma, or other settings, may pack the same images to other bytes than a build into an empty folder.
-        place, images = min(found.items(), key=lambda block: _unpacked(block[1]), default=(None, []))
-        return packed if place and _is_ours(_read(store, place), _unpacked(images)) else {}
+        block, images = min(found, key=lambda one: _unpacked(one[1]), default=(b"", []))
+        return packed if images and _is_ours(block, _unpacked(images)) else {}
     except (OSError, ValueError, ImportError):
         return {}
+
+
+def _holds(block: bytes, images: list[ImageRecord]) -> bool:
+    data = unpack_whole(block, _unpacked(images))
+    if data is None:
+        return False
+    ends = accumulate(record.bytes for record in images)
+    parts = [data[end - record.bytes : end] for record, end in zip(images, ends, strict=True)]
+    return [sha256(part).hexdigest() for part in parts] == [record.sha256 for record in images]
 
 
 def _blocks(store: Path) -> Iterator[tuple[Stored, list[ImageRecord]]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.store.image_record import Stored
-from hatch_cuda_kernels.store.pack import BLOCK_BYTES, PACK_FILE, pack_block, unpack_whole
+from hatch_cuda_kernels.store.pack import BLOCK_BYTES, PACK_FILE, pack_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -42,8 +42,8 @@ class NewImage(NamedTuple):
 def lay_out(modules: Sequence[BuiltModule], before: Blocks, *, may_pack: bool = True) -> list[LaidOut]:
     """Return the layout of each module, ordered as given. An image equal to an earlier one is not stored again.
 
-    ``before`` has blocks that need not be packed again. Raises BuildError where something is to be packed and this
-    Python has no lzma.
+    ``before`` has blocks that need not be packed again, by the digests of what they hold. Raises BuildError where
+    something is to be packed and this Python has no lzma.
     """
     taken: set[str] = set()
     new = [list(_first_seen(built, taken)) for built in modules]
@@ -103,9 +103,8 @@ def _pack(file: str, images: Iterable[NewImage], before: Blocks) -> tuple[dict[s
 
 
 def _packed(block: list[NewImage], before: Blocks) -> bytes:
-    data = b"".join(image.data for image in block)
     packed = before.get(tuple(image.record.sha256 for image in block))
-    return packed if packed is not None and unpack_whole(packed, len(data)) == data else pack_block(data)
+    return pack_block(b"".join(image.data for image in block)) if packed is None else packed
 
 
 def blocks(images: Iterable[NewImage]) -> Iterator[list[NewImage]]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hatch_cuda_kernels.store.built import BuiltModule
+    from hatch_cuda_kernels.store.packed_before import Blocks
     from hatch_cuda_kernels.store.promises.model import Promises
 
 __all__ = ["check_replaceable", "prepare_place", "write_store"]
@@ -55,15 +56,19 @@ def write_store(
     root: Path,
     editable: dict[str, str] | None,
     promises: Promises,
+    before: Blocks | None = None,
 ) -> None:
     """Replace the folder ``out`` with a store of these modules, or leave it as it was, also where it is that store.
 
-    The store of an editable install is of plain files and any size: it is rewritten often, and never shipped. Raises
+    ``before`` are the packed blocks of the store that is there, where they were read already. The store of an editable
+    install is of plain files and any size: it is rewritten often, and never shipped. Raises
     InputError for a folder that is not a store, BuildError when a source is not what was compiled any more, the store
     cannot be written, or it would take more than the wheel may have.
     """
     may_pack = editable is None
-    laid_out = lay_out(modules, packed_before(out) if may_pack else {}, may_pack=may_pack)
+    if before is None:
+        before = packed_before(out) if may_pack else {}
+    laid_out = lay_out(modules, before, may_pack=may_pack)
     try:
         files = render_store(modules, laid_out, root=root, editable=editable, promises=promises)
         if may_pack and promises.max_wheel_size is not None:
