@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from typing import Final
 
 __all__ = ["SIZE_PATTERN", "parse_size"]
@@ -22,4 +21,7 @@ def parse_size(text: str) -> int:
     if found is None:
         raise ValueError(f"{text[:20]!r} is not a size; write bytes, or a unit as in 5MB or 5MiB")
     base = 1024 if found["binary"] else 1000
-    return int(Decimal(found["number"]) * base ** (1 + "KMG".index(found["prefix"].upper())))
+    whole, _, rest = found["number"].partition(".")
+    unit: int = base ** (1 + "KMG".index(found["prefix"].upper()))
+    parts: int = 10 ** len(rest)
+    return int(whole + rest) * unit // parts

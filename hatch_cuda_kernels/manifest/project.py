@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import email
-import subprocess
 import sys
 import tomllib
 from typing import TYPE_CHECKING, Any
@@ -33,6 +31,8 @@ def project_version(folder: Path) -> str:
     if isinstance(stated, str):
         return stated
     if (project / "PKG-INFO").is_file():
+        import email  # few manifests ask for the version
+
         return str(email.message_from_string((project / "PKG-INFO").read_text(encoding="utf-8"))["Version"])
     if settings.get("build-system", {}).get("build-backend") == "hatchling.build":
         return _asked_of_hatchling(project)
@@ -48,6 +48,8 @@ def _settings(path: Path) -> dict[str, Any]:
 
 def _asked_of_hatchling(project: Path) -> str:
     """Return a dynamic version, which may take plugins: hatchling is asked in a process of its own."""
+    import subprocess  # as above
+
     command = [sys.executable, "-m", "hatchling", "version"]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)  # noqa: S603 - ours
     if done.returncode != 0:

@@ -14,7 +14,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.boost_names import boost_headers
 from hatch_cuda_kernels.source.header_names import FUNCTION_NAMES, GLOBAL_NAMES, STD_NAMES, STD_TEMPLATES
 from hatch_cuda_kernels.source.lexer import without_comments
 from hatch_cuda_kernels.source.library_names import (
@@ -31,7 +30,6 @@ from hatch_cuda_kernels.source.plain_names import PlainNames
 from hatch_cuda_kernels.source.readings import Readings, find_words
 from hatch_cuda_kernels.source.register_word import has_register
 from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_FUNCTIONS, TOOLKIT_NAMES
-from hatch_cuda_kernels.source.torch_names import torch_headers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -153,6 +151,10 @@ def toolkit_headers(
     ``own`` are declared, too, and so is what the libraries' own headers declare, where they are among the ``others``
     that texts include. ``left_out`` are those that they include and NVRTC does not see.
     """
+    # Most projects have no host code, and load none of it.
+    from hatch_cuda_kernels.source.boost_names import boost_headers
+    from hatch_cuda_kernels.source.torch_names import torch_headers
+
     known = readings or Readings()
     named = [text for text in texts if not library_macros().keys().isdisjoint(known.of(find_words, text))]
     defined = {macro.name for text in named for macro in known.of(defined_macros, text)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -73,6 +72,8 @@ def installed_ptxas() -> Iterator[Ptxas]:
 @cache
 def _asked(path: str, _state: str) -> str:
     """Return the version that a ptxas states; empty if it does not run."""
+    import subprocess  # who has no ptxas, or that of a wheel, needs none of it
+
     try:
         done = subprocess.run([path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603 - of the toolkit
     except OSError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 import zlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -39,6 +38,8 @@ def check_store(files: Mapping[str, bytes], limit: int) -> None:
 
 def check_wheel(wheel: Path, limit: int) -> None:
     """Raise BuildError, with the largest images, if a wheel has more than ``limit`` bytes."""
+    import zipfile  # a build without a wheel needs none of it
+
     with zipfile.ZipFile(wheel) as archive:
         inside = {name.partition(f"/{STORE_FOLDER}/")[2]: name for name in archive.namelist()}
         sizes = {name: archive.getinfo(path).compress_size for name, path in inside.items() if name}
