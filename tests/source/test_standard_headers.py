@@ -323,3 +323,16 @@ def test_enumerators_may_have_the_names_of_floating_point_classes():
     for text in (include("cmath") + own, own + include("cmath")):
         use = 'extern "C" __global__ void k(int* x) { *x = (std::fpclassify(0.0f) == FP_ZERO) + FP_NAN; }'
         assert compile_with(text + use).ok
+
+
+def test_every_enumeration_and_handle_of_the_driver_is_a_type():
+    """Projects have aliases of them beside device code; those of the toolkit's own header, which NVRTC refuses."""
+    found = [Path(folder, "cuda.h") for folder in load_toolchain().include_dirs]
+    text = next((path.read_text() for path in found if path.is_file()), "")
+    if not text or int(re.search(r"define CUDA_VERSION (\d+)", text)[1]) > 13000:
+        pytest.skip("no cuda.h of a CUDA that the package's header was written for")
+    sizes = dict.fromkeys(re.findall(r"typedef enum \w+\s*\{[^}]*\}\s*(CU\w+);", text), 4)
+    sizes |= dict.fromkeys(re.findall(r"typedef struct \w+\s*\*\s*(CU\w+);", text), 8)
+    checks = "".join(f'static_assert(sizeof({name}) == {size}, "");\n' for name, size in sizes.items())
+    assert len(sizes) > 80
+    assert compile_with(f"#include <cuda.h>\n{checks}{KERNEL}").log.strip() == ""
