@@ -93,11 +93,8 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders, readings: Readin
         for name, header in GLOBAL_NAMES.items()
         if f"{header[1:]}.h" not in known and not (header == _FLOAT and name in ours)
     }
-    found = {
-        *_for_global_names(texts, names, own, readings),
-        *_for_members(texts, readings),
-        *_for_words(texts, readings),
-    }
+    found = {*_for_global_names(texts, names, own, readings), *_for_members(texts, readings)}
+    found |= {*_for_words(texts, readings)}
     standard = found & outer.standard.names
     toolkits = {*_for_macros(texts, readings)}
     toolkits -= {name for name in toolkits if any(path.endswith(f"/{name}") for path, _ in closure.headers)}
@@ -151,8 +148,7 @@ def toolkit_headers(
     ``own`` are declared, too, and so is what the libraries' own headers declare, where they are among the ``others``
     that texts include. ``left_out`` are those that they include and NVRTC does not see.
     """
-    # Most projects have no host code, and load none of it.
-    from hatch_cuda_kernels.source.boost_names import boost_headers
+    from hatch_cuda_kernels.source.boost_names import boost_headers  # most projects load none of it
     from hatch_cuda_kernels.source.torch_names import torch_headers
 
     known = readings or Readings()
