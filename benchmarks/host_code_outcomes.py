@@ -10,10 +10,8 @@ HATCH_CUDA_KERNELS_CACHE_DIR for times without notes. Needs no GPU, and compiles
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
-import random
 import sys
 import time
 from pathlib import Path
@@ -21,33 +19,23 @@ from typing import TYPE_CHECKING
 
 sys.path.append(str(Path(__file__).with_name("corpus")))
 
-from sources import kernel_sources, load_list
+from drawn import drawn, options_of, source_parser
 
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.options import CppStd, HostCode, NvrtcOptions
-from hatch_cuda_kernels.port.project_tree import include_folders, list_files
+from hatch_cuda_kernels.options import HostCode
 
 if TYPE_CHECKING:
     from sources import Repository
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkouts", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="repositories as owner/name")
-    parser.add_argument("--each", type=int, default=2, help="sources of each repository")
-    parser.add_argument("--seed", type=int, default=7, help="which ones")
+    parser = source_parser(__doc__, each=2)
     parser.add_argument("--against", type=Path, metavar="OLD.json")
     args = parser.parse_args()
     found: dict[str, tuple[str, float]] = {}
-    for entry in load_list():
-        root = args.checkouts / entry.checkout
-        if root.is_dir() and (not args.only or entry.name in args.only):
-            names = kernel_sources(entry, root)
-            for source in sorted(random.Random(args.seed).sample(names, min(len(names), args.each))):
-                found |= outcomes(entry, root, source)
+    for entry, root, source in drawn(args):
+        found |= outcomes(entry, root, source)
     args.out.write_text(json.dumps(found, indent=1) + "\n")
     if args.against:
         old = json.loads(args.against.read_text())
@@ -64,8 +52,7 @@ def main() -> None:
 
 def outcomes(entry: Repository, root: Path, source: str) -> dict[str, tuple[str, float]]:
     """Return the digest of what is compiled of a source and the seconds it took to read, for each way."""
-    include = include_folders(root, source, list_files(root), entry.include_of(source, root))
-    options = NvrtcOptions(include=tuple(include), define=entry.define, std=CppStd(entry.std))
+    options = options_of(entry, root, source)
     found = {}
     for code in (HostCode.AUTO, HostCode.DROP):
         recipe = Recipe(module="source", sources=(source,), options=options.override(host_code=code))

@@ -10,9 +10,7 @@ if any differ. Needs no GPU.
 
 from __future__ import annotations
 
-import argparse
 import json
-import random
 import sys
 import time
 from pathlib import Path
@@ -20,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.append(str(Path(__file__).with_name("corpus")))
 
-from sources import kernel_sources, load_list
+from drawn import drawn, options_of, source_parser
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess
@@ -30,9 +28,7 @@ from hatch_cuda_kernels.compiler.precompiled import with_preamble
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import HatchCudaKernelsError
-from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 from hatch_cuda_kernels.plan.front_end import route_of
-from hatch_cuda_kernels.port.project_tree import include_folders, list_files
 
 if TYPE_CHECKING:
     from sources import Repository
@@ -41,24 +37,15 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkouts", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="repositories as owner/name")
-    parser.add_argument("--each", type=int, default=4, help="sources of each repository")
-    parser.add_argument("--seed", type=int, default=7, help="which ones")
+    parser = source_parser(__doc__, each=4)
     parser.add_argument("--arch", default="sm_90")
     args = parser.parse_args()
     found: dict[str, dict[str, Any]] = {}
-    for entry in load_list():
-        root = args.checkouts / entry.checkout
-        if root.is_dir() and (not args.only or entry.name in args.only):
-            names = kernel_sources(entry, root)
-            for source in sorted(random.Random(args.seed).sample(names, min(len(names), args.each))):
-                name = f"{entry.name} {source}"
-                found[name] = compare(entry, root, source, SmArch.parse(args.arch))
-                print(name, *found[name].values(), flush=True)
-                args.out.write_text(json.dumps(found, indent=1) + "\n")
+    for entry, root, source in drawn(args):
+        name = f"{entry.name} {source}"
+        found[name] = compare(entry, root, source, SmArch.parse(args.arch))
+        print(name, *found[name].values(), flush=True)
+        args.out.write_text(json.dumps(found, indent=1) + "\n")
     outcomes = [one["outcome"] for one in found.values()]
     print({outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))})
     sys.exit("different" in outcomes)
@@ -67,9 +54,7 @@ def main() -> None:
 def compare(entry: Repository, root: Path, source: str, arch: SmArch) -> dict[str, Any]:
     """Return the outcome for a source, the headers that it begins with, and seconds: without, making, and with."""
     try:
-        include = include_folders(root, source, list_files(root), entry.include_of(source, root))
-        options = NvrtcOptions(include=tuple(include), define=entry.define, std=CppStd(entry.std))
-        recipe = Recipe(module="source", sources=(source,), options=options)
+        recipe = Recipe(module="source", sources=(source,), options=options_of(entry, root, source))
         sources = recipe.read(root, clocks=True)
         route = route_of(recipe, "per-arch", sources)
         job = recipe.compile_job(recipe.units(sources)[0], arch, ("cubin",), finisher=route.finisher)

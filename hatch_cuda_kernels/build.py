@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,7 @@ def build_store(
     """
     start = time.perf_counter()
     prepare_place(out)
-    # Meanwhile: lzma runs without the GIL.
+    # While the sources are read: lzma runs without the GIL.
     before = None if editable else DaemonThreads(1).submit(packed_before, out)
     plan = make_plan(manifest)
     warnings = [*check_release(manifest), *arch_warnings(plan)]
@@ -70,30 +71,16 @@ def build_store(
     if missing := find_missing(plan, fresh):
         from hatch_cuda_kernels.pool.compilation import compile_missing  # a rebuild needs none of it
 
-        made, problems, _ = compile_missing(
-            missing,
-            fresh,
-            toolchain,
-            cache,
-            executor=executor,
-            workers=workers,
-            progress=progress,
-            warn=warnings.append,
-        )
+        compiled = partial(compile_missing, executor=executor, workers=workers, progress=progress)
+        made, problems, _ = compiled(missing, fresh, toolchain, cache, warn=warnings.append)
     images = {**fresh, **made}
     modules = tuple(planned.built(images, toolchain) for planned in plan if images.keys() >= {*planned.images})
     problems += check_built(modules, manifest.promises)
     if problems:
         raise BuildError(list(dict.fromkeys(map(str, sorted(problems, key=Problem.place)))))
+    blocks = before.result() if before else None
     place = _editable(manifest, out) if editable else None
-    write_store(
-        out,
-        modules,
-        root=manifest.root,
-        editable=place,
-        promises=manifest.promises,
-        before=before.result() if before else {},
-    )
+    write_store(out, modules, root=manifest.root, editable=place, promises=manifest.promises, before=blocks)
     write_stubs(manifest, modules)
     return BuildReport(
         modules=modules,

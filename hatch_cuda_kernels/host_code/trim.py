@@ -43,8 +43,8 @@ def trim(
     """
     nothing = Trimmed({}, ())
     macros = [*find_macros(texts.values(), define, readings)]
-    suspects = [] if looked is None else read_suspects(texts, start, looked, macros, readings)
     if_refused = looked is not None
+    suspects = read_suspects(texts, start, looked, macros, readings) if looked is not None else []
     if if_refused and not suspects:
         return nothing
     unread = host_libraries(texts).difference(start)
