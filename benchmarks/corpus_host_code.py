@@ -27,6 +27,7 @@ from raw_nvrtc import RawResult, compile_raw
 
 from hatch_cuda_kernels.compiler.output.elf import read_elf
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -99,9 +100,9 @@ def compare(folder: Path, path: Path) -> Outcome:
         return Outcome(name, "no kernels")
     try:
         options = NvrtcOptions(include=tuple(include), host_code=HostCode.DROP)
-        closure = (
-            Recipe(module="m", sources=(path.relative_to(folder).as_posix(),), options=options).read(folder).units[0]
-        )
+        closure = read_recipe(
+            Recipe(module="m", sources=(path.relative_to(folder).as_posix(),), options=options), folder
+        ).units[0]
     except InputError as error:
         return Outcome(name, "refused", str(error).splitlines()[0])
     result = nvrtc(closure, tuple(expression(kernel) for kernel in wanted if "<" in kernel))

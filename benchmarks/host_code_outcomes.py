@@ -22,6 +22,7 @@ sys.path.append(str(Path(__file__).with_name("corpus")))
 from drawn import drawn, options_of, source_parser
 
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.options import HostCode
 
@@ -58,7 +59,7 @@ def outcomes(entry: Repository, root: Path, source: str) -> dict[str, tuple[str,
         recipe = Recipe(module="source", sources=(source,), options=options.override(host_code=code))
         start = time.process_time()
         try:
-            shown = repr(recipe.read(root, clocks=True).units)
+            shown = repr(read_recipe(recipe, root, clocks=True).units)
         except InputError as error:
             shown = str(error)
         seconds = round(time.process_time() - start, 3)

@@ -28,7 +28,7 @@ from preprocessors import disagreements, find_preprocessors
 
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.source.closure import read_closure
+from hatch_cuda_kernels.source.closure_reader import read_closure
 from hatch_cuda_kernels.source.directives import find_directives
 from hatch_cuda_kernels.source.project import Project
 

@@ -25,6 +25,7 @@ from machine_code import code, difference
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import HatchCudaKernelsError
@@ -109,7 +110,7 @@ def row(subject: Subject, arch: str) -> dict[str, Any] | None:
     try:
         (module,) = parse_manifest(text, root=str(subject.root)).modules
         recipe = module.recipe
-        (unit,) = recipe.units(recipe.read(subject.root))
+        (unit,) = recipe.units(read_recipe(recipe, subject.root))
         target, start = SmArch.parse(arch), time.perf_counter()
         own = compile_job(recipe.compile_job(unit, target, ("cubin",), finisher="nvrtc")).images["cubin"]
         between = time.perf_counter()

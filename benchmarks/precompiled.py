@@ -26,6 +26,7 @@ from hatch_cuda_kernels.compiler import nvrtc
 from hatch_cuda_kernels.compiler.preamble import Beginning, Preamble, Toolkit
 from hatch_cuda_kernels.compiler.precompiled import with_preamble
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import HatchCudaKernelsError
 from hatch_cuda_kernels.plan.front_end import route_of
@@ -55,7 +56,7 @@ def compare(entry: Repository, root: Path, source: str, arch: SmArch) -> dict[st
     """Return the outcome for a source, the headers that it begins with, and seconds: without, making, and with."""
     try:
         recipe = Recipe(module="source", sources=(source,), options=options_of(entry, root, source))
-        sources = recipe.read(root, clocks=True)
+        sources = read_recipe(recipe, root, clocks=True)
         route = route_of(recipe, "per-arch", sources)
         job = recipe.compile_job(recipe.units(sources)[0], arch, ("cubin",), finisher=route.finisher)
     except HatchCudaKernelsError as error:

@@ -24,7 +24,6 @@ from hatch_cuda_kernels.store.index import STORE_FOLDER
 from hatch_cuda_kernels.store.packed_before import packed_before
 from hatch_cuda_kernels.store.promises.built import check_built
 from hatch_cuda_kernels.store.writer import prepare_place, write_store
-from hatch_cuda_kernels.stubs.stub_file import write_stubs
 from hatch_cuda_kernels.terminal import printable
 
 if TYPE_CHECKING:
@@ -81,7 +80,10 @@ def build_store(
     blocks = before.result() if before else None
     place = _editable(manifest, out) if editable else None
     write_store(out, modules, root=manifest.root, editable=place, promises=manifest.promises, before=blocks)
-    write_stubs(manifest, modules)
+    if manifest.stubs is not None:
+        from hatch_cuda_kernels.stubs.stub_file import write_stubs  # few manifests ask for them
+
+        write_stubs(manifest, modules)
     return BuildReport(
         modules=modules,
         compiled=frozenset(entry.key for entry in made.values()),

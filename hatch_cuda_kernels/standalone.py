@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, StaleKernelError
@@ -245,4 +246,4 @@ def _sources(recipe: Recipe, source: str, headers: Mapping[str, str], root: Path
     with TemporaryDirectory(prefix="hatch-cuda-kernels-") as nothing:
         folder = Path(root or nothing)
         include = [*([_GIVEN] if given else []), *folders]
-        return recipe.read(folder, text=source, include=include, project=Project(folder, given))
+        return read_recipe(recipe, folder, text=source, include=include, project=Project(folder, given))

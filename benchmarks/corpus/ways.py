@@ -24,6 +24,7 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.link_faults import undefined_symbols
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError
 from hatch_cuda_kernels.manifest import parse_manifest
@@ -130,7 +131,7 @@ def _ported(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
     with tempfile.TemporaryDirectory() as scratch:
         for folder in job["include"]:
             (Path(scratch) / folder).mkdir(parents=True, exist_ok=True)
-        for path in recipe.read(root, clocks=True).files:
+        for path in read_recipe(recipe, root, clocks=True).files:
             target = Path(scratch) / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(ported.after[path].encode() if path in ported.after else (root / path).read_bytes())
@@ -188,7 +189,7 @@ def _image(recipe: Recipe, job: CompileJob, root: Path) -> Compiled:
         if not others:
             raise
         linked = replace(recipe, sources=(*recipe.sources, *others))
-        return compile_job(linked.job(linked.read(root), job.arch, ("cubin",)))
+        return compile_job(linked.job(read_recipe(linked, root), job.arch, ("cubin",)))
 
 
 def _without_paths(log: str, job: dict[str, Any]) -> str:

@@ -46,11 +46,17 @@ class Notes:
         return []
 
     def write(self, subject: str, note: Mapping[str, Any]) -> None:
-        """Write the note about a subject, replacing an older one; do nothing if the folder is not trusted."""
+        """Write the note about a subject, replacing an older one.
+
+        Do nothing if the folder is not trusted, or the note is longer than one that is read.
+        """
         from hatch_cuda_kernels.cache.writing import remove, replace  # a process that finds its notes needs none of it
 
+        data = json.dumps(note).encode()
+        if len(data) > _MOST_BYTES:
+            return
         with contextlib.suppress(OSError), _opened(make=True) as notes:
-            replace(notes, self._file(subject), json.dumps(note).encode(), notes)
+            replace(notes, self._file(subject), data, notes)
             for file in sorted(self._files(notes), key=lambda file: notes.status(file).st_mtime_ns)[:-_MOST]:
                 remove(notes, file)
 

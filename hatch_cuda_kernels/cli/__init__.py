@@ -6,6 +6,7 @@ Exit status 0: done. 1: the answer is no, or something failed. 2: the input cann
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -59,6 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+    finally:
+        if argv is None:  # the process ends now: Python would look through all that was made for cycles to free
+            gc.freeze()
 
 
 def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:

@@ -23,7 +23,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
         ("info", run_info, "where it is and how much it holds"),
         ("ls", run_ls, "what it holds, entry by entry"),
         ("prune", run_prune, "remove the least recently used entries and stale leftovers"),
-        ("clear", run_clear, "remove every entry and what is remembered about toolchains"),
+        ("clear", run_clear, "remove every entry and what is remembered about toolchains and sources"),
         ("export", run_export, "write entries into a bundle, for another machine or a container"),
         ("import", run_import, "read the entries of a bundle into the cache"),
     ):
@@ -88,7 +88,7 @@ def run_prune(args: argparse.Namespace) -> int:
 
 
 def run_clear(args: argparse.Namespace) -> int:
-    """Remove every entry, and what is remembered about toolchains."""
+    """Remove every entry, and what is remembered about toolchains and sources."""
     cache = _cache()
     removed = cache.clear()
     return _show(

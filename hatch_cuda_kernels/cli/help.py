@@ -72,7 +72,10 @@ _TEXTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         "Removes the least recently used images, down to the cap or to a size, and what crashed processes left.",
         ("cache prune", "cache prune --max-bytes 500MB"),
     ),
-    "cache clear": ("Removes every image, and what is remembered of toolchains and headers.", ("cache clear",)),
+    "cache clear": (
+        "Removes every image, and what is remembered of toolchains, headers and sources.",
+        ("cache clear",),
+    ),
     "cache export": (
         "Writes all images into a bundle, for another machine or a layer of a container.",
         ("cache export kernels.zip",),

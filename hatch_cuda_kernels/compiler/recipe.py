@@ -10,27 +10,19 @@ from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.program import Program
 from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.compiler.toolchain.device_runtime import load_device_runtime
-from hatch_cuda_kernels.compiler.toolchain.remembered import asked_by_toolkit
-from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.host_code.closures import without_host_code
 from hatch_cuda_kernels.names import listed_module
-from hatch_cuda_kernels.source.closure import Closure, read_closure
 from hatch_cuda_kernels.source.dropped import left_out
-from hatch_cuda_kernels.source.implied import with_implied_headers
 from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, DeviceLibrary, library_kind
-from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
 from hatch_cuda_kernels.source.owners import Owners
-from hatch_cuda_kernels.source.project import Project
-from hatch_cuda_kernels.source.source_set import SourceSet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.image import Finisher, Kind
     from hatch_cuda_kernels.options import NvrtcOptions
+    from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["Recipe", "Unit"]
 
@@ -75,76 +67,6 @@ class Recipe:
         """
         lto = self.options.lto or any(library_kind(name) == "ltoir" for name in self.libraries)
         return "ltoir" if lto else "object"
-
-    def read(
-        self,
-        root: Path,
-        *,
-        text: str | None = None,
-        include: Sequence[str] | None = None,
-        project: Project | None = None,
-        outer: Sequence[OuterHeaders] = (),
-        clocks: bool = False,
-    ) -> SourceSet:
-        """Return the sources, or ``text`` in place of the one, with their header closures. Raises InputError.
-
-        ``include`` stands in for the options' folders. Of those, folders that are not there are left out: a store and
-        an sdist carry no folder that gave no file, and elsewhere the manifest's reader has refused them. ``outer`` are,
-        for each source, the headers outside the project; none for those that are installed here. With ``clocks``,
-        ``__DATE__`` and its kin are let be: what is read will not be compiled as it is.
-        """
-        installed = OuterHeaders(packaged_standard_headers(), asked_by_toolkit)
-        project = project or Project(root)
-        folders = [folder for folder in self.options.include if project.files.is_folder(folder)]
-        if include is not None:
-            folders = [*include]
-        units = tuple(
-            self._read_unit(root, source, text, folders, project, headers)
-            for source, headers in zip(self.sources, outer or [installed] * len(self.sources), strict=True)
-        )
-        if not clocks and (found := dict.fromkeys(clock for unit in units for clock in unit.clocks)):
-            raise InputError("\n".join(found))
-        files = (name for name in self.libraries if name != DEVICE_RUNTIME)
-        return SourceSet(units, tuple(DeviceLibrary(name, project.files.read(name)) for name in files))
-
-    def _read_unit(
-        self,
-        root: Path,
-        source: str,
-        text: str | None,
-        folders: Sequence[str],
-        project: Project,
-        outer: OuterHeaders,
-    ) -> Closure:
-        """Return what NVRTC is shown of a source, with the project's headers that implied ones ask for, too."""
-        outer = outer if self.options.standard_headers else outer.without_standard()
-        asked: list[str] = []
-        while True:
-            closure = read_closure(
-                root,
-                source,
-                text=text,
-                include=folders,
-                headers=(*self.headers, *asked),
-                pre_include=self.options.pre_include,
-                define=self.options.define,
-                project=project,
-                outer=outer,
-            )
-            if self.options.may_drop:
-                closure = without_host_code(
-                    closure,
-                    self.options.define,
-                    if_refused=not self.options.drops,
-                    host_only=self.options.host_only,
-                    readings=project.readings,
-                )
-            whole = with_implied_headers(closure, outer, project.readings)
-            fresh = sorted({*whole.outside}.difference(closure.outside))
-            own = [path for name in fresh if (path := project.included(name, folders)) and path not in asked]
-            if not own:
-                return whole
-            asked += own
 
     def left_out(self, sources: SourceSet) -> str:
         """Return the sentence that says what host code is left out without being asked; empty where none is."""

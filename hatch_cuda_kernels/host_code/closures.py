@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.host_code.glance import glances
-from hatch_cuda_kernels.host_code.remembered import Trimmed, remembered
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.clocks import find_clocks
 from hatch_cuda_kernels.source.directives import find_directives
@@ -15,6 +14,7 @@ from hatch_cuda_kernels.source.readings import Readings
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from hatch_cuda_kernels.host_code.trim import Trimmed
     from hatch_cuda_kernels.source.closure import Closure
     from hatch_cuda_kernels.source.directives import Directive
     from hatch_cuda_kernels.source.dropped import Dropped
@@ -40,9 +40,8 @@ def without_host_code(
     texts |= {name: text for name, text in closure.headers if name.startswith(VIRTUAL_ROOT)}
     start = (closure.program_name, *closure.pre_include)
     known = readings or Readings()
-    about = (define, start, if_refused, host_only)
-    found = remembered(texts, about, lambda: _find(texts, start, define, known, host_only, if_refused=if_refused))
-    if not found.dropped:
+    found = _find(texts, start, define, known, host_only, if_refused=if_refused)
+    if found is None or not found.dropped:
         return closure
     texts |= found.texts
     return replace(
@@ -51,7 +50,7 @@ def without_host_code(
         headers=tuple((name, texts.get(name, text)) for name, text in closure.headers if name not in found.unread),
         outside=tuple(_still_named(closure.outside, found.dropped, texts.values(), known)),
         dropped=found.dropped,
-        clocks=tuple(find_clocks(texts)) if closure.clocks else (),
+        clocks=tuple(find_clocks(texts, known)) if closure.clocks else (),
     )
 
 
@@ -63,11 +62,11 @@ def _find(
     host_only: Sequence[str],
     *,
     if_refused: bool,
-) -> Trimmed:
-    """Return what is to be left out of texts, of which those of the names ``start`` are read first."""
+) -> Trimmed | None:
+    """Return what is to be left out of texts, of which those of the names ``start`` are read first, if anything is."""
     looked = glances(texts, start) if if_refused else None
     if looked == {}:
-        return Trimmed({}, ())
+        return None
     from hatch_cuda_kernels.host_code.trim import trim  # most sources need none of it
 
     return trim(texts, start, define, readings, host_only, looked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.host_code.conditions import as_for_nvcc
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
@@ -11,7 +11,6 @@ from hatch_cuda_kernels.host_code.marks import gather_facts
 from hatch_cuda_kernels.host_code.own_cccl import own_cccl, own_libcudacxx
 from hatch_cuda_kernels.host_code.pragmas import spell_pragmas
 from hatch_cuda_kernels.host_code.refused import is_refused, read_suspects, takes_overloads
-from hatch_cuda_kernels.host_code.remembered import Trimmed
 from hatch_cuda_kernels.host_code.seen_macros import seen_macros
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.dropped import Dropped
@@ -25,7 +24,16 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.source.macros import MacroText
     from hatch_cuda_kernels.source.readings import Readings
 
-__all__ = ["find_macros", "trim"]
+__all__ = ["Trimmed", "find_macros", "trim"]
+
+
+class Trimmed(NamedTuple):
+    """The texts that change, and what is left out of them; none where a closure is to be left as it is."""
+
+    texts: Mapping[str, str]
+    dropped: tuple[Dropped, ...]
+    unread: tuple[str, ...] = ()
+    """The names of texts that nothing reads any more."""
 
 
 def trim(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, known_archs
 from hatch_cuda_kernels.manifest.kinds import Item, Kind, items_of, text
@@ -68,8 +67,7 @@ def _read_arches(spot: Spot) -> tuple[Item, ...]:
 ARCHES: Final = Kind(_read_arches, {"anyOf": [{"enum": list(WORDS)}, _LIST.schema]})
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """What the words for sets of architectures stand for: a toolkit release, and this machine's architectures."""
 
     release: Release

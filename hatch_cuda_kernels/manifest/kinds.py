@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.manifest.spot import RefusedError, Spot, suggest, wrong_type
@@ -36,16 +35,14 @@ IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 Check: TypeAlias = "Callable[[Spot, str], Any]"
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """One sort of value. ``read`` returns it, notes problems inside it, and raises RefusedError when it is unusable."""
 
     read: Callable[[Spot], Any]
     schema: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """One key of a table. ``required`` is the fix when it is missing; empty if it may be left out."""
 
     kind: Kind

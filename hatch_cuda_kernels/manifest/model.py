@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.names import chunk_name
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Manifest", "Module", "Named", "Pattern", "StatedRule"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class Named(NamedTuple):
     """A name expression, and where it was written."""
 
     text: str
@@ -30,8 +29,7 @@ class Named:
     """Its place, as problems name it: ``kernels.yaml:14:12: modules.reduce.instances[0]``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pattern:
+class Pattern(NamedTuple):
     """An instance with placeholders as declared, kept so that the run side can fill in other values."""
 
     text: str
@@ -43,8 +41,7 @@ class Pattern:
         return {"pattern": self.text, "matrix": {name: list(values) for name, values in self.matrix}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatedRule:
+class StatedRule(NamedTuple):
     """How a kernel is launched, and where that was written."""
 
     rule: LaunchRule

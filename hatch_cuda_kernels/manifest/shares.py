@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import base_name
 from hatch_cuda_kernels.patterns import placeholders
-from hatch_cuda_kernels.source.declarations import find_declarations
-from hatch_cuda_kernels.source.lexer import blank_literals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,6 +34,9 @@ def share_instances(
     if not instances:
         yield from ((path, {}) for path in paths)
         return
+    from hatch_cuda_kernels.source.declarations import find_declarations  # most manifests have no such entry
+    from hatch_cuda_kernels.source.lexer import blank_literals
+
     texts = {path: _text(files, path) for path in paths}
     kernels = _owners({path: find_declarations(text) for path, text in texts.items()})
     functions = _owners({path: _FUNCTION.findall(blank_literals(text)) for path, text in texts.items()})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.manifest.yaml_tree import Mark, Marked, Node, Pair, describe, join
 from hatch_cuda_kernels.problem import Problem
@@ -42,8 +42,7 @@ class Reading:
         return list(dict.fromkeys(located))  # modules of one entry have its problems in common
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(NamedTuple):
     """A value and its path. ``mark`` is what problems point at: the value, or the key that names it."""
 
     node: Node

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.problem import Problem
@@ -23,8 +22,7 @@ class Mark(NamedTuple):
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(NamedTuple):
     """One value as it was written: ``8.10`` stays ``8.10``, and ``tag`` is the type that YAML 1.1 gives it."""
 
     text: str
@@ -33,16 +31,14 @@ class Scalar:
     mark: Mark
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(NamedTuple):
     """A list."""
 
     items: tuple[Node, ...]
     mark: Mark
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """One key of a mapping and its value; ``mark`` is the key's."""
 
     key: str
@@ -50,8 +46,7 @@ class Pair:
     mark: Mark
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
+class Mapping(NamedTuple):
     """Pairs in the order written, with distinct keys."""
 
     pairs: tuple[Pair, ...]

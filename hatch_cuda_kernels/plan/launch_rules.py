@@ -8,7 +8,6 @@ from hatch_cuda_kernels.manifest.spot import suggest
 from hatch_cuda_kernels.names import base_name
 from hatch_cuda_kernels.patterns import placeholders
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.source.declarations import declarations_of
 from hatch_cuda_kernels.store.launch_rules.expressions import ExpressionError, python_text
 
 if TYPE_CHECKING:
@@ -33,6 +32,10 @@ def name_rules(
     """
     found: dict[str, tuple[LaunchRule, ...]] = {}
     problems: list[Problem] = []
+    if not any(module.launch for module in modules):
+        return {module.name: () for module in modules}, []
+    from hatch_cuda_kernels.source.declarations import declarations_of  # most manifests state no rules
+
     declared = {module.name: declarations_of(tuple(sources[module.name].texts.values())) for module in modules}
     for module in modules:
         siblings = [declared[other.name] for other in modules if other.entry == module.entry]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
 from hatch_cuda_kernels.names import listed_module
-from hatch_cuda_kernels.source.arch_macros import arch_uses
 from hatch_cuda_kernels.table import counted
 
 if TYPE_CHECKING:
@@ -78,8 +77,11 @@ def _front_end(planned: PlannedModule) -> str:
 def arch_warnings(plan: Sequence[PlannedModule]) -> Iterator[str]:
     """Yield a warning for each module that shares its front end though its sources tell architectures apart."""
     for planned in plan:
-        uses = arch_uses(planned.sources) if planned.shares_front_end else ()
-        if uses:
+        if not planned.shares_front_end:
+            continue
+        from hatch_cuda_kernels.source.arch_macros import arch_uses  # few modules do
+
+        if uses := arch_uses(planned.sources):
             shared = planned.finishing[0].fronts[0].arch
             others = [job.arch for job in planned.finishing if job.arch != shared]
             yield (

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.job import CompileJob
+from hatch_cuda_kernels.compiler.source_reader import SourceReader
 from hatch_cuda_kernels.errors import InputError, ManifestError
-from hatch_cuda_kernels.host_code.stated import names_nothing
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.plan.front_end import lay_out_jobs
 from hatch_cuda_kernels.plan.kinds import image_kind
 from hatch_cuda_kernels.plan.launch_rules import name_rules
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.source.project import Project
 from hatch_cuda_kernels.store.built import BuiltModule
 
 if TYPE_CHECKING:
@@ -115,7 +114,10 @@ def _unknown_host_names(modules: Iterable[Module], sources: Mapping[str, SourceS
     stating: dict[tuple[str, ...], list[Module]] = defaultdict(list)
     for module in modules:
         stating[module.options.host_only].append(module)
+    stating.pop((), None)
     for names, alike in stating.items():
+        from hatch_cuda_kernels.host_code.stated import names_nothing  # most manifests state none
+
         unknown = names_nothing(names, [found for one in alike for found in sources[one.name].dropped])
         if unknown:
             yield f"{alike[0].where}: host_only: nothing in its files is called {' or '.join(unknown)}"
@@ -138,12 +140,13 @@ def job_images(job: Job) -> list[ImageId]:
 def read_sources(manifest: Manifest) -> dict[str, SourceSet]:
     """Return each module's sources with their header closures. Raises ManifestError with all problems."""
     sources, problems = {}, []
-    project = Project(manifest.root)
+    reader = SourceReader(manifest.root, [module.name for module in manifest.modules])
     for module in manifest.modules:
         try:
-            sources[module.name] = module.recipe.read(manifest.root, project=project)
+            sources[module.name] = reader.read(module.recipe)
         except InputError as error:
             problems.append(f"{module.where}: {error}")
+    reader.save()
     if problems:
         raise ManifestError(problems)
     return sources

@@ -10,7 +10,6 @@ from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, own, pip
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import BuildError, InputError, ToolchainError
 from hatch_cuda_kernels.plan.front_end import route_of
-from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.manifest import Manifest, Module
+    from hatch_cuda_kernels.source.project import Project
 
 __all__ = ["check_release", "requirements"]
 
@@ -56,6 +56,8 @@ def _found(manifest: Manifest) -> Toolchain:
 
 def requirements(manifest: Manifest) -> list[str]:
     """Return the requirements for the toolkit release that a manifest asks for, with what finishes its modules."""
+    from hatch_cuda_kernels.source.project import Project  # only to say what to install
+
     project = Project(manifest.root)
     finishers = {_finisher(module, manifest.root, project) for module in manifest.modules}
     return release_requirements(manifest.release, finishers=finishers - {"nvrtc"})
@@ -63,8 +65,10 @@ def requirements(manifest: Manifest) -> list[str]:
 
 def _finisher(module: Module, root: Path, project: Project) -> Finisher:
     """Return what finishes a module, as far as its source can be read: that it cannot is said when it is planned."""
+    from hatch_cuda_kernels.compiler.recipe_reader import read_recipe  # as above
+
     try:
-        sources = module.recipe.read(root, project=project)
+        sources = read_recipe(module.recipe, root, project=project)
     except InputError:
         return choose_route(module.options, front_end=module.front_end, linked=module.recipe.is_linked).finisher
     return route_of(module.recipe, module.front_end, sources).finisher

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.pool.apart import compile_apart, one_worker
@@ -66,7 +67,7 @@ def accepted_guesses(
 
 
 def _trial(recipe: Recipe, project: Project, arch: SmArch) -> _Trial:
-    (unit,) = recipe.units(recipe.read(project.files.root, project=project))
+    (unit,) = recipe.units(read_recipe(recipe, project.files.root, project=project))
     return _Trial(recipe, unit, arch)
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.compiler.link_faults import lacks_device_runtime
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.pool.apart import compile_apart, one_worker
@@ -75,7 +76,7 @@ def _with_runtime(recipe: Recipe, sources: Sources, arch: SmArch) -> Recipe:
 
 def _lacks_runtime(recipe: Recipe, project: Project, arch: SmArch) -> bool:
     try:
-        compile_apart(recipe.job(recipe.read(project.files.root, project=project), arch, ("cubin",)))
+        compile_apart(recipe.job(read_recipe(recipe, project.files.root, project=project), arch, ("cubin",)))
     except CompileError as error:
         return lacks_device_runtime(error.log)
     except InputError:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hatch_cuda_kernels.compiler.link_faults import undefined_symbols
 from hatch_cuda_kernels.compiler.output.demangle import demangled
 from hatch_cuda_kernels.compiler.output.linkage import linkage_of_object
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.pool.apart import compile_apart, one_worker
 
@@ -86,7 +87,7 @@ def linked(stated: Mapping[str, Any], others: Iterable[str]) -> dict[str, Any]:
 def _lacking(recipe: Recipe, project: Project, arch: SmArch) -> frozenset[str] | None:
     """Return the symbols that a module uses and nothing defines; None where it fails for another reason."""
     try:
-        compile_apart(recipe.job(recipe.read(project.files.root, project=project), arch, ("cubin",)))
+        compile_apart(recipe.job(read_recipe(recipe, project.files.root, project=project), arch, ("cubin",)))
     except CompileError as error:
         return frozenset(undefined_symbols(error.log)) or None
     except InputError:
@@ -98,7 +99,8 @@ def _defined(recipe: Recipe, project: Project, arch: SmArch) -> frozenset[str] |
     """Return the symbols that a module of one source has for others; None where it does not compile."""
     recipe = replace(recipe, names=(), globals=())
     try:
-        (job,) = recipe.part_jobs(recipe.units(recipe.read(project.files.root, project=project)), arch, "object")
+        units = recipe.units(read_recipe(recipe, project.files.root, project=project))
+        (job,) = recipe.part_jobs(units, arch, "object")
         linkage = linkage_of_object(compile_apart(job).images["object"])
     except (CompileError, InputError):
         return None

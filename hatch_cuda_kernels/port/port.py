@@ -6,6 +6,7 @@ from collections import defaultdict
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.pool.apart import one_worker
@@ -91,7 +92,8 @@ def _drafted(found: Sources, arch: SmArch | None) -> tuple[Ported, bool]:
     all_launches = _launches(outlines, found.facts.macros, bindings, all_templates, names)
     modules = []
     for recipe in found.recipes:
-        own = [path for path in recipe.read(found.root, project=found.project, clocks=True).files if path in outlines]
+        sources = read_recipe(recipe, found.root, project=found.project, clocks=True)
+        own = [path for path in sources.files if path in outlines]
         modules.append(
             (stated_of(recipe, found.root), list(chain.from_iterable(templates[path] for path in own)), all_launches)
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.missing_header import is_known
 from hatch_cuda_kernels.host_code.includes import is_library_header
-from hatch_cuda_kernels.source.closure import read_closure
+from hatch_cuda_kernels.source.closure_reader import read_closure
 from hatch_cuda_kernels.source.lexer import COMMENT, STRING
 from hatch_cuda_kernels.source.project import Project
 

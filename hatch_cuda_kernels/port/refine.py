@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.compiler.missing_header import is_for_device
 from hatch_cuda_kernels.compiler.output.log import Diagnostic, parse_log
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.host_code.drop import TextChange, find_changes
 from hatch_cuda_kernels.host_code.stated import stated_name
@@ -154,7 +155,7 @@ def errors_of(
     found: list[Diagnostic] = []
     for each in sources.recipes:
         recipe = replace(each, options=each.options.override(pre_include=(*each.options.pre_include, *forced)))
-        (unit,) = recipe.units(recipe.read(sources.root, project=project))
+        (unit,) = recipe.units(read_recipe(recipe, sources.root, project=project))
         try:
             compile_apart(recipe.compile_job(unit, arch, kinds, assembled=False))
         except CompileError as error:

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.host_code.conditions import as_for_nvcc
 from hatch_cuda_kernels.host_code.drop import apply, find_changes
 from hatch_cuda_kernels.host_code.includes import host_header, included, without_host_libraries
@@ -167,7 +168,8 @@ def read_project_files(root: Path, sources: Sequence[str], options: NvrtcOptions
 
 def _paths(recipes: Sequence[Recipe], project: Project) -> list[str]:
     root = project.files.root
-    return sorted({path for recipe in recipes for path in recipe.read(root, project=project, clocks=True).files})
+    read = (read_recipe(recipe, root, project=project, clocks=True) for recipe in recipes)
+    return sorted({path for sources in read for path in sources.files})
 
 
 def _is_needed(change: TextChange, paths: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.compiler.link_faults import lacks_device_runtime
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.target_faults import lacking_targets
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
@@ -96,7 +97,7 @@ def _stated(root: Path, source: str, files: Sequence[str]) -> tuple[str, dict[st
     drafted = port(root, [source], options)
     stated = drafted.modules[0].stated
     merged = stated_options(options) | stated.get("options", {})
-    if drafted.guards and not Recipe(module="module", sources=(source,), options=options).read(root).dropped:
+    if drafted.guards and not read_recipe(Recipe(module="module", sources=(source,), options=options), root).dropped:
         merged["host_code"] = str(HostCode.DROP)  # only in branches, which by itself is no reason
     return drafted.modules[0].name, stated | ({"options": merged} if merged else {})
 

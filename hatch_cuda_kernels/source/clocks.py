@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.directives import find_directives
@@ -13,6 +13,8 @@ from hatch_cuda_kernels.source.macros import find_macro_texts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from hatch_cuda_kernels.source.readings import Readings
 
 __all__ = ["clocks_of_option", "find_clocks"]
 
@@ -28,13 +30,22 @@ _USE: Final = re.compile(r"\b([A-Za-z_]\w*)\s*\(([^()]*)\)")
 _MOST_PIECES: Final = 3
 
 
-def find_clocks(texts: Mapping[str, str]) -> Iterator[str]:
+class _Hints(NamedTuple):
+    """What of a text may be about a clock."""
+
+    spells: bool
+    pastes: bool
+    begins: bool
+
+
+def find_clocks(texts: Mapping[str, str], readings: Readings) -> Iterator[str]:
     """Yield what of texts, by name, would make each build another, with its place; a macro must be used to do so.
 
     What conditions such as ``#ifndef __CUDACC_RTC__`` keep from NVRTC does not count.
     """
-    may_paste = any("##" in text for text in texts.values()) and any(map(_BEGINNING.search, texts.values()))
-    if not may_paste and not any(_CLOCK.search(_joined(text)) for text in texts.values()):
+    hints = [readings.of(_hints, text) for text in texts.values()]
+    may_paste = any(hint.pastes for hint in hints) and any(hint.begins for hint in hints)
+    if not may_paste and not any(hint.spells for hint in hints):
         return
     texts = dict(zip(texts, without_guarded(texts.values()), strict=True))
     if _are_used([_joined(text) for text in texts.values()]):
@@ -44,6 +55,10 @@ def find_clocks(texts: Mapping[str, str]) -> Iterator[str]:
                     yield f"{_place(name, text, found.start)}: {found.problem}"
     elif may_paste:
         yield from _pasted(texts)
+
+
+def _hints(text: str) -> _Hints:
+    return _Hints(bool(_CLOCK.search(_joined(text))), "##" in text, bool(_BEGINNING.search(text)))
 
 
 def _joined(text: str) -> str:

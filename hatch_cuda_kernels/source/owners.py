@@ -5,14 +5,11 @@ This reads text, as ``declarations`` does: where it tells nothing, the compiler 
 
 from __future__ import annotations
 
-import difflib
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
-from hatch_cuda_kernels.source.declarations import find_declarations
-from hatch_cuda_kernels.source.lexer import blank_literals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,6 +35,8 @@ class Owners:
         wanted = base_name(name).rpartition("::")[2]
         every = {kernel for texts in self._units for text in texts for kernel in _kernels(text)}
         if wanted not in every:
+            import difflib  # for a name that is wrong
+
             wanted = next(iter(difflib.get_close_matches(wanted, sorted(every), n=1)), wanted)
         return self._best(name, wanted, _kernels)
 
@@ -66,16 +65,26 @@ def _texts(unit: Closure) -> list[str]:
 
 @lru_cache(_MOST)
 def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(blank_literals(text)))
+    return frozenset(_WORD.findall(_blank(text)))
 
 
 @lru_cache(_MOST)
 def _kernels(text: str) -> frozenset[str]:
     """Return the kernels that a text declares; units share headers."""
-    return frozenset(find_declarations(text)) if "__global__" in text else frozenset()
+    if "__global__" not in text:
+        return frozenset()
+    from hatch_cuda_kernels.source.declarations import find_declarations  # most modules have one unit
+
+    return frozenset(find_declarations(text))
 
 
 @lru_cache(_MOST)
 def _variables(text: str) -> frozenset[str]:
     """Return every word in the declarations of device variables, which has their names among it."""
-    return frozenset(word for found in _VARIABLE.findall(blank_literals(text)) for word in _WORD.findall(found))
+    return frozenset(word for found in _VARIABLE.findall(_blank(text)) for word in _WORD.findall(found))
+
+
+def _blank(text: str) -> str:
+    from hatch_cuda_kernels.source.lexer import blank_literals  # as above
+
+    return blank_literals(text)

@@ -25,13 +25,13 @@ class Project:
 
     def __init__(
         self,
-        root: Path,
+        root: Path | ProjectFiles,
         given: Mapping[str, str] | None = None,
         *,
         only: Collection[str] | None = None,
         readings: Readings | None = None,
     ) -> None:
-        self.files: Final = ProjectFiles(root, given, only=only)
+        self.files: Final = root if isinstance(root, ProjectFiles) else ProjectFiles(root, given, only=only)
         self.readings: Final = readings or Readings()
         self._texts: Final[dict[str, SourceText]] = {}
         self._rewriters: Final[dict[tuple[str, ...], Rewriter]] = {}

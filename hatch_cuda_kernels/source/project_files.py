@@ -50,6 +50,9 @@ class ProjectFiles:
         for path in self._texts:
             _add(self._given, path, "file")
         self._listed: dict[str, dict[str, _Kind]] = {}
+        #: What was asked of the project, with the answers.
+        self.kinds: Final[dict[str, str | None]] = {}
+        self.globs: Final[dict[str, list[str]]] = {}
         self._only: Final = only is not None
         for path in only or ():
             _add(self._listed, path, "file")
@@ -59,14 +62,15 @@ class ProjectFiles:
         if not path:
             return "folder"
         folder, _, name = path.rpartition("/")
-        return self.entries(folder).get(name)
+        found = self.kinds[path] = self._entries(folder).get(name)
+        return found
 
     def is_folder(self, path: str) -> bool:
         """Return whether a path, however it is spelled, is a folder of the project."""
         found = normalize("", path)
         return found is not None and self.kind(found) == "folder"
 
-    def entries(self, folder: str) -> dict[str, _Kind]:
+    def _entries(self, folder: str) -> dict[str, _Kind]:
         """Return the names in a folder with what they are; empty when it is not a folder."""
         found = self._listed.get(folder)
         if found is None:
@@ -91,7 +95,7 @@ class ProjectFiles:
         try:
             with os.scandir(self.root / folder) as listing:
                 for entry in listing:
-                    kind: _Kind | None = "file" if entry.is_file() else "folder" if entry.is_dir() else None
+                    kind = _kind(entry)
                     if kind is not None and not _UNSPELLABLE.search(entry.name):
                         found[entry.name] = (
                             _OUTSIDE if outside or (entry.is_symlink() and self._leaves(entry)) else kind
@@ -108,16 +112,18 @@ class ProjectFiles:
         return not Path(os.path.realpath(entry.path)).is_relative_to(self.root)
 
     def glob(self, pattern: str) -> Iterator[str]:
-        """Yield the files a normalized pattern matches, in order; ``**`` is any number of folders.
+        """Return the files a normalized pattern matches, in order; ``**`` is any number of folders.
 
         Names that start with a dot match only a part that starts with one, as in a shell.
         """
-        parts = pattern.split("/")
-        yield from sorted(set(self._glob("", [*parts, "*"] if parts[-1] == "**" else parts)))
+        if pattern not in self.globs:
+            parts = pattern.split("/")
+            self.globs[pattern] = sorted(set(self._glob("", [*parts, "*"] if parts[-1] == "**" else parts)))
+        return iter(self.globs[pattern])
 
     def _glob(self, folder: str, parts: list[str]) -> Iterator[str]:
         first, *rest = parts
-        names = self.entries(folder)
+        names = self._entries(folder)
         if first == "**":
             yield from self._glob(folder, rest)
         for name, kind in names.items():
@@ -132,6 +138,13 @@ class ProjectFiles:
     def _file(self, path: str) -> Iterator[str]:
         if self.kind(path) == "file" or (self.root / path).is_file():
             yield path
+
+
+def _kind(entry: os.DirEntry[str]) -> _Kind | None:
+    try:
+        return "file" if entry.is_file() else "folder" if entry.is_dir() else None
+    except OSError:  # links that lead around in a circle
+        return None
 
 
 def _add(folders: dict[str, dict[str, _Kind]], path: str, kind: _Kind) -> None:

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from hatch_cuda_kernels.source.closure import Closure
 
 __all__ = ["defines_tables"]
 
-_ALIGNED: Final = re.compile(r"\b(?:__align__|alignas)\s*\([^()]*\)")
+_ALIGNING: Final = ("__align__", "alignas")
+_ALIGNED: Final = re.compile(rf"\b(?:{'|'.join(_ALIGNING)})\s*\([^()]*\)")
+_MARKS: Final = ("__constant__", "__device__", "constexpr")
 #: A marked declaration up to what follows the name; nothing in parentheses, as that would be a function.
-_DECLARED: Final = re.compile(r"\b(__constant__|__device__|constexpr)\b([^;{}()=\[]*)(.)?", re.DOTALL)
+_DECLARED: Final = re.compile(rf"\b({'|'.join(_MARKS)})\b([^;{{}}()=\[]*)(.)?", re.DOTALL)
 _WORD: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 #: What follows the name of a table. ``__constant__`` marks nothing but variables, in macros, too.
 _FOLLOWS: Final = {"__device__": ";=[", "constexpr": "["}
@@ -37,8 +39,25 @@ def defines_tables(closure: Closure, known: Collection[str] = ()) -> bool:
 @lru_cache(4096)
 def _tables(text: str) -> frozenset[str]:
     """Return the names of a text's tables, one of them empty where a macro hides it; modules share headers."""
-    found = (_table(*declared.groups()) for declared in _DECLARED.finditer(_ALIGNED.sub(" ", text)))
-    return frozenset(name for name in found if name is not None)
+    if any(word in text for word in _ALIGNING):
+        text = _ALIGNED.sub(" ", text)
+    return frozenset(name for declared in _declared(text) if (name := _table(*declared.groups())) is not None)
+
+
+def _declared(text: str) -> Iterator[re.Match[str]]:
+    """Yield what ``_DECLARED`` finds. Searching for the marks as words takes a fraction of its time."""
+    end = 0
+    for place in sorted(place for mark in _MARKS for place in _places(mark, text)):
+        if place >= end and (found := _DECLARED.match(text, place)):
+            yield found
+            end = found.end()
+
+
+def _places(word: str, text: str) -> Iterator[int]:
+    place = text.find(word)
+    while place >= 0:
+        yield place
+        place = text.find(word, place + len(word))
 
 
 def _table(mark: str, middle: str, after: str | None) -> str | None:

@@ -5,23 +5,31 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
-from hatch_cuda_kernels.store.index import INDEX_FILE, ModuleIndex, module_names
+from hatch_cuda_kernels.shape import check_shape
+from hatch_cuda_kernels.store.image_record import Stored
+from hatch_cuda_kernels.store.index import INDEX_FILE, module_names
 from hatch_cuda_kernels.store.pack import pack_block, unpack_whole
+from hatch_cuda_kernels.store.shapes import PLACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
     from typing import TypeAlias
 
-    from hatch_cuda_kernels.store.image_record import ImageRecord, Stored
-
     #: Packed blocks, each by the digests of its images in their order.
     Blocks: TypeAlias = Mapping[tuple[str, ...], bytes]
 
 __all__ = ["packed_before"]
+
+
+class _Packed(NamedTuple):
+    """An image of a block."""
+
+    sha256: str
+    bytes: int
 
 
 def packed_before(store: Path) -> Blocks:
@@ -39,7 +47,7 @@ def packed_before(store: Path) -> Blocks:
         return {}
 
 
-def _holds(block: bytes, images: list[ImageRecord]) -> bool:
+def _holds(block: bytes, images: list[_Packed]) -> bool:
     data = unpack_whole(block, _unpacked(images))
     if data is None:
         return False
@@ -48,19 +56,22 @@ def _holds(block: bytes, images: list[ImageRecord]) -> bool:
     return [sha256(part).hexdigest() for part in parts] == [record.sha256 for record in images]
 
 
-def _blocks(store: Path) -> Iterator[tuple[Stored, list[ImageRecord]]]:
+def _blocks(store: Path) -> Iterator[tuple[Stored, list[_Packed]]]:
     """Yield where each block is, and its images in their order."""
-    blocks: defaultdict[Stored, dict[int, ImageRecord]] = defaultdict(dict)
+    blocks: defaultdict[Stored, dict[int, _Packed]] = defaultdict(dict)
     for name in module_names(store):
-        index = ModuleIndex.from_json(json.loads((store / name / INDEX_FILE).read_bytes()))
-        for record in index.images:
-            if record.stored is not None and record.stored.size:
-                blocks[record.stored._replace(skip=0)][record.stored.skip] = record
+        index = json.loads((store / name / INDEX_FILE).read_bytes())
+        check_shape(index, PLACES)
+        for image in index["images"]:
+            stored = image.get("stored")
+            if stored is not None and stored["size"]:
+                place = Stored(stored["file"], stored["at"], stored["size"])
+                blocks[place][stored["skip"]] = _Packed(image["sha256"], image["bytes"])
     for place, images in blocks.items():
         yield place, [images[skip] for skip in sorted(images)]
 
 
-def _unpacked(images: list[ImageRecord]) -> int:
+def _unpacked(images: list[_Packed]) -> int:
     return sum(record.bytes for record in images)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.errors import BuildError
@@ -24,8 +23,7 @@ __all__ = ["LaidOut", "NewImage", "blocks", "lay_out"]
 _WORTH_PACKING: Final = 32 << 10
 
 
-@dataclass(frozen=True, slots=True)
-class LaidOut:
+class LaidOut(NamedTuple):
     """What a module's folder holds of its images, and the index's records of them."""
 
     images: tuple[ImageRecord, ...]

@@ -6,7 +6,7 @@ from typing import Final
 
 from hatch_cuda_kernels.shape import file_name, inner_path
 
-__all__ = ["DETAILS", "INDEX", "STANDARD"]
+__all__ = ["DETAILS", "INDEX", "PLACES", "STANDARD"]
 
 #: No image and no pack is larger. Seeking and reading take no number without bound.
 _SIZE: Final = range(1 << 40)
@@ -51,5 +51,7 @@ INDEX: Final = {
     "asked?": [str],
     "editable?": {"root": str, "manifest": str, "manifest_sha256": str},
 }
+#: Where images are, of an index of which the rest does not count: a large one takes long to look through.
+PLACES: Final = {"images": [{name: _IMAGE[name] for name in ("sha256", "bytes", "stored?")}]}
 STANDARD: Final = {str: str}
 DETAILS: Final = {"names": [str], "resources": {str: {str: {str: int}}}, "lowered?": {str: {str: str}}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.source.outer_headers import OuterHeaders, StandardHeaders, packaged_standard_headers
 from hatch_cuda_kernels.source.project import Project
@@ -44,15 +45,15 @@ def read_shipped(reader: StoreReader, index: ModuleIndex, recipe: Recipe, *, as_
     root = reader.source_root(index.module)
     project = Project(root, only=index.files)  # other modules' files are there, too
     if as_here:
-        return recipe.read(root, project=project)
+        return read_recipe(recipe, root, project=project)
     texts = reader.standard_headers() if index.standard else {}
     standard = StandardHeaders(texts, lambda name: texts[name].encode())
-    return recipe.read(root, project=project, outer=_as_built(index, standard))
+    return read_recipe(recipe, root, project=project, outer=_as_built(index, standard))
 
 
 def read_edited(root: Path, index: ModuleIndex, recipe: Recipe) -> SourceSet:
     """Return the sources of an editable install as they are now, all else as it was built. Raises InputError."""
-    return recipe.read(root, outer=_as_built(index, packaged_standard_headers()))
+    return read_recipe(recipe, root, outer=_as_built(index, packaged_standard_headers()))
 
 
 def _as_built(index: ModuleIndex, standard: StandardHeaders) -> list[OuterHeaders]:

@@ -120,12 +120,13 @@ class ModuleSource:
         The former has the key, whichever toolkit compiles. Raises InputError when the source cannot be read,
         StoreError, or ToolchainError for a missing device runtime.
         """
-        from hatch_cuda_kernels.store.shipped import read_shipped  # off the prebuilt path
+        from hatch_cuda_kernels.compiler.source_reader import read_again  # off the prebuilt path
+        from hatch_cuda_kernels.store.shipped import read_shipped
 
         recipe, index = self.recipe(self._names(instance)), self._index
-        shipped = index.editable is None
-        sources = read_shipped(self._reader, index, recipe, as_here=as_here) if shipped else recipe.read(self.root)
-        return recipe.job(sources, arch, ("cubin",))
+        if index.editable is not None:
+            return recipe.job(read_again(recipe, self.root), arch, ("cubin",))
+        return recipe.job(read_shipped(self._reader, index, recipe, as_here=as_here), arch, ("cubin",))
 
     def toolchain(self, found: Toolchain) -> Toolchain:
         """Return the toolchain that compiles the module: the one that was found, if its headers are the build's.

@@ -14,6 +14,7 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.finish_job import FinishInput
 from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
@@ -76,7 +77,7 @@ def recipes(tmp_path_factory, isolation):
     """Return (recipe, sources) of each module, with one instance of each template."""
     manifest = load_manifest(EXAMPLE / "kernels.yaml")
     found = [
-        (replace(module.recipe, names=module.recipe.names[:1]), module.recipe.read(manifest.root))
+        (replace(module.recipe, names=module.recipe.names[:1]), read_recipe(module.recipe, manifest.root))
         for module in manifest.modules
     ]
     for matrix, names in BENCHMARKS.items():
@@ -84,7 +85,7 @@ def recipes(tmp_path_factory, isolation):
         for name in names:
             options, instances = NvrtcOptions(include=("include",)), project.modules[name].instances[:1]
             recipe = Recipe(module=name, sources=(f"kernels/{name}.cu",), options=options, names=instances)
-            found.append((recipe, recipe.read(project.root)))
+            found.append((recipe, read_recipe(recipe, project.root)))
     return found
 
 

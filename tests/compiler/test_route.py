@@ -6,7 +6,7 @@ import pytest
 
 from hatch_cuda_kernels.compiler.route import Route, choose_route
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.source.closure import read_closure
+from hatch_cuda_kernels.source.closure_reader import read_closure
 from hatch_cuda_kernels.source.tables import defines_tables
 
 CUB = ("cub/block/block_reduce.cuh",)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -67,6 +69,20 @@ def test_a_rebuild_compiles_nothing_and_gives_the_same_bytes(make_project, tmp_p
     first, second = build(root, tmp_path / "one"), build(root, tmp_path / "two")
     assert files(tmp_path / "one") == files(tmp_path / "two")
     assert (len(first.compiled), len(second.compiled)) == (6, 0)
+
+
+def test_a_rebuild_loads_nothing_that_reads_or_compiles(make_project, tmp_path, fresh_cache):
+    """Its sources are recalled, and its images are in the cache: imports would be most of the time it takes."""
+    root = make_project(TWO, **{"b.cu": B})
+    code = (
+        "import sys\nfrom hatch_cuda_kernels.cli import main\nmain(sys.argv[1:])\nprint(*sys.modules, file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code, "build", "-q", "--out", tmp_path / "out", root / "kernels.yaml"]
+    texts = [subprocess.run(command, check=True, capture_output=True, text=True).stderr for _ in range(2)]
+    first, again = ({name.removeprefix("hatch_cuda_kernels.") for name in text.split()} for text in texts)
+    work = {"source.lexer", "source.closure_reader", "compiler.recipe_reader", "host_code.closures", "pool.compilation"}
+    assert work <= first
+    assert not work & again
 
 
 def test_a_changed_header_compiles_only_its_modules(make_project, tmp_path, fresh_cache):

@@ -13,7 +13,8 @@ from small_jobs import job_of
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler import recipe
+from hatch_cuda_kernels.compiler import source_reader
+from hatch_cuda_kernels.compiler.toolchain import remembered
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import load_manifest
@@ -57,8 +58,9 @@ def another_version(monkeypatch):
     def change():
         ours = packaged_standard_headers()
         other = StandardHeaders(ours.names, lambda name: f"{ours.text(name).text}// of another version\n".encode())
-        for module in (recipe, outer_headers, shipped):
+        for module in (remembered, outer_headers, shipped):
             monkeypatch.setattr(module, "packaged_standard_headers", lambda: other)
+        monkeypatch.setattr(source_reader, "_code", lambda: "another version")
 
     return change
 

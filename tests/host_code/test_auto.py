@@ -15,9 +15,10 @@ from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.build_report import render_report
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
 from hatch_cuda_kernels.errors import BuildError, CompileError
-from hatch_cuda_kernels.host_code import remembered, said
+from hatch_cuda_kernels.host_code import said
 from hatch_cuda_kernels.host_code.outline import read_outline
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import HostCode
@@ -31,7 +32,7 @@ GUARDED = "#ifndef H_H\n#define H_H\n{}\n#endif\n"
 def job(root, source="k.cu", **options):
     """Return the compile of a project's source, and the closure it is of."""
     recipe = Recipe(module="k", sources=(source,), options=NvrtcOptions(**options))
-    sources = recipe.read(root)
+    sources = read_recipe(recipe, root)
     return recipe.compile_job(recipe.units(sources)[0], SmArch.parse("sm_80"), ("cubin",)), sources
 
 
@@ -286,38 +287,8 @@ def test_sources_of_a_project_share_what_is_read_of_a_header(tmp_path, monkeypat
     dropped = {}
     for name in before:
         recipe = Recipe(module="k", sources=(f"{name}.cu",), options=NvrtcOptions())
-        dropped[name] = [found.name for found in recipe.read(tmp_path, project=shared).dropped]
-        assert dropped[name] == [found.name for found in recipe.read(tmp_path).dropped]
+        dropped[name] = [found.name for found in read_recipe(recipe, tmp_path, project=shared).dropped]
+        assert dropped[name] == [found.name for found in read_recipe(recipe, tmp_path).dropped]
     assert dropped == {"a": ["twice"], "b": ["twice"], "c": ["twice"], "d": ["twice", "MADE"]}
     headers = [text for text in read if "twice" in text]
     assert len(headers) == len(dropped) + 2  # one for each that reads alone, and two for those that share
-
-
-def test_what_is_left_out_of_a_large_closure_is_remembered(tmp_path, monkeypatch, fresh_cache):
-    """Until a text, a macro of the options or the package's own code changes; a damaged note is no note."""
-    read = []
-    monkeypatch.setattr(said, "read_outline", lambda text, macros: read.append(text) or read_outline(text, macros))
-    monkeypatch.setattr(remembered, "_LARGE", 0)
-    project(tmp_path, f'#include "h.h"\n#include <torch/extension.h>\n{KERNEL}', h="int f() { return 1; }\n")
-
-    def is_remembered(**options):
-        """Return whether a source is read without an outline, having checked that it is read as without a note."""
-        read.clear()
-        found, outlines = job(tmp_path, **options)[1], len(read)
-        with monkeypatch.context() as patch:
-            patch.setattr(remembered, "_LARGE", 1 << 40)
-            assert found == job(tmp_path, **options)[1]
-        return not outlines
-
-    assert not is_remembered()
-    assert is_remembered()
-    assert not is_remembered(define=(("f", "g"),))
-    (tmp_path / "h.h").write_text("int g() { return 1; }\n")
-    assert not is_remembered()
-    assert is_remembered()
-    for note in (fresh_cache / "notes").glob("host-code-*"):
-        note.write_text(json.dumps({"outcome": "eJwDAAAAAAE="}))
-    assert not is_remembered()
-    monkeypatch.setattr(remembered, "_code", lambda: "another")
-    assert not is_remembered()
-    assert is_remembered()

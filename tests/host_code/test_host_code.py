@@ -15,11 +15,12 @@ from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.host_code.closures import without_host_code
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.options import HostCode, NvrtcOptions
-from hatch_cuda_kernels.source.closure import read_closure
+from hatch_cuda_kernels.source.closure_reader import read_closure
 
 CASES = {
     name: dict(re.findall(r"^--- (\w+)\n(.*?)(?=^---|\Z)", body, re.MULTILINE | re.DOTALL))
@@ -191,13 +192,13 @@ def test_the_time_of_a_build_in_host_code_is_no_matter(tmp_path, option, header)
     recipe = Recipe(module="m", sources=("k.cu",), options=NvrtcOptions(host_code=HostCode(option)))
     wanted = ["h.h:1: __TIME__", "k.cu:2: __DATE__", "k.cu:2: __TIME__"] if option == "keep" else []
     if not wanted:
-        assert recipe.read(tmp_path)
+        assert read_recipe(recipe, tmp_path)
         return
     with pytest.raises(InputError) as caught:
-        recipe.read(tmp_path)
+        read_recipe(recipe, tmp_path)
     lines = str(caught.value).splitlines()
     assert [line.partition(" differs")[0] for line in lines] == wanted
-    assert recipe.read(tmp_path, clocks=True).files
+    assert read_recipe(recipe, tmp_path, clocks=True).files
 
 
 def test_the_time_of_a_build_behind_a_guard_is_no_matter(tmp_path):
@@ -206,10 +207,10 @@ def test_the_time_of_a_build_behind_a_guard_is_no_matter(tmp_path):
     guarded = f"#ifndef __CUDACC_RTC__\n{host}\n#else\n{{}}\n#endif\n__global__ void k() {{{{}}}}\n"
     recipe = Recipe(module="m", sources=("k.cu",), options=NvrtcOptions())
     (tmp_path / "k.cu").write_text(guarded.format("// #ifndef __CUDACC_RTC__"))
-    assert recipe.read(tmp_path)
+    assert read_recipe(recipe, tmp_path)
     (tmp_path / "k.cu").write_text(guarded.format("__device__ auto t = __TIME__;"))
     with pytest.raises(InputError, match=r"k\.cu:6: __TIME__ differs in each build[^\n]*\Z"):
-        recipe.read(tmp_path)
+        read_recipe(recipe, tmp_path)
 
 
 def test_device_code_may_not_use_the_time_of_the_build(tmp_path):
@@ -217,7 +218,7 @@ def test_device_code_may_not_use_the_time_of_the_build(tmp_path):
     (tmp_path / "k.cu").write_text('#define NOW "at " __TIME__\n__global__ void k() { printf(NOW); }\n')
     recipe = Recipe(module="m", sources=("k.cu",), options=NvrtcOptions(host_code=HostCode.DROP))
     with pytest.raises(InputError, match=r"k\.cu:1: __TIME__ differs in each build"):
-        recipe.read(tmp_path)
+        read_recipe(recipe, tmp_path)
 
 
 def test_the_manifest_says_so_and_the_key_knows(tmp_path):
@@ -228,8 +229,8 @@ def test_the_manifest_says_so_and_the_key_knows(tmp_path):
     assert kept.options.canonical() == {"host_code": "keep"}
     assert mixed.options.canonical() == {"host_code": "drop"}
     assert mixed.options == type(mixed.options).from_canonical({"host_code": "drop"})
-    assert "run" in kept.recipe.read(tmp_path).units[0].source
-    assert "run" not in mixed.recipe.read(tmp_path).units[0].source
+    assert "run" in read_recipe(kept.recipe, tmp_path).units[0].source
+    assert "run" not in read_recipe(mixed.recipe, tmp_path).units[0].source
 
 
 def test_check_lists_what_is_dropped(tmp_path, capsys):
@@ -277,7 +278,7 @@ def test_a_projects_own_libcudacxx_stays_as_it_is(tmp_path):
         (tmp_path / name).write_text(text)
     options = NvrtcOptions(include=("cccl",), host_code=HostCode.DROP)
     recipe = Recipe(module="k", sources=("k.cu",), options=options)
-    sources = recipe.read(tmp_path)
+    sources = read_recipe(recipe, tmp_path)
     assert {(found.path, found.kind) for found in sources.dropped} == {("cccl/thrust/sort.h", "function")}
     assert compile_job(recipe.job(sources, SmArch.parse("sm_90"), ("cubin",))).kernels
 

@@ -11,6 +11,7 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import CompileError, ManifestError
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import HostCode, NvrtcOptions
@@ -37,7 +38,7 @@ def read(tmp_path, names, text=TEXT, **options):
     """Return a recipe with these names, and what it reads."""
     (tmp_path / "k.cu").write_text(text)
     recipe = Recipe(module="m", sources=("k.cu",), options=NvrtcOptions(host_only=names, **options))
-    return recipe, recipe.read(tmp_path)
+    return recipe, read_recipe(recipe, tmp_path)
 
 
 def test_what_has_a_name_goes(tmp_path):

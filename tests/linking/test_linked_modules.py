@@ -14,6 +14,7 @@ from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
@@ -254,5 +255,5 @@ def test_large_variables_are_linked(tmp_path):
     )
     (tmp_path / "b.cu").write_text("__device__ float f(float x) { return x + 1; }\n")
     recipe = Recipe(module="m", sources=("a.cu", "b.cu"), options=NvrtcOptions())
-    images = compile_job(recipe.job(recipe.read(tmp_path), SmArch.parse("sm_90"), ("cubin",))).images
+    images = compile_job(recipe.job(read_recipe(recipe, tmp_path), SmArch.parse("sm_90"), ("cubin",))).images
     assert objects_of(images["cubin"])[0] == {"_Z1ki"}

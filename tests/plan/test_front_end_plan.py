@@ -17,7 +17,7 @@ from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.source.arch_macros import arch_uses
-from hatch_cuda_kernels.source.closure import read_closure
+from hatch_cuda_kernels.source.closure_reader import read_closure
 from hatch_cuda_kernels.source.source_set import SourceSet
 
 #: Architectures, how they share, the shared run ("" for none), what it gives, and what NVRTC compiles besides.

@@ -13,6 +13,7 @@ from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess, call_apart
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import BuildError, CompileError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
@@ -36,7 +37,7 @@ modules:
 def job(root, source, *names):
     """Return the compile of a source."""
     recipe = Recipe(module=source.partition(".")[0], sources=(source,), options=NvrtcOptions(), names=names)
-    return recipe.compile_job(recipe.units(recipe.read(root))[0], SmArch.parse("sm_90"), ("cubin",))
+    return recipe.compile_job(recipe.units(read_recipe(recipe, root))[0], SmArch.parse("sm_90"), ("cubin",))
 
 
 @pytest.fixture

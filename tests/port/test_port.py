@@ -13,6 +13,7 @@ import pytest
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
@@ -195,7 +196,7 @@ def test_without_a_patch_the_draft_names_what_goes(tmp_path):
     without = planned.module.recipe.options.override(host_only=())
     recipe = replace(planned.module.recipe, options=without)
     with pytest.raises(CompileError):
-        compile_job(recipe.job(recipe.read(tmp_path), ARCH, ("cubin",)))
+        compile_job(recipe.job(read_recipe(recipe, tmp_path), ARCH, ("cubin",)))
 
 
 def test_kernels_in_namespaces_that_macros_open(tmp_path):
@@ -464,4 +465,6 @@ def test_headers_that_a_build_includes_before_a_source_are_stated(tmp_path, monk
     assert "#ifndef __CUDACC_RTC__\nstd::vector<int> host();" in (tmp_path / "inc" / "forced.h").read_text()
     module = load_manifest(tmp_path / "kernels.yaml").modules[0]
     assert module.recipe.options.pre_include == ("forced.h", "cuda_fp16.h")
-    assert compile_job(module.recipe.job(module.recipe.read(tmp_path), SmArch.parse("sm_90"), ("cubin",))).kernels
+    assert compile_job(
+        module.recipe.job(read_recipe(module.recipe, tmp_path), SmArch.parse("sm_90"), ("cubin",))
+    ).kernels

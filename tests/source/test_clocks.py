@@ -6,6 +6,7 @@ import pytest
 from cuda.bindings import nvrtc
 
 from hatch_cuda_kernels.source.clocks import find_clocks
+from hatch_cuda_kernels.source.readings import Readings
 
 USE = 'extern "C" __device__ const char* day() { return "day " __DATE__; }'
 OTHER = "__device__ int other;"
@@ -66,10 +67,10 @@ CASES = {
 def test_they_are_found_where_nvrtc_sees_them(lines):
     """An image with the day in it is another one tomorrow."""
     source = "\n".join([*lines, ""])
-    assert bool([*find_clocks({"k.cu": source})]) == in_ptx(source)
+    assert bool([*find_clocks({"k.cu": source}, Readings())]) == in_ptx(source)
 
 
 def test_a_file_may_undefine_what_another_one_tests():
     """Files that are compiled together have one set of macros."""
     files = {"a.h": "#undef __CUDACC_RTC__\n", "k.cu": f'#include "a.h"\n{GUARD}\n{USE}\n{END}\n'}
-    assert [*find_clocks(files)]
+    assert [*find_clocks(files, Readings())]

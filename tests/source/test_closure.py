@@ -12,7 +12,7 @@ from raw_nvrtc import RawResult, compile_raw
 
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.closure import Closure, read_closure
+from hatch_cuda_kernels.source.closure_reader import read_closure
 from hatch_cuda_kernels.source.project import Project
 
 KERNEL = 'extern "C" __global__ void k(int* p) { *p = X; }\n'
@@ -27,7 +27,7 @@ def write(root: Path, files: dict[str, str | bytes]) -> Path:
     return root
 
 
-def build(closure: Closure, *flags: str) -> RawResult:
+def build(closure, *flags):
     """Compile a closure and nothing else."""
     forced = (f"--pre-include={name}" for name in closure.pre_include)
     return compile_raw(closure.source, *forced, *flags, name=closure.program_name, headers=closure.headers)
@@ -613,6 +613,13 @@ def test_links_may_stay_but_not_leave(tmp_path):
         read_closure(tmp_path / "p", "k.cu")
     with pytest.raises(InputError, match="include folder must be inside"):
         read_closure(tmp_path / "p", "k.cu", include=["link"])
+
+
+def test_a_link_to_itself_is_no_file(tmp_path):
+    """And keeps nobody from finding what is beside it."""
+    write(tmp_path, {"k.cu": '#include "x.h"\n' + KERNEL, "x.h": "#define X 2\n"})
+    (tmp_path / "round.h").symlink_to("round.h")
+    assert stored_value(build(read_closure(tmp_path, "k.cu"))) == 2
 
 
 def test_all_problems_come_at_once(tmp_path):

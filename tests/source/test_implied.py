@@ -7,6 +7,7 @@ import json
 import pytest
 
 from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES
 from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
@@ -20,7 +21,7 @@ def closure(tmp_path, text, **options):
     (tmp_path / "k.cu").write_text(text)
     modules = {"k": {"source": "k.cu", "options": options}}
     manifest = parse_manifest(json.dumps({"schema": 1, "arches": ["sm_80"], "modules": modules}), root=tmp_path)
-    return manifest.modules[0].recipe.read(tmp_path).units[0], manifest
+    return read_recipe(manifest.modules[0].recipe, tmp_path).units[0], manifest
 
 
 @pytest.mark.parametrize(
@@ -260,7 +261,7 @@ def test_a_store_finds_the_headers_that_its_build_found(tmp_path):
     built, manifest = closure(tmp_path, text)
     assert built.pre_include == ("utility",)
     outer = OuterHeaders.as_built(packaged_standard_headers(), built.asked)
-    assert manifest.modules[0].recipe.read(tmp_path, outer=[outer]).units == (built,)
+    assert read_recipe(manifest.modules[0].recipe, tmp_path, outer=[outer]).units == (built,)
 
 
 def test_none_without_standard_headers(tmp_path):

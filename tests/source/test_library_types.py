@@ -9,6 +9,7 @@ import pytest
 
 from hatch_cuda_kernels import compile_to_ptx
 from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.source.library_names import library_headers, library_names
@@ -27,7 +28,7 @@ def closure(tmp_path, text, instances=None, **options):
     manifest = parse_manifest(
         json.dumps({"schema": 1, "arches": ["sm_80", "compute_80"], "modules": {"k": module}}), root=tmp_path
     )
-    return manifest.modules[0].recipe.read(tmp_path).units[0], manifest
+    return read_recipe(manifest.modules[0].recipe, tmp_path).units[0], manifest
 
 
 def compiled(text):
@@ -184,7 +185,7 @@ def test_a_store_finds_what_its_build_found(tmp_path):
     built, manifest = closure(tmp_path, text)
     assert built.pre_include == ("hatch_cuda_kernels/cublas_lt_types.h",)
     outer = OuterHeaders.as_built(packaged_standard_headers(), built.asked)
-    assert manifest.modules[0].recipe.read(tmp_path, outer=[outer]).units == (built,)
+    assert read_recipe(manifest.modules[0].recipe, tmp_path, outer=[outer]).units == (built,)
 
 
 def test_types_of_data_are_the_toolkits(tmp_path):

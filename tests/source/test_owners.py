@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels.source.closure import read_closure
+from hatch_cuda_kernels.source.closure_reader import read_closure
 from hatch_cuda_kernels.source.owners import Owners
 
 FILES = {

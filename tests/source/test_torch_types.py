@@ -8,6 +8,7 @@ import re
 import pytest
 
 from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.manifest import parse_manifest
 
@@ -22,7 +23,7 @@ def build(tmp_path, text, instances=(), **options):
     manifest = parse_manifest(
         json.dumps({"schema": 1, "arches": ["sm_80", "compute_80"], "modules": {"k": module}}), root=tmp_path
     )
-    found = manifest.modules[0].recipe.read(tmp_path).units[0].pre_include
+    found = read_recipe(manifest.modules[0].recipe, tmp_path).units[0].pre_include
     build_store(manifest, tmp_path / "store")
     ptx = "".join(path.read_text() for path in (tmp_path / "store").rglob("*.ptx"))  # none where images are packed
     return {name.removeprefix(OURS) for name in found if name.startswith(OURS)}, ptx

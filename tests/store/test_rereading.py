@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from hatch_cuda_kernels.build import build_store
-from hatch_cuda_kernels.compiler import recipe
+from hatch_cuda_kernels.compiler import recipe_reader
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.runtime.store import open_store
 from hatch_cuda_kernels.store import rereading
@@ -51,7 +51,7 @@ def other_version(monkeypatch, rules):
     def install(*, with_other_rules):
         rules.write_text(rules.read_text() + "# other\n")
         stand_in = change if with_other_rules else lambda closure, *_: reads.append("") or closure
-        monkeypatch.setattr(recipe, "with_implied_headers", stand_in)
+        monkeypatch.setattr(recipe_reader, "with_implied_headers", stand_in)
         return reads
 
     return install

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.options import NvrtcOptions
 
 
 def job_of(root, source="k.cu", *, arch="sm_90", kinds=("cubin",), options=None, module="m", **recipe):
     """Return the job of a source below ``root``; ``recipe`` may have names, globals and headers."""
     made = Recipe(module=module, sources=(source,), options=options or NvrtcOptions(), **recipe)
-    return made.job(made.read(root), SmArch.parse(arch), kinds)
+    return made.job(read_recipe(made, root), SmArch.parse(arch), kinds)

@@ -157,10 +157,10 @@ def _major_of(folder: Path) -> int | None:
 @lru_cache(maxsize=16)
 def _major_in(header: Path, _state: str) -> int | None:
     try:
-        text = header.read_text(errors="replace")  # a megabyte
+        text = header.read_bytes()  # a megabyte
     except OSError:
         return None
-    match = re.search(r"#define CUDA_VERSION (\d+)", text)
+    match = re.search(rb"#define CUDA_VERSION (\d+)", text)
     return int(match[1]) // 1000 if match else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,12 +15,12 @@ from hatch_cuda_kernels.compiler.toolchain.libraries import library_files
 from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders
 from hatch_cuda_kernels.errors import ToolchainError
-from hatch_cuda_kernels.source.outer_headers import Asked
+from hatch_cuda_kernels.source.outer_headers import Asked, OuterHeaders, packaged_standard_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["asked_by_toolkit", "current_toolchain", "known_toolchains", "remember_key_part"]
+__all__ = ["current_toolchain", "installed_headers", "known_toolchains", "remember_key_part"]
 
 _NOTES: Final = Notes("toolchain")
 
@@ -54,12 +55,24 @@ def current_toolchain() -> Toolchain:
     return toolchain
 
 
-def asked_by_toolkit(names: tuple[str, ...]) -> Asked:
-    """Return what the toolkit's headers of these names lead to, here; nothing where there is no toolchain."""
-    try:
-        return current_toolchain().scan(names).asked
-    except ToolchainError:
-        return Asked()
+def installed_headers() -> OuterHeaders:
+    """Return the headers outside a project that are here, of the toolchain that is here when they are first asked for.
+
+    Where there is no toolchain, the toolkit's ask for nothing.
+    """
+
+    @cache
+    def toolchain() -> Toolchain | None:
+        try:
+            return current_toolchain()
+        except ToolchainError:
+            return None
+
+    def asks(names: tuple[str, ...]) -> Asked:
+        found = toolchain()
+        return Asked() if found is None else found.scan(names).asked
+
+    return OuterHeaders(packaged_standard_headers(), asks)
 
 
 def remember_key_part(

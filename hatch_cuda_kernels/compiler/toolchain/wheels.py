@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -12,7 +13,7 @@ from hatch_cuda_kernels.cache.notes import file_state
 from hatch_cuda_kernels.compiler.toolchain.packages import bindings, distribution
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = [
     "Wheel",
@@ -109,8 +110,18 @@ def site_of(path: Path) -> Path | None:
 
 def wheels_in(site: Path, names: Iterable[str]) -> list[Wheel]:
     """Return the installed wheels of these distributions in a site folder."""
+    infos = _infos(site, file_state(site))
     patterns = (f"{name.replace('-', '_')}-*.dist-info" for name in names)
-    return [Wheel(info) for pattern in patterns for info in sorted(site.glob(pattern))]
+    return [Wheel(site / info) for pattern in patterns for info in infos if fnmatchcase(info, pattern)]
+
+
+@lru_cache(maxsize=16)
+def _infos(site: Path, _state: str) -> list[str]:
+    """Return what describes the distributions in a site folder, sorted."""
+    try:
+        return sorted(name for name in os.listdir(site) if name.endswith(".dist-info"))  # noqa: PTH208 - a name is enough
+    except OSError:
+        return []
 
 
 def wheel_of(path: Path, name: str) -> Wheel | None:
@@ -119,11 +130,14 @@ def wheel_of(path: Path, name: str) -> Wheel | None:
     return next(iter(wheels_in(site, [name])), None) if site is not None else None
 
 
-def listed_files(wheels: Iterable[Wheel]) -> dict[str, str]:
+def listed_files(wheels: Iterable[Wheel]) -> Mapping[str, str]:
     """Return the sha256 of each file that wheels list, as RECORD spells it, by its path in the site folder."""
-    return {
-        path: digest for wheel in wheels for path, digest in _listed(wheel.record, file_state(wheel.record)).items()
-    }
+    return _all_listed(tuple((wheel.record, file_state(wheel.record)) for wheel in wheels))
+
+
+@lru_cache(maxsize=16)
+def _all_listed(records: tuple[tuple[Path, str], ...]) -> dict[str, str]:
+    return {path: digest for record, state in records for path, digest in _listed(record, state).items()}
 
 
 @lru_cache(maxsize=16)

@@ -290,9 +290,10 @@ import dataclasses, pathlib, sys
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.toolchain.remembered import known_toolchains
 from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.options import NvrtcOptions
 recipe = Recipe(module="m", sources=("k.cu",), options=NvrtcOptions(lto=True))
-job = recipe.job(recipe.read(pathlib.Path(sys.argv[1])), SmArch(9, 0), ("cubin",))
+job = recipe.job(read_recipe(recipe, pathlib.Path(sys.argv[1])), SmArch(9, 0), ("cubin",))
 (toolchain,) = known_toolchains()
 print(job.key("cubin", toolchain))
 print(*(line.rsplit("/", 1)[-1].strip() for line in open("/proc/self/maps") if "libnv" in line))

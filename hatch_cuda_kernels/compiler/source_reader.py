@@ -1,0 +1,218 @@
+"""What sources were read as, kept among the notes about this machine: to follow thousands of headers takes seconds.
+
+A note has what the outcome depends on: what was looked for in the project and what was there, the digest of each file
+that was read, what the toolkit's headers ask for, and a digest of the code that reads.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+import zlib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from hatch_cuda_kernels.cache.notes import Notes
+from hatch_cuda_kernels.compiler.toolchain.remembered import installed_headers
+from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.source.closure import Closure
+from hatch_cuda_kernels.source.dropped import Dropped
+from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, DeviceLibrary
+from hatch_cuda_kernels.source.outer_headers import Asked
+from hatch_cuda_kernels.source.project_files import ProjectFiles
+from hatch_cuda_kernels.source.source_set import SourceSet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from hatch_cuda_kernels.compiler.recipe import Recipe
+    from hatch_cuda_kernels.source.project import Project
+
+__all__ = ["SourceReader", "read_again"]
+
+_NOTES: Final = Notes("sources")
+#: Bytes of an unpacked note; a damaged one must not fill the memory.
+_MOST: Final = 256_000_000
+#: The code that reads, with the standard headers, which are below it.
+_CODE: Final = ("source", "host_code", "compiler/recipe_reader.py", "compiler/recipe.py", "options.py")
+#: What of a closure is a tuple of text.
+_TUPLES: Final = ("pre_include", "outside", "computed", "probes", "standard", "named", "asked", "clocks")
+
+
+class _Looked:
+    """What a reading looks at: a project's files, and the headers outside it. Both remember what they were asked."""
+
+    def __init__(self, root: Path) -> None:
+        self.files: Final = ProjectFiles(root)
+        self.asked: Final[dict[tuple[str, ...], Asked]] = {}
+        self._installed: Final = installed_headers()
+        self.outer: Final = self._installed._replace(asks=self._asks)
+        self._digests: Final[dict[str, str]] = {}
+
+    def _asks(self, names: tuple[str, ...]) -> Asked:
+        if names not in self.asked:
+            self.asked[names] = self._installed.asks(names)
+        return self.asked[names]
+
+    def digest(self, path: str) -> str:
+        """Return the sha256 of a file of the project in hex; empty where it cannot be read."""
+        if path not in self._digests:
+            try:
+                self._digests[path] = sha256(self.files.read(path)).hexdigest()
+            except InputError:
+                self._digests[path] = ""
+        return self._digests[path]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all questions with their answers."""
+        asked = [[names, sorted(found.names), sorted(found.beside)] for names, found in self.asked.items()]
+        return {"kinds": self.files.kinds, "globs": self.files.globs, "asked": asked}
+
+    def is_answered(self, noted: Mapping[str, Any]) -> bool:
+        """Return whether all questions of a note are answered as they were."""
+        asked = {tuple(names): Asked(frozenset(asked), frozenset(beside)) for names, asked, beside in noted["asked"]}
+        try:
+            return (
+                all(self.files.kind(path) == kind for path, kind in noted["kinds"].items())
+                and all([*self.files.glob(pattern)] == found for pattern, found in noted["globs"].items())
+                and all(self.outer.asks(names) == found for names, found in asked.items())
+            )
+        except InputError:  # a folder that cannot be listed any more
+            return False
+
+
+class SourceReader:
+    """Reads the sources of recipes, of the modules of one project that have these names, where that is new.
+
+    All of them are read of the project and the toolkit as they were when they were first asked for.
+    """
+
+    def __init__(self, root: Path, modules: Iterable[str]) -> None:
+        self._looked = _Looked(root)
+        self._subject = json.dumps([_code(), sys.version_info[:2], sorted(modules)])
+        self._noted = _unpacked(_NOTES.read(self._subject)) if _code() else {}
+        if self._noted and not self._looked.is_answered(self._noted["looked"]):
+            self._noted = {}
+            self._looked = _Looked(root)
+        self._sources: dict[str, SourceSet] = {}
+        self._project: Project | None = None
+
+    def read(self, recipe: Recipe) -> SourceSet:
+        """Return the sources of a recipe, as ``read_recipe`` does. Raises InputError."""
+        question = _question(recipe)
+        noted = self._noted["modules"].get(question) if self._noted else None
+        if noted is not None and all(self._looked.digest(path) == digest for path, digest in noted["files"]):
+            self._sources[question] = self._recalled(recipe, noted["units"])
+        else:
+            self._sources[question] = self._read(recipe)
+        return self._sources[question]
+
+    def save(self) -> None:
+        """Remember what was read, if something is new."""
+        if self._project is None or not _code():
+            return
+        numbers: dict[str, int] = {}
+        modules = {question: _described(sources, numbers) for question, sources in self._sources.items()}
+        note = {"looked": self._looked.to_json(), "modules": modules, "texts": [*numbers]}
+        _NOTES.write(self._subject, _packed(note))
+
+    def _read(self, recipe: Recipe) -> SourceSet:
+        from hatch_cuda_kernels.compiler.recipe_reader import read_recipe  # a rebuild needs none of it
+
+        if self._project is None:
+            from hatch_cuda_kernels.source.project import Project
+
+            self._project = Project(self._looked.files)
+        outer = [self._looked.outer] * len(recipe.sources)
+        return read_recipe(recipe, self._looked.files.root, project=self._project, outer=outer)
+
+    def _recalled(self, recipe: Recipe, units: Iterable[Mapping[str, Any]]) -> SourceSet:
+        libraries = (name for name in recipe.libraries if name != DEVICE_RUNTIME)
+        return SourceSet(
+            tuple(_closure(unit, self._noted["texts"]) for unit in units),
+            tuple(DeviceLibrary(name, self._looked.files.read(name)) for name in libraries),
+        )
+
+
+def read_again(recipe: Recipe, root: Path) -> SourceSet:
+    """Return a recipe's sources as ``read_recipe`` does, remembered from process to process. Raises InputError."""
+    reader = SourceReader(root, [recipe.module])
+    sources = reader.read(recipe)
+    reader.save()
+    return sources
+
+
+def _question(recipe: Recipe) -> str:
+    """Return what of a recipe decides how its sources are read."""
+    return json.dumps([recipe.sources, recipe.headers, recipe.libraries, repr(recipe.options)])
+
+
+def _described(sources: SourceSet, numbers: dict[str, int]) -> dict[str, Any]:
+    """Return sources as JSON, with the numbers of their texts: modules share most headers."""
+
+    def number(text: str) -> int:
+        return numbers.setdefault(text, len(numbers))
+
+    def describe(unit: Closure) -> dict[str, Any]:
+        return {
+            "source": number(unit.source),
+            "program_name": unit.program_name,
+            "headers": [[name, number(text)] for name, text in unit.headers],
+            "files": unit.files,
+            "dropped": unit.dropped,
+            **{name: getattr(unit, name) for name in _TUPLES},
+        }
+
+    return {"files": [*sources.files.items()], "units": [describe(unit) for unit in sources.units]}
+
+
+def _closure(described: Mapping[str, Any], texts: Sequence[str]) -> Closure:
+    return Closure(
+        source=texts[described["source"]],
+        program_name=described["program_name"],
+        headers=tuple((name, texts[number]) for name, number in described["headers"]),
+        files=tuple((path, digest) for path, digest in described["files"]),
+        dropped=tuple(Dropped(*one) for one in described["dropped"]),
+        **{name: tuple(described[name]) for name in _TUPLES},
+    )
+
+
+@cache
+def _code() -> str:
+    """Return a digest of this package's code that reads sources; empty where the package is not in files."""
+    package = str(Path(__file__).parents[1])
+    found = sorted(path for place in _CODE for path in _files(f"{package}{os.sep}{place}"))
+    digest = sha256()
+    for path in found:
+        with open(path, "rb") as file:  # noqa: PTH123 - Path takes twice as long, for four hundred files
+            data = file.read()
+        digest.update(f"{path[len(package) :]} {len(data)}\n".encode())
+        digest.update(data)
+    return digest.hexdigest() if found else ""
+
+
+def _files(path: str) -> Iterator[str]:
+    """Yield a file, or the files below a folder."""
+    if os.path.isfile(path):  # noqa: PTH113
+        yield path
+    for folder, _, names in os.walk(path):
+        yield from (f"{folder}{os.sep}{name}" for name in names if not name.endswith(".pyc"))
+
+
+def _packed(note: Mapping[str, Any]) -> dict[str, str]:
+    text = json.dumps(note).encode()
+    return {"sha256": sha256(text).hexdigest(), "packed": base64.b64encode(zlib.compress(text, 1)).decode()}
+
+
+def _unpacked(note: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a note holds; nothing where there is none, or it is damaged."""
+    try:
+        text = zlib.decompressobj().decompress(base64.b64decode(note["packed"]), _MOST)
+        found = json.loads(text) if sha256(text).hexdigest() == note["sha256"] else {}
+    except (KeyError, TypeError, ValueError, zlib.error):
+        return {}
+    return found if isinstance(found, dict) else {}
