@@ -108,11 +108,10 @@ class NvrtcOptions:
 
     def canonical(self) -> dict[str, Any]:
         """Return JSON data that is equal for equal options and leaves out what has its default value."""
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
             name: [list(pair) for pair in value] if name == "define" else _plain(value)
-            for name, value in plain.items()
-            if value != _DEFAULTS[name]
+            for name, default in _DEFAULTS.items()
+            if (value := getattr(self, name)) != default
         }
 
     def conflicts(self, *, front_end: str = "per-arch") -> list[str]:
