@@ -57,6 +57,16 @@ class DeviceArray:
         return host
 
 
+def pytest_collection_modifyitems(items):
+    """Use JAX last in this process.
+
+    With several devices, whatever it makes or frees leaves that device current, and Python frees things in a circle at
+    any time. It also ends captures of other frameworks.
+    """
+    files = {"test_both_frameworks_gpu.py", "test_jax_call.py"}
+    items.sort(key=lambda item: item.path.name in files or "jax" in item.name)
+
+
 @pytest.fixture(autouse=True)
 def context(device):
     """Make a context current, as a framework would have."""
