@@ -12,22 +12,23 @@ import os
 import sys
 import zlib
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cache.notes import Notes
+from hatch_cuda_kernels.compiler.reading_rules import rule_files
 from hatch_cuda_kernels.compiler.toolchain.remembered import installed_headers
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.source.closure import Closure
 from hatch_cuda_kernels.source.dropped import Dropped
 from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, DeviceLibrary
-from hatch_cuda_kernels.source.outer_headers import Asked
+from hatch_cuda_kernels.source.outer_headers import STANDARD_FOLDER, Asked
 from hatch_cuda_kernels.source.project_files import ProjectFiles
 from hatch_cuda_kernels.source.source_set import SourceSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.source.project import Project
@@ -37,8 +38,6 @@ __all__ = ["SourceReader", "read_again"]
 _NOTES: Final = Notes("sources")
 #: Bytes of an unpacked note; a damaged one must not fill the memory.
 _MOST: Final = 256_000_000
-#: The code that reads, with the standard headers, which are below it.
-_CODE: Final = ("source", "host_code", "compiler/recipe_reader.py", "compiler/recipe.py", "options.py")
 #: What of a closure is a tuple of text.
 _TUPLES: Final = ("pre_include", "outside", "computed", "probes", "standard", "named", "asked", "clocks")
 
@@ -183,24 +182,16 @@ def _closure(described: Mapping[str, Any], texts: Sequence[str]) -> Closure:
 
 @cache
 def _code() -> str:
-    """Return a digest of this package's code that reads sources; empty where the package is not in files."""
-    package = str(Path(__file__).parents[1])
-    found = sorted(path for place in _CODE for path in _files(f"{package}{os.sep}{place}"))
+    """Return a digest of all that reads sources and writes notes; empty where the package is not in files."""
+    rules = rule_files()
+    standard = (f"{place}{os.sep}{name}" for place, _, names in os.walk(STANDARD_FOLDER) for name in names)
     digest = sha256()
-    for path in found:
+    for path in (*rules, __file__, *sorted(name for name in standard if not name.endswith(".pyc"))) if rules else ():
         with open(path, "rb") as file:  # noqa: PTH123 - Path takes twice as long, for four hundred files
             data = file.read()
-        digest.update(f"{path[len(package) :]} {len(data)}\n".encode())
+        digest.update(f"{len(data)}\n".encode())
         digest.update(data)
-    return digest.hexdigest() if found else ""
-
-
-def _files(path: str) -> Iterator[str]:
-    """Yield a file, or the files below a folder."""
-    if os.path.isfile(path):  # noqa: PTH113
-        yield path
-    for folder, _, names in os.walk(path):
-        yield from (f"{folder}{os.sep}{name}" for name in names if not name.endswith(".pyc"))
+    return digest.hexdigest() if rules else ""
 
 
 def _packed(note: Mapping[str, Any]) -> dict[str, str]:

@@ -28,11 +28,11 @@ __all__ = ["Trimmed", "find_macros", "trim"]
 
 
 class Trimmed(NamedTuple):
-    """The texts that change, and what is left out of them; none where a closure is to be left as it is."""
+    """The texts that change, and what is left out of them."""
 
     texts: Mapping[str, str]
     dropped: tuple[Dropped, ...]
-    unread: tuple[str, ...] = ()
+    unread: tuple[str, ...]
     """The names of texts that nothing reads any more."""
 
 
@@ -43,27 +43,26 @@ def trim(
     readings: Readings,
     host_only: Sequence[str],
     looked: Mapping[str, Glance] | None,
-) -> Trimmed:
+) -> Trimmed | None:
     """Return what is to be left out of texts, of which those of the names ``start`` are read first.
 
     With what was ``looked`` at in them, that is nothing unless NVRTC certainly refuses them for their host code, and no
     call can mean another function without that.
     """
-    nothing = Trimmed({}, ())
     macros = [*find_macros(texts.values(), define, readings)]
     if_refused = looked is not None
-    suspects = read_suspects(texts, start, looked, macros, readings) if looked is not None else []
+    suspects = [] if looked is None else read_suspects(texts, start, looked, macros, readings)
     if if_refused and not suspects:
-        return nothing
+        return None
     unread = host_libraries(texts).difference(start)
     left = {name: text for name, text in texts.items() if name not in unread}
     dropped = [*_with_conditions(left, own_cccl(left)), *spell_pragmas(left), *drop_includes(left, unread)]
     facts, outlines = gather_facts(macros, left, readings)
     facts.host_only.update(host_only)
     if if_refused and not is_refused(suspects, facts):  # where another text has the mark
-        return nothing
+        return None
     if if_refused and takes_overloads(outlines, facts):
-        return nothing
+        return None
     whole = own_libcudacxx(left)
     for name, outline in zip(left, outlines, strict=True):
         if outline is not None and name not in whole:

@@ -7,8 +7,6 @@ An answer is remembered with the states of the files that have these rules: to f
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cache.notes import Notes, file_state, unchanged
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["reads_as_built"]
 
 _NOTES: Final = Notes("as-built")
-_RULES: Final = ("host_code", "source")
 
 
 def reads_as_built(index: ModuleIndex, read: Callable[[], tuple[str, ...]]) -> bool:
@@ -34,7 +31,9 @@ def reads_as_built(index: ModuleIndex, read: Callable[[], tuple[str, ...]]) -> b
     states = note.get("states")
     if isinstance(states, dict) and states and unchanged(states):
         return note.get("same") is True
-    states = {path: file_state(path) for path in _rule_files()}
+    from hatch_cuda_kernels.compiler.reading_rules import rule_files  # where the answer is remembered, none is needed
+
+    states = {path: file_state(path) for path in rule_files()}
     same = read() == tuple(unit.sha256 for unit in index.units)
     if states:
         _NOTES.write(subject, {"same": same, "states": states})
@@ -44,9 +43,3 @@ def reads_as_built(index: ModuleIndex, read: Callable[[], tuple[str, ...]]) -> b
 def _subject(index: ModuleIndex) -> str:
     asked = [[unit.sha256, *unit.asked] for unit in index.units]
     return json.dumps([asked, index.files, index.standard, index.headers, index.options], sort_keys=True)
-
-
-def _rule_files() -> list[str]:
-    """Return the files of the code that decides what NVRTC is shown; none where the package is not in files."""
-    package = Path(__file__).parents[1]
-    return [os.fspath(path) for folder in _RULES for path in (package / folder).glob("*.py")]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import random
 import shutil
+from pathlib import Path
 
 import pytest
 
 from hatch_cuda_kernels import NvrtcOptions
 from hatch_cuda_kernels.cache.notes import Notes
 from hatch_cuda_kernels.compiler import recipe_reader, source_reader
+from hatch_cuda_kernels.compiler.reading_rules import rule_files
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.source_reader import SourceReader
@@ -18,6 +21,7 @@ from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.options import HostCode
 from hatch_cuda_kernels.source.outer_headers import Asked
 
+PACKAGE = Path(source_reader.__file__).parents[1]
 FILES = {
     "k/a.cu": '#include "h.h"\n#include <cstdint>\n#include <cuda_fp16.h>\n__global__ void a(int* p) { *p = h(); }\n',
     "k/b.cu": "#include <deep/d.h>\n#include NAMED\n__global__ void b(int* p) { *p = d(); }\n",
@@ -157,6 +161,33 @@ def test_toolkit_code_and_damage_are_noticed(project, read, monkeypatch, fresh_c
         read.clear()
         assert remember(project) == first
         assert len(read) == 4
+
+
+def test_all_code_that_reads_is_among_the_rules():
+    """What another version made is not recalled. Hashing and messages decide nothing, and answers are compared."""
+    seen = {Path(path) for path in rule_files()}
+    waiting = [*seen]
+    while waiting:
+        fresh = loaded_by(waiting.pop()) - seen
+        seen |= fresh
+        waiting += [path for path in fresh if path.parent.name not in {"cache", "toolchain"}]
+    others = seen - {Path(path) for path in rule_files()}
+    found = {path.relative_to(PACKAGE).as_posix() for path in others}
+    assert found <= {"compiler/toolchain/remembered.py", "digest.py", "errors.py", "table.py", "terminal.py"} | {
+        "extra.py",
+        "shape.py",  # of options, which are asked for by their values
+    }
+
+
+def loaded_by(path):
+    """Return the files of this package that a file imports, wherever in it, but not those for type checkers alone."""
+    tree = ast.parse(path.read_text())
+    blocks = (node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    apart = {id(node) for block in blocks for node in ast.walk(block)}
+    wanted = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and id(node) not in apart)
+    places = {(PACKAGE.parent / node.module.replace(".", "/"), name.name) for node in wanted for name in node.names}
+    files = {file for place, name in places for file in (place.with_suffix(".py"), place / f"{name}.py")}
+    return {file for file in files if file.is_file() and PACKAGE in file.parents}
 
 
 def test_a_package_that_is_not_in_files_remembers_nothing(project, read, monkeypatch):
