@@ -61,6 +61,26 @@ def test_a_bound_launch_keeps_its_arrays(kernel, driver):
     gc.enable()
 
 
+def test_a_bound_launch_keeps_what_it_was_given(kernel, driver):
+    """The arrays that a list held when it was bound, whatever becomes of the list, and the stream's object."""
+    array, stream = InterfaceArray(0x1000), type("Stream", (), {"ptr": 5})()
+    alive = weakref.ref(array), weakref.ref(stream)
+    args = [2.0, array, None, 4]
+    go = kernel.bind(1, 32, args, stream=stream)
+    args[1] = InterfaceArray(0x2000)
+    del array, stream
+    driver.context = 17
+    go()
+    driver.context = 7
+    go()
+    assert driver.launches == [(5, b"saxpy", kernel.signature.pack((2.0, 0x1000, None, 4)))] * 2
+    assert None not in {reference() for reference in alive}
+    gc.disable()
+    del go
+    assert {reference() for reference in alive} == {None}
+    gc.enable()
+
+
 def test_a_bound_launch_belongs_to_its_context(kernel, driver):
     """It launches there from any other context, and once that is gone, not at all."""
     go = kernel.bind(1, 32, (2.0, array_on(driver, 1), None, 4))

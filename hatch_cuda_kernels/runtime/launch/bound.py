@@ -23,8 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["bind_launch"]
 
 
-def bind_launch(kernel: PerContext, shape: Shape, stated: int | None, args: Sequence[Any]) -> Callable[[], None]:
-    """Return the function that launches with these arguments; see ``Kernel.bind``."""
+def bind_launch(
+    kernel: PerContext, shape: Shape, stated: int | None, args: tuple[Any, ...], stream: Any
+) -> Callable[[], None]:
+    """Return the function that launches with these arguments; see ``Kernel.bind``.
+
+    ``stated`` is the address of ``stream``, any library's object, which lives as long as the function.
+    """
     launch = Launch(kernel, shape, stated)
     with on_device(kernel.signature.device(args)):
         ready = launch.ready(args)
@@ -32,6 +37,7 @@ def bind_launch(kernel: PerContext, shape: Shape, stated: int | None, args: Sequ
         return lambda: None
     now = current_streams(args)
     then = {stream(ready.loaded.ordinal) for stream in now}
+    ready.kept += (stream,)
     ready.streams[:] = [stream for stream in ready.streams if stream not in then]  # those that arrays name themselves
     return _launcher(kernel.name, launch, ready, stated, now if stated is None else [])
 

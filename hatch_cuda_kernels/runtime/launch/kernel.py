@@ -86,17 +86,18 @@ class Kernel(PerContext):
         self._launches.of_options(grid, block, **options)(*args)
 
     def bind(self, grid: Dim, block: Dim, args: Sequence[Any], **options: Unpack[LaunchOptions]) -> Callable[[], None]:
-        """Return a function that launches with these arguments, checked and packed now; it keeps the arrays alive.
+        """Return a function that launches with these arguments, checked and packed now.
 
-        It launches in the context of now, on the stream that is the current one then, unless one is stated. Raises what
-        ``launch`` raises; the function raises StaleKernelError once its context is gone, for so are the arrays.
+        It keeps the arrays and the stream's object alive, whatever becomes of ``args``. It launches in the context of
+        now, on the stream that is current at each call, unless one is stated. Raises what ``launch`` raises; the
+        function raises StaleKernelError once its context is gone, for so are the arrays.
         """
         from hatch_cuda_kernels.runtime.launch.bound import bind_launch  # off the usual path
 
         stated: dict[str, Any] = {**options}
         stream = stated.pop("stream", None)
         address = None if stream is None else stream_address(stream)
-        return bind_launch(self, Shape.make(self.name, grid, block, **stated), address, args)
+        return bind_launch(self, Shape.make(self.name, grid, block, **stated), address, tuple(args), stream)
 
     @property
     def attributes(self) -> KernelAttributes:

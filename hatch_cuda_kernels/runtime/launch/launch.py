@@ -25,16 +25,16 @@ __all__ = ["Launch", "Ready"]
 
 
 class Ready:
-    """Arguments packed for one context, the streams of their arrays, and the arrays themselves, which stay alive."""
+    """Arguments packed for one context, the streams of their arrays, and what must live until they are launched."""
 
-    __slots__ = ("args", "configs", "loaded", "slot", "streams")
+    __slots__ = ("configs", "kept", "loaded", "slot", "streams")
 
-    def __init__(self, loaded: Loaded, configs: Configs, slot: Slot, streams: list[int], args: Sequence[Any]) -> None:
+    def __init__(self, loaded: Loaded, configs: Configs, slot: Slot, streams: list[int], kept: tuple[Any, ...]) -> None:
         self.loaded = loaded
         self.configs = configs
         self.slot = slot
         self.streams = streams
-        self.args = args
+        self.kept = kept
 
 
 class Launch:
@@ -85,7 +85,7 @@ class Launch:
         signature, streams = self._kernel.signature, list[int]()
         slot = Slot(signature.layout.size, signature.offsets)
         signature.layout.pack_into(slot.buffer, 0, *signature.convert(args, loaded.ordinal, streams))
-        return Ready(loaded, configs, slot, streams, args)
+        return Ready(loaded, configs, slot, streams, tuple(args))
 
     def enqueue(self, ready: Ready, streams: list[int]) -> None:
         """Launch what is ready in the current context, after the work that the streams of its arrays hold."""
