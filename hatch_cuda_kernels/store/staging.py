@@ -59,7 +59,7 @@ def _claim(parent: Path, prefix: str, stack: ExitStack) -> Path:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         stack.callback(_remove, folder)
-        with open_unchecked(folder) as opened:
+        with suppress(FileNotFoundError), open_unchecked(folder) as opened:
             stack.enter_context(held(opened, _LOCK, _LOCK_SECONDS))
         if folder.is_dir():  # else another process took it for a dead one's, before it was locked
             return folder
