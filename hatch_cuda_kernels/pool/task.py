@@ -144,5 +144,5 @@ def _fix(needed: Tools, found: Iterable[str]) -> str:
     nvrtc = needed["NVRTC"]
     package = own(build_extra(int(nvrtc.partition(".")[0])), needed[_PACKAGE])
     tools = toolchain_requirements(nvrtc, *(needed.get(name, "") for name in ("nvJitLink", "toolkit headers", "ptxas")))
-    command = pip_install(package, *tools, options=reinstall_option(found))
+    command = pip_install(package, *tools, options=reinstall_option(found), here=False)
     return f"in the environment of each of these workers, {command}"

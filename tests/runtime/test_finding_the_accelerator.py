@@ -64,7 +64,7 @@ def test_one_of_another_protocol_is_not_used(install):
     """It was made for another version of the package."""
     install(module(protocol=2))
     assert accelerator.accelerator() is None
-    assert accelerator.state().startswith("0.1.0 does not fit; pip install -U ")
+    assert accelerator.state().startswith("0.1.0 does not fit; python3 -m pip install --upgrade ")
 
 
 def test_it_is_not_used_without_the_gil(install, monkeypatch):

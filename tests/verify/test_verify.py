@@ -149,11 +149,7 @@ def test_rebuild_by_another_toolchain_names_the_packages(wheel, capsys, tmp_path
     [finding] = [finding for check, finding in findings if check == "rebuild"]
     assert (status, finding["module"]) == (1, "softmax")
     assert "was compiled by nvrtc 13.0.48, " in finding["problem"]
-    assert re.fullmatch(
-        r"python3 -m pip install nvidia-cuda-nvrtc==13.0.48 nvidia-cuda-nvcc==\S+ nvidia-cuda-cccl==\S+ "
-        r"nvidia-cuda-crt==\S+ nvidia-cuda-runtime==\S+",
-        finding["fix"],
-    )
+    assert finding["fix"] == "python3 -m pip install nvidia-cuda-nvrtc==13.0.48"  # the rest is that of here
 
 
 def test_text_has_a_line_a_check_and_a_verdict(wheel, capsys, tmp_path):

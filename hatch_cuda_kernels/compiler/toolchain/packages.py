@@ -5,9 +5,7 @@ Every piece of advice to install something is made here.
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.toolchain.origin import direct_reference
@@ -48,8 +46,6 @@ _FIRST_PLAIN_MAJOR: Final = 13
 #: The minor of the first release of a major that is supported, where that is not 0.
 _FIRST_MINOR: Final = {12: ".9"}
 _VERSION: Final = re.compile(r"[0-9.]+")
-#: What no shell takes for anything but itself.
-_SHELL_SAFE: Final = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 
 
 def distribution(part: str, major: int) -> str:
@@ -135,28 +131,15 @@ def build_extra(major: int) -> str:
     return "build" if major >= _FIRST_PLAIN_MAJOR else f"build-cu{major}"
 
 
-def pip_install(*requirements: str, options: str = "") -> str:
-    """Return the command that installs these requirements into this environment, quoted where a shell needs it.
+def pip_install(*requirements: str, options: str = "", here: bool = True) -> str:
+    """Return the command that installs what of these requirements is missing in this environment, with pip's options.
 
-    The quotes are double: they work in every shell, also in that of Windows.
+    Not ``here``: the command for any environment.
     """
-    quoted = (text if _SHELL_SAFE.fullmatch(text) else f'"{text}"' for text in requirements)
-    return " ".join([_installer(), *([options] if options else []), *quoted])
+    from hatch_cuda_kernels.compiler.toolchain.installer import install_command, pip_command  # most give no advice
 
-
-def _installer() -> str:
-    """Return pip's command, or uv's in an environment of uv's, which has no pip."""
-    from importlib.util import find_spec  # most processes give no advice
-
-    if find_spec("pip") is not None or not _is_uv_environment():
-        return "python3 -m pip install"
-    active = os.environ.get("VIRTUAL_ENV") == sys.prefix or os.path.abspath(".venv") == sys.prefix  # noqa: PTH100 - links stay
-    return "uv pip install" if active else f"uv pip install --python {sys.prefix}"
-
-
-def _is_uv_environment() -> bool:
-    try:
-        with open(os.path.join(sys.prefix, "pyvenv.cfg"), encoding="utf-8") as file:  # noqa: PTH118, PTH123 - no pathlib here
-            return any(line.startswith("uv = ") for line in file)
-    except (OSError, ValueError):
-        return False
+    return (
+        install_command(requirements, whole=own("build"), options=options)
+        if here
+        else pip_command(requirements, options)
+    )

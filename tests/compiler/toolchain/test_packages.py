@@ -1,15 +1,13 @@
-"""Requirements, and the commands that install them: their release, where this package came from, uv's form."""
+"""Requirements: their release, and where this package came from."""
 
 from __future__ import annotations
-
-import sys
 
 import pytest
 
 from hatch_cuda_kernels.compiler.toolchain import packages
 from hatch_cuda_kernels.compiler.toolchain.libraries import install_compiler
 from hatch_cuda_kernels.compiler.toolchain.origin import reference_of
-from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
+from hatch_cuda_kernels.compiler.toolchain.packages import own
 
 COMMIT = "0" * 40
 NOTED = {
@@ -48,30 +46,6 @@ def test_of_an_index_the_name_will_do(monkeypatch):
     assert (own(), own("build"), own("build", "1.0")) == (
         "hatch-cuda-kernels", "hatch-cuda-kernels[build]", "hatch-cuda-kernels[build]==1.0",
     )  # fmt: skip
-
-
-@pytest.fixture
-def environment(tmp_path, monkeypatch):
-    """Return the folder of an environment that uv made, which has no pip."""
-    (tmp_path / "pyvenv.cfg").write_text("home = /usr/bin\nuv = 0.9.0\n")
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    return tmp_path
-
-
-def test_an_environment_of_uv_gets_its_form(environment, monkeypatch):
-    """Active or found by uv, its name is not needed."""
-    monkeypatch.setenv("VIRTUAL_ENV", str(environment))
-    assert pip_install("a>=1") == 'uv pip install "a>=1"'
-    monkeypatch.delenv("VIRTUAL_ENV")
-    monkeypatch.chdir(environment)
-    assert pip_install("a") == f"uv pip install --python {environment} a"
-
-
-def test_any_other_gets_pips(environment):
-    """A venv without pip can still be given one."""
-    (environment / "pyvenv.cfg").write_text("home = /usr/bin\n")
-    assert pip_install("a") == "python3 -m pip install a"
 
 
 def test_a_compiler_is_asked_for_by_its_release():

@@ -1,0 +1,189 @@
+"""The command that installs requirements into this environment, by what made it: pip, uv, uvx, uv tool or pipx.
+
+What uvx and ``pipx run`` make is for one run: there, it is the command that runs this program again, with more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from importlib.metadata import PackageNotFoundError, metadata, requires
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from packaging.requirements import Requirement
+
+__all__ = ["Maker", "install_command", "made_by", "quoted"]
+
+Maker = Literal["pip", "uv", "uvx", "uv tool", "pipx", "pipx run"]
+
+_PROGRAM: Final = "hatch-cuda-kernels"
+_MODULE: Final = ("hatch_cuda_kernels", "__main__.py")
+#: What no shell takes for anything but itself.
+_SHELL_SAFE: Final = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
+#: What means something to a shell within double quotes.
+_SPECIAL: Final = re.compile(r'["$`\\!]')
+#: Where uv keeps the environments of uvx: ``archive-v0`` in its cache.
+_OF_UVX: Final = "archive-v"
+#: Where pipx keeps the environments of programs that it installed; those of ``pipx run`` are in its cache.
+_OF_PIPX: Final = "venvs"
+_PIPX_NOTES: Final = "pipx_metadata.json"
+#: The format of the notes of the last pipx whose ``run`` had no ``--with``; its next releases wrote the same.
+_NO_WITH: Final = (0, 5)
+#: pip's options, as the others spell them.
+_AS_UV: Final = {"--force-reinstall": "--reinstall", "--upgrade": "--upgrade"}
+
+
+def made_by() -> Maker:
+    """Return what made this environment."""
+    prefix = Path(sys.prefix)
+    if (prefix / _PIPX_NOTES).is_file():
+        return "pipx" if prefix.parent.name == _OF_PIPX else "pipx run"
+    if not _is_of_uv(prefix):
+        return "pip"
+    if (prefix / "uv-receipt.toml").is_file():
+        return "uv tool"
+    if prefix.parent.name.startswith(_OF_UVX):
+        return "uvx"
+    return "pip" if find_spec("pip") is not None else "uv"
+
+
+def install_command(requirements: Iterable[str], *, whole: str, options: str = "") -> str:
+    """Return the command that brings those of the requirements that are missing here.
+
+    ``options`` are pip's. ``whole`` is the requirement for all that this program needs, which is asked for anew where
+    an environment cannot be changed.
+    """
+    maker, asked = made_by(), tuple(requirements)
+    needed = asked if options else _missing(asked, anew=maker in {"uvx", "uv tool", "pipx run"}) or asked
+    if maker == "pip":
+        return pip_command(needed, options)
+    if maker == "uv":
+        return _joined(_uv(), options, map(quoted, needed))
+    if maker == "pipx":
+        return _pipx(needed, whole, options)
+    more = [one for one in needed if one != whole]
+    if maker == "pipx run" and not _run_takes_more():
+        inject = _joined("pipx inject", _pip_options(options), _PROGRAM, map(quoted, more))
+        return f'pipx install "{whole}"{f" && {inject}" if more else ""}'
+    withs = (f"--with {quoted(one)}" for one in more)
+    if maker == "uv tool":
+        name = Path(sys.prefix).name
+        return _joined("uv tool install", _uv_options(options), withs, quoted(whole if name == _PROGRAM else name))
+    start, source = ("uvx", "--from") if maker == "uvx" else ("pipx run", "--spec")
+    changed = _uv_options(options) if maker == "uvx" else _pip_options(options, cached=True)
+    again = [f"{source} {quoted(whole)}", _PROGRAM, *map(quoted, sys.argv[1:])] if _is_program() else ["..."]
+    return _joined(start, changed, withs, again)
+
+
+def pip_command(requirements: Iterable[str], options: str = "") -> str:
+    """Return pip's command for requirements."""
+    return _joined("python3 -m pip install", options, map(quoted, requirements))
+
+
+def quoted(text: str) -> str:
+    """Return a word as a shell takes it. The quotes are double where that will do, also in the shell of Windows."""
+    if _SHELL_SAFE.fullmatch(text):
+        return text
+    return shlex.quote(text) if _SPECIAL.search(text) else f'"{text}"'
+
+
+def _pipx(needed: Iterable[str], whole: str, options: str) -> str:
+    """Return how an environment of pipx's gets more; what it was made for is installed again, with its extra."""
+    name = Path(sys.prefix).name
+    more = [one for one in needed if one != whole]
+    inject = _joined("pipx inject", _pip_options(options), quoted(name), map(quoted, more)) if more else ""
+    install = f"pipx install --force {quoted(whole)}" if whole in needed and name == _PROGRAM else ""
+    return " && ".join(filter(None, (install, inject)))
+
+
+def _missing(requirements: tuple[str, ...], *, anew: bool) -> tuple[str, ...]:
+    """Return the requirements that nothing here satisfies; ``anew``: nor what this package always brings."""
+    try:
+        from packaging.requirements import Requirement  # the build extra's
+    except ImportError:
+        return requirements
+    brought = {one.name for one in map(Requirement, _required()) if _holds(one)} if anew else set()
+    missing = []
+    for text in requirements:
+        asked = Requirement(text)
+        lasts = not anew or asked.name in brought
+        if (
+            asked.url
+            or asked.extras
+            or not lasts
+            or not asked.specifier.contains(_version(asked.name), prereleases=True)
+        ):
+            missing.append(text)
+    return tuple(missing)
+
+
+def _required() -> list[str]:
+    """Return what this package requires, extras included."""
+    try:
+        return requires(_PROGRAM) or []
+    except PackageNotFoundError:
+        return []
+
+
+def _holds(requirement: Requirement) -> bool:
+    """Return whether a requirement of this package is one of its program."""
+    return requirement.marker is None or requirement.marker.evaluate({"extra": "build"})
+
+
+def _version(name: str) -> str:
+    """Return the version of a distribution; one that no requirement takes if it is not installed."""
+    try:
+        found = metadata(name)
+    except PackageNotFoundError:
+        return "0"
+    return found["Version"] if "Version" in found else "0"  # a folder that pip left half removed has none
+
+
+def _is_program() -> bool:
+    """Return whether the process is this package's command line, whose arguments can be given again."""
+    started = Path(sys.argv[0])
+    return started.stem == _PROGRAM or started.parts[-2:] == _MODULE
+
+
+def _is_of_uv(prefix: Path) -> bool:
+    try:
+        lines = (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return False
+    return any(line.startswith("uv = ") for line in lines)
+
+
+def _uv() -> str:
+    """Return uv's command for this environment, which need not be named if uv finds it."""
+    active = os.environ.get("VIRTUAL_ENV") == sys.prefix or os.path.abspath(".venv") == sys.prefix  # noqa: PTH100 - links stay
+    return "uv pip install" if active else f"uv pip install --python {quoted(sys.prefix)}"
+
+
+def _run_takes_more() -> bool:
+    """Return whether ``pipx run`` has ``--with``, as its releases do since 1.10, by the notes that they leave."""
+    try:
+        noted = json.loads((Path(sys.prefix) / _PIPX_NOTES).read_text(encoding="utf-8"))
+        return tuple(map(int, noted["pipx_metadata_version"].split("."))) > _NO_WITH
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return False
+
+
+def _uv_options(options: str) -> str:
+    return " ".join(_AS_UV[option] for option in options.split() if option in _AS_UV)
+
+
+def _pip_options(options: str, *, cached: bool = False) -> str:
+    return f'{"--no-cache " if cached else ""}--pip-args="{options}"' if options else ""
+
+
+def _joined(*parts: str | Iterable[str]) -> str:
+    words = (part if isinstance(part, str) else " ".join(part) for part in parts)
+    return " ".join(filter(None, words))
