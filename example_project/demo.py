@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PROJECT = Path(__file__).parent
 DIST = PROJECT.parent / "dist" / "demo"
@@ -48,14 +53,27 @@ END = """\
 You saw one wheel of {size:,} bytes, for every Python and every GPU from sm_80
 on: built without a GPU, verified, and each kernel traced to its image.
 
-Next:
-  {wheel}
-      is the wheel: try hatch-cuda-kernels inspect or report on it
-  hatch-cuda-kernels init
-      sets up your own project, or an empty folder
-  docs/tutorial.md
-      takes you from there to a release in ten minutes
+Next, what the wheel holds:
+  {here} inspect {wheel}
+A project of your own, with a first kernel:
+  mkdir ~/mylib && cd ~/mylib && {there} init
+From there to a release in ten minutes: docs/tutorial.md
 """
+
+
+def programs(environment: Mapping[str, str]) -> tuple[str, str]:
+    """Return what runs hatch-cuda-kernels in this checkout, and anywhere, where the demo was started."""
+    anywhere = f"{sys.executable} -m hatch_cuda_kernels"
+    if "HATCH_ENV_ACTIVE" not in environment:
+        return anywhere, anywhere
+    if environment.get("UV"):
+        return "uvx hatch run hatch-cuda-kernels", f'uvx --from "{PROJECT.parent}[build]" hatch-cuda-kernels'
+    hatch = Path(environment.get("HATCH_UV", "")).with_name("hatch")  # hatch brings uv with it
+    if (hatch.parent.parent / "pipx_metadata.json").is_file() and hatch.parent.parent.parent.name != "venvs":
+        return "pipx run hatch run hatch-cuda-kernels", f'pipx run --spec "{PROJECT.parent}[build]" hatch-cuda-kernels'
+    if shutil.which("hatch", path=environment["PATH"]):
+        return "hatch run hatch-cuda-kernels", anywhere
+    return (f"{os.path.relpath(hatch)} run hatch-cuda-kernels" if hatch.is_file() else anywhere), anywhere
 
 
 def main() -> int:
@@ -67,7 +85,8 @@ def main() -> int:
             if status:
                 print(f"\nthis failed with status {status}: {' '.join(command[1:])}", file=sys.stderr)
                 return status
-    print(f"\n---\n{END.format(size=Path(WHEEL).stat().st_size, wheel=WHEEL)}")
+    here, there = programs(os.environ)
+    print(f"\n---\n{END.format(size=Path(WHEEL).stat().st_size, wheel=WHEEL, here=here, there=there)}")
     return 0
 
 

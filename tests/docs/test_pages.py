@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import re
 import shlex
+import sys
 import tomllib
 
 import pytest
@@ -105,13 +106,48 @@ def _end(words):
     return next((at for at, word in enumerate(words[1:]) if word in {">", "2>", ";"}), len(words))
 
 
-def test_the_demo_runs_commands_that_exist(capsys):
-    """Its commands are this program's, and its own lines fit 80 columns; running it takes a network."""
+@pytest.fixture
+def demo():
+    """Return the demo's module; running it takes a network."""
     spec = importlib.util.spec_from_file_location("demo", ROOT / "example_project" / "demo.py")
-    demo = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(demo)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_demo_runs_commands_that_exist(demo):
+    """Its commands are this program's, and its own lines fit 80 columns."""
     commands = [command for _, *commands in demo.STEPS for command in commands]
     ours = [command[len(demo.TOOL) :] for command in commands if command[: len(demo.TOOL)] == demo.TOOL]
     assert [cli.make_parser().parse_args(words).kernel for words in ours if words[0] == "explain"] == ["saxpy"] * 2
     assert {words[0] for words in ours} == {"verify", "explain"}
     assert max(map(len, demo.END.splitlines())) <= 80
+
+
+def test_the_demo_ends_in_commands_that_exist(demo):
+    """CI types them after the demo: they are what is indented."""
+    last = demo.END.format(size=1, wheel="a.whl", here="hatch-cuda-kernels", there="hatch-cuda-kernels")
+    typed = [line.rpartition("hatch-cuda-kernels ")[2].split() for line in last.splitlines() if line[0:1] == " "]
+    assert [words[0] for words in typed] == ["inspect", "init"]
+    assert all(cli.make_parser().parse_args(words) for words in typed)
+
+
+def test_the_demo_names_what_started_it(demo, tmp_path, monkeypatch):
+    """A checkout's program is on nobody's PATH: the commands begin as the demo's own did."""
+    monkeypatch.chdir(tmp_path)
+    environment = {"HATCH_ENV_ACTIVE": "default", "PATH": ""}
+    checkout = f'"{ROOT}[build]" hatch-cuda-kernels'
+    assert demo.programs({**environment, "UV": "/uv"}) == (
+        "uvx hatch run hatch-cuda-kernels", f"uvx --from {checkout}",
+    )  # fmt: skip
+    write(tmp_path / "pipx/1/pipx_metadata.json", "{}")
+    assert demo.programs({**environment, "HATCH_UV": str(tmp_path / "pipx/1/bin/uv")}) == (
+        "pipx run hatch run hatch-cuda-kernels", f"pipx run --spec {checkout}",
+    )  # fmt: skip
+    anywhere = f"{sys.executable} -m hatch_cuda_kernels"
+    write(tmp_path / ".venv/bin/hatch", "")
+    (tmp_path / ".venv/bin/hatch").chmod(0o755)
+    venv = {**environment, "HATCH_UV": str(tmp_path / ".venv/bin/uv")}
+    assert demo.programs(venv) == (".venv/bin/hatch run hatch-cuda-kernels", anywhere)
+    assert demo.programs({**venv, "PATH": f"{tmp_path}/.venv/bin"}) == ("hatch run hatch-cuda-kernels", anywhere)
+    assert demo.programs({}) == (anywhere, anywhere)

@@ -144,7 +144,8 @@ def _version(name: str) -> str:
         found = metadata(name)
     except PackageNotFoundError:
         return "0"
-    return found["Version"] if "Version" in found else "0"  # a folder that pip left half removed has none
+    stated = found.get_all("Version")  # a folder that pip left half removed states none
+    return str(stated[0]) if stated else "0"
 
 
 def _is_program() -> bool:
