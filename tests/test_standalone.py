@@ -142,6 +142,21 @@ def test_a_jit_is_told_on_the_logger(example_store, fresh_cache, caplog):
     assert "ship sm_75, or set HATCH_CUDA_KERNELS_JIT=0 to forbid it" in finished
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a file in place of a folder fails differently")
+def test_what_was_not_recorded_is_not_told_as_recorded(example_store, fresh_cache, caplog):
+    """Where the cache cannot be written, the log says that each process compiles again."""
+    from hatch_cuda_kernels import open_store
+
+    fresh_cache.write_text("in the way")
+    with (
+        caplog.at_level(logging.INFO, logger="hatch_cuda_kernels"),
+        pytest.warns(RuntimeWarning, match="live in memory only"),
+    ):
+        open_store(example_store).find_image("saxpy", arch="sm_75")
+    finished = caplog.records[-1].message
+    assert "not recorded, so that each process compiles it again" in finished
+
+
 PROGRESS = """
 import sys
 from pathlib import Path

@@ -10,10 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import isa_refusal
-from hatch_cuda_kernels.cache import Entry, open_cache
+from hatch_cuda_kernels.cache import Entry
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.image import Candidate
-from hatch_cuda_kernels.runtime.ladder.recorded import image_of, recorded
+from hatch_cuda_kernels.runtime.ladder.recorded import recorded, recorded_or_made
 from hatch_cuda_kernels.versions import release_of, version_text
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.job import Finished
     from hatch_cuda_kernels.image import Finisher, Image, Kind
+    from hatch_cuda_kernels.runtime.ladder.notices import Notice
     from hatch_cuda_kernels.runtime.ladder.request import Request
     from hatch_cuda_kernels.store.image_record import ImageRecord
 
@@ -123,15 +124,12 @@ def _assemblers(isa: tuple[int, int]) -> Iterator[_Tool]:
 def _finish(request: Request, record: ImageRecord, arch: SmArch, tool: _Tool) -> Image:
     """Finish an image and record it, unless another process is doing so. Raises CompileError."""
     key = request.source.finished_key(record, arch, tool.finisher)
-    entry, made = open_cache().get_or_make(key, lambda: _finish_now(request, record, arch, tool))
-    return image_of(entry, "jitted" if made else "cached")
+    return recorded_or_made(request, key, partial(_finish_now, request, record, arch, tool))
 
 
-def _finish_now(request: Request, record: ImageRecord, arch: SmArch, tool: _Tool) -> Entry:
-    from hatch_cuda_kernels.runtime.ladder.notices import compiling
-
+def _finish_now(request: Request, record: ImageRecord, arch: SmArch, tool: _Tool, notice: Notice) -> Entry:
     start = time.perf_counter()
-    with compiling(request, arch, tool.name):
+    with notice.compiling(arch, tool.name):
         done = _made(request, record, arch, tool)
     return Entry(
         key=request.source.finished_key(record, arch, tool.finisher),

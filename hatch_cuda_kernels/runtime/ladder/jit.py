@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.errors import InputError, StoreError, ToolchainError, reason_of
 from hatch_cuda_kernels.image import Candidate
-from hatch_cuda_kernels.runtime.ladder.recorded import image_of
+from hatch_cuda_kernels.runtime.ladder.recorded import recorded_or_made
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.image import Image
+    from hatch_cuda_kernels.runtime.ladder.notices import Notice
     from hatch_cuda_kernels.runtime.ladder.request import Request
 
 __all__ = ["jit_candidates"]
@@ -50,21 +51,19 @@ def _jit(request: Request) -> Image:
     from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain
 
     key = request.source.key(request.arch, request.instance, current_toolchain())
-    entry, made = open_cache().get_or_make(key, lambda: _compile(request))
-    return image_of(entry, "jitted" if made else "cached")
+    return recorded_or_made(request, key, partial(_compile, request))
 
 
-def _compile(request: Request) -> Entry:
+def _compile(request: Request, notice: Notice) -> Entry:
     from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain  # only in the one that compiles
 
     toolchain = load_toolchain()  # says what to install if it is missing
     from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
     from hatch_cuda_kernels.compiler.record import entry_of
-    from hatch_cuda_kernels.runtime.ladder.notices import compiling
 
     source = request.source
     used, keyed = source.toolchain(toolchain), source.job(request.arch, request.instance)
     job = keyed if used is toolchain else source.job(request.arch, request.instance, as_here=True)
-    with compiling(request, job.arch, f"NVRTC {toolchain.nvrtc}"):
+    with notice.compiling(job.arch, f"NVRTC {toolchain.nvrtc}"):
         compiled = replace(compile_job(job), toolchain=keyed.toolchain(used))
         return entry_of(keyed, "cubin", compiled, wanted=request.kernel.name)

@@ -17,28 +17,38 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.runtime.ladder.request import Request
 
-__all__ = ["LOGGER", "compiling"]
+__all__ = ["LOGGER", "Notice"]
 
 LOGGER: Final = logging.getLogger("hatch_cuda_kernels")
 #: Seconds. Shorter compiles are logged as INFO, longer ones as WARNING, which shows without any logging set up.
 _NOTICEABLE: Final = 1.0
 
 
-@contextmanager
-def compiling(request: Request, arch: SmArch, compiler: str) -> Iterator[None]:
-    """Log the start and the end of the compile in the body, and show progress on a terminal after a second."""
-    what = f"{request.module.module} ({request.kernel.name}) for {arch} with {compiler}"
-    LOGGER.info("compiling %s; %s", what, _why(request))
-    start = time.perf_counter()
-    with _nvtx_range(f"compile {request.kernel.name}"), _progress(f"compiling {what}"):
-        yield
-    seconds = time.perf_counter() - start
-    level = logging.WARNING if seconds > _NOTICEABLE else logging.INFO
-    ship = f"ship {arch}" if request.listed else "list the instance in kernels.yaml"
-    advice = f"to avoid it, {ship}, or set {JIT}=0 to forbid it"
-    LOGGER.log(
-        level, "compiled %s in %.2f s, recorded for the next process; %s; %s", what, seconds, _why(request), advice
-    )
+class Notice:
+    """The log of one request's compile, if it needs one."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._what, self._seconds = "", 0.0
+
+    @contextmanager
+    def compiling(self, arch: SmArch, compiler: str) -> Iterator[None]:
+        """Log the start of the compile in the body, time it, and show progress on a terminal after a second."""
+        self._what = f"{self._request.module.module} ({self._request.kernel.name}) for {arch} with {compiler}"
+        LOGGER.info("compiling %s; %s", self._what, _why(self._request))
+        start = time.perf_counter()
+        with _nvtx_range(f"compile {self._request.kernel.name}"), _progress(f"compiling {self._what}"):
+            yield
+        self._seconds = time.perf_counter() - start
+
+    def compiled(self, arch: SmArch, *, recorded: bool) -> None:
+        """Log the end, once it is known whether the next process has the image, and how to avoid the compile."""
+        level = logging.WARNING if self._seconds > _NOTICEABLE else logging.INFO
+        kept = "recorded for the next process" if recorded else "not recorded, so that each process compiles it again"
+        ship = f"ship {arch}" if self._request.listed else "list the instance in kernels.yaml"
+        advice = f"to avoid it, {ship}, or set {JIT}=0 to forbid it"
+        why = _why(self._request)
+        LOGGER.log(level, "compiled %s in %.2f s, %s; %s; %s", self._what, self._seconds, kept, why, advice)
 
 
 def _nvtx_range(name: str) -> Any:  # a context manager
