@@ -6,6 +6,7 @@ result does not show which nodes are aliases.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import yaml
@@ -35,6 +36,18 @@ _DEEPEST: Final = 32
 #: How many values aliases may add to what is written; a manifest needs few, a "billion laughs" file needs 10**9.
 _MOST_COPIED: Final = 100_000
 
+#: Commas, and what C++ has in pairs as far as its text tells: ``a<b``, but not ``a < b``, ``a<<b`` or ``a->b``.
+_PUNCTUATION: Final = re.compile(r"[,(\[{}\])]|(?<=\w)<(?![<=])|(?<!-)>(?=\s*(?:$|[>*&:,()\]}]|const\b))")
+_OPENER: Final = {")": "(", "]": "[", "}": "{", ">": "<"}
+#: No text is longer that people write between brackets.
+_LONGEST_TEXT: Final = 1000
+#: What PyYAML was doing where text is taken apart in such a way that it cannot go on.
+_IN_BRACKETS: Final = re.compile(r"flow|scanning for the next token")
+#: A bracket at an error, with what is before it.
+_INSIDE: Final = re.compile(r"\S[\[{>]")
+#: Where a value in a list or a mapping in brackets may begin.
+_BEGINNING: Final = re.compile(r"(?:[\[{,]\s*|:\s+)(?=\w)")
+
 _CORE: Final = "tag:yaml.org,2002:"
 #: YAML 1.1 gives ``=`` and ``<<`` tags of their own; here they are text.
 _PLAIN_STRINGS: Final = {f"{_CORE}value": "str", f"{_CORE}merge": "str"}
@@ -57,6 +70,9 @@ def read_tree(text: str) -> tuple[Node | None, list[Marked]]:
 
 def _syntax_problem(error: yaml.YAMLError, text: str) -> Marked:
     if isinstance(error, yaml.MarkedYAMLError):
+        split = _split_at(error.problem_mark, text) if _IN_BRACKETS.search(error.context or "") else ""
+        if split:
+            return _mark(error.problem_mark), Problem(_quote_it(split))
         return _mark(error.problem_mark), Problem(_syntax_message(error))
     position = getattr(error, "position", 0)
     *before, line = text[:position].split("\n")
@@ -69,6 +85,42 @@ def _syntax_message(error: yaml.MarkedYAMLError) -> str:
     start, end = error.context_mark, error.problem_mark
     since = f" begun at line {start.line + 1}" if start and end and start.line != end.line else ""
     return f"{message}{since}"
+
+
+def _split_at(mark: Any, text: str) -> str:
+    """Return the C++ text in a list or a mapping in brackets in whose midst an error is; empty if there is none."""
+    line = _line(text.split("\n"), mark.line)
+    if not _INSIDE.match(line, max(0, mark.column - 1)):
+        return ""
+    starts = [found.end() for found in _BEGINNING.finditer(line, 0, mark.column)]
+    wholes = ((start, _whole(line, start)) for start in reversed(starts))
+    return next((whole for start, whole in wholes if start + len(whole) > mark.column and ": " not in whole), "")
+
+
+def _line(lines: list[str], number: int) -> str:
+    """Return a line of the text; empty where YAML counts lines that end in another way."""
+    return lines[number] if number < len(lines) else ""
+
+
+def _whole(line: str, start: int) -> str:
+    """Return the C++ text that starts here in a list or a mapping in brackets; empty if its brackets do not match."""
+    opened: list[str] = []
+    end = min(len(line), start + _LONGEST_TEXT)
+    for found in _PUNCTUATION.finditer(line, start, end):
+        if found[0] == "," or found[0] in _OPENER:
+            if not opened:
+                end = found.start()
+                break
+            if found[0] != "," and opened.pop() != _OPENER[found[0]]:
+                return ""
+        else:
+            opened.append(found[0])
+    return "" if opened or line[end : end + 1] in {")", ">"} else line[start:end].rstrip()
+
+
+def _quote_it(text: str) -> str:
+    quote = "'" if '"' in text else '"'
+    return f"YAML takes this apart; quote it: {quote}{text}{quote}"
 
 
 def _mark(mark: Any) -> Mark:  # PyYAML has two classes of marks, libyaml's and its own
@@ -88,6 +140,9 @@ class _Composer:
         self.anchors: dict[str, tuple[Node | None, int]] = {}
         self.count = 0
         self.copied = 0
+        self.lines = text.split("\n")
+        self.split: Mark | None = None
+        """The end of C++ text that YAML takes for several values; the rest of these are skipped."""
 
     def compose(self) -> tuple[Node | None, list[Marked]]:
         try:
@@ -152,8 +207,8 @@ class _Composer:
         if event.tag not in {None, "!", _CORE + own}:
             self.report(event, path, f"unknown tag {shorten(event.tag)}; remove it")
         if own == "seq":
-            return Sequence(tuple(self.items(path, depth)), mark)
-        return Mapping(tuple(self.pairs(path, depth)), mark)
+            return Sequence(tuple(self.items(path, depth, flow=event.flow_style)), mark)
+        return Mapping(tuple(self.pairs(path, depth, flow=event.flow_style)), mark)
 
     def scalar_tag(self, event: yaml.ScalarEvent, path: str) -> str:
         if event.tag in {None, "!"}:
@@ -165,19 +220,42 @@ class _Composer:
         self.report(event, path, f"unknown tag {shorten(event.tag)}; remove it")
         return "str"
 
-    def items(self, path: str, depth: int) -> list[Node]:
+    def items(self, path: str, depth: int, *, flow: bool) -> list[Node]:
         items: list[Node] = []
         while not self.loader.check_event(yaml.SequenceEndEvent):
-            items.append(self.node(f"{path}[{len(items)}]", depth + 1))
+            event = self.loader.peek_event()
+            item = self.node(own := f"{path}[{len(items)}]", depth + 1)
+            if not self.is_rest(event):
+                items.append(item)
+                self.note_split(item, own, flow=flow)
         self.loader.get_event()
         return items
 
-    def pairs(self, path: str, depth: int) -> list[Pair]:
+    def is_rest(self, event: yaml.Event) -> bool:
+        """Return whether a value is the rest of one that is told to be taken apart."""
+        return self.split is not None and _mark(event.start_mark) < self.split
+
+    def note_split(self, node: Node, path: str, *, flow: bool) -> None:
+        """Note a value that is only the first part of C++ text, because a comma ends it."""
+        if not flow or not isinstance(node, Scalar) or node.quoted or not node.text or _whole(node.text, 0):
+            return
+        line, start = _line(self.lines, node.mark.line - 1), node.mark.column - 1
+        whole = _whole(line, start) if line.startswith(node.text, start) else ""
+        if whole:
+            self.problems.append((node.mark, Problem(_quote_it(whole), where=path)))
+            self.split = Mark(node.mark.line, node.mark.column + len(whole))
+
+    def pairs(self, path: str, depth: int, *, flow: bool) -> list[Pair]:
         pairs: dict[str, Pair] = {}
         while not self.loader.check_event(yaml.MappingEndEvent):
             event = self.loader.peek_event()
+            if self.is_rest(event):
+                self.node(path, depth + 1)
+                self.node(path, depth + 1)
+                continue
             key = self.key(event, path, depth)
-            value = self.node(path if key is None else join(path, key), depth + 1)
+            value = self.node(own := path if key is None else join(path, key), depth + 1)
+            self.note_split(value, own, flow=flow)
             if key in pairs:
                 self.report(event, join(path, key), f"duplicate key (first at line {pairs[key].mark.line})")
             elif key is not None:

@@ -58,6 +58,22 @@ WRONG = {
     "a: 'b\n": ["2:1: : not valid YAML: found unexpected end of stream while scanning a quoted scalar begun at line 1"],
     "a:\n  b: \x07\n": ["2:6: : not valid YAML: the character U+0007 is not allowed"],
     "a: \ud800\n": ["1:4: : not valid YAML: the character U+D800 is not allowed"],
+    "a: [f<int, 3>, 'g<int, 4>', h<b<1,2>, (3)> ]\n": [
+        '1:5: a[0]: YAML takes this apart; quote it: "f<int, 3>"',
+        '1:29: a[2]: YAML takes this apart; quote it: "h<b<1,2>, (3)>"',
+    ],
+    "a: [\n  f<int, 3>,\n  f<int, 3>]\n": [
+        '2:3: a[0]: YAML takes this apart; quote it: "f<int, 3>"',
+        '3:3: a[1]: YAML takes this apart; quote it: "f<int, 3>"',
+    ],
+    '{a: f(1, 2, x y), b: g("1, 2"), c: 1}\n': [
+        '1:5: a: YAML takes this apart; quote it: "f(1, 2, x y)"',
+        "1:22: b: YAML takes this apart; quote it: 'g(\"1, 2\")'",
+    ],
+    "a: [b, f<{T}, 3>]\n": ['1:10: : YAML takes this apart; quote it: "f<{T}, 3>"'],
+    "a: [f<int, {T}>]\n": ['1:15: : YAML takes this apart; quote it: "f<int, {T}>"'],
+    "{a: b{1}}\n": ['1:6: : YAML takes this apart; quote it: "b{1}"'],
+    "{a: {b: 1} {c: 2}}\n": ["1:12: : not valid YAML: expected ',' or '}', but got '{' while parsing a flow mapping"],
 }
 
 
@@ -77,6 +93,15 @@ def _loader(request, monkeypatch):
 def test_problems(text):
     """What is wrong with the text is told in the same words and at the same place by either parser."""
     assert lines(read_tree(text)[1]) == WRONG[text]
+
+
+@pytest.mark.usefixtures("_loader")
+@pytest.mark.parametrize(
+    "text", ["a: [N<4, N>4]", "a: [1<<2, 3>>1]", "a: [b->c, d]", "a: ['f<int', '3>']", "a:\n- f<int, 3>", "a: [f<b, c]"]
+)
+def test_what_only_looks_like_it(text):
+    """Operators, quoted text, text of a line of its own, and a bracket without another are values as they are."""
+    assert read_tree(text)[1] == []
 
 
 @pytest.mark.usefixtures("_loader")
