@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import os
 import re
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -42,12 +43,15 @@ def scaffold(root: Path, name: str | None = None, *, find_package: FindPackage, 
 
     ``name`` is a new project's name (default: the folder's); ``find_package`` knows an existing project's package;
     with ``hatch``, Hatch becomes its back end.
-    Raises InputError for a project that cannot be built as it is, or whose package cannot be determined.
+    Raises InputError for a project that cannot be built as it is, or whose package cannot be determined, and for a
+    folder inside a project, unless the name says that another one is meant.
     """
     root = root.absolute()
     pyproject = root / "pyproject.toml"
     if not pyproject.is_file():
         _refuse_setup_py(root)
+        if name is None:
+            _refuse_inside(root)
         return _new(root, name)
     text = read_text(pyproject)
     data = read_toml(text, "pyproject.toml")
@@ -140,6 +144,29 @@ def _refuse_setup_py(root: Path) -> None:
             f"{found} is all that says how this project is built; add a pyproject.toml with the tables [project], "
             "with a name, and [build-system], and run this again"
         )
+
+
+def _refuse_inside(root: Path) -> None:
+    """Refuse a folder of a project: one with a project's files above it, in the same repository."""
+    folder = root
+    while not (folder / ".git").exists() and folder != folder.parent:
+        folder = folder.parent
+        if _is_project(folder):
+            raise InputError(
+                f"this folder is part of the project in {os.path.relpath(folder, root)} ({folder})\n"
+                f"  to fix: run init there; for another project, in this folder, name it: init --name {root.name}"
+            )
+
+
+def _is_project(folder: Path) -> bool:
+    """Return whether a folder has what is built: a pyproject.toml may as well hold settings of tools alone."""
+    if any((folder / name).is_file() for name in SETUP_FILES):
+        return True
+    try:
+        data = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return not data.keys().isdisjoint({"project", "build-system"})
 
 
 def _project_name(name: str) -> str:

@@ -272,6 +272,37 @@ def test_what_cannot_be_set_up_is_left_alone(files, argv, message, root, init):
     assert tree(root) == before
 
 
+@pytest.mark.parametrize("files", [{"pyproject.toml": HATCH}, {"setup.py": ""}], ids=str)
+def test_a_folder_of_a_project_is_none(files, root, init, monkeypatch):
+    """The project is named; another one is made where a name says so, or where a repository of its own begins."""
+    (root / "src" / "kernels").mkdir(parents=True)
+    for name, text in files.items():
+        write(root / name, text)
+    before = tree(root)
+    monkeypatch.chdir(root / "src" / "kernels")
+    status, told = init()
+    assert status == 2
+    (problem,) = told["problems"]
+    assert problem.splitlines() == [
+        f"this folder is part of the project in ../.. ({root})",
+        "  to fix: run init there; for another project, in this folder, name it: init --name kernels",
+    ]
+    assert tree(root) == before
+    assert init("--name", "other")[0] == 0
+    (root / "src" / ".git").mkdir()
+    (root / "src" / "one").mkdir()
+    monkeypatch.chdir(root / "src" / "one")
+    assert init()[0] == 0
+
+
+def test_settings_of_tools_make_no_project(root, init, monkeypatch):
+    """A repository of several projects has such a pyproject.toml above them."""
+    (root / "one").mkdir()
+    write(root / "pyproject.toml", "[tool.ruff]\nline-length = 99\n")
+    monkeypatch.chdir(root / "one")
+    assert init()[0] == 0
+
+
 ELSEWHERE = "file:///src/hck"
 
 
