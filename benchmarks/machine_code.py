@@ -25,12 +25,12 @@ def difference(cubin: bytes, own: bytes) -> Literal["", "addresses", "code"]:
         return ""
     if here.keys() != there.keys():
         return "code"
-    same = all(_without_addresses(here[name]) == _without_addresses(there[name]) for name in here)
+    same = all(without_addresses(here[name]) == without_addresses(there[name]) for name in here)
     return "addresses" if same else "code"
 
 
-def _without_addresses(text: bytes) -> list[tuple[int, int]]:
-    """Return machine code with the offsets into the table of variables' addresses blanked."""
+def without_addresses(text: bytes) -> list[tuple[int, int]]:
+    """Return instructions with the offsets into the table of variables' addresses blanked."""
     return [
         (low & ~_OFFSET if low & _BANK == _ADDRESSES else low, high) for low, high in _INSTRUCTION.iter_unpack(text)
     ]
