@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.arguments import add_manifest, manifest_path
+from hatch_cuda_kernels.cli.arguments import add_manifest, arch_text, manifest_path
 from hatch_cuda_kernels.cli.messages import show_warning
 from hatch_cuda_kernels.cli.output import add_json, is_quiet, print_json
 from hatch_cuda_kernels.environment import EXECUTOR
 from hatch_cuda_kernels.store.index import STORE_FOLDER
 
 if TYPE_CHECKING:
+    from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.build_report import BuildReport
 
 
@@ -21,6 +23,14 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     parser = commands.add_parser(name, help="compile into a folder")
     add_manifest(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help=f"store folder (default: {STORE_FOLDER} here)")
+    parser.add_argument(
+        "--arch",
+        type=_arch,
+        nargs="+",
+        default=[],
+        metavar="ARCH",
+        help="only for these architectures, for a first try (default: those of the manifest)",
+    )
     parser.add_argument(
         "--jobs",
         type=_positive,
@@ -46,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
     from hatch_cuda_kernels.pool.progress import open_progress
 
     manifest = load_manifest(manifest_path(args))
+    manifest = manifest.for_archs(args.arch) if args.arch else manifest
     out = (args.out or Path(STORE_FOLDER)).absolute()
     executor = choose_executor(flag=args.executor)
     progress = None if is_quiet(args) else open_progress()
@@ -73,6 +84,17 @@ def _images(report: BuildReport) -> list[dict[str, Any]]:
         for built in report.modules
         for entry in built.entries
     ]
+
+
+def _arch(text: str) -> SmArch:
+    from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch  # most builds name none
+
+    with contextlib.suppress(ValueError):
+        arch = SmArch.parse(arch_text(text))
+        if any(cuda_release_for_arch(arch, major=major) for major in (12, 13)):
+            return arch
+    advice = "name the manifest before --arch" if text.endswith((".yaml", ".yml")) else "write it like sm_90"
+    raise argparse.ArgumentTypeError(f"{text!r} is no architecture that CUDA compiles for; {advice}")
 
 
 def _positive(text: str) -> int:

@@ -40,7 +40,7 @@ _TEXTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     ),
     "build": (
         "Compiles the manifest into a folder, without building a wheel.",
-        ("build", "build --out store --jobs 4", "build --executor dask:tcp://scheduler:8786"),
+        ("build", "build --arch sm_90", "build --out store --jobs 4", "build --executor dask:tcp://scheduler:8786"),
     ),
     "inspect": (
         "Lists the modules, kernels and images of a wheel, a folder or an installed package.",

@@ -10,7 +10,7 @@ from hatch_cuda_kernels.names import chunk_name
 from hatch_cuda_kernels.store.promises.model import Promises
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
@@ -100,6 +100,18 @@ class Module:
             headers=self.headers,
         )
 
+    def for_archs(self, archs: Iterable[SmArch]) -> Module:
+        """Return the module for these architectures: its own of that number, if it has any, else just these.
+
+        Its own may have a suffix: a module for ``sm_90a`` may use what ``sm_90`` has not.
+        """
+        chosen = {own for arch in archs for own in self._own(arch) or (arch,)}
+        return replace(self, arches=tuple(sorted(chosen)))
+
+    def _own(self, arch: SmArch) -> tuple[SmArch, ...]:
+        alike = (own for own in self.arches if own.plain == arch)
+        return (arch,) if arch in self.arches else tuple(alike)
+
     def chunks(self) -> Iterator[Module]:
         """Yield a module for each program, in the order of the instances; most are one program.
 
@@ -143,3 +155,9 @@ class Manifest:
             max_spill_bytes={name: limit for name, limit in limits.items() if limit is not None},
             max_wheel_size=self.max_wheel_size,
         )
+
+    def for_archs(self, archs: Iterable[SmArch]) -> Manifest:
+        """Return the manifest for a first try with some architectures: it promises no devices and has no stub."""
+        chosen = tuple(archs)
+        modules = tuple(module.for_archs(chosen) for module in self.modules)
+        return replace(self, modules=modules, supports=None, stubs=None)

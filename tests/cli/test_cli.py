@@ -207,6 +207,46 @@ def test_build_json(capsys, make_project, tmp_path, fresh_cache):
     assert [(image["arch"], image["compiled"]) for image in data["images"]] == [("sm_90", True)]
 
 
+FEW = """\
+schema: 1
+arches: [sm_80, sm_90, compute_80]
+supports: {devices: ["8.0", "9.0"]}
+stubs: stub.pyi
+modules:
+  own: {source: saxpy.cu, arches: [sm_90a, sm_100]}
+  saxpy: {source: saxpy.cu}
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "archs"),
+    [
+        (["sm_90"], ["own sm_90a", "saxpy sm_90"]),
+        (["8.0", "compute_80"], ["own sm_80", "own compute_80", "saxpy sm_80", "saxpy compute_80"]),
+        (["sm_103"], ["own sm_103", "saxpy sm_103"]),
+    ],
+)
+def test_a_build_for_few_architectures(asked, archs, capsys, make_project, tmp_path):
+    """Those of the manifest or others; nothing is promised of devices then, and the stub is left alone."""
+    root = make_project(FEW)
+    words = ("build", root / "kernels.yaml", "--out", tmp_path / "out", "--json", "--arch", *asked)
+    status, out = run(capsys, *words)
+    assert status == 0
+    assert sorted(f"{image['module']} {image['arch']}" for image in json.loads(out)["images"]) == sorted(archs)
+    assert not (root / "stub.pyi").exists()
+    assert not (tmp_path / "out" / "promises.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("word", "advice"), [("sm_9", "write it like sm_90"), ("kernels.yaml", "name the manifest before --arch")]
+)
+def test_a_build_for_what_is_no_architecture(word, advice, capsys):
+    """The message says how one is written, or where the manifest goes."""
+    with pytest.raises(SystemExit):
+        main(["build", "--arch", "sm_90", word])
+    assert f"'{word}' is no architecture that CUDA compiles for; {advice}" in capsys.readouterr().err
+
+
 def test_failed_build_is_status_1(capsys, make_project, tmp_path):
     """A compile error is a no, not bad input, and shows NVRTC's log."""
     root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: a.cu}}}", **{"a.cu": "broken"})
