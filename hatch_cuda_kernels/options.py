@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, Final
@@ -133,7 +134,7 @@ class NvrtcOptions:
     @classmethod
     def from_canonical(cls, data: dict[str, Any]) -> NvrtcOptions:
         """Read what ``canonical`` wrote. Raises TypeError for an unknown name, ValueError for a wrong value."""
-        check_shape(data, {f"{name}?": _SHAPES.get(name) or _shape(default) for name, default in _DEFAULTS.items()})
+        check_shape(data, {f"{name}?": _shape_of(name) for name in _DEFAULTS})
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
         }
@@ -142,12 +143,63 @@ class NvrtcOptions:
         values |= {name: kind(values[name]) for name, kind in _ENUMS.items() if name in values}
         return cls(**values)
 
+    @classmethod
+    def of(cls, given: object) -> NvrtcOptions:
+        """Return the options that a caller gives: as such, as a dict of some of them, or none at all.
+
+        Raises TypeError, which says what is taken, for anything else, an unknown name, or a value of another type.
+        """
+        if given is None:
+            return cls()
+        values: dict[str, Any]
+        if isinstance(given, Mapping):
+            values = dict(given)
+        elif isinstance(given, cls):
+            values = {name: value for name, default in _DEFAULTS.items() if (value := getattr(given, name)) != default}
+        else:
+            message = f"options takes an NvrtcOptions or a dict such as {{'use_fast_math': True}}, not {given!r}"
+            raise TypeError(message)
+        unknown = next((name for name in values if name not in _DEFAULTS), None)
+        if unknown is not None:
+            message = f"options: there is no option {unknown!r}; there are {', '.join(_DEFAULTS)}"
+            raise TypeError(message)
+        return cls(**{name: _taken(name, value) for name, value in values.items()})
+
     def override(self, **changes: Any) -> NvrtcOptions:  # values are checked by the manifest
         """Return a copy with some options replaced; ``define`` is merged name by name, the later value wins."""
         if "define" in changes:
             merged = {macro_name(macro[0]): macro for macro in (*self.define, *changes["define"])}
             changes["define"] = tuple(merged.values())
         return replace(self, **changes)
+
+
+def _taken(name: str, value: Any) -> Any:
+    """Return the value of an option as it is kept. Raises TypeError, which says what the option takes."""
+    if value == _DEFAULTS[name]:
+        return _DEFAULTS[name]
+    kept = value
+    if name == "define" and isinstance(value, Mapping):
+        kept = tuple((macro, str(text) if type(text) is int else text) for macro, text in value.items())
+    elif isinstance(value, list):
+        kept = tuple(value)
+    try:
+        pairs = [[macro, text] for macro, text in kept] if name == "define" else _plain(kept)
+        check_shape({name: pairs}, {name: _shape_of(name)})
+    except (TypeError, ValueError):
+        message = f"options: {name} takes {_takes(name)}, not {value!r}"
+        raise TypeError(message) from None
+    return _ENUMS[name](kept) if name in _ENUMS else kept
+
+
+def _takes(name: str) -> str:
+    """Return the values of an option in words."""
+    if name in _ENUMS:
+        return " or ".join(repr(one.value) for one in _ENUMS[name])
+    if name == "define":
+        return "a dict of macros and their texts, or pairs of these"
+    if isinstance(_DEFAULTS[name], tuple):
+        return "a tuple or list of str"
+    return "an integer" if name == "maxrregcount" else "True or False"
 
 
 def macro_name(macro: str) -> str:
@@ -164,8 +216,8 @@ _SHAPES: Final = {name: frozenset(kind) for name, kind in _ENUMS.items()} | {
 }
 
 
-def _shape(default: object) -> object:
-    return [str] if isinstance(default, tuple) else bool
+def _shape_of(name: str) -> Any:
+    return _SHAPES.get(name) or ([str] if isinstance(_DEFAULTS[name], tuple) else bool)
 
 
 def _plain(value: object) -> object:

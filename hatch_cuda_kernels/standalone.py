@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,20 +16,20 @@ from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.digest import sha256
-from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, StaleKernelError
+from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, StaleKernelError, ToolchainError
 from hatch_cuda_kernels.extra import extra_refusal
-from hatch_cuda_kernels.image import Image
+from hatch_cuda_kernels.image import Image, Kind
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.source.project import Project
 from hatch_cuda_kernels.source.project_files import normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from concurrent.futures import Future
 
     from hatch_cuda_kernels.compiler.job import CompileJob
-    from hatch_cuda_kernels.image import Kind, Symbol
+    from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
     from hatch_cuda_kernels.runtime.launch.loaded import Loaded
     from hatch_cuda_kernels.source.source_set import SourceSet
@@ -35,6 +38,9 @@ __all__ = ["CompiledSource", "compile_async", "compile_to_cubin", "compile_to_pt
 
 #: What a text is called in messages and logs.
 _MODULE: Final = "source"
+#: What can be asked for, and of a compile to LTO-IR.
+_KINDS: Final[tuple[Kind, ...]] = ("cubin", "ptx")
+_KINDS_OF_LTO: Final[tuple[Kind, ...]] = (*_KINDS, "ltoir")
 #: The folder that headers given as text seem to be in: searched before the include folders, and next to no file.
 _GIVEN: Final = ".given"
 
@@ -126,12 +132,12 @@ class CompiledSource(_CompiledFields):
 
 
 def compile_to_ptx(
-    source: str,
+    source: str | bytes,
     *,
-    arch: str | SmArch,
-    options: NvrtcOptions | None = None,
-    names: Sequence[str] = (),
-    headers: Mapping[str, str] | None = None,
+    arch: str | tuple[int, int] | SmArch,
+    options: NvrtcOptions | Mapping[str, object] | None = None,
+    names: str | Iterable[str] = (),
+    headers: Mapping[str, str | bytes] | None = None,
     root: Path | str | None = None,
     use_cache: bool = True,
 ) -> CompiledSource:
@@ -140,34 +146,36 @@ def compile_to_ptx(
 
 
 def compile_to_cubin(
-    source: str,
+    source: str | bytes,
     *,
-    arch: str | SmArch,
-    options: NvrtcOptions | None = None,
-    names: Sequence[str] = (),
-    headers: Mapping[str, str] | None = None,
+    arch: str | tuple[int, int] | SmArch,
+    options: NvrtcOptions | Mapping[str, object] | None = None,
+    names: str | Iterable[str] = (),
+    headers: Mapping[str, str | bytes] | None = None,
     root: Path | str | None = None,
     use_cache: bool = True,
 ) -> CompiledSource:
     """Compile CUDA C++ text to a CUBIN.
 
-    ``arch`` is ``sm_90`` or ``compute_90``, suffixes included; ``names`` are name expressions to instantiate;
-    ``headers`` maps include names to text, which may include each other; ``root`` is a folder that the text's includes
-    and ``options.include`` are relative to. Only headers given or found there, and the toolkit's, are seen.
+    ``arch`` is ``sm_90`` or ``compute_90``, suffixes included, or the compute capability ``(9, 0)``; ``options`` may be
+    a dict; ``names`` are name expressions to instantiate, or one of them; ``headers`` maps include names to text, which
+    may include each other; ``root`` is a folder that the text's includes and ``options.include`` are relative to. Only
+    headers given or found there, and the toolkit's, are seen.
     With ``use_cache``, the image is taken from the disk cache, or recorded there.
-    Raises CompileError with NVRTC's log, ToolchainError, or InputError for what the cache's key could not cover.
+    Raises CompileError with NVRTC's log, ToolchainError, TypeError for an argument of another type, or InputError for
+    one that cannot be used.
     """
     return _compile(_job(source, "cubin", arch, options, names, headers, root), use_cache=use_cache)
 
 
 def compile_async(
-    source: str,
+    source: str | bytes,
     *,
-    arch: str | SmArch,
+    arch: str | tuple[int, int] | SmArch,
     kind: Kind = "cubin",
-    options: NvrtcOptions | None = None,
-    names: Sequence[str] = (),
-    headers: Mapping[str, str] | None = None,
+    options: NvrtcOptions | Mapping[str, object] | None = None,
+    names: str | Iterable[str] = (),
+    headers: Mapping[str, str | bytes] | None = None,
     root: Path | str | None = None,
     use_cache: bool = True,
 ) -> Future[CompiledSource]:
@@ -212,29 +220,88 @@ def _spelled(kernels: Sequence[Symbol], names: Sequence[str]) -> tuple[Symbol, .
 
 
 def _job(
-    source: str,
-    kind: Kind,
-    arch: str | SmArch,
-    options: NvrtcOptions | None,
-    names: Sequence[str],
-    headers: Mapping[str, str] | None,
-    root: Path | str | None,
+    source: object, kind: object, arch: object, options: object, names: object, headers: object, root: object
 ) -> CompileJob:
-    try:
-        parsed = SmArch.parse(arch) if isinstance(arch, str) else arch
-    except ValueError as error:
-        raise InputError(str(error)) from error
-    options = options or NvrtcOptions()
-    refusals = [refusal for flag in options.extra if (refusal := extra_refusal(flag)) is not None]
-    refusals += options.conflicts()
+    """Return the job of what a caller gives. Raises TypeError or InputError, which say what is taken."""
+    parsed, taken = _arch(arch), NvrtcOptions.of(options)
+    kinds = _KINDS_OF_LTO if taken.lto else _KINDS
+    if kind not in kinds:
+        route = "with" if taken.lto else "without"
+        raise InputError(f"kind is {' or '.join(map(repr, kinds))} {route} the option lto, not {kind!r}")
+    refusals = [refusal for flag in taken.extra if (refusal := extra_refusal(flag)) is not None]
+    refusals += taken.conflicts()
     if refusals:
         raise InputError("; ".join(refusals))
-    recipe = Recipe(module=_MODULE, sources=(f"{_MODULE}.cu",), options=options, names=tuple(names))
-    (unit,) = recipe.units(_sources(recipe, source, headers or {}, root))
+    recipe = Recipe(module=_MODULE, sources=(f"{_MODULE}.cu",), options=taken, names=_names(names))
+    (unit,) = recipe.units(_sources(recipe, _text("source", source), _headers(headers), _root(root)))
     return recipe.compile_job(unit, parsed.real, (kind,))
 
 
-def _sources(recipe: Recipe, source: str, headers: Mapping[str, str], root: Path | str | None) -> SourceSet:
+def _arch(arch: object) -> SmArch:
+    match arch:
+        case SmArch():
+            return arch
+        case (int(major), int(minor)):
+            return SmArch.of_device((major, minor))
+        case str():
+            with suppress(ValueError):
+                return SmArch.parse(arch)
+            raise InputError(f"unknown architecture {arch!r}{_known()}")
+    message = f"arch takes text such as 'sm_90', a compute capability such as (9, 0), or an SmArch, not {arch!r}"
+    raise TypeError(message)
+
+
+def _known() -> str:
+    """Return in words which architectures there are, as far as an NVRTC is found."""
+    from hatch_cuda_kernels.compiler.toolchain.libraries import known_numbers
+
+    with suppress(ToolchainError):
+        return f"; {known_numbers()}"
+    return "; write it like 'sm_90'"
+
+
+def _text(what: str, text: object) -> str:
+    """Return C++ text; bytes are UTF-8."""
+    if not isinstance(text, str | bytes):
+        message = f"{what} takes C++ text, as str or bytes, not {text!r}"
+        raise TypeError(message)
+    try:
+        return text.encode().decode() if isinstance(text, str) else text.decode()
+    except UnicodeError as error:
+        raise InputError(f"{what} is not UTF-8: {error}; NVRTC reads no other encoding") from error
+
+
+def _names(names: object) -> tuple[str, ...]:
+    if isinstance(names, str):
+        return (names,)
+    listed = tuple(names) if isinstance(names, Iterable) else ()
+    if isinstance(names, Iterable) and all(isinstance(name, str) for name in listed):
+        return listed
+    message = f"names takes name expressions such as ['twice<float>'], not {names!r}"
+    raise TypeError(message)
+
+
+def _headers(headers: object) -> dict[str, str]:
+    if headers is None:
+        return {}
+    if not isinstance(headers, Mapping) or not all(isinstance(name, str) for name in headers):
+        message = f"headers takes a dict of texts by the names they are included under, not {headers!r}"
+        raise TypeError(message)
+    return {name: _text(f"headers[{name!r}]", text) for name, text in headers.items()}
+
+
+def _root(root: object) -> Path | None:
+    if root is None:
+        return None
+    if not isinstance(root, str | os.PathLike):
+        message = f"root takes the path of a folder, not {root!r}"
+        raise TypeError(message)
+    if not Path(root).is_dir():
+        raise InputError(f"root: there is no folder {root}")
+    return Path(root)
+
+
+def _sources(recipe: Recipe, source: str, headers: Mapping[str, str], root: Path | None) -> SourceSet:
     """Return the closure of a text: what it includes of the files below ``root``, and headers given as text."""
     folders = recipe.options.include
     if root is None and folders:

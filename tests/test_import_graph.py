@@ -64,7 +64,6 @@ FILES = {"build_report.py": "build.py", "hooks.py": "plugin", "__main__.py": "cl
 #: The cycles of modules that stay, and why.
 CYCLES: dict[frozenset[str], str] = {}
 
-MOST_LINES = 250
 MOST_OF_THE_PACKAGE = 0.2
 
 
@@ -186,8 +185,3 @@ def test_no_folder_is_most_of_the_package():
         sizes[folder] = sizes.get(folder, 0) + lines(module)
     most = MOST_OF_THE_PACKAGE * sum(sizes.values())
     assert {folder: size for folder, size in sizes.items() if size > most} == {}
-
-
-def test_no_file_is_too_long():
-    """A file fits what a reader keeps in mind."""
-    assert {module: lines(module) for module in MODULES if lines(module) > MOST_LINES} == {}

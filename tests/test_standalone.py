@@ -106,6 +106,82 @@ def test_what_the_key_cannot_cover_is_refused(settings, message):
         compile_to_ptx("", **{"arch": "sm_80", **settings})
 
 
+@pytest.mark.parametrize(
+    ("plain", "other"),
+    [
+        ({"source": TEMPLATE}, {"source": TEMPLATE.encode()}),
+        ({"arch": "sm_80"}, {"arch": (8, 0)}),
+        ({"names": ["twice<int>"]}, {"names": "twice<int>"}),
+        ({"headers": {"a.h": ""}}, {"headers": {"a.h": b""}}),
+        (
+            {"options": NvrtcOptions(std="c++20", use_fast_math=True, define=(("N", "4"), ("M", None)))},
+            {"options": {"std": "c++20", "use_fast_math": True, "define": {"N": 4, "M": None}}},
+        ),
+    ],
+)
+def test_arguments_in_other_forms(plain, other, fresh_cache):
+    """Bytes, a compute capability, a single name and a dict of options are taken for what they say."""
+    settings = {"source": TEMPLATE, "arch": "sm_80", "names": ["twice<int>"]}
+    first = compile_to_cubin(**{**settings, **plain})
+    assert compile_to_cubin(**{**settings, **other}) == first._replace(cached=True)
+
+
+NEITHER = r"'sm_90', a compute capability such as \(9, 0\), or an SmArch, not"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"source": None}, "source takes C\\+\\+ text, as str or bytes, not None"),
+        ({"arch": 90}, rf"arch takes text such as {NEITHER} 90"),
+        ({"arch": None}, rf"arch takes text such as {NEITHER} None"),
+        ({"options": "-w"}, r"options takes an NvrtcOptions or a dict such as \{'use_fast_math': True\}, not '-w'"),
+        ({"options": {"fast_math": True}}, "options: there is no option 'fast_math'; there are std, use_fast_math"),
+        ({"options": {"std": "c++11"}}, r"options: std takes 'c\+\+14' or 'c\+\+17' or 'c\+\+20', not 'c\+\+11'"),
+        ({"options": {"lineinfo": 1}}, "options: lineinfo takes True or False, not 1"),
+        ({"options": {"maxrregcount": "32"}}, "options: maxrregcount takes an integer, not '32'"),
+        ({"options": NvrtcOptions(include="inc")}, "options: include takes a tuple or list of str, not 'inc'"),
+        (
+            {"options": {"define": "N"}},
+            "options: define takes a dict of macros and their texts, or pairs of these, not 'N'",
+        ),
+        ({"names": [b"k"]}, r"names takes name expressions such as \['twice<float>'\], not \[b'k'\]"),
+        ({"headers": ["a.h"]}, "headers takes a dict of texts by the names they are included under"),
+        ({"headers": {"a.h": 1}}, r"headers\['a.h'\] takes C\+\+ text, as str or bytes, not 1"),
+        ({"root": 1}, "root takes the path of a folder, not 1"),
+    ],
+)
+def test_arguments_of_other_types_are_told_what_is_taken(settings, message):
+    """The TypeError names the argument, what it takes and what it got; compile_async raises it at once."""
+    for function in (compile_to_ptx, compile_async):
+        with pytest.raises(TypeError, match=message):
+            function(**{"source": TEMPLATE, "arch": "sm_80", **settings})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"source": b"\xff"}, "source is not UTF-8"),
+        ({"source": "\ud800"}, "source is not UTF-8"),
+        ({"root": "/nowhere/at/all"}, "root: there is no folder /nowhere/at/all"),
+        ({"kind": "fatbin"}, "kind is 'cubin' or 'ptx' without the option lto, not 'fatbin'"),
+        ({"kind": "ltoir"}, "kind is 'cubin' or 'ptx' without the option lto, not 'ltoir'"),
+        ({"arch": "sm90"}, r"unknown architecture 'sm90'; NVRTC \d+\.\d+\.\d+ knows sm_75, .*sm_90, "),
+    ],
+)
+def test_values_that_cannot_be_used_are_input_errors(settings, message):
+    """Each is named before anything is compiled."""
+    with pytest.raises(InputError, match=message):
+        compile_async(**{"source": TEMPLATE, "arch": "sm_80", **settings})
+
+
+@pytest.mark.parametrize("arch", ["sm_99", "sm_75a", (1, 0)])
+def test_an_architecture_that_nvrtc_does_not_know(arch):
+    """The error lists those that it knows."""
+    with pytest.raises(CompileError, match=r"to fix: NVRTC \d+\.\d+\.\d+ knows sm_75, .*; from sm_90 on with a"):
+        compile_to_ptx(TEMPLATE, arch=arch, use_cache=False)
+
+
 def test_an_absolute_include_is_refused(write, tmp_path):
     """A file outside what is hashed cannot be included by its path."""
     outside = write("outside.h", "#define X 1\n")

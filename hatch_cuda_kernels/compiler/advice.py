@@ -6,10 +6,12 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.gnu_syntax import advice_on_syntax
+from hatch_cuda_kernels.compiler.ignored import advice_on_ignored
 from hatch_cuda_kernels.compiler.link_faults import KEEP_AWAY, undefined_faults
 from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.output.demangle import demangled
 from hatch_cuda_kernels.compiler.target_faults import advice_on_target
+from hatch_cuda_kernels.compiler.toolchain.libraries import known_numbers
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES, STD_NAMES_OF_CPP20
 from hatch_cuda_kernels.source.library_names import library_names
@@ -80,6 +82,8 @@ def advice(found: Diagnostic, program: Program, *, release: tuple[int, int]) -> 
     """
     if found.file.startswith(_BUILT_IN):
         return _OTHER_COMPILER
+    if ignored := advice_on_ignored(found.message):
+        return ignored
     header = missing_header(found, computed=program.computed, release=release)
     if header is not None:
         return header
@@ -202,6 +206,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic],
     (re.compile(r'^identifier "(\w+)" is undefined'), lambda match, _: _for_name(match[1])),
     (re.compile(r'^namespace "std" has no member "(\w+)"'), _for_std),
     (re.compile(r"^#error directive: (.*)"), _for_error),
+    (re.compile(r"^invalid (?:or no )?value .*--(?:gpu-architecture|nv_arch)\b"), lambda *_: known_numbers()),
     (re.compile(r"^function call is not allowed in a constant expression"), _for_condition),
     (
         re.compile(r'^no instance of overloaded function "std::complex<.*matches the specified type'),

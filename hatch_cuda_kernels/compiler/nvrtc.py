@@ -12,6 +12,7 @@ from hatch_cuda_kernels.child_process import ChildDiedError, call_apart
 from hatch_cuda_kernels.compiler.faults import name_faults, source_faults
 from hatch_cuda_kernels.compiler.finish import finish, finish_lto
 from hatch_cuda_kernels.compiler.finish_job import FinishInput, FinishJob
+from hatch_cuda_kernels.compiler.ignored import judged_log, shown_log, telling_flags, telling_text
 from hatch_cuda_kernels.compiler.job import Compiled
 from hatch_cuda_kernels.compiler.nvrtc_calls import NvrtcError, compile_program, lowered_name, open_program, output
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
@@ -134,12 +135,15 @@ def _begun(job: CompileJob, flags: tuple[str, ...], questions: Questions) -> _Ma
 
 def _answer(job: CompileJob, start: Given, questions: Questions) -> _Made:
     expressions = (*job.expressions, *questions.expressions)
-    source, headers = f"{start.text}{job.program.source}{questions.text}", (*job.program.headers, *start.headers)
+    source = telling_text(f"{start.text}{job.program.source}{questions.text}")
+    headers = [(name, telling_text(text)) for name, text in (*job.program.headers, *start.headers)]
     try:
         with open_program(source, job.program.name, headers, expressions) as program:
-            taken, log = compile_program(program, start.flags)
-            if not taken:
-                raise _refused(job, _readable(log, job), start.flags)
+            taken, said = compile_program(program, start.flags)
+            judged = judged_log(said, job.program, (name for name, _ in job.options.define))
+            if not taken or judged != said:
+                raise _refused(job, _readable(judged, job), start.flags)
+            log = shown_log(said, job.options.extra)
             lowered = {name: lowered_name(program, name) for name in expressions}
             if not job.kinds:
                 return _Made({}, (), lowered, (0, 0), log)
@@ -153,7 +157,7 @@ def _answer(job: CompileJob, start: Given, questions: Questions) -> _Made:
 def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
     """Return every flag NVRTC gets for this job, in order."""
     only_ptx = job.finisher == "ptxas" or not (job.assembled or job.is_unit)
-    flags = [f"-arch={job.arch.as_virtual if only_ptx else job.arch}", *job.options.flags()]
+    flags = [f"-arch={job.arch.as_virtual if only_ptx else job.arch}", *telling_flags(job.options.flags())]
     flags += [] if job.kinds else ["--fdevice-syntax-only"]
     flags += ["--device-int128"] if job.program.has_int128 else []  # twice is no error
     flags += ["-dc"] if "object" in job.kinds else []  # LTO-IR is such code by itself

@@ -43,6 +43,7 @@ __all__ = [
     "check_age",
     "identity",
     "install_compiler",
+    "known_numbers",
     "library_files",
     "load_nvjitlink",
     "missing_nvrtc",
@@ -205,6 +206,12 @@ def supported_numbers() -> frozenset[int]:
 
     _, count = nvrtc.nvrtcGetNumSupportedArchs()
     return frozenset(int(number) for number in nvrtc.nvrtcGetSupportedArchs()[1][:count])
+
+
+def known_numbers() -> str:
+    """Return in words which architectures this NVRTC compiles for. Raises ToolchainError as ``supported_numbers``."""
+    names = ", ".join(f"sm_{number}" for number in sorted(supported_numbers()))
+    return f"NVRTC {ask_nvrtc()} knows {names}; from sm_90 on with a, from sm_100 on with f, too"
 
 
 def load_nvjitlink() -> Any:  # a module
