@@ -8,12 +8,14 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
+import warnings
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cli.messages import show_error, show_hint
-from hatch_cuda_kernels.cli.output import print_json, quieted
+from hatch_cuda_kernels.cli.messages import show_error, show_hint, show_warning
+from hatch_cuda_kernels.cli.output import is_quiet, print_json, quieted
 from hatch_cuda_kernels.cli.parser import CommandParser, ShowVersion
 from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, ManifestError
@@ -42,6 +44,8 @@ _EXTRAS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     args = make_parser(sys.argv[1:] if argv is None else argv).parse_args(argv)
+    if argv is None:  # else the caller's Python program is told in its own way
+        warnings.showwarning = partial(_warn, args)
     try:
         with quieted(args):
             return int(args.run(args))
@@ -78,6 +82,12 @@ def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
         texts = {listed.dest: listed.help or "" for listed in commands._choices_actions}  # noqa: SLF001 - argparse has no way in
         parser.list_commands({heading: {name: texts[name] for name in names} for heading, names in _GROUPS.items()})
     return parser
+
+
+def _warn(args: argparse.Namespace, message: Warning | str, *_: object) -> None:
+    """Show a warning without the line of this program that it arose in, which means nothing to people."""
+    if not is_quiet(args):
+        show_warning(message)
 
 
 def _fail(args: argparse.Namespace, error: HatchCudaKernelsError) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -196,3 +199,18 @@ def test_verbose_says_where_an_error_was_raised(told):
     """Whoever reports a bug can show more than a sentence."""
     assert "Traceback" not in told("inspect", "nothing.whl")[2]
     assert "Traceback" in told("inspect", "nothing.whl", "--verbose")[2]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions are something else")
+def test_a_warning_is_a_sentence(tmp_path):
+    """No file and line of this program stand before it, and --quiet leaves it out."""
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(0o777)  # anybody may write there
+    environment = {**os.environ, "HATCH_CUDA_KERNELS_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "hatch_cuda_kernels", "cache", "info"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr.startswith("warning: the kernel cache is not used: ")
+    assert done.stderr.count("\n") == 1
+    quiet = subprocess.run([*command, "-q"], env=environment, capture_output=True, text=True)
+    assert (quiet.returncode, quiet.stderr) == (0, "")
