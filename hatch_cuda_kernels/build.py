@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,7 @@ from hatch_cuda_kernels.build_report import BuildReport
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
 from hatch_cuda_kernels.daemon_threads import DaemonThreads
-from hatch_cuda_kernels.errors import BuildError, InputError
+from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan.notes import arch_warnings
 from hatch_cuda_kernels.plan.plan import make_plan
@@ -125,12 +127,31 @@ def build_kernels(
     ``package`` is the folder that becomes the import package: in the build tree for a wheel, in the source tree for an
     editable install, where ``editable`` makes edited sources take effect. ``jobs`` limits the parallel compiles on this
     machine. ``executor`` is one of ``concurrent.futures``, which is left open, or a name as in the hook's option.
-    Raises InputError if the folder does not exist, and what ``build_store`` raises.
+    Raises InputError if the folder does not exist, and what ``build_store`` raises; in setup.py, as an error of
+    setuptools, too, which it shows without the lines of code that led to it.
     """
-    folder = Path(package).absolute()
+    try:
+        return _build_into(manifest, Path(package).absolute(), jobs, executor, editable=editable)
+    except HatchCudaKernelsError as error:
+        raise _as_setuptools(error) from None
+
+
+def _build_into(
+    manifest: Path | str, folder: Path, jobs: int | None, executor: Executor | str | None, *, editable: bool
+) -> BuildReport:
     if not folder.is_dir():
         raise InputError(f"the package folder {folder} does not exist; build the package's modules first")
     loaded = load_manifest(manifest)
     return build_store(
         loaded, folder / STORE_FOLDER, executor=executor, workers=jobs, progress=open_progress(), editable=editable
     )
+
+
+def _as_setuptools(error: HatchCudaKernelsError) -> HatchCudaKernelsError:
+    """Return the error as one of setuptools, too, where that is at work."""
+    if "setuptools" not in sys.modules:
+        return error
+    kind = type(error)
+    base: type[Exception] = import_module("setuptools.errors").BaseError
+    made: HatchCudaKernelsError = type(kind.__name__, (kind, base), {})(*error.args)
+    return made

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch
 from hatch_cuda_kernels.early import join_driver
-from hatch_cuda_kernels.errors import DriverError
+from hatch_cuda_kernels.errors import DriverError, is_absent
 
 __all__ = [
     "DRIVER_NEEDED",
@@ -62,7 +62,10 @@ def cuda() -> Any:  # a module
     try:
         (status,) = driver.cuInit(0)
     except Exception as error:  # the bindings and pathfinder raise several types for a missing library
-        raise DriverError("loading the CUDA driver", -1, "no CUDA driver here", DRIVER_NEEDED) from error
+        missing = DriverError("loading the CUDA driver", -1, "no CUDA driver here", DRIVER_NEEDED)
+        if is_absent(error):
+            raise missing from None
+        raise missing from error
     if int(status) != 0:
         raise DriverError("cuInit", int(status), status.name)
     _started_in[:] = [os.getpid()]

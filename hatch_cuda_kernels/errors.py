@@ -25,6 +25,7 @@ __all__ = [
     "StaleKernelError",
     "StoreError",
     "ToolchainError",
+    "is_absent",
     "reason_of",
 ]
 
@@ -248,3 +249,8 @@ class StaleKernelError(LaunchError):
 def reason_of(error: HatchCudaKernelsError) -> str:
     """Return what is wrong, without a compiler's log and without the fix."""
     return error.message if isinstance(error, CompileError | ToolchainError) else str(error)
+
+
+def is_absent(error: Exception) -> bool:
+    """Return whether a library was not loaded because it is not there: nobody needs the loaders' lines of code then."""
+    return isinstance(error, ImportError) or "NotFound" in type(error).__name__

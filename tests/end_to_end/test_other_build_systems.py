@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 import zipfile
 
@@ -70,6 +72,19 @@ def test_an_editable_install_by_setuptools_sees_edits(example, plugin_wheel, fre
     source = example / "kernels" / "scale.cu"
     source.write_text(f"{source.read_text()}// edited\n")
     assert open_store(package).find_image("scale<float>", arch="sm_90").origin == "jitted"
+
+
+def test_setuptools_shows_the_error_alone(example, plugin_wheel, tmp_path):
+    """What is wrong with the source, and no lines of code of setuptools or of this package."""
+    source = example / "kernels" / "scale.cu"
+    source.write_text(f"{source.read_text()}broken\n")
+    command = [sys.executable, "-m", "build", "--installer", "uv", "--wheel", "--outdir", tmp_path / "dist", example]
+    environment = {**os.environ, "UV_FIND_LINKS": str(plugin_wheel), "PYTHONPATH": ""}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode != 0
+    assert "error: kernels.yaml:5:3: modules.scale: module 'scale' for " in done.stdout
+    assert "\nkernels/scale.cu:6:1: error: " in done.stdout
+    assert 'File "' not in done.stdout
 
 
 PAGE = REPOSITORY / "docs" / "howto" / "other-build-systems.md"

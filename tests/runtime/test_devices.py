@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import traceback
 
 import pytest
 from device_arrays import array_on
 
 from hatch_cuda_kernels import compile_to_cubin, open_store
+from hatch_cuda_kernels.driver import cuda
 from hatch_cuda_kernels.errors import ArgumentError, DriverError, StaleKernelError
 
 
@@ -148,3 +150,21 @@ def test_warm_up_loads_on_each_device(store, driver):
     assert store.warm_up(["saxpy"], devices=[0]).already == 0
     assert store.warm_up(["saxpy"], devices=[0, 1]).already == 1
     assert [stats.context_id for stats in store.stats()] == [7, 17]
+
+
+def test_a_missing_driver_is_told_in_short(monkeypatch):
+    """The traceback ends in what to install, and has nothing of the libraries that looked for the driver."""
+    from cuda.bindings import driver as bindings
+
+    class DynamicLibNotFoundError(RuntimeError):
+        pass
+
+    def look(_):
+        raise DynamicLibNotFoundError("searched in vain")
+
+    monkeypatch.setattr(bindings, "cuInit", look)
+    with pytest.raises(DriverError) as caught:
+        cuda.__wrapped__()
+    text = "".join(traceback.format_exception(caught.value))
+    assert "no CUDA driver here; install NVIDIA's driver" in text
+    assert "searched in vain" not in text

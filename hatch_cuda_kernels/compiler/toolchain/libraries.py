@@ -30,7 +30,7 @@ from hatch_cuda_kernels.compiler.toolchain.wheels import (
     listed_files,
     site_of,
 )
-from hatch_cuda_kernels.errors import ToolchainError
+from hatch_cuda_kernels.errors import ToolchainError, is_absent
 from hatch_cuda_kernels.interrupts import kept_handler
 from hatch_cuda_kernels.versions import release_of
 
@@ -144,7 +144,9 @@ def ask_nvrtc() -> str:
 
         _, program = nvrtc.nvrtcCreateProgram(_PROBE, b"probe.cu", 0, [], [])
     except Exception as error:  # pathfinder and the bindings raise several types for a missing library
-        raise missing_nvrtc(_cause(error)) from error
+        if is_absent(error):
+            raise missing_nvrtc() from None
+        raise missing_nvrtc(_first_line(error)) from error
     # Without the option NVRTC looks for the driver, which may be broken; before 12.9 there is no such option.
     with kept_handler():
         if nvrtc.nvrtcCompileProgram(program, 1, [b"-no-cache"])[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
@@ -171,20 +173,17 @@ def install_compiler() -> str:
     return pip_install(*release_requirements(release, finishers=("nvjitlink",)))
 
 
-def missing_nvrtc(cause: object) -> ToolchainError:
+def missing_nvrtc(cause: object = "") -> ToolchainError:
     """Return the error for a process that needs NVRTC and has none."""
-    return ToolchainError(f"NVRTC is not installed{_told(cause)}", install_compiler())
+    return _missing("NVRTC", cause)
 
 
-def _cause(error: Exception) -> str:
-    """Return what kept a library from being loaded, in its first line; empty if there just is none."""
-    lines = str(error).splitlines()
-    absent = isinstance(error, ImportError) or "NotFound" in type(error).__name__
-    return "" if absent or not lines else lines[0]
+def _missing(name: str, cause: object = "") -> ToolchainError:
+    return ToolchainError(f"{name} is not installed{f' ({cause})' if cause else ''}", install_compiler())
 
 
-def _told(cause: object) -> str:
-    return f" ({cause})" if cause else ""
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "")
 
 
 def check_age(version: str) -> None:
@@ -222,7 +221,9 @@ def load_nvjitlink() -> Any:  # a module
 
         nvjitlink.version()
     except Exception as error:  # pathfinder and the bindings raise several types for a missing library
-        raise ToolchainError(f"nvJitLink is not installed{_told(_cause(error))}", install_compiler()) from error
+        if is_absent(error):
+            raise _missing("nvJitLink") from None
+        raise _missing("nvJitLink", _first_line(error)) from error
     return nvjitlink
 
 
