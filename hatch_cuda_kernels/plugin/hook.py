@@ -16,9 +16,12 @@ from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError
 from hatch_cuda_kernels.store.index import STORE_FOLDER
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hatch_cuda_kernels.build_report import BuildReport
     from hatch_cuda_kernels.manifest import Manifest
-    from hatch_cuda_kernels.plugin.layout import Layout
+    from hatch_cuda_kernels.plugin.layout import Package
+    from hatch_cuda_kernels.plugin.selection import Selection
 
 __all__ = ["CudaKernelsBuildHook", "find_package"]
 
@@ -52,11 +55,18 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
             self._scratch_folders.close()
             self._abort(error)
 
-    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
-        """Remove the temporary store once the wheel has it, and the wheel if it is larger than allowed."""
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove the temporary store once the wheel has it, and what was built if it must not be shipped."""
         self._scratch_folders.close()
-        if self.target_name == "wheel" and version != "editable":
-            self._check_size(Path(artifact_path))
+        artifact = Path(artifact_path)
+        try:
+            if self.target_name == "sdist":
+                self._sdist_check.check(artifact, build_data)
+            elif self.target_name == "wheel" and version != "editable":
+                self._check_wheel(artifact)
+        except HatchCudaKernelsError as error:
+            artifact.unlink()  # nobody may upload it
+            self._abort(error)
 
     def clean(self, versions: list[str]) -> None:  # noqa: ARG002 - hatchling's signature
         """Remove the store that an editable install left in the source tree, if there is one."""
@@ -65,26 +75,26 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         from hatch_cuda_kernels.store.writer import check_replaceable
 
         try:
-            store = self._root / self._package_folder() / STORE_FOLDER
+            folder = self._package(self._selection()).folder
         except InputError:
             return
+        if not folder:
+            return
+        store = self._root / folder / STORE_FOLDER
         try:
             check_replaceable(store)
         except InputError as error:
             self._abort(error)
         shutil.rmtree(store, ignore_errors=True)
 
-    def _check_size(self, wheel: Path) -> None:
-        from hatch_cuda_kernels.store.promises.budget import check_wheel  # most manifests set no limit
+    def _check_wheel(self, wheel: Path) -> None:
+        from hatch_cuda_kernels.plugin.layout import check_shipped
+        from hatch_cuda_kernels.store.promises.budget import check_wheel
 
+        check_shipped(wheel, self._shipped)
         limit = self._manifest().max_wheel_size
-        if limit is None:
-            return
-        try:
+        if limit is not None:
             check_wheel(wheel, limit)
-        except HatchCudaKernelsError as error:
-            wheel.unlink()  # nobody may upload it
-            self._abort(error)
 
     @cached_property
     def _scratch_folders(self) -> ExitStack:
@@ -100,14 +110,19 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     def _build(self, version: str, build_data: dict[str, Any]) -> None:
         from hatch_cuda_kernels.build import build_store
+        from hatch_cuda_kernels.plugin.layout import check_editable, keep_store_out
         from hatch_cuda_kernels.pool.progress import open_progress
 
         manifest = self._manifest()
-        editable = version == "editable"
-        store = f"{self._package_folder()}/{STORE_FOLDER}"
-        if not editable:
-            self._exclude(store)
-        out = self._root / store if editable else self._scratch() / STORE_FOLDER
+        selection = self._selection(build_data)
+        package = self._package(selection)
+        place = selection.target(f"{package.path}/{STORE_FOLDER}")
+        editable = version == "editable" and not package.is_copied
+        if editable:
+            check_editable(self.build_config, package)
+        else:
+            keep_store_out(self.build_config, package)
+        out = self._root / package.folder / STORE_FOLDER if editable else self._scratch() / STORE_FOLDER
         report = build_store(
             manifest,
             out,
@@ -118,9 +133,11 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         )
         self._show(report)
         if not editable:
+            build_data["force_include"][str(out)] = place
+            self._shipped = package
+        if version != "editable":
             if build_data["pure_python"] and not build_data["infer_tag"]:
                 build_data.setdefault("tag", "py3-none-any")
-            build_data["force_include"][str(out)] = store  # hatchling maps it as it maps the package
             if self.config.get("sbom", True):
                 from hatch_cuda_kernels.plugin.sbom import add_sbom
 
@@ -128,31 +145,26 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     def _include_sources(self, build_data: dict[str, Any]) -> None:
         """Make sure that the sdist contains what a wheel is built from, whatever its include patterns say."""
-        from hatch_cuda_kernels.plan.plan import read_sources
+        from hatch_cuda_kernels.plugin.layout import NotShippedError, keep_store_out
+        from hatch_cuda_kernels.plugin.sdist import SdistCheck, plain_files, wheel_inputs
 
-        manifest = self._manifest()
-        self._exclude(f"{self._package_folder()}/{STORE_FOLDER}")
-        files = {manifest.path}
-        for sources in read_sources(manifest).values():
-            files |= {manifest.root / name for name in sources.files}
-        build_data["force_include"].update(
-            {str(path): path.relative_to(self._root).as_posix() for path in sorted(files)}
+        manifest, selection = self._manifest(), self._selection()
+        try:
+            package = self._package(selection)
+            keep_store_out(self.build_config, package)
+        except NotShippedError:
+            if not selection.other_hooks:
+                raise
+            package = None  # another hook may bring it when the wheel is built
+        needed = wheel_inputs(manifest, self._root)
+        build_data["force_include"].update(plain_files(needed, self._scratch()))
+        self._sdist_check = SdistCheck(
+            builder=self.build_config.builder,
+            wheel_builder=self._wheel_builder,
+            needed=(*needed, "pyproject.toml"),
+            package=package,
+            choose=self._package,
         )
-
-    def _exclude(self, store: str) -> None:
-        """Keep a store that an editable install left in the tree out of the artifact: it may hold stale images.
-
-        Raises InputError if the folder holds something else, which the artifact would lose.
-        """
-        from hatch_cuda_kernels.store.writer import check_replaceable
-
-        check_replaceable(self._root / store)
-        config = self.build_config
-        patterns = config.target_config.get("exclude", config.build_config.get("exclude", []))
-        unfinished = (
-            f"/{store.removesuffix(STORE_FOLDER)}.{STORE_FOLDER}.*/"  # left by an editable install that was killed
-        )
-        config.target_config["exclude"] = [*patterns, f"/{store}/", unfinished]
 
     def _show(self, report: BuildReport) -> None:
         from hatch_cuda_kernels.build_report import render_report
@@ -192,19 +204,22 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
     def _root(self) -> Path:
         return Path(os.path.abspath(self.root))  # noqa: PTH100 - links stay: hatchling does not resolve them either
 
-    def _package_folder(self) -> str:
-        """Return the import package's folder relative to the root, posix. Raises InputError if there is none."""
-        return self._layout().find(self._option("package"))
+    def _selection(self, build_data: Mapping[str, Any] | None = None) -> Selection:
+        """Return what the wheel would ship, given what other hooks have added to it until now."""
+        from hatch_cuda_kernels.plugin.selection import Selection
 
-    def _layout(self) -> Layout:
-        return _layout_of(self._root, self.metadata.name, self._wheel_config())
+        return Selection.of(self._wheel_builder(self._root), build_data)
 
-    def _wheel_config(self) -> Any:  # hatchling is untyped
-        if self.target_name == "wheel":
-            return self.build_config
-        from hatchling.builders.wheel import WheelBuilder  # only needed for an sdist
+    def _package(self, selection: Selection) -> Package:
+        from hatch_cuda_kernels.plugin.layout import choose_package
 
-        return WheelBuilder(self.root, metadata=self.metadata).config
+        return choose_package(selection, self._option("package"))
+
+    def _wheel_builder(self, root: Path) -> Any:  # hatchling is untyped
+        """Return a new builder of wheels with this project's settings for files in a folder."""
+        from hatchling.builders.wheel import WheelBuilder
+
+        return WheelBuilder(str(root), metadata=self.metadata)
 
     def _abort(self, error: HatchCudaKernelsError) -> NoReturn:
         self.app.abort(f"cuda-kernels: {error}", code=2 if isinstance(error, InputError) else 1)
@@ -218,32 +233,12 @@ def find_package(root: Path, package: str | None) -> tuple[str, str]:
     """
     from hatchling.builders.wheel import WheelBuilder  # not needed in a build
 
-    builder = WheelBuilder(str(root))
+    from hatch_cuda_kernels.plugin.layout import choose_package
+    from hatch_cuda_kernels.plugin.selection import Selection
+
     try:
-        layout = _layout_of(root, builder.metadata.name, builder.config)
+        selection = Selection.of(WheelBuilder(str(root)))
     except (OSError, TypeError, ValueError) as error:
         raise InputError(f"Hatch cannot read this project: {error}") from error
-    folder = layout.find(package)
-    return folder, layout.shipped_as(f"{folder}/").strip("/").replace("/", ".")
-
-
-def _layout_of(root: Path, project: str, config: Any) -> Layout:  # hatchling is untyped
-    """Return what a wheel's configuration says about packages."""
-    from hatch_cuda_kernels.plugin.layout import Layout
-
-    try:
-        selected = [*config.packages] or [*config.only_include.values()]
-        sources, shipped_as = [*config.sources], config.get_distribution_path
-    except ValueError:  # hatchling finds no package by itself; the option may still name one
-        selected, sources, shipped_as = [], [], str
-    return Layout(
-        root=root,
-        project=project,
-        selected=[folder for path in selected if (folder := _posix(path))],
-        sources=[_posix(path) for path in sources],
-        shipped_as=lambda path: _posix(shipped_as(path.replace("/", os.sep))),
-    )
-
-
-def _posix(path: str) -> str:
-    return "" if path == "." else path.replace(os.sep, "/").strip("/")
+    found = choose_package(selection, package)
+    return found.folder, found.name

@@ -1,112 +1,113 @@
-"""Which folder of a project is the import package that gets the store, judged by the wheel's configuration."""
+"""Which package of a wheel gets the store, and where that is in the wheel and in the project."""
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.plugin.missing import NAME_IT, why_missing
+from hatch_cuda_kernels.plugin.selection import HOOK, plain
 from hatch_cuda_kernels.store.index import STORE_FOLDER
+from hatch_cuda_kernels.store.opened import modules_of
+from hatch_cuda_kernels.store.writer import check_replaceable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
+    from hatch_cuda_kernels.plugin.selection import Selection
 
-__all__ = ["Layout"]
+__all__ = ["NotShippedError", "Package", "check_editable", "check_shipped", "choose_package", "keep_store_out"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
-    """What hatchling's configuration of the wheel says about packages. Paths are posix."""
+class NotShippedError(InputError):
+    """The wheel has no module of the package that is to get the store, as far as other hooks do not bring it."""
 
-    root: Path
-    project: str
-    """The project's name."""
-    selected: Sequence[str]
-    """Folders that the wheel selects: its packages, or its ``only-include``."""
-    sources: Sequence[str]
-    """Folders whose name the wheel drops or replaces."""
-    shipped_as: Callable[[str], str]
-    """Return the path in the wheel for a path in the project."""
 
-    def find(self, package: str | None) -> str:
-        """Return the package's folder, relative to the root.
+class Package(NamedTuple):
+    """The import package that gets the store. Paths are posix."""
 
-        ``package`` is its import name; the default is the package named like the project, or else the only one. Raises
-        InputError if there is none, or several might be meant.
-        """
-        return self._project_package() if package is None else self._named_package(package.replace(".", "/"))
-
-    def _named_package(self, path: str) -> str:
-        found = [folder for place in (*self.selected, *self._places) for folder in self._below(place, path)]
-        return self._best(found, f"no package folder {path} (or src/{path}) in {self.root}")
+    path: str
+    """Its folder in the wheel."""
+    folders: tuple[str, ...]
+    """Its folders in the project, that of ``__init__.py`` first; none if it comes from outside."""
+    module: str
+    """One of its modules in the project, or outside of it by an absolute path; ``__init__.py`` if there is one."""
+    is_copied: bool
+    """Whether only forced inclusions bring it: then an editable install copies it as a wheel does."""
 
     @property
-    def _places(self) -> tuple[str, ...]:
-        return ("", "src", *self.sources)
+    def folder(self) -> str:
+        """Where an editable install has the store, relative to the project; empty if there is no such place."""
+        return next(iter(self.folders), "")
 
-    def _below(self, place: str, path: str) -> Iterator[str]:
-        """Yield the folder below a place that the wheel ships as a path."""
-        shipped = self._import_path(place)
-        if path == shipped:
-            yield place
-        elif not shipped or path.startswith(f"{shipped}/"):
-            yield f"{place}/{path.removeprefix(shipped).lstrip('/')}".lstrip("/")
+    @property
+    def name(self) -> str:
+        """What is imported."""
+        return self.path.replace("/", ".")
 
-    def _project_package(self) -> str:
-        packages = {folder: self._import_path(folder) for place in self.selected for folder in self._packages(place)}
-        alike = [folder for folder, path in packages.items() if self._is_project(path)]
-        if len(packages) > 1 and not alike:
-            raise self._refusal(f"the wheel has the packages {', '.join(sorted(packages.values()))}")
-        found = alike or list(packages) or [folder for place in self._places for folder in self._called_alike(place)]
-        name = _plain(self.project)
-        return self._best(found, f"no package folder {name} (or src/{name}) in {self.root}")
 
-    def _packages(self, folder: str) -> Iterator[str]:
-        """Yield a folder if it is a package, else the packages below it; a namespace without packages counts as one."""
-        if not (self.root / folder).is_dir():
-            return
-        found = list(self._regular_packages(folder))
-        yield from found if found or not self._import_path(folder) else [folder]
+def choose_package(selection: Selection, package: str | None) -> Package:
+    """Return the package that gets the store.
 
-    def _regular_packages(self, folder: str) -> Iterator[str]:
-        if (self.root / folder / "__init__.py").is_file():
-            yield folder
-            return
-        for child in sorted((self.root / folder).iterdir()):
-            if child.name.isidentifier() and child.name not in {STORE_FOLDER, "__pycache__"} and child.is_dir():
-                yield from self._regular_packages(f"{folder}/{child.name}")
+    ``package`` is its import name; the default is the package named like the project, or else the only one. Raises
+    NotShippedError if the wheel has no module of it, InputError if several might be meant.
+    """
+    path = _project_package(selection) if package is None else package.replace(".", "/")
+    if path is None or not modules_of(path, selection.modules):
+        raise NotShippedError(why_missing(selection, path))
+    return Package(
+        path,
+        selection.folders_of(path),
+        selection.module_of(path),
+        is_copied=not modules_of(path, selection.selected),
+    )
 
-    def _called_alike(self, place: str) -> Iterator[str]:
-        base = self.root / place
-        for child in sorted(base.iterdir()) if base.is_dir() else ():
-            folder = f"{place}/{child.name}".lstrip("/")
-            if self._is_project(self._import_path(folder)):
-                yield folder
 
-    def _is_project(self, path: str) -> bool:
-        name = _plain(self.project)
-        return name in {_plain(path.replace("/", ".")), _plain(path.rpartition("/")[2])}
+def _project_package(selection: Selection) -> str | None:
+    packages = selection.packages
+    alike = sorted(filter(selection.is_project, packages), key=lambda path: plain(path) != plain(selection.project))
+    if len(packages) > 1 and not alike:
+        raise InputError(f"the wheel has the packages {', '.join(packages)}; {NAME_IT}")
+    if alike or not packages:
+        return next(iter(alike), None)
+    [only] = packages
+    real = (os.path.realpath(selection.root / folder) for folder in selection.folders_of(only))
+    return None if any(selection.is_project(os.path.basename(folder)) for folder in real) else only  # noqa: PTH119
 
-    def _import_path(self, folder: str) -> str:
-        return self.shipped_as(f"{folder}/").strip("/") if folder else ""
 
-    def _best(self, folders: Sequence[str], otherwise: str) -> str:
-        """Return the first folder that is a regular package, or else the first. Raises InputError if there is none."""
-        there = [folder for folder in folders if (self.root / folder).is_dir()]
-        regular = (folder for folder in there if (self.root / folder / "__init__.py").is_file())
-        found = next(regular, next(iter(there), None))
-        if found is None:
-            raise self._refusal(otherwise)
-        return found
+def keep_store_out(config: Any, package: Package) -> None:  # hatchling is untyped
+    """Exclude a store that an editable install left in the tree from what is built: it may hold stale images.
 
-    def _refusal(self, what: str) -> InputError:
-        return InputError(
-            f"{what}; name the one that gets the kernels with option `package` of build hook `cuda-kernels`"
+    Raises InputError if the folder holds something else, which the artifact would lose.
+    """
+    if not package.folder:
+        return
+    check_replaceable(Path(config.root, package.folder, STORE_FOLDER))
+    patterns = config.target_config.get("exclude", config.build_config.get("exclude", []))
+    folder = re.sub(r"([\\*?\[\]])", r"\\\1", package.folder)
+    unfinished = f"/{folder}/.{STORE_FOLDER}.*/"  # left by an editable install that was killed
+    config.target_config["exclude"] = [*patterns, f"/{folder}/{STORE_FOLDER}/", unfinished]
+
+
+def check_editable(config: Any, package: Package) -> None:  # hatchling is untyped
+    """Raise InputError for a package that an editable install cannot have: the store would lie where none looks."""
+    if not package.folder:
+        raise InputError(f"an editable install cannot import {package.name}, which only a wheel puts together")
+    if len(package.folders) > 1 and not config.dev_mode_dirs:
+        folders = ", ".join(package.folders)
+        raise InputError(
+            f"an editable install imports {package.name} from one of {folders}, and a wheel has them all; say where "
+            "Python looks for it with `dev-mode-dirs` in [tool.hatch.build]"
         )
 
 
-def _plain(name: str) -> str:
-    """Return a name as the packaging tools compare it, with ``_`` between words."""
-    return re.sub(r"[-_.]+", "_", name).lower()
+def check_shipped(wheel: Path, package: Package) -> None:
+    """Raise InputError if a wheel has no module of the package: hooks may have had their say after it was chosen."""
+    with zipfile.ZipFile(wheel) as archive:
+        if not modules_of(package.path, archive.namelist()):
+            raise InputError(
+                f"the wheel has the kernels of {package.name}, but no module of it: a build hook that comes after "
+                f"`{HOOK}` left them out; name it before"
+            )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, release_requirements
+from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.manifest_file import MANIFEST_FILE
 from hatch_cuda_kernels.scaffold.files import filled, ignore_store, write_missing
 from hatch_cuda_kernels.scaffold.kernel_files import kernel_files, stated_release
@@ -127,7 +129,7 @@ def join_other(
         edited = add_package(text, extra=build_extra(release[0]), tools=release_requirements(release))
     else:
         edited = add_package(text, extra="")
-    folder, imported = find_package(root, None)
+    folder, imported = _package(root, read_toml(text, "pyproject.toml")["project"]["name"], find_package)
     words = {"FOLDER": folder, "PACKAGE": imported, "SRC": folder.rpartition("/")[0] or "."}
     files, notes = kernel_files(root, manifest, lambda: (folder, imported))
     added = {} if any((root / name).exists() for name in asked.files) else asked.files
@@ -137,3 +139,15 @@ def join_other(
     steps = () if added else (*(filled(step, words) for step in asked.steps), f"    more: {_PAGE}")
     done = not created and not edited.changes
     return created, (*edited.changes, *ignore_store(root)), kept, (*edited.notes, *notes), () if done else steps
+
+
+def _package(root: Path, project: str, find_package: Callable[[Path, str | None], tuple[str, str]]) -> tuple[str, str]:
+    """Return folder and import name of the package: as Hatch finds it, else of a folder called like the project."""
+    try:
+        return find_package(root, None)
+    except InputError:
+        name = re.sub(r"[-_.]+", "_", project)
+        for folder in (name, name.lower(), f"src/{name}", f"src/{name.lower()}"):
+            if (root / folder).is_dir():
+                return folder, folder.rpartition("/")[2]
+        raise InputError(f"no package folder {name} (or src/{name}) in {root}; make it, and run this again") from None

@@ -15,12 +15,13 @@ from hatch_cuda_kernels.store.index import KERNELS_FILE, STORE_FOLDER
 from hatch_cuda_kernels.store.reader import StoreReader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-__all__ = ["UNREADABLE", "opened", "read_member"]
+__all__ = ["UNREADABLE", "modules_of", "opened", "read_member"]
 
 #: What reading a member of a damaged wheel raises.
 UNREADABLE: Final = (OSError, EOFError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error)
+_MODULES: Final = (".py", ".pyc", ".pyd", ".so")
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -68,6 +69,13 @@ def _unpack(wheel: Path, folder: Path) -> Path:
     if listing is None:
         raise StoreError(str(wheel), "the wheel has no kernel store")
     return (folder / listing).parent
+
+
+def modules_of(folder: str, names: Iterable[str]) -> list[str]:
+    """Return which files of a wheel are Python modules below a folder; no store has any."""
+    below = f"{folder}/" if folder else ""
+    inside = (name for name in names if name.startswith(below) and name.endswith(_MODULES))
+    return [name for name in inside if f"/{STORE_FOLDER}/" not in name]
 
 
 def read_member(archive: zipfile.ZipFile, name: str) -> bytes:

@@ -13,7 +13,7 @@ from hatch_cuda_kernels.compiler.toolchain.contents import record_digest
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.index import KERNELS_FILE, STORE_FOLDER
-from hatch_cuda_kernels.store.opened import UNREADABLE, read_member
+from hatch_cuda_kernels.store.opened import UNREADABLE, modules_of, read_member
 from hatch_cuda_kernels.verify.model import Outcome
 from hatch_cuda_kernels.verify.subject import REBUILD
 
@@ -27,17 +27,31 @@ if TYPE_CHECKING:
 __all__ = ["check_record", "check_wheel"]
 
 _RECORDS: Final = re.compile(r"[^/]+\.dist-info/RECORD(\.jws|\.p7s)?")
+_SCHEMES: Final = re.compile(r"^[^/]+\.data/(purelib|platlib)/")
 _COLUMNS: Final = ("path", "digest", "size")
 
 
 def check_wheel(subject: Subject) -> Outcome:
-    """Check that a wheel holds one store, and each member once, where every installer puts the same bytes."""
+    """Check that a wheel holds one store beside its package, and each member once, the same for all installers."""
     if subject.wheel is None:
         return Outcome.skip("this is not a wheel")
     with zipfile.ZipFile(subject.wheel) as archive:
         names = archive.namelist()
         messages = (*_repeated(names), *_misplaced(names), *_unreadable(archive))
-    return Outcome.of(len(names), "members", [Problem(message, REBUILD) for message in messages])
+    problems = [*(Problem(message, REBUILD) for message in messages), *_without_modules(names)]
+    return Outcome.of(len(names), "members", problems)
+
+
+def _without_modules(names: Sequence[str]) -> Iterator[Problem]:
+    """Yield a problem if the package has the store and nothing to import. Installers put what .data has beside it."""
+    package = _store_prefix(names).removesuffix(f"/{STORE_FOLDER}/")
+    if not modules_of(package, [_SCHEMES.sub("", name) for name in names]):
+        message = f"the wheel has no Python module of {package.replace('/', '.')}, only its kernels"
+        yield Problem(message, "have the build ship the package, too, as its settings say which files that is")
+
+
+def _store_prefix(names: Sequence[str]) -> str:
+    return next(name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}")).removesuffix(KERNELS_FILE)
 
 
 def _repeated(names: Sequence[str]) -> Iterator[str]:
@@ -64,7 +78,7 @@ def _misplaced(names: Sequence[str]) -> Iterator[str]:
     stores = [name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}")]
     if len(stores) > 1:
         yield f"the wheel has {len(stores)} kernel stores, and a build puts one into it: {', '.join(stores)}"
-    prefix = stores[0].removesuffix(KERNELS_FILE)
+    prefix = _store_prefix(names)
     for name in names:
         if name.partition("/")[0].endswith(".data") and f"/{STORE_FOLDER}/" in name:
             yield f"installers put {name} over the package's own files"

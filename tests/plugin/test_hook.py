@@ -283,7 +283,7 @@ OPTIONS = [
         'manifest = "../kernels.yaml"',
         "Option `manifest` for build hook `cuda-kernels` must name a file inside the project",
     ),
-    ('package = "other"', "no package folder other (or src/other)"),
+    ('package = "other"', "the wheel has no package other, only my_project; name the one that gets the kernels"),
     ('manifest = "gone.yaml"', "gone.yaml:1:1: manifest: cannot read"),
 ]
 
@@ -305,6 +305,7 @@ def test_options_reach_the_build(project):
     root = project(options="\n".join([*options, "enable-by-default = true"]))
     (root / "kernels.yaml").rename(root / "k.yaml")
     (root / "my_project" / "gpu").mkdir()
+    (root / "my_project" / "gpu" / "code.py").touch()
     assert "my_project/gpu/_kernels/a/a.sm_90.cubin" in names(build(WheelBuilder, root))
 
 
@@ -317,3 +318,36 @@ def test_compile_error_stops_the_build_with_status_1(project, capsys):
     assert caught.value.code == 1
     assert "src/a.cu:1:1: error" in capsys.readouterr().err
     assert not list((root / "dist").iterdir())
+
+
+LATE = """
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class Late(BuildHookInterface):
+    def initialize(self, version, build_data):
+        self.build_config.target_config["exclude"] = ["*.py"]
+"""
+
+
+def test_a_wheel_without_its_package_is_not_left(project, capsys):
+    """Another hook may leave the modules out after they were looked for: then nobody gets the wheel."""
+    root = project(options="[tool.hatch.build.targets.wheel.hooks.custom]")
+    (root / "hatch_build.py").write_text(LATE)
+    with pytest.raises(SystemExit) as caught:
+        build(WheelBuilder, root)
+    assert caught.value.code == 2
+    assert "a build hook that comes after `cuda-kernels` left them out" in capsys.readouterr().err
+    assert not list((root / "dist").iterdir())
+
+
+@pytest.mark.parametrize("settings", ['packages = "my_project"', 'packages = ["my_project"]\nsources = [1]'])
+def test_a_setting_that_hatchling_refuses_is_a_sentence(project, capsys, settings):
+    """What is wrong with it is hatchling's to say."""
+    root = project()
+    text = (root / "pyproject.toml").read_text()
+    (root / "pyproject.toml").write_text(text.replace('packages = ["my_project"]', settings))
+    with pytest.raises(SystemExit) as caught:
+        build(WheelBuilder, root)
+    assert caught.value.code == 2
+    assert "must be a" in capsys.readouterr().err

@@ -142,9 +142,13 @@ REFUSED = {
         ["one/__init__.py", "two/__init__.py"], {"wheel": 'packages = ["one", "two"]'},
         "the wheel has the packages one, two; name the one that gets the kernels with option `package`",
     ),
-    "no package": ([], {"wheel": 'include = ["a.cu"]'}, "no package folder mylib (or src/mylib) in"),
+    "no package": (
+        [], {"wheel": 'include = ["a.cu"]'},
+        "the wheel has no Python package, and kernels need one to be in: make mylib/__init__.py",
+    ),
     "no such package": (
-        ["mylib/__init__.py"], {"hook": 'package = "mylib.gpu"'}, "no package folder mylib/gpu (or src/mylib/gpu) in",
+        ["mylib/__init__.py"], {"hook": 'package = "mylib.gpu"'},
+        "the wheel has no package mylib.gpu, only mylib; name the one that gets the kernels with option `package`",
     ),
     "somebody's own folder": (
         ["mylib/__init__.py", "mylib/_kernels/__init__.py"], {}, "mylib/_kernels is not a kernel store",

@@ -243,7 +243,14 @@ REFUSED = {
     ),
     "no project": ({"pyproject.toml": HATCH.partition("[project]")[0]}, (), "pyproject.toml has no [project] table"),
     "no TOML": ({"pyproject.toml": "[build-system\n"}, (), "pyproject.toml: not valid TOML: "),
-    "no package": ({"pyproject.toml": HATCH}, (), "no package folder p (or src/p) in "),
+    "no package": ({"pyproject.toml": HATCH}, (), "Unable to determine which files to ship inside the wheel"),
+    "no package of another back end": (
+        {"pyproject.toml": HATCH.replace("hatchling.build", "flit_core.buildapi")}, (),
+        "no package folder p (or src/p) in ",
+    ),
+    "a package that Hatch would not find": (
+        {"pyproject.toml": HATCH, "src/p/code.py": ""}, (), "hatchling does not know which files the wheel ships: ",
+    ),
     "hatch.toml": (
         {"pyproject.toml": HATCH, "p/__init__.py": "", "hatch.toml": "[build]\n"}, (), "hatch.toml has a build table",
     ),
@@ -395,6 +402,14 @@ def test_other_back_ends(backend, expected, root, init):
     again = init()[1]
     assert (again["created"], again["changed"], again["steps"]) == ([], [], [])
     assert tree(root) == before
+
+
+def test_a_package_without_init_of_another_back_end(init):
+    """A folder that is called like the project counts where Hatch is not asked to ship it."""
+    text = HATCH.replace("hatchling.build", "setuptools.build_meta").replace('["hatchling"]', '["x"]')
+    status, done = init(**{"pyproject.toml": text, "src/p/code.py": ""})
+    assert status == 0
+    assert "src/p/saxpy.py" in done["created"]
 
 
 def test_a_project_can_move_to_hatch(root, init):

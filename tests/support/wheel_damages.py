@@ -233,6 +233,12 @@ def promise_of_nothing(wheel):
     promise(wheel, max_spill_bytes={"saxpi": 0})
 
 
+def remove_the_modules(wheel):
+    """Leave out all that can be imported."""
+    for name in [name for name in wheel.files if name.endswith(".py")]:
+        del wheel.files[name]
+
+
 def nothing(wheel):
     """Change nothing."""
 
@@ -307,6 +313,10 @@ DAMAGES = {
     "spills edited": (edit_spills, [], "kernels", f"saxpy/{SM_90}", "the index lists other registers", "build"),
     "stray file": (
         add_a_file, [], "files", "saxpy/", r"^no index lists the file saxpy/saxpy\.sm_75\.cubin$", "remove it"
+    ),
+    "no module": (
+        remove_the_modules, [], "wheel", "", "^the wheel has no Python module of example_project, only its kernels$",
+        "have the build ship the package",
     ),
     "stray header": (
         add_a_header, [], "files", "", r"^no index lists the file project\.source/include/old\.cuh$", "remove it"
