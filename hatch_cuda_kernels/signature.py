@@ -101,7 +101,7 @@ class Parameter(NamedTuple):
     @property
     def dtype(self) -> str | None:
         """What arrays call the elements it points to, such as ``float32``; None where nothing fits."""
-        return next(iter(_dtypes(self._element)), None)
+        return next(iter(_dtypes(self.element)), None)
 
     @property
     def dtypes(self) -> tuple[str, ...]:
@@ -110,10 +110,11 @@ class Parameter(NamedTuple):
         Arrays of bytes are memory of any kind, as they are to C++. Unsigned integers may be called signed ones, since
         torch computes little with unsigned dtypes.
         """
-        return () if self._element == "unsigned char" else _dtypes(self._element)
+        return () if self.element == "unsigned char" else _dtypes(self.element)
 
     @property
-    def _element(self) -> str:
+    def element(self) -> str:
+        """The type that it points to, as text, without ``const``; empty for what is no pointer to an object."""
         return self.pointee.removeprefix("const ")
 
     @property

@@ -26,7 +26,7 @@
 #endif
 
 /* Changes with whatever hatch_cuda_kernels calls here, and with what is called there. */
-#define PROTOCOL 1
+#define PROTOCOL 2
 /* Kernels with larger parameters, or more of them, are launched from Python. */
 #define MOST_BYTES 4096
 #define MOST_PARAMETERS 128
@@ -66,12 +66,13 @@ typedef struct {
     Py_ssize_t size;
     long long least; /* of an integer or an address */
     unsigned long long most;
-    PyObject *reader; /* reader(argument, ordinal, streams) gives a value for what is not read here, or raises */
+    PyObject *reader; /* reader(argument, ordinal, found) gives a value for what is not read here, or raises; it adds to
+                         the list what it finds besides: streams, and what must live until the driver was called */
     int dtype_count;  /* 0: an address of anything */
     DLDataType dtypes[MOST_DTYPES];
 } Parameter;
 
-enum { JOIN, PARAMETERS }; /* join(streams, stream) gives the stream to launch on, or None; a tuple, see signature.c */
+enum { JOIN, PARAMETERS }; /* join(found, stream) gives the stream to launch on, or None; a tuple, see signature.c */
 
 typedef struct {
     Object object;
@@ -86,7 +87,7 @@ typedef struct {
 typedef struct {
     int ordinal;                  /* of the device */
     const DLPackExchangeAPI *api; /* of the arrays so far, or NULL */
-    PyObject *streams;            /* the list for readers, or NULL as long as none was called */
+    PyObject *found;              /* the list for readers, or NULL as long as none was called */
     unsigned char buffer[MOST_BYTES];
 } Call;
 
@@ -98,8 +99,10 @@ PyObject *learn(PyObject *module, PyObject *type);
 PyObject *forget(PyObject *module, PyObject *type);
 const DLPackExchangeAPI *exchange_of(PyTypeObject *type);
 Outcome store_array(const Parameter *parameter, const DLPackExchangeAPI *api, PyObject *array, Call *call);
+Outcome find_stream(const DLPackExchangeAPI *api, int ordinal, void **stream);
 
 /* driver.c */
+int read_unsigned(PyObject *number, void *out);
 Driver driver_at(unsigned long long context_id, unsigned long long launch);
 int enqueue(const Driver *driver, const LaunchConfig *config, void *function, void **params, void **extra);
 int read_config(LaunchConfig *config, PyObject *packed);
@@ -109,6 +112,7 @@ Object *new_object(PyTypeObject *type, PyObject *const *held, int count);
 int traverse(PyObject *object, visitproc visit, void *arg);
 int clear(PyObject *object);
 void deallocate(PyObject *object);
+PyObject *cleared(void);
 Outcome caught(void);
 
 extern PyTypeObject *signature_type;

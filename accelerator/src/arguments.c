@@ -77,12 +77,12 @@ static Outcome store_value(const Parameter *parameter, PyObject *value, unsigned
 /* Let Python read an argument: a number of numpy, an array of another library, a struct. */
 static Outcome store_by_reader(const Parameter *parameter, PyObject *arg, Call *call)
 {
-    if (call->streams == NULL && (call->streams = PyList_New(0)) == NULL)
+    if (call->found == NULL && (call->found = PyList_New(0)) == NULL)
         return RAISED;
     PyObject *ordinal = PyLong_FromLong(call->ordinal);
     if (ordinal == NULL)
         return RAISED;
-    PyObject *value = PyObject_CallFunctionObjArgs(parameter->reader, arg, ordinal, call->streams, NULL);
+    PyObject *value = PyObject_CallFunctionObjArgs(parameter->reader, arg, ordinal, call->found, NULL);
     Py_DECREF(ordinal);
     if (value == NULL)
         return caught();

@@ -39,10 +39,10 @@ PyObject *forget(PyObject *module, PyObject *type)
 PyObject *learn(PyObject *module, PyObject *type)
 {
     PyObject *capsule = PyObject_GetAttrString(type, ATTRIBUTE);
-    if (capsule == NULL) {
-        PyErr_Clear();
+    if (capsule == NULL && caught() == RAISED)
+        return NULL;
+    if (capsule == NULL)
         Py_RETURN_FALSE;
-    }
     const DLPackExchangeAPI *api = NULL;
     if (PyCapsule_IsValid(capsule, CAPSULE))
         api = fitting(PyCapsule_GetPointer(capsule, CAPSULE));
@@ -94,4 +94,10 @@ Outcome store_array(const Parameter *parameter, const DLPackExchangeAPI *api, Py
     uint64_t address = (uint64_t)(uintptr_t)tensor.data + tensor.byte_offset;
     memcpy(call->buffer + parameter->offset, &address, sizeof address);
     return DONE;
+}
+
+/* Find the current stream of a library on a device. */
+Outcome find_stream(const DLPackExchangeAPI *api, int ordinal, void **stream)
+{
+    return api->current_work_stream(DLPACK_CUDA, ordinal, stream) == 0 ? DONE : caught();
 }

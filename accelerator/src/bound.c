@@ -2,7 +2,7 @@
 #include "accelerator.h"
 
 enum {
-    ELSEWHERE, /* elsewhere() launches in another context, and holds what the addresses point to */
+    ELSEWHERE, /* elsewhere() launches in another context, or otherwise; it holds what the addresses point to */
     REFUSE     /* refuse(status, stream) raises for a launch that the driver refused */
 };
 
@@ -23,11 +23,16 @@ static PyObject *launch(PyObject *object, PyObject *ignored)
     Bound *self = (Bound *)object;
     unsigned long long context_id;
     LaunchConfig config = self->config; /* a copy, for several threads may launch at a time */
+    Outcome outcome = UNUSUAL;
     (void)ignored;
-    if (self->driver.context_id(NULL, &context_id) != 0 || context_id != self->context_id)
-        return PyObject_CallFunctionObjArgs(self->object.held[ELSEWHERE], NULL);
-    if (self->api != NULL && self->api->current_work_stream(DLPACK_CUDA, self->ordinal, &config.stream) != 0)
+    if (self->object.held[ELSEWHERE] == NULL)
+        return cleared();
+    if (self->driver.context_id(NULL, &context_id) == 0 && context_id == self->context_id)
+        outcome = self->api == NULL ? DONE : find_stream(self->api, self->ordinal, &config.stream);
+    if (outcome == RAISED)
         return NULL;
+    if (outcome == UNUSUAL)
+        return PyObject_CallFunctionObjArgs(self->object.held[ELSEWHERE], NULL);
     int status = enqueue(&self->driver, &config, self->function, self->params, self->extra);
     if (status == 0)
         return Py_NewRef(Py_None);
@@ -42,8 +47,9 @@ static PyObject *bound_new(PyTypeObject *type, PyObject *args, PyObject *names)
     int ordinal;
     PyObject *library, *config, *held[2];
     (void)names;
-    if (!PyArg_ParseTuple(args, "KKKiOOKKKOO", &context_id, &launch_at, &here, &ordinal, &library, &config, &function,
-                          &params, &extra, &held[ELSEWHERE], &held[REFUSE]))
+    if (!PyArg_ParseTuple(args, "O&O&O&iOOO&O&O&OO", read_unsigned, &context_id, read_unsigned, &launch_at,
+                          read_unsigned, &here, &ordinal, &library, &config, read_unsigned, &function, read_unsigned,
+                          &params, read_unsigned, &extra, &held[ELSEWHERE], &held[REFUSE]))
         return NULL;
     const DLPackExchangeAPI *api = exchange_of((PyTypeObject *)library);
     if (api == NULL && library != Py_None)

@@ -1,6 +1,16 @@
 /* Calls of the driver, whose functions Python has found. */
 #include "accelerator.h"
 
+/* Read an address, or another integer of 64 bits: a converter for PyArg_ParseTuple, whose K takes the low bits of any. */
+int read_unsigned(PyObject *number, void *out)
+{
+    unsigned long long value = PyLong_AsUnsignedLongLong(number);
+    if (value == (unsigned long long)-1 && PyErr_Occurred())
+        return 0;
+    *(unsigned long long *)out = value;
+    return 1;
+}
+
 Driver driver_at(unsigned long long context_id, unsigned long long launch)
 {
     Driver driver;

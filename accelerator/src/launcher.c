@@ -3,8 +3,8 @@
 
 enum {
     SIGNATURE,
+    NAME,      /* of the launch function, for errors */
     HERE,      /* (ordinal, function, configurations) by context id; Python adds them */
-    STATED,    /* the stream's address, or None for the arrays' current one */
     OTHERWISE, /* otherwise([sizes,] arguments) takes care of what is not usual */
     REFUSE,    /* refuse([sizes,] status, stream) raises for a launch that the driver refused */
     ENTRY      /* of HERE, for the latest context: its configurations hold the launch attributes */
@@ -21,7 +21,9 @@ typedef struct {
 typedef struct {
     Object object;
     int takes_sizes; /* whether the first argument is the seven sizes of the launch */
-    Context latest;  /* most programs launch in one context only */
+    int is_stated;   /* whether the launch is on a stream of its own, and not on the arrays' current one */
+    void *stated;
+    Context latest; /* most programs launch in one context only */
 } Launcher;
 
 static const Signature *signature_of(const Launcher *self)
@@ -29,19 +31,26 @@ static const Signature *signature_of(const Launcher *self)
     return (const Signature *)self->object.held[SIGNATURE];
 }
 
+/* Read a handle of the bindings, which converts to an int. */
+static int read_handle(PyObject *handle, void *out)
+{
+    unsigned long long address;
+    PyObject *number = PyNumber_Long(handle);
+    int read = number != NULL && read_unsigned(number, &address);
+    Py_XDECREF(number);
+    if (read)
+        *(void **)out = (void *)(uintptr_t)address;
+    return read;
+}
+
 static int read_entry(Context *context, PyObject *entry)
 {
-    context->ordinal = (int)PyLong_AsLong(PyTuple_GetItem(entry, 0));
-    PyObject *function = PyNumber_Long(PyTuple_GetItem(entry, 1));
-    if (function == NULL)
+    PyObject *configs = NULL;
+    if (!PyArg_ParseTuple(entry, "iO&|O", &context->ordinal, read_handle, &context->function, &configs))
         return -1;
-    context->function = PyLong_AsVoidPtr(function);
-    Py_DECREF(function);
-    if (PyErr_Occurred())
-        return -1;
-    if (PyTuple_Size(entry) < 3)
+    if (configs == NULL)
         return 0;
-    PyObject *packed = PyObject_GetAttrString(PyTuple_GetItem(entry, 2), "packed");
+    PyObject *packed = PyObject_GetAttrString(configs, "packed");
     if (packed == NULL)
         return -1;
     int read = read_config(&context->config, packed);
@@ -86,39 +95,50 @@ static Outcome enter(Launcher *self, Context *context, PyObject **entry)
 
 static Outcome read_sizes(LaunchConfig *config, PyObject *sizes)
 {
-    for (int i = 0; i < 7; i++)
-        config->sizes[i] = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GetItem(sizes, i));
-    return PyErr_Occurred() ? RAISED : DONE;
+    if (!PyTuple_Check(sizes) || PyTuple_Size(sizes) != 7) {
+        PyErr_SetString(PyExc_TypeError, "the sizes of a launch are seven");
+        return RAISED;
+    }
+    for (int i = 0; i < 7; i++) {
+        unsigned long size = PyLong_AsUnsignedLong(PyTuple_GetItem(sizes, i));
+        if (size == (unsigned long)-1 && PyErr_Occurred())
+            return RAISED;
+        if (size > UINT32_MAX) {
+            PyErr_SetString(PyExc_OverflowError, "a size of a launch has more than 32 bits");
+            return RAISED;
+        }
+        config->sizes[i] = (uint32_t)size;
+    }
+    return DONE;
 }
 
 /* Choose a stream after the work that the streams of other arrays hold. */
 static Outcome join_streams(Launcher *self, const Call *call, void **stream)
 {
-    PyObject *stated = self->object.held[STATED];
-    PyObject *chosen = call->api == NULL ? Py_NewRef(stated) : PyLong_FromVoidPtr(*stream);
+    int is_chosen = self->is_stated || call->api != NULL;
+    PyObject *chosen = is_chosen ? PyLong_FromVoidPtr(*stream) : Py_NewRef(Py_None);
     if (chosen == NULL)
         return RAISED;
-    PyObject *joined = PyObject_CallFunctionObjArgs(signature_of(self)->object.held[JOIN], call->streams, chosen, NULL);
+    PyObject *joined = PyObject_CallFunctionObjArgs(signature_of(self)->object.held[JOIN], call->found, chosen, NULL);
     Py_DECREF(chosen);
     if (joined == NULL)
         return RAISED;
-    *stream = joined == Py_None ? NULL : PyLong_AsVoidPtr(joined);
+    unsigned long long address = 0;
+    int read = joined == Py_None || read_unsigned(joined, &address);
     Py_DECREF(joined);
-    return PyErr_Occurred() ? RAISED : DONE;
+    *stream = (void *)(uintptr_t)address;
+    return read ? DONE : RAISED;
 }
 
 /* Choose the stream: the stated one, or else the current one of the arrays' library. */
 static Outcome choose_stream(Launcher *self, const Call *call, void **stream)
 {
-    PyObject *stated = self->object.held[STATED];
-    *stream = NULL;
-    if (stated != Py_None) {
-        *stream = PyLong_AsVoidPtr(stated);
-    } else if (call->api != NULL && call->api->current_work_stream(DLPACK_CUDA, call->ordinal, stream) != 0) {
-        return caught();
-    }
-    int others = call->streams != NULL && PyList_Size(call->streams) > 0;
-    return others ? join_streams(self, call, stream) : DONE;
+    Outcome outcome = DONE;
+    *stream = self->stated;
+    if (!self->is_stated && call->api != NULL)
+        outcome = find_stream(call->api, call->ordinal, stream);
+    int others = call->found != NULL && PyList_Size(call->found) > 0;
+    return outcome == DONE && others ? join_streams(self, call, stream) : outcome;
 }
 
 static Outcome prepare(Launcher *self, PyObject *sizes, PyObject *const *args, Context *context, Call *call)
@@ -126,13 +146,8 @@ static Outcome prepare(Launcher *self, PyObject *sizes, PyObject *const *args, C
     if (sizes != NULL && read_sizes(&context->config, sizes) != DONE)
         return RAISED;
     call->ordinal = context->ordinal;
-    call->api = NULL;
-    call->streams = NULL;
     Outcome outcome = store_arguments(signature_of(self), args, call);
-    if (outcome == DONE)
-        outcome = choose_stream(self, call, &context->config.stream);
-    Py_XDECREF(call->streams);
-    return outcome;
+    return outcome == DONE ? choose_stream(self, call, &context->config.stream) : outcome;
 }
 
 /* Call the driver with the arguments as one buffer or, where that would not do, one by one; return its status. */
@@ -160,6 +175,17 @@ static Outcome refused(Launcher *self, PyObject *sizes, int status, void *stream
     return result == NULL ? RAISED : DONE;
 }
 
+/* Give back what readers found, whose destructors must neither see nor replace an exception that is set. */
+static void give_back(PyObject *found, Outcome outcome)
+{
+    PyObject *type, *value, *traceback;
+    if (outcome == RAISED)
+        PyErr_Fetch(&type, &value, &traceback);
+    Py_XDECREF(found);
+    if (outcome == RAISED)
+        PyErr_Restore(type, value, traceback);
+}
+
 static Outcome launch_usual(Launcher *self, PyObject *sizes, PyObject *const *args)
 {
     Context context;
@@ -169,9 +195,12 @@ static Outcome launch_usual(Launcher *self, PyObject *sizes, PyObject *const *ar
     Outcome outcome = enter(self, &context, &entry);
     if (outcome != DONE)
         return outcome;
+    call.api = NULL;
+    call.found = NULL;
     outcome = prepare(self, sizes, args, &context, &call);
     if (outcome == DONE)
         status = call_driver(signature_of(self), &context, &call);
+    give_back(call.found, outcome); /* not before: memory may be held by nothing else */
     Py_DECREF(entry);
     return status == 0 ? outcome : refused(self, sizes, status, context.config.stream);
 }
@@ -190,10 +219,15 @@ static PyObject *launch_otherwise(Launcher *self, PyObject *sizes, PyObject *con
     return result;
 }
 
-static PyObject *launch(PyObject *object, PyObject *const *args, Py_ssize_t count)
+static PyObject *launch(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     Launcher *self = (Launcher *)object;
     PyObject *sizes = NULL;
+    if (self->object.held[SIGNATURE] == NULL)
+        return cleared();
+    if (names != NULL) /* in the words of Python's own functions, as the generated ones are */
+        return PyErr_Format(PyExc_TypeError, "%U() got an unexpected keyword argument '%U'", self->object.held[NAME],
+                            PyTuple_GetItem(names, 0));
     if (self->takes_sizes) {
         if (count == 0)
             return PyErr_Format(PyExc_TypeError, "launch() lacks the sizes");
@@ -206,23 +240,29 @@ static PyObject *launch(PyObject *object, PyObject *const *args, Py_ssize_t coun
     return outcome == DONE ? Py_NewRef(Py_None) : NULL;
 }
 
-/* Launcher(signature, here, stated, otherwise, refuse, takes_sizes) */
+/* Launcher(signature, name, here, stated, otherwise, refuse, takes_sizes): stated is a stream's address, or None */
 static PyObject *launcher_new(PyTypeObject *type, PyObject *args, PyObject *names)
 {
-    PyObject *held[ENTRY];
+    PyObject *held[ENTRY], *stated;
+    unsigned long long address = 0;
     int takes_sizes;
     (void)names;
-    if (!PyArg_ParseTuple(args, "O!O!OOOp", signature_type, &held[SIGNATURE], &PyDict_Type, &held[HERE], &held[STATED],
-                          &held[OTHERWISE], &held[REFUSE], &takes_sizes))
+    if (!PyArg_ParseTuple(args, "O!UO!OOOp", signature_type, &held[SIGNATURE], &held[NAME], &PyDict_Type, &held[HERE],
+                          &stated, &held[OTHERWISE], &held[REFUSE], &takes_sizes))
+        return NULL;
+    if (stated != Py_None && !read_unsigned(stated, &address))
         return NULL;
     Launcher *self = (Launcher *)new_object(type, held, ENTRY);
-    if (self != NULL)
-        self->takes_sizes = takes_sizes;
+    if (self == NULL)
+        return NULL;
+    self->takes_sizes = takes_sizes;
+    self->is_stated = stated != Py_None;
+    self->stated = (void *)(uintptr_t)address;
     return (PyObject *)self;
 }
 
 static PyMethodDef methods[] = {
-    {"launch", (PyCFunction)(void (*)(void))launch, METH_FASTCALL, "Launch with these arguments."},
+    {"launch", (PyCFunction)(void (*)(void))launch, METH_FASTCALL | METH_KEYWORDS, "Launch with these arguments."},
     {NULL, NULL, 0, NULL},
 };
 

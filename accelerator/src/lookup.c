@@ -21,7 +21,12 @@ static PyObject *find(Lookup *self, PyObject *name)
     PyObject *key = PyLong_FromUnsignedLongLong(id);
     PyObject *by_name = key == NULL ? NULL : PyDict_GetItemWithError(self->object.held[KERNELS], key);
     Py_XDECREF(key);
-    return by_name == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(by_name, name));
+    if (by_name == NULL)
+        return NULL;
+    Py_INCREF(by_name); /* comparing names may run Python, which may forget the context */
+    PyObject *kernel = Py_XNewRef(PyDict_GetItemWithError(by_name, name));
+    Py_DECREF(by_name);
+    return kernel;
 }
 
 static int count_hit(Lookup *self, PyObject *kernel)
@@ -58,6 +63,8 @@ static PyObject *ask(Lookup *self, PyObject *const *args, Py_ssize_t count, PyOb
 static PyObject *look_up(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     Lookup *self = (Lookup *)object;
+    if (self->object.held[KERNELS] == NULL)
+        return cleared();
     PyObject *kernel = count == 1 && names == NULL ? find(self, args[0]) : NULL;
     if (kernel == NULL)
         return PyErr_Occurred() ? NULL : ask(self, args, count, names);
@@ -72,7 +79,8 @@ static PyObject *lookup_new(PyTypeObject *type, PyObject *args, PyObject *names)
     unsigned long long context_id;
     PyObject *held[3];
     (void)names;
-    if (!PyArg_ParseTuple(args, "KO!OU", &context_id, &PyDict_Type, &held[KERNELS], &held[GET_KERNEL], &held[HITS]))
+    if (!PyArg_ParseTuple(args, "O&O!OU", read_unsigned, &context_id, &PyDict_Type, &held[KERNELS],
+                          &held[GET_KERNEL], &held[HITS]))
         return NULL;
     Lookup *self = (Lookup *)new_object(type, held, 3);
     if (self != NULL)

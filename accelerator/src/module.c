@@ -35,10 +35,19 @@ void deallocate(PyObject *object)
     Py_DECREF(type);
 }
 
-/* Return the outcome of a call that failed: exceptions that are no Exception go on, as from Python's "try". */
+/* Raise for an object that the collector has emptied, and that is used all the same. */
+PyObject *cleared(void)
+{
+    PyErr_SetString(PyExc_ReferenceError, "it was collected: nothing that holds it is used any more");
+    return NULL;
+}
+
+/* Return the outcome of a call that failed. What is no Exception goes on, as from Python's "try"; and so does what would
+ * come again if Python tried: a recursion would end at none of its levels (FATAL in Python). */
 Outcome caught(void)
 {
-    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
+    if (PyErr_Occurred() && (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_RecursionError) ||
+                             PyErr_ExceptionMatches(PyExc_MemoryError)))
         return RAISED;
     PyErr_Clear();
     return UNUSUAL;

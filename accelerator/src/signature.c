@@ -45,10 +45,10 @@ static int read_parameter(Parameter *parameter, PyObject *item, Py_ssize_t bytes
 {
     int kind;
     PyObject *dtypes;
-    if (!PyArg_ParseTuple(item, "CnnLKOO", &kind, &parameter->offset, &parameter->size, &parameter->least,
-                          &parameter->most, &dtypes, &parameter->reader))
+    if (!PyArg_ParseTuple(item, "CnnLO&OO", &kind, &parameter->offset, &parameter->size, &parameter->least,
+                          read_unsigned, &parameter->most, &dtypes, &parameter->reader))
         return -1;
-    parameter->kind = (char)kind;
+    parameter->kind = kind < 128 ? (char)kind : '\0';
     if (!is_sound(parameter, bytes)) {
         PyErr_SetString(PyExc_ValueError, "a parameter of unknown kind, or out of the buffer");
         return -1;
@@ -85,8 +85,8 @@ static PyObject *signature_new(PyTypeObject *type, PyObject *args, PyObject *nam
     int by_parts;
     PyObject *held[2];
     (void)names;
-    if (!PyArg_ParseTuple(args, "KKnpOO!", &context_id, &launch, &bytes, &by_parts, &held[JOIN], &PyTuple_Type,
-                          &held[PARAMETERS]))
+    if (!PyArg_ParseTuple(args, "O&O&npOO!", read_unsigned, &context_id, read_unsigned, &launch, &bytes, &by_parts,
+                          &held[JOIN], &PyTuple_Type, &held[PARAMETERS]))
         return NULL;
     Signature *self = (Signature *)new_object(type, held, 2);
     if (self == NULL)

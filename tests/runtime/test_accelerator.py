@@ -6,14 +6,20 @@ import ctypes
 import enum
 import gc
 import math
+import os
+import shutil
+import subprocess
 import sys
 import threading
 import tracemalloc
 import weakref
+from functools import partial
+from pathlib import Path
 
+import built_accelerator
 import numpy as np
 import pytest
-from built_accelerator import Device, address_in, capsule_of
+from built_accelerator import STREAM, Device, Exchange, address_in, capsule_of
 from c_code import compile_c
 from device_arrays import InterfaceArray
 from fake_driver import Result
@@ -28,8 +34,10 @@ from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
 pytestmark = pytest.mark.parametrize("launches", ["compiled"], indirect=True)
 
+BIG = 2**64
 SHAPE = Shape((4, 2, 1), (32, 1, 1), 16)
 CONTEXT = 7
+PY_TP_CLEAR = 51  # typeslots.h
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +60,7 @@ def here():
 def bind(params, types=(), *, otherwise=raising, refuse=raising, stated=None, make=bind_for):
     """Return a launch function for a kernel of those parameters."""
     return make(Signature("k", params, types), "current" if stated is None else "stated")(
-        here(), stated, otherwise, refuse
+        "k", here(), stated, otherwise, refuse
     )
 
 
@@ -125,7 +133,7 @@ def in_python(signature, kind):
 def test_launch_functions_are_compiled(launches):
     """Those of a shape, and those that take sizes."""
     for kind in ("current", "stated", "fresh"):
-        launch = bind_for(Signature("k", ("f32",)), kind)(here(), None, raising, raising)
+        launch = bind_for(Signature("k", ("f32",)), kind)("k", here(), None, raising, raising)
         assert isinstance(launch.__self__, launches.Launcher)
 
 
@@ -254,7 +262,7 @@ def test_errors_go_on(launches, driver):
 def test_a_reader_may_launch_elsewhere(launches, driver):
     """The launch goes on in the context that it began in."""
     entries = here() | {17: (1, 98, Configs(SHAPE))}
-    launch = bind_for(Signature("k", ("f32",)), "current")(entries, None, raising, raising)
+    launch = bind_for(Signature("k", ("f32",)), "current")("k", entries, None, raising, raising)
 
     class Reentrant:
         def __float__(self):
@@ -360,15 +368,182 @@ def test_other_threads_run_while_the_driver_waits(launches, driver, tmp_path):
     signature = launches.Signature(context_id, address, 0, False, raising, ())
     flag = ctypes.c_int()
     entry = 0, ctypes.addressof(flag), Configs(SHAPE)
-    launch = launches.Launcher(signature, {CONTEXT: entry}, None, raising, raising, False).launch
+    launch = launches.Launcher(signature, "k", {CONTEXT: entry}, None, raising, raising, False).launch
     thread = threading.Timer(0.05, setattr, (flag, "value", 1))
     thread.start()
     launch()
     thread.join()
 
 
-@pytest.mark.parametrize(("kind", "offset"), [("p", 0), ("d", 0), ("f", 4), ("x", 0), ("s", -1)])
+@pytest.mark.parametrize(("kind", "offset"), [("p", 0), ("d", 0), ("f", 4), ("x", 0), ("s", -1), ("\u0170", 0)])
 def test_parameters_that_make_no_sense_are_refused(launches, kind, offset):
     """Nothing is written beyond the buffer, whatever Python says."""
     with pytest.raises(ValueError, match="unknown kind, or out of the buffer"):
         launches.Signature(1, 1, 4, False, None, ((kind, offset, 4, 0, 0, (), None),))
+
+
+def launcher(launches, *, here=None, stated=None, takes_sizes=False):
+    """Return a launcher of a kernel without parameters."""
+    signature = launches.Signature(*addresses(), 0, False, raising, ())
+    return launches.Launcher(signature, "k", here or {}, stated, raising, raising, takes_sizes)
+
+
+def addresses():
+    """Return those of the driver's functions, in the driver's place."""
+    from hatch_cuda_kernels.driver import cuda
+
+    return [cuda().cuGetProcAddress(name)[1] for name in (b"cuCtxGetId", b"cuLaunchKernelEx")]
+
+
+BEYOND = {
+    "a stream": lambda module, number: launcher(module, stated=number),
+    "a signature's function": lambda module, number: module.Signature(number, 1, 0, False, None, ()),
+    "a signature's launch": lambda module, number: module.Signature(1, number, 0, False, None, ()),
+    "the most of a number": lambda module, number: module.Signature(
+        1, 1, 4, False, None, (("i", 0, 4, 0, number, (), None),)
+    ),
+    "the id of a context": lambda module, number: bound(module, here=number),
+    "the ordinal of a device": lambda module, number: bound(module, ordinal=number),
+    "parameters": lambda module, number: bound(module, params=number),
+    "a look-up's function": lambda module, number: module.Lookup(number, {}, raising, "hits"),
+    "a function": lambda module, number: launcher(module, here={CONTEXT: (0, number)}).launch(),
+    "the ordinal of an entry": lambda module, number: launcher(module, here={CONTEXT: (number, 1)}).launch(),
+    "a size": lambda module, number: launcher(module, here={CONTEXT: (0, 1)}, takes_sizes=True).launch(
+        (1,) * 6 + (number,)
+    ),
+}
+
+
+def bound(module, *, here=CONTEXT, ordinal=0, params=0):
+    """Return a bound launch of nothing."""
+    config = Configs(SHAPE).packed
+    return module.Bound(1, 1, here, ordinal, None, config, 1, params, 0, raising, raising)
+
+
+@pytest.mark.parametrize("number", [-1 - BIG, BIG, "text", None, 1.5])
+@pytest.mark.parametrize("what", BEYOND)
+def test_numbers_that_are_out_of_range_are_refused(launches, driver, what, number):
+    """Nothing is cut to the bits that fit, and nothing is launched."""
+    if (number is None and what == "a stream") or (not isinstance(number, int) and what == "a function"):
+        return  # it is no stream, and a handle of the bindings is no integer either
+    with pytest.raises(OverflowError if isinstance(number, int) else TypeError):
+        BEYOND[what](launches, 1 << 70 if number == BIG else number)
+    assert driver.launches == []
+
+
+@pytest.mark.parametrize("sizes", [(), (1,) * 6, (1,) * 8, [1] * 7, None, (1,) * 6 + (2**32,), (1,) * 6 + (-1,)])
+def test_sizes_are_seven_numbers_of_32_bits(launches, driver, sizes):
+    """Anything else is an error, and not another shape."""
+    with pytest.raises((OverflowError, TypeError)):
+        launcher(launches, here={CONTEXT: (0, 1)}, takes_sizes=True).launch(sizes)
+    assert driver.launches == []
+
+
+@pytest.mark.parametrize("entry", [(), (0,), (0, 1, 2, 3), [0, 1, None], None, (0, 1, None)])
+def test_an_entry_that_makes_no_sense_is_an_error(launches, driver, entry):
+    """And nothing is launched."""
+    with pytest.raises((AttributeError, SystemError, TypeError)):
+        launcher(launches, here={CONTEXT: entry}).launch()
+    assert driver.launches == []
+
+
+FORGETS = """
+import ctypes, sys
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from built_accelerator import load_accelerator
+
+number = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_ulonglong))
+
+
+def context_id(_, out):
+    out[0] = 7
+    return 0
+
+
+class Kernel:
+    hits = 0
+
+
+class Name:
+    def __hash__(self):
+        return hash("saxpy")
+
+    def __eq__(self, other):
+        kernels.clear()
+        return True
+
+
+kept, kernel = number(context_id), Kernel()
+kernels = {7: {"saxpy": kernel} | {str(i): i for i in range(100)}}
+look_up = load_accelerator(Path(sys.argv[1])).Lookup(
+    ctypes.cast(kept, ctypes.c_void_p).value, kernels, print, "hits"
+).look_up
+assert look_up(Name()) is kernel
+assert kernel.hits == 1
+"""
+
+
+def test_a_context_may_be_forgotten_while_names_are_compared(launches):
+    """What is looked up in lives as long as the look-up: with this allocator, use of what is freed crashes."""
+    folder, support = Path(launches.__file__).parent, Path(built_accelerator.__file__).parent
+    command = [sys.executable, "-c", FORGETS, str(folder), str(support)]
+    subprocess.run(command, check=True, env=os.environ | {"PYTHONMALLOC": "debug"})
+
+
+def test_nothing_but_the_initialisation_is_exported(launches):
+    """Another library of a process may have the same names, as ncurses has ``clear``."""
+    if shutil.which("nm") is None:
+        pytest.skip("needs nm")
+    command = ["nm", "-D", "--defined-only", launches.__file__]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert [line.split()[-1] for line in listed.splitlines()] == [f"PyInit_{built_accelerator.NAME}"]
+
+
+def test_what_was_collected_is_not_used(launches, driver):
+    """A destructor in C may call what the collector has emptied; it gets an error."""
+    clear = ctypes.pythonapi.PyType_GetSlot
+    clear.restype, clear.argtypes = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object), [ctypes.py_object, ctypes.c_int]
+    objects = [launcher(launches), bound(launches), launches.Lookup(1, {}, raising, "hits")]
+    for made in objects:
+        assert clear(type(made), PY_TP_CLEAR)(made) == 0
+        with pytest.raises(ReferenceError, match="it was collected"):
+            (made.look_up if isinstance(made, launches.Lookup) else made.launch)()
+    assert driver.launches == []
+
+
+STREAM_THAT_FAILS = """
+extern void *PyExc_ValueError, *PyExc_KeyboardInterrupt;
+void PyErr_SetNone(void *);
+int failing;
+int stream(int kind, int ordinal, void **out) {
+    *out = (void *)70;
+    if (failing == 2) PyErr_SetNone(PyExc_ValueError);
+    if (failing == 3) PyErr_SetNone(PyExc_KeyboardInterrupt);
+    return failing ? -1 : 0;
+}
+"""
+
+
+def test_a_stream_that_cannot_be_told_is_left_to_python(launches, driver, tmp_path):
+    """As an array that cannot be read, for a launch and for a bound one; what is no Exception goes on."""
+    library = ctypes.CDLL(str(compile_c(STREAM_THAT_FAILS, tmp_path / "stream.so", "-shared", "-fPIC")))
+    failing = ctypes.c_int.in_dll(library, "failing")
+    made, handed = array_class(), []
+    api = Exchange.from_address(address_in(made.__dlpack_c_exchange_api__))
+    api.stream = STREAM(ctypes.cast(library.stream, ctypes.c_void_p).value)
+    assert launches.learn(made)
+    launch, config, given = bind(("ptr",), otherwise=handed.append), Configs(SHAPE).packed, made()
+    other = lambda: handed.append("bound")  # noqa: E731
+    go = launches.Bound(*addresses(), CONTEXT, 0, made, config, 99, 0, 0, other, raising).launch
+    for failing.value in (0, 1, 2):
+        launch(given)
+        go()
+    assert [stream for stream, *_ in driver.launches] == [70, 70]
+    assert handed == [(given,), "bound"] * 2
+    failing.value = 3
+    for call in (partial(launch, given), go):
+        with pytest.raises(KeyboardInterrupt):
+            call()
+    launches.forget(made)
+    assert len(driver.launches) == 2

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 import pickle
 import struct
 import weakref
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -136,6 +139,82 @@ def test_a_shape_is_launched_alike_however_often_it_came(kernel, driver, stream)
     assert len({launch[2] for launch in driver.launches}) == 1
 
 
+#: Sizes that are no integers and equal some, with the integers; the first three are numbers for a grid.
+EQUAL = [(4.0, 4), (np.float64(4), 4), (Decimal(4), 4), (Fraction(8, 2), 4), (4 + 0j, 4), (np.int16(4), 4), (True, 1)]
+
+
+@pytest.mark.parametrize(("given", "meant"), EQUAL, ids=repr)
+def test_a_number_that_equals_an_integer_is_that_integer(kernel, driver, given, meant):
+    """In each way to launch, and whatever shape was launched before."""
+    args, options = (2.0, None, None, 4), ("shared_mem", "priority", "carveout")
+    for grid, size in ((given, meant), (meant, meant), (given, meant)):
+        kernel[grid, (2, size)](*args)
+        kernel[(grid, 3), 8](*args)
+        kernel[5, 6, grid](*args)
+        kernel.launch(7, grid, args, cluster=None, **dict.fromkeys(options, grid))
+        kernel.bind([grid], 9, args, shared_mem=grid)()
+        found = [(tuple(config.grid), tuple(config.block), config.sharedMemBytes) for config in driver.configs[-5:]]
+        assert found == [
+            ((size, 1, 1), (2, size, 1), 0), ((size, 3, 1), (8, 1, 1), 0), ((5, 1, 1), (6, 1, 1), size),
+            ((7, 1, 1), (size, 1, 1), size), ((size, 1, 1), (9, 1, 1), size),
+        ]  # fmt: skip
+        assert {driver.configs[-2].attributes[number][:4] for number in (8, 14)} == {struct.pack("i", size)}
+
+
+@pytest.mark.parametrize(
+    "size", [4.5, "4", b"4", None, math.nan, math.inf, Decimal("NaN"), 4 + 1j, np.array([4, 4]), {}]
+)
+def test_what_equals_no_integer_is_no_size(kernel, driver, size):
+    """It is refused each time, with the same words."""
+    args = (2.0, None, None, 4)
+    for _ in range(3):
+        with pytest.raises(
+            LaunchError, match=r"^saxpy: grid must be one to three integers that are not negative, got "
+        ):
+            kernel[size, 32](*args)
+        with pytest.raises(LaunchError, match=r"^saxpy: block must be one to three positive integers, got \[1, "):
+            kernel.launch(4, [1, size], args)
+        with pytest.raises(LaunchError, match=r"^saxpy: shared memory must be a number of bytes, got "):
+            kernel[4, 32, size](*args)
+        with pytest.raises(LaunchError, match=r"^saxpy: carveout must be an integer, got "):
+            kernel.launch(4, 32, args, carveout=[] if size is None else size)
+        kernel[4, 32](*args)
+    assert len(driver.launches) == 3
+
+
+SHAPES = [(4, 256), (4, 256, 0), (4, 256, 0, 5), (0, 256), ((2, 3), [8])]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_arguments_in_brackets_launches_have_no_names(kernel, driver, shape):
+    """The error is the same for the first launch, one of a shape not seen before, and one that is remembered."""
+    for number in range(4):
+        for named in ({"n": 4}, {"x": None, "n": 4}):
+            name = next(iter(named))
+            with pytest.raises(
+                TypeError, match=rf"^saxpy\[grid, block\]\(\) got an unexpected keyword argument '{name}'$"
+            ):
+                kernel[shape](2.0, None, **named)
+            with pytest.raises(
+                TypeError, match=rf"^saxpy\[grid, block\]\(\) got an unexpected keyword argument '{name}'$"
+            ):
+                kernel[10 + number, 32](2.0, None, **named)
+        for name in ("a0", "sizes", "here", "self"):
+            with pytest.raises(TypeError, match=name):
+                kernel[shape](2.0, None, None, **{name: 4})
+        kernel[1, 32](2.0, None, None, 4)
+    assert len(driver.launches) == 4
+
+
+def test_a_bound_launch_takes_no_arguments(kernel, driver):
+    """It has its own."""
+    go = kernel.bind(1, 32, (2.0, None, None, 4))
+    for args, named in (((1,), {}), ((), {"n": 4})):
+        with pytest.raises(TypeError, match="argument"):
+            go(*args, **named)
+    assert driver.launches == []
+
+
 def test_an_unknown_option_is_an_error(kernel):
     """A misspelt one is not ignored."""
     with pytest.raises(TypeError, match="shared_memory"):
@@ -185,12 +264,21 @@ BAD_ARRAYS = [
     (np.zeros(4, np.float32), "d_filter has 36 bytes, the array that was passed has 16"),
     (np.zeros(18, np.float32)[::2], "the array must be contiguous"),
     (bytes(36), "the array must be contiguous, and writable"),
+    (
+        np.zeros(1, [("a", "O"), ("b", "V28")]),
+        "d_filter is not copied with numpy.ndarray: it holds addresses of Python's",
+    ),
+    (
+        np.ma.array(np.zeros(9, "f4"), mask=[1] + [0] * 8),
+        "d_filter is not copied with numpy.*: it has a mask, which a k",
+    ),
+    (InterfaceArray(shape=(9,), mask=InterfaceArray()), "d_filter is not copied with .*InterfaceArray: it has a mask"),
 ]
 
 
 @pytest.mark.parametrize(("array", "message"), BAD_ARRAYS)
 def test_arrays_that_do_not_fit_a_variable_are_refused(store, driver, array, message):
-    """By size, by strides, and for reading into by being read-only."""
+    """By size, by strides, for reading into by being read-only, and what is more than its bytes."""
     with pytest.raises(ArgumentError, match=message):
         store.get_global("d_filter").copy_to(array)
     assert driver.calls == []

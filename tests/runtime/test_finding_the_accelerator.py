@@ -32,7 +32,7 @@ def install(monkeypatch):
     forget()
 
 
-def module(protocol=1, *, learns=True):
+def module(protocol=accelerator._PROTOCOL, *, learns=True):
     """Return a stand-in for the extension."""
     return SimpleNamespace(PROTOCOL=protocol, learn=lambda _: learns)
 
@@ -43,6 +43,11 @@ def test_it_is_used_where_it_is_installed(install):
     install(found)
     assert accelerator.accelerator() == (found, 1, 1)
     assert accelerator.state() == "0.1.0"
+
+
+def test_this_checkouts_sources_are_of_the_same_protocol(compiled):
+    """What is compiled from them is used."""
+    assert compiled.PROTOCOL == accelerator._PROTOCOL
 
 
 def test_it_is_optional(install):
@@ -62,7 +67,7 @@ def test_it_can_be_turned_off(install, monkeypatch):
 
 def test_one_of_another_protocol_is_not_used(install):
     """It was made for another version of the package."""
-    install(module(protocol=2))
+    install(module(protocol=accelerator._PROTOCOL - 1))
     assert accelerator.accelerator() is None
     assert accelerator.state().startswith("0.1.0 does not fit; python3 -m pip install --upgrade ")
 

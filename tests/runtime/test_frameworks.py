@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import types
 
 import numpy as np
 import pytest
-from device_arrays import InterfaceArray
+from c_code import compile_c
+from device_arrays import DlpackArray, InterfaceArray
 
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.errors import ArgumentError
-from hatch_cuda_kernels.runtime.launch import arrays, tensors
+from hatch_cuda_kernels.runtime.launch import accelerator, arrays, tensors
 
 
 @pytest.fixture
@@ -73,6 +75,119 @@ def test_a_torch_that_is_half_imported_is_no_obstacle(kernel, driver, monkeypatc
     monkeypatch.setitem(sys.modules, "torch", module)
     kernel[1, 32](2.0, InterfaceArray(), 0x20, 4)
     assert len(driver.launches) == 1
+
+
+@pytest.fixture
+def order(driver, monkeypatch):
+    """Return what happens, in order: the driver's call, and what tests add."""
+    seen, original = [], driver.cuLaunchKernelEx
+    monkeypatch.setattr(driver, "cuLaunchKernelEx", lambda *args: seen.append("launched") or original(*args))
+    return seen
+
+
+def test_memory_of_a_capsule_lives_until_the_driver_was_called(kernel, driver, order):
+    """An exporter may copy for each capsule; the copy is then nobody else's. The first launch, and later ones."""
+    for _ in range(3):
+        kernel[1, 32](2.0, DlpackArray(freed=lambda: order.append("freed")), InterfaceArray(stream=6), 4)
+    assert order == ["launched", "freed"] * 3
+    assert streams(driver)[0] == [6] * 3
+
+
+def test_memory_of_a_capsule_lives_as_long_as_a_bound_launch(kernel, order):
+    """It is launched again and again."""
+    go = kernel.bind(1, 32, (2.0, DlpackArray(freed=lambda: order.append("freed")), None, 4))
+    go()
+    go()
+    del go
+    assert order == ["launched", "launched", "freed"]
+
+
+class Failing:
+    """An array whose methods of DLPack raise."""
+
+    def __init__(self, **errors):
+        self.errors = errors
+
+    def __dlpack_device__(self):
+        if "device" in self.errors:
+            raise self.errors["device"]
+        return 2, 0
+
+    def __dlpack__(self, *, stream=None):
+        raise self.errors["array"]
+
+
+WAYS = {
+    "brackets": lambda kernel, *args: kernel[1, 32](*args),
+    "a stream": lambda kernel, *args: kernel[1, 32, 0, 5](*args),
+    "launch": lambda kernel, *args: kernel.launch((1,), 64, args),
+    "bind": lambda kernel, *args: kernel.bind(1, 32, args),
+    "no blocks": lambda kernel, *args: kernel[0, 32](*args),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("error", [BufferError("no"), RuntimeError("no"), OSError("no"), KeyError("no")], ids=repr)
+def test_what_dlpack_raises_is_an_argument_error(kernel, driver, way, error):
+    """It names the argument, however the kernel is launched and however often."""
+    named = r"^argument 1 \(x\) of saxpy is const float\*, got .*Failing: its"
+    for _ in range(3):
+        for kind, method in (("device", "__dlpack_device__"), ("array", "__dlpack__")):
+            with pytest.raises(ArgumentError, match=rf"{named} {method} failed: {type(error).__name__}: '?no'?$"):
+                WAYS[way](kernel, 2.0, Failing(**{kind: error}), None, 4)
+        kernel[1, 32](2.0, None, None, 4)
+    assert len(driver.launches) == 3
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("error", [RecursionError, MemoryError, KeyboardInterrupt])
+def test_what_is_not_the_arguments_fault_goes_on(kernel, way, error):
+    """As it is, and after one try."""
+    for _ in range(3):
+        for kind in ("device", "array"):
+            with pytest.raises(error, match=r"^not mine$"):
+                WAYS[way](kernel, 2.0, Failing(**{kind: error("not mine")}), None, 4)
+        kernel[1, 32](2.0, None, None, 4)
+
+
+class Endless(BaseException):
+    """Ends what would take for ever."""
+
+
+class Recursive:
+    """An array that is read by a launch with itself, without end."""
+
+    def __init__(self, launch):
+        self.launch = launch
+        self.reads = 0
+
+    @property
+    def __cuda_array_interface__(self):
+        self.reads += 1
+        if self.reads > 5000:
+            raise Endless
+        self.launch(2.0, self, None, 4)
+
+
+#: A function in Python could not answer where the recursion is too deep.
+CONTEXT_ID = "int context_id(void *context, unsigned long long *id) { *id = 7; return context != 0; }"
+
+
+@pytest.mark.parametrize("was_launched", [False, True])
+def test_a_recursion_ends_where_it_is_too_deep(kernel, driver, tmp_path, monkeypatch, was_launched):
+    """None of its levels tries again."""
+    library = ctypes.CDLL(str(compile_c(CONTEXT_ID, tmp_path / "context_id.so", "-shared", "-fPIC")))
+    address, give = ctypes.cast(library.context_id, ctypes.c_void_p).value, driver.cuGetProcAddress
+    monkeypatch.setattr(
+        driver, "cuGetProcAddress", lambda name, *rest: (0, address, 0) if name == b"cuCtxGetId" else give(name, *rest)
+    )
+    accelerator._found.cache_clear()
+    if was_launched:
+        kernel[1, 32](2.0, None, None, 4)
+    array = Recursive(kernel[1, 32])
+    with pytest.raises(RecursionError):
+        array.launch(2.0, array, None, 4)
+    assert array.reads < 1000
 
 
 class Odd:
@@ -158,9 +273,26 @@ def test_a_stream_object_may_change(kernel, driver):
     assert streams(driver)[0] == [5, 6, 5]
 
 
-@pytest.mark.parametrize("stream", ["5", 5.0, object()])
+@pytest.mark.parametrize("stream", ["5", 5.0, object(), -1, 2**64])
 def test_what_is_no_stream_is_refused(kernel, driver, stream):
-    """Neither text, nor a number that is no address, nor any object."""
-    with pytest.raises(TypeError, match="not a CUDA stream"):
-        kernel[1, 32, 0, stream](2.0, None, None, 4)
+    """Neither text, nor a number that is no address, nor any object; in whatever way, and however often."""
+    args = (2.0, None, None, 4)
+    for _ in range(3):
+        with pytest.raises(TypeError, match="not a CUDA stream"):
+            kernel[1, 32, 0, stream](*args)
+        with pytest.raises(TypeError, match="not a CUDA stream"):
+            kernel.launch(1, 32, args, stream=stream)
+        with pytest.raises(TypeError, match="not a CUDA stream"):
+            kernel.bind(1, 32, args, stream=stream)
+    assert driver.launches == []
+
+
+@pytest.mark.parametrize("stream", [-1, 2**64])
+def test_an_array_that_names_no_stream_is_refused(kernel, driver, stream):
+    """It is said which argument it was."""
+    for _ in range(3):
+        with pytest.raises(
+            ArgumentError, match=r"argument 1 \(x\) of saxpy .*: not a CUDA stream: -?[0-9]+ is no address"
+        ):
+            kernel[1, 32](2.0, InterfaceArray(stream=stream), None, 4)
     assert driver.launches == []

@@ -28,7 +28,7 @@ def no_other_way(*args):
 def bind(params, *, in_full=no_other_way, refuse=no_other_way):
     """Return a launch function for a kernel of those parameters, on stream 5."""
     make = bind_for(Signature("k", params), "stated")
-    return make({7: (0, 99, Configs(Shape((1, 1, 1), (32, 1, 1), 0)))}, 5, in_full, refuse)
+    return make("k", {7: (0, 99, Configs(Shape((1, 1, 1), (32, 1, 1), 0)))}, 5, in_full, refuse)
 
 
 def test_arguments_reach_the_driver_as_laid_out(driver):

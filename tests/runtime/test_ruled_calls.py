@@ -84,6 +84,8 @@ def test_arguments_by_name(store, driver):
         ((1, 2, 3, 4, 5), {}, r"saxpy takes 4 arguments \(y, x, n, a\), got 5"),
         ((1, 2, 3, 4), {"a": 5}, "saxpy got 'a' by position and by name"),
         ((1, 2, 3), {"z": 5}, "saxpy has no parameter 'z'; it takes y, x, n, a"),
+        ((), {"a0": 1, "x": 2, "n": 3, "a": 4}, "saxpy has no parameter 'a0'; it takes y, x, n, a"),
+        ((1, 2, 3), {"a0": 5}, "saxpy has no parameter 'a0'; it takes y, x, n, a"),
         (("text", 2, 3, 4.0), {}, r"argument 0 \(y\) of saxpy is float\*, got str"),
     ]
     for args, named, message in wrong:

@@ -7,7 +7,7 @@ import weakref
 from types import SimpleNamespace
 
 import pytest
-from device_arrays import InterfaceArray, array_on
+from device_arrays import DlpackArray, InterfaceArray, array_on
 
 from hatch_cuda_kernels import compile_to_cubin, open_store, tensor_map
 from hatch_cuda_kernels.errors import ArgumentError, DriverError, LaunchError
@@ -26,9 +26,9 @@ def kernels(driver, fresh_cache):
     return compile_to_cubin(SOURCE, arch="sm_90")
 
 
-def matrix(shape=(256, 512), *, address=0x1000, typestr="<f4", strides=None, stream=None):
+def matrix(shape=(256, 512), *, address=0x1000, typestr="<f4", strides=None, stream=None, mask=None):
     """Return an array by the interface."""
-    return InterfaceArray(address, stream, shape, typestr, strides)
+    return InterfaceArray(address, stream, shape, typestr, strides, mask)
 
 
 def test_the_driver_counts_dimensions_from_the_last(driver):
@@ -37,7 +37,20 @@ def test_the_driver_counts_dimensions_from_the_last(driver):
     assert driver.maps == [(7, 0x1000, [512, 256, 7], [2048, 524288], [32, 64, 1], [1, 2, 1], 0, 3, 3, 0)]
 
 
-TYPES = {"<f4": 7, "<f2": 6, "<f8": 8, "|u1": 0, "|i1": 0, "<i4": 3, "<u2": 1, "<i2": 1, "<i8": 5, "<c8": 4, "|b1": 0}
+TYPES = {
+    "<f4": 7,
+    "<f2": 6,
+    "<f8": 8,
+    "|u1": 0,
+    "|i1": 0,
+    "<i4": 3,
+    "<u2": 1,
+    "<i2": 1,
+    "<i8": 5,
+    "<c8": 4,
+    "|b1": 0,
+    ">f4": 2,
+}
 
 
 @pytest.mark.parametrize(("typestr", "number"), TYPES.items())
@@ -105,6 +118,7 @@ REFUSED = [
     ({"array": matrix(typestr="<i4"), "oob_fill": "nan"}, "oob_fill 'nan' is for floating-point types, not for int32"),
     ({"data_type": "float16"}, "data_type float16 has 2 bytes, the array's float32 4"),
     ({"array": matrix(typestr="<c16")}, "data_type 'complex128' is none of 'uint8'"),
+    ({"array": matrix(mask=matrix())}, "it has a mask, which a kernel does not see; pass the data and the mask as two"),
     ({"array": object()}, "neither a tensor, nor an array with __cuda_array_interface__ or DLPack"),
 ]
 
@@ -184,6 +198,15 @@ def test_a_map_keeps_its_array(kernels, driver):
     gc.collect()
     go()
     assert alive() is not None
+
+
+def test_a_map_keeps_what_its_array_exports(driver):
+    """The memory may be the capsule's alone."""
+    freed = []
+    found = tensor_map(DlpackArray(shape=(64, 64), freed=lambda: freed.append(0)), box=(8, 8))
+    assert len(freed) == 1  # of the capsule that told the shape
+    del found
+    assert len(freed) == 2
 
 
 def test_an_array_that_moved_is_refused(kernels, driver):

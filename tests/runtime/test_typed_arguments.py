@@ -25,15 +25,16 @@ def _one_device(driver):
 class Array:
     """An array by the CUDA array interface."""
 
-    def __init__(self, typestr="<f4", *, read_only=False):
-        self.__cuda_array_interface__ = {"data": (4096, read_only), "shape": (1,), "typestr": typestr, "version": 3}
+    def __init__(self, typestr="<f4", *, read_only=False, **more):
+        data = {"data": (4096, read_only), "shape": (1,), "typestr": typestr, "version": 3}
+        self.__cuda_array_interface__ = data | more
 
 
 class Capsule:
-    """An array by DLPack alone; ``kind`` is its type code, bits and lanes."""
+    """An array by DLPack alone, with its type code, bits and lanes."""
 
-    def __init__(self, code, bits):
-        self._tensor = struct.pack("<QiiiBBHQQQ", 4096, 2, 0, 1, code, bits, 1, 0, 0, 0)
+    def __init__(self, code, bits, lanes=1):
+        self._tensor = struct.pack("<QiiiBBHQQQ", 4096, 2, 0, 1, code, bits, lanes, 0, 0, 0)
 
     def __dlpack_device__(self):
         return 2, 0
@@ -81,6 +82,8 @@ POINTERS = [
     ("bool*", Capsule(6, 8)), ("float2*", Capsule(5, 64)), ("float*", Capsule(9, 8)),
     ("float*", Capsule(0, 8)),  # memory, as cuda.core gives it
     ("float*", JaxCapsule(2, 32)),
+    ("float2*", Capsule(2, 32, 2)), ("const int4*", Capsule(0, 32, 4)), ("void*", Capsule(2, 32, 2)),
+    ("void*", Array(">f4")), ("signed char*", Array(">i1")), ("float*", Array(mask=None)),
 ]  # fmt: skip
 
 
@@ -107,6 +110,16 @@ MISMATCHES = [
     ("void*", Array(read_only=True), r"void\*, got a read-only"),
     ("const float**", Array("<u8", read_only=True), r"const float\*\*, got a read-only"),
     ("float*", -1, r"float\*, got -1 \(int\): not an address"),
+    ("float*", Array(">f4"), r"float\*, got .*Array of big-endian float32$"),
+    ("const int*", Array(">i4"), r"const int\*, got .*Array of big-endian int32$"),
+    ("float*", cupy(">f4"), r"float\*, got a cupy.ndarray of big-endian float32$"),
+    ("int*", Array("|O"), r"int\*, got .*Array of Python objects$"),
+    ("float*", Array(mask=Array("|b1")), r"float\*, got .*Array: it has a mask, which a kernel does not see; pass the"),
+    ("void*", Array(mask=Array("|b1")), r"void\*, got .*Array: it has a mask"),
+    ("float*", np.ma.array([1, 2], "f4", mask=[0, 1]), r"float\*, got numpy.*Array: it has a mask"),
+    ("float*", Capsule(2, 32, 2), r"float\*, got .*Capsule of float32 x 2$"),
+    ("float4*", Capsule(2, 32, 2), r"float4\*, got .*Capsule of float32 x 2$"),
+    ("__nv_bfloat16*", Capsule(4, 16, 0), r"__nv_bfloat16\*, got .*Capsule of bfloat16 x 0$"),
 ]
 
 
@@ -182,6 +195,37 @@ def test_wrong_numbers_are_refused(kind, type_, arg, message):
     """By the range of the declared type, not only by its size."""
     with pytest.raises(ArgumentError, match=message):
         packed(kind, type_, arg)
+
+
+class PythonStruct(ctypes.Structure):
+    """A struct that holds an address of a Python object; the name of its first field is that of the type."""
+
+    _fields_ = (("O", ctypes.c_int), ("held", ctypes.py_object))
+
+
+class PlainStruct(ctypes.Structure):
+    """One that does not, though the names of its fields might let it look so."""
+
+    _fields_ = (("O", ctypes.c_int), ("OO", ctypes.c_float * 3))
+
+
+OBJECTS = [
+    np.array(None), np.array([None]), np.zeros((), [("O", "O")]), np.zeros((), [("O", "O")])[()],
+    ctypes.py_object(None), (np.array(None),), (ctypes.py_object(None),),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arg", OBJECTS, ids=lambda arg: type(arg).__name__)
+def test_addresses_of_python_objects_are_no_struct(arg):
+    """The bytes would be of the right size, and mean nothing on a device."""
+    message = (
+        r"^argument 0 \(y\) of saxpy is P, got .*: it holds addresses of Python's objects, which mean nothing on a d"
+    )
+    with pytest.raises(ArgumentError, match=message):
+        packed("b8[8]:8", "P", arg)
+    with pytest.raises(ArgumentError, match="it holds addresses of Python's objects"):
+        packed("b8[16]:8", "P", PythonStruct())
+    assert packed("b8[16]:4", "P", PlainStruct(1)) == b"\1" + bytes(15)
 
 
 def test_a_wrong_number_of_arguments_lists_the_parameters():

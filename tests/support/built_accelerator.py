@@ -4,30 +4,44 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import runpy
 import shutil
 import subprocess
+import sys
 import sysconfig
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
 NAME = "hatch_cuda_kernels_accelerator"
-SOURCES = Path(__file__).parents[2] / "accelerator" / "src"
+PROJECT = Path(__file__).parents[2] / "accelerator"
 #: Without the cast that functions of several parameters need, nothing warns.
-OPTIONS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-DPy_LIMITED_API=0x030B0000"]
+OPTIONS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
 
 
-def compile_accelerator(folder):
-    """Compile the accelerator into a folder. Skips the test where it cannot be compiled."""
+def own_options():
+    """Return what the distribution itself is compiled with, as its setup.py says."""
+    told = {}
+    stand_in = SimpleNamespace(Extension=lambda *_, **options: told.update(options), setup=lambda **_: None)
+    with mock.patch.dict(sys.modules, setuptools=stand_in):
+        runpy.run_path(PROJECT / "setup.py")
+    return [*told["extra_compile_args"], *(f"-D{name}={value}" for name, value in told["define_macros"])]
+
+
+def compile_accelerator(folder, *more):
+    """Compile the accelerator into a folder, with more options. Skips the test where it cannot be compiled."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     include = Path(sysconfig.get_paths()["include"])
     if compiler is None or not (include / "Python.h").exists():
         pytest.skip("the accelerator needs a C compiler and Python's headers")
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         pytest.skip("the accelerator is for Pythons with the GIL")
-    sources = sorted(SOURCES.glob("*.c"))
-    subprocess.run([compiler, *OPTIONS, "-isystem", include, "-o", folder / f"{NAME}.abi3.so", *sources], check=True)
+    options = [*OPTIONS, *own_options(), "-isystem", include, *more]
+    sources = sorted(PROJECT.glob("src/*.c"))
+    subprocess.run([compiler, *options, "-o", folder / f"{NAME}.abi3.so", *sources], check=True)
 
 
 def load_accelerator(folder):

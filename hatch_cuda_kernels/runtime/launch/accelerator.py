@@ -18,7 +18,7 @@ from hatch_cuda_kernels.errors import DriverError
 __all__ = ["Accelerator", "accelerator", "learn", "state"]
 
 #: Of the calls between here and there (accelerator.h).
-_PROTOCOL: Final = 1
+_PROTOCOL: Final = 2
 #: The version of cuCtxGetId and cuLaunchKernelEx that is called there, by the CUDA that it came with.
 _CUDA: Final = 12000
 #: Set to anything but 0, the bindings call the driver's functions for default streams that each thread has of its own.

@@ -11,17 +11,17 @@ import struct
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.errors import ArgumentError, LaunchError
+from hatch_cuda_kernels.errors import ArgumentError, HatchCudaKernelsError, LaunchError
 from hatch_cuda_kernels.runtime.launch.arrays import family
 from hatch_cuda_kernels.runtime.launch.packing import packing_of
-from hatch_cuda_kernels.runtime.launch.unusable import MismatchError
+from hatch_cuda_kernels.runtime.launch.unusable import FATAL, MismatchError
 from hatch_cuda_kernels.signature import parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hatch_cuda_kernels.runtime.launch.packing import Packing
-    from hatch_cuda_kernels.runtime.launch.values import Reader
+    from hatch_cuda_kernels.runtime.launch.values import Found, Reader
     from hatch_cuda_kernels.signature import Parameter
 
 __all__ = ["Signature", "Slot"]
@@ -39,13 +39,13 @@ class Slot:
     Without parameters, both are NULL: the driver refuses a buffer that is larger than what the kernel takes.
     """
 
-    __slots__ = ("_extra", "_params", "_size", "buffer", "extra", "params", "streams")
+    __slots__ = ("_extra", "_params", "_size", "buffer", "extra", "found", "params")
 
     def __init__(self, size: int, offsets: Sequence[int] = ()) -> None:
         """Describe the buffer as a whole, or with ``offsets`` the parameters one by one."""
         self.buffer = ctypes.create_string_buffer(size)
-        self.streams: list[int] = []
-        """Streams of the arrays of one launch, besides torch's current one."""
+        self.found: Found = []
+        """By readers, of the arguments of one launch; torch's current stream is not among the streams."""
         self._size = ctypes.c_size_t(size)
         # CU_LAUNCH_PARAM_BUFFER_POINTER = 1, CU_LAUNCH_PARAM_BUFFER_SIZE = 2, CU_LAUNCH_PARAM_END = 0 (cuda.h)
         pointers = (1, ctypes.addressof(self.buffer), 2, ctypes.addressof(self._size), 0)
@@ -89,47 +89,55 @@ class Signature:
         """Return the parameter buffer's bytes for device 0. Raises ArgumentError as ``convert`` does."""
         return self.layout.pack(*self.convert(args, 0, []))
 
-    def convert(self, args: Sequence[Any], ordinal: int, streams: list[int]) -> list[Any]:
-        """Return the arguments as ``layout`` takes them, for a launch on a device; add their streams to ``streams``.
+    def convert(self, args: Sequence[Any], ordinal: int, found: Found) -> list[Any]:
+        """Return the arguments as ``layout`` takes them, for a launch on a device; add to what was ``found``.
 
         Raises ArgumentError for a wrong number, kind or range of arguments.
         """
         if len(args) != len(self.parameters):
             listed = ", ".join(map(str, self.parameters))
             raise ArgumentError(f"{self.kernel} takes {len(self.parameters)} arguments ({listed}), got {len(args)}")
-        return [self._convert(index, arg, ordinal, streams) for index, arg in enumerate(args)]
+        return [self._convert(index, arg, ordinal, found) for index, arg in enumerate(args)]
 
     def device(self, args: Sequence[Any]) -> int | None:
         """Return the device of the arrays among the arguments, None without any. Raises ArgumentError for several."""
         given = [index for index in self._arrays if index < len(args)]
-        devices = {family(args[index]).device(args[index]) for index in given} - {None}
+        places = {index: self._device(index, args[index]) for index in given}
+        devices = {*places.values()} - {None}
         if len(devices) > 1:
-            places = ((index, family(args[index]).device(args[index])) for index in given)
-            where = ", ".join(f"argument {index} on device {device}" for index, device in places if device is not None)
-            raise ArgumentError(f"the arrays passed to {self.kernel} are on several devices: {where}; copy them to one")
+            named = [f"argument {index} on device {where}" for index, where in places.items() if where is not None]
+            what = f"the arrays passed to {self.kernel} are on several devices"
+            raise ArgumentError(f"{what}: {', '.join(named)}; copy them to one")
         return next(iter(devices), None)
 
-    def _convert(
-        self, index: int, arg: Any, ordinal: int, streams: list[int]
-    ) -> Any:  # any Python object may be passed
+    def _device(self, index: int, arg: Any) -> int | None:
+        try:
+            return family(arg).device(arg)
+        except (*FATAL, HatchCudaKernelsError):
+            raise
+        except Exception as error:
+            raise self._refusal(index, arg, error) from error
+
+    def _convert(self, index: int, arg: Any, ordinal: int, found: Found) -> Any:  # any Python object may be passed
         packing = self.packings[index]
         try:
             if packing.may_be_pointer:
                 family(arg).examine(arg)
-            value = self.readers[index](arg, ordinal, streams)
+            value = self.readers[index](arg, ordinal, found)
             struct.pack(f"<{packing.code}", value)
-        except MismatchError as error:
-            raise ArgumentError(f"{self._expected(index)}, got {error}") from error
-        except (struct.error, AttributeError, TypeError, ValueError, OverflowError, RuntimeError, LookupError) as error:
-            raise ArgumentError(f"{self._expected(index)}, got {_describe(arg)}: {error}") from error
+        except (*FATAL, HatchCudaKernelsError):
+            raise
+        except Exception as error:
+            raise self._refusal(index, arg, error) from error
         return value
 
-    def _expected(self, index: int) -> str:
-        """Return which argument this is, and what it should be."""
+    def _refusal(self, index: int, arg: Any, error: Exception) -> ArgumentError:
+        """Return the error for an argument that was not taken: which one it is, what it should be, what was wrong."""
         parameter, packing = self.parameters[index], self.packings[index]
         name = f" ({parameter.name})" if parameter.name else ""
         what = f"is {parameter.type}" if parameter.type else f"must be a {packing.words} ({parameter.kind})"
-        return f"argument {index}{name} of {self.kernel} {what}"
+        got = str(error) if isinstance(error, MismatchError) else f"{_describe(arg)}: {error}"
+        return ArgumentError(f"argument {index}{name} of {self.kernel} {what}, got {got}")
 
 
 @lru_cache(_MOST_SIGNATURES)

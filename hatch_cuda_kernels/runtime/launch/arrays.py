@@ -15,20 +15,21 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from hatch_cuda_kernels.driver import check, cuda, device_count, memory_device
 from hatch_cuda_kernels.errors import DriverError
 from hatch_cuda_kernels.runtime.launch import dlpack, tensors
-from hatch_cuda_kernels.runtime.launch.elements import ANYTHING, Element, word_of_numpy
+from hatch_cuda_kernels.runtime.launch.elements import ANYTHING, Element, is_masked, word_of_numpy
 from hatch_cuda_kernels.runtime.launch.maps import TensorMap
-from hatch_cuda_kernels.runtime.launch.unusable import ElsewhereError, UnusableError
-from hatch_cuda_kernels.runtime.launch.values import NUMBERS, remember_type, struct_reader
+from hatch_cuda_kernels.runtime.launch.streams import checked_address
+from hatch_cuda_kernels.runtime.launch.unusable import FATAL, MASKED, ElsewhereError, UnusableError
+from hatch_cuda_kernels.runtime.launch.values import NUMBERS, remember_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hatch_cuda_kernels.runtime.launch.values import Reader
+    from hatch_cuda_kernels.runtime.launch.values import Found, Reader
 
-__all__ = ["Family", "address_reader", "by_value_reader", "current_streams", "family", "read_address"]
+__all__ = ["Family", "address_reader", "current_streams", "family", "read_address"]
 
 #: Gives an array's address, as a Reader does, if a pointer to such an element takes it.
-Address: TypeAlias = "Callable[[Any, int, list[int], Element], Any]"
+Address: TypeAlias = "Callable[[Any, int, Found, Element], Any]"
 
 
 def _as_it_is(_: Any) -> None:
@@ -46,14 +47,14 @@ class Family(NamedTuple):
     """Raises UnusableError for what has an address, but not that of its elements; launches in a hurry do not ask."""
 
 
-def read_address(arg: Any, ordinal: int, streams: list[int], element: Element = ANYTHING) -> int:
+def read_address(arg: Any, ordinal: int, found: Found, element: Element = ANYTHING) -> int:
     """Return the address an argument stands for on a device: an array's data, an int itself, 0 for None.
 
     Takes torch and CuPy arrays, anything with ``__cuda_array_interface__`` or DLPack on that device, host arrays whose
     memory is pinned, pointers of ctypes. Raises UnusableError; as such ElsewhereError for an array of another device,
     MismatchError for one that a pointer to ``element`` does not take.
     """
-    address: int = (_FAMILIES.get(arg.__class__) or family(arg))[0](arg, ordinal, streams, element)
+    address: int = (_FAMILIES.get(arg.__class__) or family(arg))[0](arg, ordinal, found, element)
     return address
 
 
@@ -62,8 +63,8 @@ def address_reader(element: Element) -> Reader:
     if element == ANYTHING:
         return read_address
 
-    def read(arg: Any, ordinal: int, streams: list[int]) -> int:
-        address: int = (_FAMILIES.get(arg.__class__) or family(arg))[0](arg, ordinal, streams, element)
+    def read(arg: Any, ordinal: int, found: Found) -> int:
+        address: int = (_FAMILIES.get(arg.__class__) or family(arg))[0](arg, ordinal, found, element)
         return address
 
     return read
@@ -76,22 +77,6 @@ def family(arg: Any) -> Family:
         known = _family_of(arg)
         remember_type(_FAMILIES, arg.__class__, known)
     return known
-
-
-def by_value_reader(size: int) -> Reader:
-    """Return what reads a struct that is passed by value, which may be a tensor map, as its bytes.
-
-    A map's array is one of the launch: its device and its stream count. Raises UnusableError if it has moved since.
-    """
-    as_bytes = struct_reader(size)
-
-    def read(arg: Any, ordinal: int, streams: list[int]) -> bytes:
-        if arg.__class__ is TensorMap and read_address(arg.array, ordinal, streams) != arg.address:
-            raise UnusableError("the array has other memory since the tensor map was made; make another one")
-        data: bytes = as_bytes(arg, ordinal, streams)
-        return data
-
-    return read
 
 
 def _nowhere(_: Any) -> None:
@@ -134,13 +119,13 @@ def _is_cupy(arg: Any) -> bool:
     return type(arg).__module__.partition(".")[0] == "cupy"
 
 
-def _cupy_address(array: Any, ordinal: int, streams: list[int], element: Element) -> int:
+def _cupy_address(array: Any, ordinal: int, found: Found, element: Element) -> int:
     data = array.data
     if data.device_id != ordinal:
         raise ElsewhereError(int(data.device_id), ordinal)
     if element.dtypes:
         element.check(word_of_numpy(array.dtype), "a cupy.ndarray of ")
-    streams.append(_cupy_stream(ordinal))
+    found.append(_cupy_stream(ordinal))
     return data.ptr  # type: ignore[no-any-return]
 
 
@@ -148,29 +133,35 @@ def _cupy_stream(ordinal: int) -> int:
     return sys.modules["cupy"].cuda.get_current_stream(ordinal).ptr  # type: ignore[no-any-return]
 
 
-def _interface_address(array: Any, ordinal: int, streams: list[int], element: Element) -> int:
+def _interface_address(array: Any, ordinal: int, found: Found, element: Element) -> int:
     """Read ``__cuda_array_interface__``; some types, such as JAX's, offer it for a part of their arrays only."""
     try:
         interface = array.__cuda_array_interface__
+    except FATAL:
+        raise
     except Exception:
         if not hasattr(array, "__dlpack__"):
             raise
-        return _dlpack_address(array, ordinal, streams, element)
+        return _dlpack_address(array, ordinal, found, element)
     if element is not ANYTHING:
         element.check_interface(array, interface)
+    if interface.get("mask") is not None:
+        raise UnusableError(MASKED)
     address = int(interface["data"][0])
     device = _device_at(address)
-    if device not in {None, ordinal}:
+    if device is not None and device != ordinal:
         raise ElsewhereError(device, ordinal)
     stream = interface.get("stream")
     if stream is not None:
-        streams.append(int(stream))
+        found.append(checked_address(int(stream)))
     return address
 
 
 def _interface_device(array: Any) -> int | None:
     try:
         return _device_at(int(array.__cuda_array_interface__["data"][0]))
+    except FATAL:
+        raise
     except Exception:  # noqa: BLE001 - as above
         return dlpack.device(array) if hasattr(array, "__dlpack_device__") else None
 
@@ -186,10 +177,12 @@ def _only_one() -> bool:
     return device_count() == 1
 
 
-def _host_address(array: Any, _: int, __: list[int], element: Element) -> int:
+def _host_address(array: Any, _: int, __: Found, element: Element) -> int:
     """Return the device address of a host array's memory, which must be pinned."""
     interface = array.__array_interface__
     element.check_interface(array, interface)
+    if is_masked(array, interface):
+        raise UnusableError(MASKED)
     host = int(interface["data"][0])
     driver = cuda()
     attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_POINTER
@@ -199,11 +192,14 @@ def _host_address(array: Any, _: int, __: list[int], element: Element) -> int:
         raise UnusableError("the array is in ordinary host memory; copy it to the device or pin it") from error
 
 
-def _dlpack_address(array: Any, ordinal: int, _: list[int], element: Element) -> int:
+def _dlpack_address(array: Any, ordinal: int, found: Found, element: Element) -> int:
+    """Read an address by DLPack. The memory may be the capsule's alone, which is therefore kept."""
     device = dlpack.device(array)
     if device not in {None, ordinal}:
         raise ElsewhereError(device, ordinal)
-    return dlpack.address(array, element)
+    address, capsule = dlpack.address(array, element)
+    found.append(capsule)
+    return address
 
 
 def _ctypes_address(value: Any, *_: Any) -> int:

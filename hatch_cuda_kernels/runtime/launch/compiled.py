@@ -30,10 +30,10 @@ def compiled_bind(signature: Signature, *, takes_sizes: bool) -> Callable[..., C
     compiled = found.module.Signature(found.context_id, found.launch, size, bool(signature.offsets), join, parameters)
 
     def bind(
-        here: dict[int, Any], stated: int | None, otherwise: Callable[..., None], refuse: Callable[..., None]
+        name: str, here: dict[int, Any], stated: int | None, otherwise: Callable[..., None], refuse: Callable[..., None]
     ) -> Callable[..., None]:
         refuse = partial(_refuse, refuse)
-        launcher = found.module.Launcher(compiled, here, stated, otherwise, refuse, takes_sizes)
+        launcher = found.module.Launcher(compiled, name, here, stated, otherwise, refuse, takes_sizes)
         return launcher.launch  # type: ignore[no-any-return]  # its class is in C
 
     return bind

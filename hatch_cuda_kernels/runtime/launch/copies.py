@@ -10,7 +10,10 @@ from hatch_cuda_kernels.driver import check, cuda, current_device
 from hatch_cuda_kernels.errors import ArgumentError
 from hatch_cuda_kernels.runtime.launch import dlpack, tensors
 from hatch_cuda_kernels.runtime.launch.arrays import family, read_address
-from hatch_cuda_kernels.runtime.launch.streams import join, stream_address
+from hatch_cuda_kernels.runtime.launch.elements import is_masked, type_name
+from hatch_cuda_kernels.runtime.launch.streams import checked_address, join, stream_address
+from hatch_cuda_kernels.runtime.launch.unusable import MASKED, UnusableError
+from hatch_cuda_kernels.runtime.launch.values import OBJECTS, holds_objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,16 +36,25 @@ def copy(name: str, place: Callable[[], tuple[int, int]], array: Any, stream: An
 
     ``place`` gives the variable's address and size in the current context.
     """
-    stated = None if stream is None else stream_address(stream)
+    stated = None if stream is None else checked_address(stream_address(stream))
+    try:
+        _copy_between(name, place, array, stated, into_variable=into_variable)
+    except UnusableError as error:
+        raise ArgumentError(f"{name} is not copied with {type_name(array)}: {error}") from error
+
+
+def _copy_between(
+    name: str, place: Callable[[], tuple[int, int]], array: Any, stated: int | None, *, into_variable: bool
+) -> None:
     on_host = _is_host(array)
     device = None if on_host else family(array).device(array)  # None, too, where it does not matter which
+    found: list[Any] = []  # streams, and what must live until the copy is with the driver
     with on_device(device):
         address, size = place()
-        streams: list[int] = []
-        span = _host_span(array, writable=not into_variable) if on_host else _device_span(array, streams)
+        span = _host_span(array, writable=not into_variable) if on_host else _device_span(array, found)
         if span.size != size:
             raise ArgumentError(f"{name} has {size} bytes, the array that was passed has {span.size}")
-        _copy(address, span, join(streams, stated) or 0, into_variable=into_variable)
+        _copy(address, span, join(found, stated) or 0, into_variable=into_variable)
 
 
 def _copy(address: int, span: _Span, stream: int, *, into_variable: bool) -> None:
@@ -68,6 +80,10 @@ def _host_span(array: Any, *, writable: bool) -> _Span:
     if tensors.learn(array):
         array = array.detach().numpy()
     view = memoryview(array)
+    if holds_objects(view):
+        raise UnusableError(OBJECTS)
+    if is_masked(array, {}):
+        raise UnusableError(MASKED)
     if not view.c_contiguous or (writable and view.readonly):
         raise ArgumentError("the array must be contiguous" + ", and writable" * writable)
     if view.readonly:
@@ -77,9 +93,9 @@ def _host_span(array: Any, *, writable: bool) -> _Span:
     return _Span(ctypes.addressof(held), view.nbytes, True, held)
 
 
-def _device_span(array: Any, streams: list[int]) -> _Span:
+def _device_span(array: Any, found: list[Any]) -> _Span:
     """Return the bytes of an array on the current device."""
-    address = read_address(array, current_device().ordinal, streams)
+    address = read_address(array, current_device().ordinal, found)
     if tensors.learn(array):
         contiguous, size = array.is_contiguous(), array.numel() * array.element_size()
     else:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.runtime.launch.unusable import MismatchError
+from hatch_cuda_kernels.signature import lanes_of
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.signature import Parameter
 
-__all__ = ["ANYTHING", "DLPACK", "WORDS", "Element", "type_name", "word_of_dlpack", "word_of_numpy", "word_of_typestr"]
+__all__ = [
+    "ANYTHING", "DLPACK", "WORDS", "Element", "is_masked", "type_name", "word_of_dlpack", "word_of_numpy",
+    "word_of_typestr",
+]  # fmt: skip
 
 #: By type code and size of the array interface.
 _BY_TYPESTR: Final = {
@@ -17,15 +21,22 @@ _BY_TYPESTR: Final = {
     **{f"f{size}": f"float{8 * size}" for size in (2, 4, 8)},
     "b1": "bool", "c8": "complex64", "c16": "complex128",
 }  # fmt: skip
-#: By DLDataTypeCode (dlpack.h); what is listed without bits takes them from the type.
+#: By DLDataTypeCode (dlpack.h) and bits.
 _BY_DLPACK: Final = {
-    0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 10: "float8_e4m3fn", 12: "float8_e5m2",
-    14: "float8_e8m0fnu",
+    **{(code, bits): f"{word}{bits}" for code, word in ((0, "int"), (1, "uint")) for bits in (8, 16, 32, 64)},
+    **{(2, bits): f"float{bits}" for bits in (16, 32, 64)},
+    (4, 16): "bfloat16", (5, 64): "complex64", (5, 128): "complex128", (6, 8): "bool",
+    (10, 8): "float8_e4m3fn", (12, 8): "float8_e5m2", (14, 8): "float8_e8m0fnu",
 }  # fmt: skip
-_BOOL: Final = 6
-_OWN_NAMES: Final = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"})
+#: DLPack's code and bits of the types that C++ has.
+DLPACK: Final = {word: key for key, word in _BY_DLPACK.items()}
 #: All that C++ has a type for.
-WORDS: Final = _OWN_NAMES | {*_BY_TYPESTR.values()}
+WORDS: Final = frozenset(DLPACK)
+_OWN_NAMES: Final = WORDS - {*_BY_TYPESTR.values()}
+#: What the array interface calls Python's objects.
+_OBJECTS: Final = frozenset({"|O", "|O8"})
+#: What is before the word for elements in the other byte order, and after it for those that are several numbers each.
+_SWAPPED, _TIMES = "big-endian ", " x "
 
 
 class Element(NamedTuple):
@@ -37,6 +48,8 @@ class Element(NamedTuple):
     """Whether the kernel may write to it."""
     typestrs: frozenset[str] = frozenset()
     """What the array interface calls the elements that fit."""
+    vector: str = ""
+    """What DLPack may call the elements of a vector, such as ``float32 x 2``."""
 
     @classmethod
     def of(cls, parameter: Parameter) -> Element:
@@ -44,17 +57,19 @@ class Element(NamedTuple):
         typestrs = (
             f"{order}{code}" for code, word in _BY_TYPESTR.items() if word in parameter.dtypes for order in "<|"
         )
-        return cls(parameter.dtypes, bool(parameter.pointee) and not parameter.is_const, frozenset(typestrs))
+        is_written = bool(parameter.pointee) and not parameter.is_const
+        lane, count = lanes_of(parameter.element)
+        return cls(parameter.dtypes, is_written, frozenset(typestrs), _several(lane, count) if count > 1 else "")
 
     def check(self, word: str | None, what: str) -> None:
         """Raise MismatchError for elements of another kind, unless no C++ type is known that they would be."""
-        if self.dtypes and word not in self.dtypes and word in WORDS:
+        if self.dtypes and word and word not in self.dtypes and word != self.vector and _is_known(word):
             raise MismatchError(f"{what}{word}")
 
     def check_interface(self, array: Any, interface: dict[str, Any]) -> None:
         """Raise MismatchError for an array that does not fit, by its array interface."""
         if self.dtypes and interface["typestr"] not in self.typestrs:
-            self.check(_BY_TYPESTR.get(interface["typestr"][1:]), f"{type_name(array)} of ")
+            self.check(word_of_typestr(interface["typestr"]), f"{type_name(array)} of ")
         if self.is_written and interface["data"][1]:
             raise MismatchError(f"a read-only {type_name(array)}: pass one that may be written, or declare it const")
 
@@ -62,32 +77,41 @@ class Element(NamedTuple):
 ANYTHING: Final = Element()
 
 
+def is_masked(array: Any, interface: dict[str, Any]) -> bool:
+    """Return whether an array says which of its elements count. Those of ``numpy.ma`` do not by their interface."""
+    if interface.get("mask") is not None:
+        return True
+    is_of_numpy = any(kind.__module__.startswith("numpy.ma") for kind in type(array).__mro__)
+    return is_of_numpy and bool(array.mask.any())
+
+
 def word_of_typestr(typestr: str) -> str | None:
     """Return what a type of the array interface is called here; None for one that is no type of C++."""
-    return _BY_TYPESTR.get(typestr[1:])
+    if typestr in _OBJECTS:
+        return "Python objects"
+    word = _BY_TYPESTR.get(typestr[1:])
+    return f"{_SWAPPED}{word}" if word and typestr[0] == ">" and typestr[2:] != "1" else word
 
 
 def word_of_numpy(dtype: Any) -> str | None:
     """Return what a dtype of numpy is called here; None for one that is no type of C++."""
-    known = _BY_TYPESTR.get(dtype.str[1:])
-    return known or (dtype.name if dtype.name in _OWN_NAMES else None)  # of ml_dtypes
+    return word_of_typestr(dtype.str) or (dtype.name if dtype.name in _OWN_NAMES else None)  # of ml_dtypes
 
 
-def word_of_dlpack(code: int, bits: int) -> str | None:
+def word_of_dlpack(code: int, bits: int, lanes: int) -> str | None:
     """Return what an element type of DLPack is called here; None for one that is no type of C++."""
-    if code == _BOOL:
-        return "bool"
-    word = _BY_DLPACK.get(code)
-    return word if word is None or "_" in word else f"{word}{bits}"
+    word = _BY_DLPACK.get((code, bits))
+    return word if word is None or lanes == 1 else _several(word, lanes)
 
 
-#: DLPack's code and bits of the types that C++ has.
-DLPACK: Final = {
-    word: (code, bits)
-    for bits in (128, 64, 32, 16, 8)
-    for code in (*_BY_DLPACK, _BOOL)
-    for word in WORDS & {word_of_dlpack(code, bits)}
-}
+def _several(word: str, count: int) -> str:
+    """Return what elements of several numbers each are called."""
+    return f"{word}{_TIMES}{count}"
+
+
+def _is_known(word: str) -> bool:
+    """Return whether elements are told from those of the types that C++ has."""
+    return word == "Python objects" or word.removeprefix(_SWAPPED).partition(_TIMES)[0] in WORDS
 
 
 def type_name(array: Any) -> str:

@@ -5,8 +5,8 @@ The accelerator has the same in C (see ``compiled``).
 For ``(f32, ptr, u64)`` it reads as below. What is not usual goes to ``otherwise``, which does everything with care:
 other contexts and devices, arguments that convert in a slower way, and errors that explain (see ``in_full``).
 
-    def bind(here, stated, otherwise, refuse):
-        def launch(a0=missing, a1=missing, a2=missing, *more):
+    def bind(name, here, stated, otherwise, refuse):
+        def launch(a0=missing, a1=missing, a2=missing, /, *more):
             if more:
                 return otherwise((a0, a1, a2, *more))
             try:
@@ -14,23 +14,27 @@ other contexts and devices, arguments that convert in a slower way, and errors t
                 slot = pop()  # or a new one
                 pack(
                     slot.buffer, 0,
-                    a0 if a0.__class__ is float or a0.__class__ is int else p0(a0, ordinal, slot.streams),
+                    a0 if a0.__class__ is float or a0.__class__ is int else p0(a0, ordinal, slot.found),
                     (data_ptr(a1) or if_empty(a1))
                     if (a1.__class__ is tensor or a1.__class__ is parameter) and get_device(a1) == ordinal
-                    else p1(a1, ordinal, slot.streams),
+                    else p1(a1, ordinal, slot.found),
                     ...
                 )
+            except (MemoryError, RecursionError):
+                raise
             except Exception:
                 slot = None
             if slot is None:
                 return otherwise((a0, a1, a2))
             stream = torch_stream(ordinal) if a1.__class__ is tensor or a2.__class__ is tensor or ... else stated
-            if slot.streams:
-                stream = join(slot.streams, stream)
+            if slot.found:
+                found, slot.found = slot.found, []  # what was found lives until this returns
+                stream = join(found, stream)
             status = cu_launch(configs[stream], function, 0, slot.extra)[0]
             push(slot)
             if status is not success:
                 refuse(status, stream)
+        launch.__qualname__ = name
         return launch
 """
 
@@ -52,8 +56,9 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.arguments import Signature
     from hatch_cuda_kernels.runtime.launch.packing import Packing
 
-    #: What a function is bound to: by context id, ordinal, function and configurations; a stated stream; two ways out.
-    Bind = Callable[[dict[int, Any], int | None, Callable[..., None], Callable[..., None]], Callable[..., None]]
+    #: What a function is bound to: its name in errors; by context id, ordinal, function and configurations; a stated
+    #: stream; two ways out.
+    Bind = Callable[[str, dict[int, Any], int | None, Callable[..., None], Callable[..., None]], Callable[..., None]]
 
 Kind = Literal["current", "stated", "fresh"]
 
@@ -63,7 +68,7 @@ __all__ = ["MISSING", "bind_for"]
 MISSING: Final = object()
 _TEMPLATE: Final = """
 def make(context_id, current, pop, push, new_slot, pack, {readers}join, cu_launch, success, missing, pack_config):
-    def bind(here, stated, otherwise, refuse):
+    def bind(name, here, stated, otherwise, refuse):
         def launch({own}{parameters}*more):
             if more:
                 return otherwise({own}({names}*more,))
@@ -74,18 +79,22 @@ def make(context_id, current, pop, push, new_slot, pack, {readers}join, cu_launc
                 except IndexError:
                     slot = new_slot()
                 pack(slot.buffer, 0, {values})
+            except (MemoryError, RecursionError):
+                raise
             except Exception:
                 slot = None
             if slot is None:
                 return otherwise({own}({names}))
             stream = {stream}
-            if slot.streams:
-                stream = join(slot.streams, stream)
+            if slot.found:
+                found, slot.found = slot.found, []
+                stream = join(found, stream)
             {prepare}
             status = cu_launch({config}, function, {given})[0]
             push(slot)
             if status is not success:
                 refuse({own}status, stream)
+        launch.__qualname__ = name
         return launch
     return bind
 """
@@ -154,7 +163,7 @@ def _source(signature: Signature, kind: Kind) -> str:
     any_tensor = " or ".join(f"{name}.__class__ is {kind}" for kind in ("tensor", "parameter") for name in tensors)
     return _TEMPLATE.format(
         readers=_listed(f"p{index}" for index in range(len(parameters))),
-        parameters=_listed(f"{name}=missing" for name in names),
+        parameters=_listed([*(f"{name}=missing" for name in names), "/"] if names or kind == "fresh" else []),
         values=_listed(map(_value, range(len(parameters)), parameters)),
         names=_listed(names),
         given="slot.params, 0" if signature.offsets else "0, slot.extra",
@@ -169,7 +178,7 @@ def _listed(items: Iterable[str]) -> str:
 
 def _value(index: int, parameter: Packing) -> str:
     """Return the expression for a parameter's value: the usual arguments in place, others by a call."""
-    name, other = f"a{index}", f"p{index}(a{index}, ordinal, slot.streams)"
+    name, other = f"a{index}", f"p{index}(a{index}, ordinal, slot.found)"
     within = "" if parameter.is_signed is not None else f" and {name} >= 0"  # struct knows the range
     integer = f"{name} if {name}.__class__ is int{within} else {other}"
     if parameter.may_be_pointer:

@@ -12,7 +12,7 @@ from hatch_cuda_kernels.driver import cuda, failure
 from hatch_cuda_kernels.runtime.launch.arguments import Slot
 from hatch_cuda_kernels.runtime.launch.configs import Configs
 from hatch_cuda_kernels.runtime.launch.generated import MISSING, bind_for
-from hatch_cuda_kernels.runtime.launch.streams import join
+from hatch_cuda_kernels.runtime.launch.streams import checked_address, join
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.per_context import PerContext
     from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
-__all__ = ["Launch", "Ready"]
+__all__ = ["Launch", "Ready", "name_of"]
 
 
 class Ready:
@@ -45,7 +45,7 @@ class Launch:
     def __init__(self, kernel: PerContext, shape: Shape, stated: int | None) -> None:
         self._kernel = kernel
         self._shape = shape
-        self._stated = stated
+        self._stated = None if stated is None else checked_address(stated)
         self._here: dict[int, tuple[int, Any, Configs]] = {}
 
     def function(self) -> Callable[..., None]:
@@ -57,7 +57,7 @@ class Launch:
         """
         kernel = self._kernel
         if self._shape.is_empty:
-            return lambda *args: self._nothing(args)
+            return self._nothing()
         if kernel.was_launched and kernel.latest:
             self._enter(kernel.latest)
         return self._bind(self.elsewhere)
@@ -82,9 +82,10 @@ class Launch:
         """Return the arguments, checked and packed for the current context, in which the kernel gets loaded."""
         loaded = self._kernel.loaded()
         _, _, configs = self._enter(loaded)
-        signature, streams = self._kernel.signature, list[int]()
+        signature = self._kernel.signature
         slot = Slot(signature.layout.size, signature.offsets)
-        signature.layout.pack_into(slot.buffer, 0, *signature.convert(args, loaded.ordinal, streams))
+        signature.layout.pack_into(slot.buffer, 0, *signature.convert(args, loaded.ordinal, slot.found))
+        streams = [item for item in slot.found if isinstance(item, int)]
         return Ready(loaded, configs, slot, streams, tuple(args))
 
     def enqueue(self, ready: Ready, streams: list[int]) -> None:
@@ -117,10 +118,20 @@ class Launch:
     def _bind(self, otherwise: Callable[[Sequence[Any]], None]) -> Callable[..., None]:
         """Return the generated function, which leaves what is not usual to ``otherwise``."""
         bind = bind_for(self._kernel.signature, "current" if self._stated is None else "stated")
-        return bind(self._here, self._stated, otherwise, self.refuse)
+        return bind(name_of(self._kernel), self._here, self._stated, otherwise, self.refuse)
 
-    def _nothing(self, args: Sequence[Any]) -> None:
-        """Check the arguments for a grid without blocks."""
-        signature = self._kernel.signature
-        with on_device(signature.device(args)):
-            signature.convert(args, self._kernel.loaded().ordinal, [])
+    def _nothing(self) -> Callable[..., None]:
+        """Return the function for a grid without blocks, which checks its arguments."""
+
+        def launch(*args: Any) -> None:
+            signature = self._kernel.signature
+            with on_device(signature.device(args)):
+                signature.convert(args, self._kernel.loaded().ordinal, [])
+
+        launch.__qualname__ = name_of(self._kernel)
+        return launch
+
+
+def name_of(kernel: PerContext) -> str:
+    """Return what the launch functions of a kernel are called where they are called wrongly, as with names."""
+    return f"{kernel.name}[grid, block]"

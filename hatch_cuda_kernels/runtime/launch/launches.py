@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.errors import LaunchError
 from hatch_cuda_kernels.runtime.launch.generated import bind_for
-from hatch_cuda_kernels.runtime.launch.launch import Launch
+from hatch_cuda_kernels.runtime.launch.launch import Launch, name_of
 from hatch_cuda_kernels.runtime.launch.shapes import Dim, Shape, flat_sizes
 from hatch_cuda_kernels.runtime.launch.streams import stream_address
 
@@ -66,6 +66,7 @@ class Launches:
             return Launch(self._kernel, Shape(sizes[:3], sizes[3:6], sizes[6]), None)  # type: ignore[arg-type]  # seven sizes
 
         return bind_for(self._kernel.signature, "fresh")(
+            name_of(self._kernel),
             self._kernel.functions,
             None,
             lambda sizes, args: launch(sizes).elsewhere(args),

@@ -13,14 +13,17 @@ MAP_BYTES: Final = 128
 class TensorMap:
     """An array as the device's tensor memory access sees it; see ``tensor_map``. It keeps the array alive."""
 
-    __slots__ = ("_data", "_text", "address", "array", "shape")
+    __slots__ = ("_data", "_kept", "_text", "address", "array", "shape")
 
-    def __init__(self, array: Any, address: int, shape: tuple[int, ...], data: bytes, text: str) -> None:
+    def __init__(
+        self, array: Any, address: int, shape: tuple[int, ...], data: bytes, text: str, kept: object = None
+    ) -> None:
         self.array = array
         self.shape = shape
         self.address = address
         """Of the array when the map was made."""
         self._data = data
+        self._kept = kept
         self._text = text
 
     def tobytes(self) -> bytes:

@@ -11,21 +11,23 @@ from functools import lru_cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.runtime.launch.arrays import address_reader, by_value_reader, read_address
+from hatch_cuda_kernels.runtime.launch.arrays import address_reader, read_address
 from hatch_cuda_kernels.runtime.launch.elements import ANYTHING, Element
-from hatch_cuda_kernels.runtime.launch.maps import MAP_BYTES
+from hatch_cuda_kernels.runtime.launch.maps import MAP_BYTES, TensorMap
 from hatch_cuda_kernels.runtime.launch.small_floats import PACKERS
+from hatch_cuda_kernels.runtime.launch.unusable import UnusableError
 from hatch_cuda_kernels.runtime.launch.values import (
     bool_reader,
     float_reader,
     integer_reader,
     small_float_reader,
+    struct_reader,
     vector_reader,
 )
 from hatch_cuda_kernels.signature import Parameter, lanes_of
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.runtime.launch.values import Reader
+    from hatch_cuda_kernels.runtime.launch.values import Found, Reader
 
 __all__ = ["Packing", "packing_of"]
 
@@ -109,7 +111,7 @@ class Packing(NamedTuple):
         pack = PACKERS.get(self.special)
         if pack is not None:
             return small_float_reader(self.size, pack)
-        return vector_reader(struct.Struct(f"<{self.special}")) if self.special else by_value_reader(self.size)
+        return vector_reader(struct.Struct(f"<{self.special}")) if self.special else _by_value_reader(self.size)
 
 
 @lru_cache(_MOST_PACKINGS)
@@ -149,8 +151,24 @@ def _word_reader() -> Reader:
     """Return what reads an integer of 64 bits or an address."""
     number = integer_reader(64, signed=None)
 
-    def read(arg: Any, ordinal: int, streams: list[int]) -> int:
-        value: int = (number if isinstance(arg, Integral) else read_address)(arg, ordinal, streams)
+    def read(arg: Any, ordinal: int, found: Found) -> int:
+        value: int = (number if isinstance(arg, Integral) else read_address)(arg, ordinal, found)
         return value
+
+    return read
+
+
+def _by_value_reader(size: int) -> Reader:
+    """Return what reads a struct that is passed by value, which may be a tensor map, as its bytes.
+
+    A map's array is one of the launch: its device and its stream count. Raises UnusableError if it has moved since.
+    """
+    as_bytes = struct_reader(size)
+
+    def read(arg: Any, ordinal: int, found: Found) -> bytes:
+        if arg.__class__ is TensorMap and read_address(arg.array, ordinal, found) != arg.address:
+            raise UnusableError("the array has other memory since the tensor map was made; make another one")
+        data: bytes = as_bytes(arg, ordinal, found)
+        return data
 
     return read

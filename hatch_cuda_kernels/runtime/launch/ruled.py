@@ -3,7 +3,7 @@
 The function for ``saxpy(y, x, n, a)`` with the grid ``ceil_div(n, 256)`` and the block 256 reads as below. Only
 positions and checked expressions get into its text.
 
-    def launch(a0=missing, a1=missing, a2=missing, a3=missing, *more, **named):
+    def launch(a0=missing, a1=missing, a2=missing, a3=missing, /, *more, **named):
         if more or named or a3 is missing:
             return otherwise((a0, a1, a2, a3, *more), named)
         try:
@@ -82,7 +82,7 @@ def rule_texts(kernel: str, rule: LaunchRule, spelled: Sequence[str]) -> tuple[s
 def _source(names: Sequence[str], sizes: Sequence[str]) -> str:
     listed = "".join(f"{name}, " for name in names)
     return _TEMPLATE.format(
-        parameters=listed.replace(",", "=missing,"),
+        parameters=listed.replace(",", "=missing,") + "/, " * bool(names),
         names=listed,
         incomplete=f" or {names[-1]} is missing" if names else "",
         sizes=", ".join(sizes),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
+from numbers import Number
 from operator import index
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -14,6 +16,7 @@ __all__ = ["Dim", "LaunchAttributes", "LaunchOptions", "Shape", "flat_sizes"]
 Dim = int | tuple[int, ...]
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import TypedDict
 
     class LaunchAttributes(TypedDict, total=False):
@@ -59,12 +62,16 @@ class Shape(NamedTuple):
     @classmethod
     def make(cls, kernel: str, grid: Dim, block: Dim, shared_mem: int = 0, **attributes: Any) -> Shape:
         """Return a shape with its sizes checked. Raises LaunchError, naming the kernel."""
-        if shared_mem.__class__ is not int or not 0 <= shared_mem <= _MOST:
+        [size] = _integers((shared_mem,)) or (-1,)
+        if not 0 <= size <= _MOST:
             raise LaunchError(f"{kernel}: shared memory must be a number of bytes, got {shared_mem!r}")
+        for name in ("priority", "carveout"):
+            if attributes.get(name) is not None:
+                attributes[name] = _number(kernel, name, attributes[name])
         cluster = attributes.pop("cluster", None)
         extent = None if cluster is None else _sizes(kernel, cluster, "cluster", 1)
         sizes = _sizes(kernel, grid, "grid", 0), _sizes(kernel, block, "block", 1)
-        return cls(*sizes, shared_mem, extent, **attributes)
+        return cls(*sizes, size, extent, **attributes)
 
     @property
     def is_empty(self) -> bool:
@@ -101,6 +108,39 @@ def flat_sizes(kernel: str, grid: Dim, block: Dim) -> tuple[int, int, int, int, 
     return None if 0 in blocks else (*blocks, *_sizes(kernel, block, "block", 1), 0)
 
 
+def _integer(value: Any) -> int:
+    """Return the integer that a number equals. Raises ValueError for anything else.
+
+    4.0 is 4 here, for so it is to the dictionaries that remember shapes: what they find must also be taken before.
+    """
+    try:
+        return index(value)
+    except TypeError:
+        pass  # so that no error of what follows has this one as its context
+    number = None
+    if isinstance(value, Number):  # an array of one number would have to be copied from its device
+        with suppress(ArithmeticError, ValueError):  # infinite, or no number
+            number = int(value.real)  # type: ignore[attr-defined]  # every number has a real part
+    if number is None or number != value:
+        raise ValueError("not an integer")
+    return number
+
+
+def _integers(values: Iterable[Any]) -> tuple[int, ...]:
+    """Return the integers that numbers equal, none if one of them is no integer."""
+    try:
+        return tuple(map(_integer, values))
+    except ValueError:
+        return ()
+
+
+def _number(kernel: str, name: str, value: Any) -> int:
+    found = _integers((value,))
+    if not found:
+        raise LaunchError(f"{kernel}: {name} must be an integer, got {value!r}")
+    return found[0]
+
+
 def _attribute(name: str, layout: str, *values: int) -> bytes:
     """Return a CUlaunchAttribute. Raises LaunchError for one that these bindings lack, or a value out of range."""
     number = getattr(cuda().CUlaunchAttributeID, f"CU_LAUNCH_ATTRIBUTE_{name}", None)
@@ -114,10 +154,11 @@ def _attribute(name: str, layout: str, *values: int) -> bytes:
 
 def _sizes(kernel: str, value: Dim, what: str, least: int) -> tuple[int, int, int]:
     """Return three sizes. Raises LaunchError unless they are one to three integers that the driver can be told."""
+    given = value if isinstance(value, tuple | list) else (value,)
     try:
-        sizes = tuple(map(index, value)) if isinstance(value, tuple | list) else (index(value),)
+        sizes = tuple(map(index, given))
     except TypeError:
-        sizes = ()
+        sizes = _integers(given)
     if not 1 <= len(sizes) <= 3 or min(sizes) < least:
         wanted = "positive integers" if least else "integers that are not negative"
         raise LaunchError(f"{kernel}: {what} must be one to three {wanted}, got {value!r}")

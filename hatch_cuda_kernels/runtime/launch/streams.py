@@ -11,10 +11,13 @@ from hatch_cuda_kernels.runtime.launch.values import remember_type
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["join", "stream_address"]
+    from hatch_cuda_kernels.runtime.launch.values import Found
+
+__all__ = ["checked_address", "join", "stream_address"]
 
 #: 0 and 1 are the legacy default stream (CU_STREAM_LEGACY).
 _LEGACY: Final = frozenset({0, 1})
+_MOST: Final = (1 << 64) - 1
 _NO_TIMING: Final = 2  # CU_EVENT_DISABLE_TIMING
 
 
@@ -75,17 +78,25 @@ def _converted(stream: Any) -> int:
 _ADDRESS: Final = _Addresses({int: int})
 
 
-def join(streams: list[int], chosen: int | None) -> int | None:
+def checked_address(stream: int) -> int:
+    """Return the address of a stream. Raises TypeError for a number that is none."""
+    if not 0 <= stream <= _MOST:
+        raise TypeError(f"not a CUDA stream: {stream} is no address")
+    return stream
+
+
+def join(found: Found, chosen: int | None) -> int | None:
     """Return the stream to launch on, ``chosen`` or else the first, after all work that the others hold by now.
 
-    The list is emptied. None, which stands for the legacy default stream, if there is none. Raises DriverError.
+    None, which stands for the legacy default stream, if there is none. Raises DriverError.
     """
-    for stream in streams if len(streams) == 1 else dict.fromkeys(streams):
+    for stream in found if len(found) == 1 else dict.fromkeys(found):
+        if stream.__class__ is not int:
+            continue
         if chosen is None:
             chosen = stream
         elif stream != chosen and not _LEGACY.issuperset((stream, chosen)):
             _order(stream, chosen)
-    streams.clear()
     return chosen
 
 

@@ -107,7 +107,8 @@ def tensor_map(
         device = family(array).device(array)
         with on_device(device):
             ordinal = current_device().ordinal
-            address = read_address(array, ordinal, [])
+            found: list[Any] = []  # what must live as long as the address is used
+            address = read_address(array, ordinal, found)
             wanted = _Described(
                 view, address, tuple(box), tuple(element_strides or (1,) * len(view.shape)),
                 data_type or _type_of(view), swizzle, interleave, l2_promotion, oob_fill,
@@ -116,7 +117,7 @@ def tensor_map(
             if problems:
                 raise ArgumentError(f"no tensor map of {wanted}: {'; '.join(problems)}")
             _require_capability(ordinal)
-            return TensorMap(array, address, view.shape, _encoded(wanted), str(wanted))
+            return TensorMap(array, address, view.shape, _encoded(wanted), str(wanted), found)
     except UnusableError as error:
         raise ArgumentError(f"no tensor map of {type(array).__qualname__}: {error}") from error
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hatch_cuda_kernels.runtime.launch.elements import Element
+    from hatch_cuda_kernels.runtime.launch.values import Found
 
 __all__ = ["FAST", "address", "device", "learn"]
 
@@ -69,8 +70,8 @@ def _dtypes(torch: Any) -> dict[str, Any]:
     return {f"torch_{word}": getattr(torch, word, None) for word in WORDS}
 
 
-def address(tensor: Any, ordinal: int, streams: list[int], element: Element) -> int:
-    """Return a tensor's address on a device; its framework's current stream comes first among the streams.
+def address(tensor: Any, ordinal: int, found: Found, element: Element) -> int:
+    """Return a tensor's address on a device; its framework's current stream comes first in what was found.
 
     Raises UnusableError for a tensor without memory there, ElsewhereError for one of another device, MismatchError.
     """
@@ -78,7 +79,7 @@ def address(tensor: Any, ordinal: int, streams: list[int], element: Element) -> 
         element.check(str(tensor.dtype).removeprefix("torch."), "torch.")
     here = tensor.get_device()
     if here == ordinal:
-        streams.insert(0, FAST["torch_stream"](ordinal))
+        found.insert(0, FAST["torch_stream"](ordinal))
     elif here >= 0:
         raise ElsewhereError(here, ordinal)
     elif _oddity(tensor) or not tensor.is_pinned():

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["ElsewhereError", "MismatchError", "UnusableError"]
+from typing import Final
+
+__all__ = ["FATAL", "MASKED", "ElsewhereError", "MismatchError", "UnusableError"]
+
+#: What goes on from wherever an argument is read: it is not the argument's fault, and to read it once more, in another
+#: way, would only take longer. A recursion would end at none of its levels.
+FATAL: Final = (MemoryError, RecursionError)
+#: Of an array that says which of its elements count.
+MASKED: Final = "it has a mask, which a kernel does not see; pass the data and the mask as two arguments"
 
 
 class UnusableError(TypeError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from numbers import Integral
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -11,14 +12,21 @@ if TYPE_CHECKING:
     import struct
     from collections.abc import Callable
 
-    #: Turns an argument into a value for struct, for a launch on a device; streams of arrays are added to the list.
-    Reader = Callable[[Any, int, list[int]], Any]
+    #: What readers find besides values: the streams of arrays, as integers, and what must live until the driver was
+    #: called.
+    Found = list[Any]
+    #: Turns an argument into a value for struct, for a launch on a device; adds to what was found.
+    Reader = Callable[[Any, int, Found], Any]
 
 __all__ = [
-    "NUMBERS", "bool_reader", "float_reader", "integer_reader", "remember_type", "small_float_reader", "struct_reader",
-    "vector_reader",
+    "NUMBERS", "OBJECTS", "bool_reader", "float_reader", "holds_objects", "integer_reader", "remember_type",
+    "small_float_reader", "struct_reader", "vector_reader",
 ]  # fmt: skip
 
+#: Names of fields in the format of a buffer (PEP 3118).
+_NAMES_IN_FORMAT: Final = re.compile(r":[^:]*:")
+#: Of memory that no device can use.
+OBJECTS: Final = "it holds addresses of Python's objects, which mean nothing on a device"
 #: Types remembered by one table; a program that keeps making types starts over.
 _MOST_TYPES: Final = 256
 
@@ -70,7 +78,7 @@ NUMBERS: Final = _Numbers()
 def float_reader() -> Reader:
     """Return what reads a number of Python, numpy or ctypes as a float. It raises TypeError for anything else."""
 
-    def read(arg: Any, _: int, __: list[int]) -> float:
+    def read(arg: Any, _: int, __: Found) -> float:
         value = NUMBERS[arg.__class__](arg)
         if not isinstance(value, int | float):
             raise TypeError("not a number")
@@ -88,7 +96,7 @@ def integer_reader(bits: int, *, signed: bool | None) -> Reader:
     least = 0 if signed is False else -(1 << (bits - 1))
     beyond = 1 << (bits - 1 if signed else bits)
 
-    def read(arg: Any, _: int, __: list[int]) -> int:
+    def read(arg: Any, _: int, __: Found) -> int:
         value = NUMBERS[arg.__class__](arg)
         if not isinstance(value, int):
             raise TypeError("not an integer")
@@ -102,7 +110,7 @@ def integer_reader(bits: int, *, signed: bool | None) -> Reader:
 def bool_reader() -> Reader:
     """Return what reads a truth value: a bool of Python, numpy or ctypes, 0 or 1. It raises TypeError otherwise."""
 
-    def read(arg: Any, _: int, __: list[int]) -> bool:
+    def read(arg: Any, _: int, __: Found) -> bool:
         value = NUMBERS[arg.__class__](arg)
         if not isinstance(value, int) or value not in {0, 1}:
             raise TypeError("neither true nor false")
@@ -118,11 +126,11 @@ def small_float_reader(size: int, pack: Callable[[float], bytes]) -> Reader:
     """
     number, other = float_reader(), struct_reader(size)
 
-    def read(arg: Any, ordinal: int, streams: list[int]) -> bytes:
+    def read(arg: Any, ordinal: int, found: Found) -> bytes:
         try:
-            value: float = number(arg, ordinal, streams)
+            value: float = number(arg, ordinal, found)
         except TypeError:
-            return other(arg, ordinal, streams)  # type: ignore[no-any-return]  # bytes, as all structs
+            return other(arg, ordinal, found)  # type: ignore[no-any-return]  # bytes, as all structs
         return pack(value)
 
     return read
@@ -132,12 +140,12 @@ def vector_reader(layout: struct.Struct) -> Reader:
     """Return what reads a vector such as ``float4``: numbers in a tuple, one complex number, or what structs take."""
     other = struct_reader(layout.size)
 
-    def read(arg: Any, ordinal: int, streams: list[int]) -> bytes:
+    def read(arg: Any, ordinal: int, found: Found) -> bytes:
         if isinstance(arg, complex):
             return layout.pack(arg.real, arg.imag)
         if isinstance(arg, tuple) and all(isinstance(value, int | float) for value in arg):
             return layout.pack(*arg)
-        return other(arg, ordinal, streams)  # type: ignore[no-any-return]  # bytes, as all structs
+        return other(arg, ordinal, found)  # type: ignore[no-any-return]  # bytes, as all structs
 
     return read
 
@@ -149,19 +157,33 @@ def struct_reader(size: int) -> Reader:
     ctypes or numpy types, and anything with the buffer protocol. It raises TypeError, or ValueError for another size.
     """
 
-    def read(arg: Any, _: int, __: list[int]) -> bytes:
+    def read(arg: Any, _: int, __: Found) -> bytes:
         if isinstance(arg, float | int):
             raise TypeError("not a struct")
         members = _members(arg)
-        if members is not None:
-            data = _laid_out(members)[0]
-        else:
-            data = arg.tobytes() if hasattr(arg, "tobytes") else bytes(memoryview(arg))
+        data = _bytes_of(arg) if members is None else _laid_out(members)[0]
         if len(data) != size:
             raise ValueError(f"{len(data)} bytes instead of {size}")
         return data
 
     return read
+
+
+def _bytes_of(value: Any) -> bytes:
+    """Return the bytes of what has memory. Raises TypeError where they are addresses of Python's objects."""
+    if hasattr(value, "tobytes"):
+        if getattr(getattr(value, "dtype", None), "hasobject", False):
+            raise TypeError(OBJECTS)
+        return value.tobytes()  # type: ignore[no-any-return]  # as arrays of all libraries do
+    view = memoryview(value)
+    if holds_objects(view):
+        raise TypeError(OBJECTS)
+    return bytes(view)
+
+
+def holds_objects(view: memoryview) -> bool:
+    """Return whether memory holds addresses of Python's objects."""
+    return "O" in _NAMES_IN_FORMAT.sub("", view.format)
 
 
 def _members(arg: Any) -> list[Any] | None:
@@ -184,9 +206,9 @@ def _laid_out(values: list[Any]) -> tuple[bytes, int]:
 
 def _member(value: Any) -> tuple[bytes, int]:
     if isinstance(value, ctypes.Structure | ctypes.Array | ctypes._SimpleCData):  # noqa: SLF001 - as above
-        return bytes(value), ctypes.alignment(value)
+        return _bytes_of(value), ctypes.alignment(value)
     if hasattr(value, "dtype") and getattr(value, "shape", None) == ():
-        return value.tobytes(), value.dtype.alignment
+        return _bytes_of(value), value.dtype.alignment
     members = _members(value)
     if members is not None:
         return _laid_out(members)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from hatch_cuda_kernels.runtime.launch import dlpack, tensors
 from hatch_cuda_kernels.runtime.launch.elements import word_of_typestr
-from hatch_cuda_kernels.runtime.launch.unusable import UnusableError
+from hatch_cuda_kernels.runtime.launch.unusable import FATAL, MASKED, UnusableError
 
 __all__ = ["View", "view_of"]
 
@@ -29,6 +29,8 @@ def view_of(array: Any) -> View:
         return View(tuple(array.shape), _bytes((), array.stride(), size), str(array.dtype).rpartition(".")[2], size)
     try:
         interface = array.__cuda_array_interface__
+    except FATAL:
+        raise
     except Exception:  # noqa: BLE001 - JAX's arrays of bfloat16 do not have it, whatever their type says
         interface = None
     if interface is not None:
@@ -40,6 +42,8 @@ def view_of(array: Any) -> View:
 
 
 def _of_interface(interface: dict[str, Any]) -> View:
+    if interface.get("mask") is not None:
+        raise UnusableError(MASKED)
     shape, typestr = tuple(map(int, interface["shape"])), interface["typestr"]
     size = int(typestr[2:])
     stated = interface.get("strides")
