@@ -42,10 +42,6 @@ class Digests(NamedTuple):
     code: str
     ptx: str
 
-    @property
-    def same_code(self) -> tuple[str, str]:
-        return self.code, self.ptx
-
 
 class Finding(NamedTuple):
     """One line of the outcome."""
@@ -66,6 +62,11 @@ def compare(old: Path, new: Path, nvcc: Path | None) -> int:
         reference = references.get(name) or before[name].get("nvcc")
         found += _of_source(name, before[name], after[name], _nvcc_kernels(reference, before[name]), reference)
     _show(found, before, after, both)
+    pairs = [(name, _nvcc_kernels(references.get(name) or before[name].get("nvcc"), before[name])) for name in both]
+    counts = [sum(_equal(kernels_of(lines[name]), own) for name, own in pairs) for lines in (before, after)]
+    print(
+        f"Of {sum(len(own) for _, own in pairs)} kernels of nvcc's, {counts[0]} were equal before, {counts[1]} are now."
+    )
     return int(any(one.kind in LOST for one in found))
 
 
@@ -81,6 +82,11 @@ def _digests(text: str) -> Digests:
 def _nvcc_kernels(reference: Line | None, own: Line) -> dict[str, Digests]:
     made = (reference or {}).get("kernels", {})
     return {name: _digests(own["kernels"][name] if text == "=" else text) for name, text in made.items()}
+
+
+def _equal(made: dict[str, Digests], nvcc: dict[str, Digests]) -> int:
+    """Return how many kernels have nvcc's machine code."""
+    return sum(name in made and made[name].text == own.text for name, own in nvcc.items())
 
 
 def _of_source(name: str, old: Line, new: Line, nvcc: dict[str, Digests], reference: Line | None) -> Iterator[Finding]:

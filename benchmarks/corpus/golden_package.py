@@ -29,7 +29,8 @@ _ERROR: Final = re.compile(r"^(\S+?):(\d+)(?::\d+)?: ((?:catastrophic )?error: .
 _NO_KERNEL: Final = "no kernel is in the image"
 _PLACE: Final = re.compile(r"^\.goldens\.yaml:\d+:\d+: ")
 _FOLDERS: Final = re.compile(r"(?<![\w.])/\S*/(?=[^/\s])")
-_PROGRAM: Final = ("-m", "hatch_cuda_kernels")
+#: ``-P``: the package is that of the environment, not what is in the folder.
+_PROGRAM: Final = ("-P", "-m", "hatch_cuda_kernels")
 
 
 class Limits(NamedTuple):
@@ -70,7 +71,7 @@ class Package:
         return {"package": done.stdout.strip(), "toolchain": f"NVRTC {self._said(f'{found}.nvrtc)')}"}
 
     def _said(self, code: str) -> str:
-        done = subprocess.run([self.python, "-c", code], capture_output=True, text=True, check=False)
+        done = subprocess.run([self.python, "-P", "-c", code], capture_output=True, text=True, check=False)
         return done.stdout.strip()
 
     def port(self, root: Path, entry: dict[str, Any]) -> dict[str, Any]:
