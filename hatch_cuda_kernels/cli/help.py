@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["describe", "page_of", "project_url"]
+from hatch_cuda_kernels.compiler.toolchain.origin import documentation
+
+__all__ = ["describe", "page_of"]
 
 _PROGRAM: Final = "hatch-cuda-kernels"
 
@@ -111,20 +113,5 @@ def describe(words: str) -> tuple[str, list[str]]:
 
 
 def page_of(words: str) -> str:
-    """Return where a command is described in full: on the site that the metadata names, else in the sources."""
-    site = project_url("documentation").rstrip("/")
-    command = words.partition(" ")[0]
-    section = f"#{command}" if command else ""
-    return f"{site}/reference/cli.html{section}" if site else f"docs/reference/cli.md{section} (in the sources)"
-
-
-def project_url(*labels: str) -> str:
-    """Return the address that the package's metadata has below one of these labels in lower case; empty without one."""
-    from importlib.metadata import PackageNotFoundError, metadata  # only help needs it
-
-    try:
-        urls = metadata(_PROGRAM).get_all("Project-URL", [])
-    except PackageNotFoundError:
-        return ""
-    labelled = (url.partition(",")[::2] for url in urls)
-    return next((address.strip() for label, address in labelled if label.strip().lower() in labels), "")
+    """Return where a command is described in full."""
+    return documentation("reference/cli", words.partition(" ")[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.compiler.toolchain.origin import documentation
 from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, release_requirements
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.manifest_file import MANIFEST_FILE
@@ -20,7 +21,7 @@ __all__ = ["SETUP_FILES", "join_other"]
 
 #: What a project of setuptools has.
 SETUP_FILES: Final = ("setup.py", "setup.cfg")
-_PAGE: Final = "docs/howto/other-build-systems.md"
+_PAGE: Final = documentation("howto/other-build-systems")
 
 _SETUP_PY: Final = '''\
 """Adds the kernels to what setuptools builds; all else is in pyproject.toml."""

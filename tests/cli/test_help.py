@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from email.message import Message
+from pathlib import Path
 
 import pytest
 from doc_blocks import DOCS
@@ -39,9 +40,10 @@ def test_every_command_explains_itself(command, ask):
     name = command.split()[0] if command else ""
     assert status == 0
     assert re.search(rf"^  (\$ )?(uvx )?hatch-cuda-kernels {command}".rstrip(), text, re.MULTILINE), text
-    assert f"docs/reference/cli.md{'#' if name else ''}{name}" in text
+    page, _, section = text.rpartition("documentation: ")[2].strip().partition("#")
+    assert (Path(page), section) == (DOCS / "reference" / "cli.md", name)
     assert "--quiet" in text
-    assert max(len(line) for line in text.splitlines() if " > " not in line) <= 80
+    assert max(len(line) for line in text.splitlines() if " > " not in line and str(DOCS) not in line) <= 80
     assert re.search(r"\n\n[A-Z][a-z]+s,? [^\n]+(\n[^\n]+)*\.\n", text), "a sentence"
 
 
@@ -65,7 +67,7 @@ def test_the_pages_that_help_names_are_there():
 @pytest.mark.parametrize(
     ("urls", "page"),
     [
-        (["Source, https://example.org/code"], "docs/reference/cli.md#check (in the sources)"),
+        (["Source, https://example.org/code"], f"{DOCS}/reference/cli.md#check"),
         (["Source, https://example.org", "Documentation, https://example.org/docs/"],
          "https://example.org/docs/reference/cli.html#check"),
         (["documentation, https://example.org"], "https://example.org/reference/cli.html#check"),
