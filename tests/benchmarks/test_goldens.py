@@ -13,7 +13,19 @@ import pytest
 from raw_nvrtc import compile_raw
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-MODULES = ("blind", "checkouts", "golden_compare", "golden_files", "golden_kernels", "golden_measure", "sources")
+MODULES = (
+    "blind",
+    "checkouts",
+    "golden_compare",
+    "golden_files",
+    "golden_kernels",
+    "golden_measure",
+    "golden_nvcc",
+    "golden_package",
+    "goldens",
+    "run",
+    "sources",
+)
 CODE, OTHER = "1111111111,,2222222222", "3333333333,,4444444444"
 ADDRESSES = "5555555555,1111111111,2222222222"
 
@@ -170,3 +182,35 @@ def test_a_blind_draw_is_the_same_again(tmp_path, monkeypatch):
     assert drawn[0] == drawn[1]
     assert set(drawn[0]["repositories"]) == {"x/qqone", "x/qqtwo"}
     assert all((tmp_path / "a/x+qqone" / path).is_file() for path in drawn[0]["repositories"]["x/qqone"]["sources"])
+
+
+def test_a_source_goes_from_a_draw_to_a_comparison(tmp_path, monkeypatch, capsys, slow):
+    """What is drawn is compiled, kept and compiled again with the same outcome; a kernel that is gone is told."""
+    root = tmp_path / "checkouts/x+qqone"
+    (root / "inc").mkdir(parents=True)
+    (root / "inc/v.h").write_text("template <int N> __global__ void t(int* x) { *x = N; }\n")
+    source = '#include "v.h"\n__global__ void k(long* x) { *x = 1; }\nvoid f() { t<3><<<1, 1>>>(nullptr); }\n'
+    (root / "k.cu").write_text(source)
+    drawn = {"seed": 1, "repositories": {"x/qqone": {"commit": "0" * 40, "sources": ["k.cu"]}}}
+    (tmp_path / "blind.json").write_text(json.dumps(drawn))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.nice", lambda _: 0)
+    main = importlib.import_module("goldens").main
+
+    def step(*arguments):
+        monkeypatch.setattr(sys, "argv", ["goldens.py", *arguments])
+        return main()
+
+    package = ("--python", sys.executable)
+    step("draw", "checkouts", "--blind", "blind.json", "--out", "entries.jsonl")
+    step("run", "entries.jsonl", "checkouts", *package, "--out", "old.jsonl")
+    step("choose", "old.jsonl", "none.jsonl", "--out", "kept.jsonl")
+    (kept,) = map(json.loads, Path("kept.jsonl").read_text().splitlines())
+    assert (kept["options"]["include"], kept["module"]["instances"]) == (["inc"], ["t<3>"])
+    assert set(kept["kernels"]) == {"k(long*)", "t<3>(int*)"}
+    assert step("compare", "kept.jsonl", "old.jsonl") == 0
+    (root / "k.cu").write_text(source.replace("k(long* x) { *x = 1", "other(long* x) { *x = 2"))
+    capsys.readouterr()
+    step("run", "kept.jsonl", "checkouts", *package, "--out", "less.jsonl")
+    assert step("compare", "kept.jsonl", "less.jsonl") == 1
+    assert "- x/qqone/k.cu k(long*)" in capsys.readouterr().out.splitlines()
