@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import textwrap
 from collections import Counter
@@ -21,6 +22,11 @@ from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 if TYPE_CHECKING:
     from pathlib import Path
 
+#: Variables that say who started the tests, how it is used, or how it shows text: what a test starts would go by them.
+OF_THE_CALLER = re.compile(
+    "UV|UV_RUN_.*|VIRTUAL_ENV.*|(?:CONDA|HATCH|PIPX)_.*|CUDA_(?!VISIBLE_DEVICES|DEVICE_ORDER).*"
+    "|COLUMNS|LINES|NO_COLOR|CLICOLOR.*|FORCE_COLOR|PY_COLORS|PYTHON(?:_COLORS|HASHSEED|IOENCODING|SAFEPATH|STARTUP|WARNINGS)"
+)
 EXAMPLE_WHEEL = "example_project-0.1.0-py3-none-any.whl"
 SAXPY = """
 extern "C" __global__ void saxpy(float* y, const float* x, unsigned int n, float a) {
@@ -38,7 +44,7 @@ def pytest_configure():
 
 @pytest.fixture(scope="session", autouse=True)
 def isolation(tmp_path_factory):
-    """Give the whole run a cache folder of its own and an environment without the package's variables.
+    """Give the whole run a cache folder of its own and an environment without its caller's variables.
 
     Builds compile in threads of this process: a worker process costs as much as ten small compiles. Tests about workers
     ask for ``worker_processes``.
@@ -48,8 +54,9 @@ def isolation(tmp_path_factory):
     from hatch_cuda_kernels.pool.executors import default_workers
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("HATCH_CUDA_KERNELS_")]:
+        for name in filter(OF_THE_CALLER.fullmatch, [*os.environ]):
             patch.delenv(name)
+        patch.setenv("TERM", "xterm")
         patch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(shared_folder(tmp_path_factory) / "cache"))
         patch.setattr(
             "hatch_cuda_kernels.pool.compile_all.local_executor",
