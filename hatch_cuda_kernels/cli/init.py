@@ -26,13 +26,11 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 def run(args: argparse.Namespace) -> int:
     """Write what is missing and say what was written."""
     from hatch_cuda_kernels.plugin.hook import find_package  # needs the build extra
-    from hatch_cuda_kernels.scaffold.next_steps import next_commands
     from hatch_cuda_kernels.scaffold.project import scaffold
 
     done = scaffold(Path.cwd(), args.name, find_package=find_package, hatch=args.backend is not None)
-    commands = next_commands() if done.created or done.changed else []
     if args.json:
-        print_json({**{name: list(value) for name, value in done._asdict().items()}, "next": commands})
+        print_json({name: list(value) for name, value in done._asdict().items()})
         return 0
     for what, names in (("created", done.created), ("kept", done.kept)):
         for name in names:
@@ -43,5 +41,5 @@ def run(args: argparse.Namespace) -> int:
         print(fitted(f"note: {note}", 2))
     for step in done.steps:
         print(step if step.startswith(" ") else fitted(f"to do: {step}", 2))
-    print("\n  ".join(["next:", *commands]) if commands else "nothing to do: this project is set up")
+    print("\n  ".join(["next:", *done.next]) if done.next else "nothing to do: this project is set up")
     return 0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-__all__ = ["include_folders", "kernel_sources", "list_files"]
+__all__ = ["count_kernels", "include_folders", "kernel_sources", "list_files"]
 
 _SKIPPED: Final = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})
 _NOISE: Final = re.compile(f"{STRING}|{COMMENT}")
@@ -44,7 +44,12 @@ def kernel_sources(root: Path, files: Iterable[str]) -> list[str]:
     texts = {path: (root / path).read_bytes().decode(errors="replace") for path in files}
     fragments = tuple(f"/{name}" for text in texts.values() for name in _INCLUDED.findall(text))
     sources = (path for path in texts if path.endswith(".cu") and not f"/{path}".endswith(fragments or ("//",)))
-    return [path for path in sources if "__global__" in _NOISE.sub(" ", texts[path])]
+    return [path for path in sources if count_kernels([texts[path]])]
+
+
+def count_kernels(texts: Iterable[str]) -> int:
+    """Return how often texts say ``__global__``: no fewer than the kernels that they define."""
+    return sum(_NOISE.sub(" ", text).count("__global__") for text in texts)
 
 
 def include_folders(root: Path, source: str, files: Sequence[str], known: Sequence[str] = ()) -> list[str]:

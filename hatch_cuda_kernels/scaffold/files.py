@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.scaffold.templates import IGNORED
@@ -12,12 +12,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["filled", "ignore_store", "read_text", "write_missing"]
+__all__ = ["Scaffold", "filled", "ignore_store", "read_text", "write_missing"]
+
+
+class Scaffold(NamedTuple):
+    """What was done: files created, additions to files, files kept as they were; and what is left to do."""
+
+    created: tuple[str, ...]
+    changed: tuple[str, ...]
+    kept: tuple[str, ...]
+    notes: tuple[str, ...]
+    steps: tuple[str, ...]
+    """What the project's build system takes besides."""
+    next: tuple[str, ...]
+    """Commands; none if nothing was done."""
 
 
 def filled(text: str, words: Mapping[str, str]) -> str:
     """Return a template with its words filled in."""
-    return re.sub(r"\b(?:FOLDER|NAME|OWN_JIT|PACKAGE|SRC)\b", lambda found: words[found[0]], text)
+    return re.sub(rf"\b(?:{'|'.join(words)})\b", lambda found: words[found[0]], text)
 
 
 def read_text(path: Path) -> str:

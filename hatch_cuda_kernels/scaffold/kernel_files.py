@@ -3,47 +3,111 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.errors import ManifestError
+from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, release_requirements
+from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
+from hatch_cuda_kernels.plan.plan import read_sources
+from hatch_cuda_kernels.plan.release import requirements
 from hatch_cuda_kernels.port.project_tree import kernel_sources, list_files
-from hatch_cuda_kernels.scaffold.files import filled
+from hatch_cuda_kernels.scaffold.files import filled, read_text
+from hatch_cuda_kernels.scaffold.second_try import try_again
 from hatch_cuda_kernels.scaffold.survey import survey
 from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD
+from hatch_cuda_kernels.scaffold.trial import tried
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
-    from hatch_cuda_kernels.manifest import Manifest
+    from hatch_cuda_kernels.scaffold.survey import Survey
 
-__all__ = ["kernel_files", "manifest_of_sources", "stated_release", "watched_files"]
+__all__ = [
+    "KernelFiles",
+    "build_requirements",
+    "kernel_files",
+    "kernel_patterns",
+    "manifest_of_sources",
+    "stated_release",
+]
+
+_MOST_NAMED: Final = 3
+#: What C++ files are called in a folder that also holds Python's.
+_SUFFIXES: Final = (".cu", ".cuh")
 
 
-def kernel_files(
-    root: Path, manifest: Path, find: Callable[[], tuple[str, str]]
-) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the manifest to write, with a first kernel where a project has none; nothing if there is a manifest."""
+class KernelFiles(NamedTuple):
+    """What becomes of a project's kernels."""
+
+    files: dict[str, str]
+    """What is missing: a manifest, and a first kernel where a project has none."""
+    notes: tuple[str, ...]
+    untried: tuple[str, ...] = ()
+    """The requirements for a trial of sources that were not tried."""
+    changed: str = ""
+    """The text that replaces the manifest's; empty if it stays."""
+
+    def write(self, manifest: Path, name: str) -> tuple[str, ...]:
+        """Replace the manifest's text, and return the change to the file of this name."""
+        if not self.changed:
+            return ()
+        manifest.write_bytes(self.changed.encode())
+        return (f"{name}: what came of modules that were not tried before",)
+
+
+def kernel_files(root: Path, manifest: Path, find: Callable[[], tuple[str, str]]) -> KernelFiles:
+    """Return the files of a project's kernels, and the manifest after a trial of what was not tried before."""
     if manifest.is_file():
-        return {}, ()
+        return _tried_again(manifest)
     folder, imported = find()
-    drafted, notes = manifest_of_sources(manifest.parent)
+    drafted, notes, untried = manifest_of_sources(manifest.parent)
     if drafted:
-        return {manifest.relative_to(root).as_posix(): drafted}, notes
-    return _first_kernel(root, manifest, {"FOLDER": folder, "PACKAGE": imported}), notes
+        return KernelFiles({manifest.relative_to(root).as_posix(): drafted}, notes, untried)
+    return KernelFiles(_first_kernel(root, manifest, {"FOLDER": folder, "PACKAGE": imported}), notes)
 
 
-def manifest_of_sources(folder: Path) -> tuple[str, tuple[str, ...]]:
-    """Return a manifest of the kernels below a folder, and notes about sources that it leaves out; empty for none."""
+def _tried_again(manifest: Path) -> KernelFiles:
+    before = read_text(manifest)
+    try:
+        after, found = try_again(manifest)
+    except ManifestError:  # `check` says what is wrong with it
+        return KernelFiles({}, ())
+    return KernelFiles({}, *_told(found), "" if after == before else after)
+
+
+def manifest_of_sources(folder: Path) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Return a manifest of the kernels below a folder, notes about its sources, and what it takes to try them.
+
+    Without kernels, all are empty.
+    """
     files = list_files(folder) if folder.is_dir() else []
     sources = kernel_sources(folder, files)
     if not sources:
-        return "", ()
-    found = survey(folder, sources, files, HEAD)
+        return "", (), ()
+    found = tried(folder, HEAD, survey(folder, sources, files, HEAD), files)
     modules = ["modules:" if found.modules else "modules: {}", *found.lines()]
-    notes = tuple(f"{source} is not in the manifest: {reason}" for source, reason in found.left_out.items())
-    return "\n".join([f"{MANIFEST_HEAD}{modules[0]}", *modules[1:], ""]), notes
+    return "\n".join([f"{MANIFEST_HEAD}{modules[0]}", *modules[1:], ""]), *_told(found)
+
+
+def _told(found: Survey) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return notes about sources, and the requirements for a trial of those that were not tried."""
+    return tuple(_notes(found)), found.untried.requirements if found.untried and found.modules else ()
+
+
+def _notes(found: Survey) -> Iterator[str]:
+    """Yield what there is to say of sources."""
+    yield from (f"{source} is not in the manifest: {reason}" for source, reason in found.left_out.items())
+    for name, stated in found.modules.items():
+        ends = found.open_ends.get(name, ())
+        more = f"; the manifest has {len(ends) - 1} more of this kind" if len(ends) > 1 else ""
+        yield from (f"{stated['source']}: {end}{more}" for end in ends[:1])
+    if found.untried is not None and found.modules:
+        sources = [stated["source"] for stated in found.modules.values()]
+        more = f" and {len(sources) - _MOST_NAMED} more" if len(sources) > _MOST_NAMED else ""
+        listed = ", ".join(sources[:_MOST_NAMED]) + more
+        verb = "is" if len(sources) == 1 else "are"
+        yield f"{listed} {verb} in the manifest, but not tried: {found.untried.reason}"
 
 
 def _first_kernel(root: Path, manifest: Path, words: dict[str, str]) -> dict[str, str]:
@@ -65,19 +129,46 @@ def stated_release(manifest: Path) -> tuple[int, int]:
         return int(major), int(minor)
 
 
-def watched_files(root: Path, manifest: Path, text: str) -> list[str]:
-    """Return patterns of the files that a wheel's kernels are made of. ``text`` is the manifest's, if not written."""
+def build_requirements(manifest: Path, text: str) -> tuple[list[str], str]:
+    """Return what builds require to compile a manifest's kernels, and this package's extra for it.
+
+    ``text`` is the manifest's, if that is not written.
+    """
+    try:
+        found = parse_manifest(text, root=manifest.parent) if text else load_manifest(manifest)
+    except ManifestError:  # its first kernel is not written yet, or `check` will say what is wrong
+        release = stated_release(manifest)
+        return release_requirements(release), build_extra(release[0])
+    return requirements(found), build_extra(found.release[0])
+
+
+def kernel_patterns(root: Path, manifest: Path, text: str) -> list[str]:
+    """Return patterns of the files that a wheel's kernels are made of, the manifest first, relative to the project.
+
+    ``text`` is the manifest's, if that is not written. A folder of kernels and headers alone is one pattern.
+    """
     beside = PurePosixPath(manifest.parent.relative_to(root).as_posix())
     try:
         found = parse_manifest(text, root=manifest.parent) if text else load_manifest(manifest)
-        patterns = _patterns(found)
-    except ManifestError:  # its first kernel is not written yet
-        patterns = ["kernels/**"]
+        files = {PurePosixPath(name) for sources in read_sources(found).values() for name in sources.files}
+        included = {PurePosixPath(name) for module in found.modules for name in module.options.include}
+    except InputError:  # its first kernel is not written yet, or `check` will say what is wrong
+        files, included = {PurePosixPath("kernels/saxpy.cu")}, set()
+    patterns = dict.fromkeys(_patterns(manifest.parent, files, included))
     return [manifest.relative_to(root).as_posix(), *(str(beside / pattern) for pattern in patterns)]
 
 
-def _patterns(manifest: Manifest) -> list[str]:
-    folders = {PurePosixPath(source).parent for module in manifest.modules for source in module.sources}
-    includes = {PurePosixPath(name) for module in manifest.modules for name in module.options.include}
-    found = {*(folder / "*.cu*" for folder in folders), *(folder / "**" for folder in includes)}
-    return sorted(map(str, found))
+def _patterns(root: Path, files: Collection[PurePosixPath], included: Collection[PurePosixPath]) -> Iterator[str]:
+    """Yield what matches files in their folders, and what is in the folders that are included."""
+    folders = {folder for folder in {*included, *(file.parent for file in files)} if _is_for_kernels(root / folder)}
+    folders = {folder for folder in folders if folder.parts and not folders & {*folder.parents}}
+    yield from sorted(f"{folder}/**" for folder in folders)
+    for file in sorted(files):
+        if not folders & {*file.parents}:
+            suffixes = (*_SUFFIXES, file.suffix) if file.suffix == ".cu" else (file.suffix,)
+            yield from (str(file.parent / f"*{suffix}") for suffix in suffixes)
+
+
+def _is_for_kernels(folder: Path) -> bool:
+    """Return whether a folder holds nothing that Python imports, where a change is none of the kernels."""
+    return next(folder.rglob("*.py"), None) is None

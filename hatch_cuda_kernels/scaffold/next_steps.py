@@ -2,56 +2,72 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.compiler.toolchain.packages import own
+from hatch_cuda_kernels.compiler.toolchain.installer import (
+    made_by,
+    made_for_one_run,
+    program_command,
+    python_command,
+)
+from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
+from hatch_cuda_kernels.compiler.toolchain.wheels import library_version
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.plan.release import check_release, requirements
 
-__all__ = ["next_commands"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
 
-_PROGRAM: Final = "hatch-cuda-kernels"
-#: Sets where the running uv is, for the processes that it starts.
-_UV: Final = "UV"
-
-
-def next_commands() -> list[str]:
-    """Return how to check the manifest, build the wheel and look into it."""
-    program = _program()
-    return [f"{program} check", _build(), f"{program} inspect dist/*.whl"]
+__all__ = ["next_commands", "program"]
 
 
-def _program() -> str:
-    """Return what runs this program again."""
-    place = Path(sys.prefix).parts
-    if os.environ.get(_UV) and not os.environ.get("VIRTUAL_ENV"):  # uvx makes an environment for one run
-        return f'uvx --from "{own("build")}" {_PROGRAM}'
-    if "pipx" in place:
-        return f'pipx run --spec "{own("build")}" {_PROGRAM}'
-    found = shutil.which(_PROGRAM)
-    if found is not None and Path(found).parent == Path(sys.executable).parent:
-        return _PROGRAM
-    return f"{_python()} -m hatch_cuda_kernels"
+def next_commands(manifest: Path, untried: Sequence[str], *, done: bool, store: str = "") -> tuple[str, ...]:
+    """Return how to check a manifest, build the wheel and look into it; nothing of this once it was told (``done``).
+
+    Before that, ``init`` is run again with the requirements for what it could not try. ``store`` is the folder that is
+    compiled into before each build, for a back end whose builds run no code.
+    """
+    lacking, is_here = _lacking(manifest)
+    install = [pip_install(*lacking)] if lacking and (store or is_here) and not made_for_one_run() else []
+    if untried:
+        install = [pip_install(*untried)] if made_for_one_run() else [pip_install(*untried), f"{program(untried)} init"]
+    if done:
+        return tuple(install if untried else ())
+    plain = program(untried or lacking) if install and not made_for_one_run() else program()
+    compile_first = [f"{program(lacking)} build --out {store}"] if store else []
+    return (*install, f"{plain} check", *compile_first, _build(), f"{plain} inspect dist/*.whl")
+
+
+def program(requirements: Sequence[str] = ()) -> str:
+    """Return what runs this program, where an environment is made for each run also with more in it."""
+    return program_command(own("build"), requirements)
+
+
+def _lacking(manifest: Path) -> tuple[list[str], bool]:
+    """Return what to install to compile a manifest here, and whether the compiler here is of another release.
+
+    An environment that is made for each run lacks what this one has.
+    """
+    try:
+        found = load_manifest(manifest)
+        check_release(found)
+    except ToolchainError:
+        return requirements(found), bool(library_version("nvrtc"))
+    except HatchCudaKernelsError:  # `check` says what is wrong
+        return [], False
+    return requirements(found) if made_for_one_run() else [], False
 
 
 def _build() -> str:
     """Return what builds a wheel: the first front end that is here."""
-    if os.environ.get(_UV) or (find_spec("pip") is None and shutil.which("uv")):
-        return "uv build --wheel"
+    maker = made_by()
     if find_spec("build") is not None:
-        return f"{_python()} -m build --wheel"
-    if find_spec("pip") is not None:
-        return f"{_python()} -m pip wheel --no-deps --wheel-dir dist ."
+        return f"{python_command()} -m build --wheel"
+    if maker in {"uv", "uvx", "uv tool"}:
+        return "uv build --wheel"
+    if maker == "pip" and find_spec("pip") is not None:
+        return f"{python_command()} -m pip wheel --no-deps --wheel-dir dist ."
     return "pipx run build --wheel"
-
-
-def _python() -> str:
-    """Return what starts this Python."""
-    for name in ("python", "python3"):
-        found = shutil.which(name)
-        if found is not None and Path(found).absolute().parent == Path(sys.executable).parent:
-            return name
-    return sys.executable if " " not in sys.executable else f'"{sys.executable}"'

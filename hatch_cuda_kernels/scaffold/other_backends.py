@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.toolchain.origin import documentation
-from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, release_requirements
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.manifest_file import MANIFEST_FILE
-from hatch_cuda_kernels.scaffold.files import filled, ignore_store, write_missing
-from hatch_cuda_kernels.scaffold.kernel_files import kernel_files, stated_release
+from hatch_cuda_kernels.scaffold.files import Scaffold, filled, ignore_store, write_missing
+from hatch_cuda_kernels.scaffold.kernel_files import build_requirements, kernel_files, kernel_patterns
+from hatch_cuda_kernels.scaffold.next_steps import next_commands, program
 from hatch_cuda_kernels.scaffold.pyproject import add_package, check_tables, read_toml
+from hatch_cuda_kernels.store.index import STORE_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,7 +47,14 @@ class BuildWithKernels(build_py):
 
 setup(cmdclass={"build_py": BuildWithKernels})
 '''
-_MANIFEST_IN: Final = "include kernels.yaml\ngraft kernels\nprune FOLDER/_kernels\n"
+
+
+class _File(NamedTuple):
+    """A file that a build system takes besides."""
+
+    text: str
+    steps: tuple[str, ...]
+    """What is left to do in a project that has one of its own, line by line."""
 
 
 class _Backend(NamedTuple):
@@ -54,92 +62,114 @@ class _Backend(NamedTuple):
 
     builds: bool
     """Whether its builds can compile kernels, and so require what compiles."""
-    steps: tuple[str, ...]
+    steps: tuple[str, ...] = ()
     """What is left to do, line by line."""
-    files: Mapping[str, str] = {}
-    """Files that do it where there are none of their names; the steps are for a project that has one of them."""
+    files: Mapping[str, _File] = {}
+    """By name. SHIPPED stands for the lines that ship the kernels."""
+    watched: tuple[str, ...] = ()
+    """Its own files that builds depend on."""
 
 
 _BEFOREHAND: Final = (
-    "builds of this back end run no code of yours; before each, where NVRTC is installed, run:",
-    "    hatch-cuda-kernels build --out FOLDER/_kernels",
-    "or move to Hatch, whose builds compile kernels by themselves:",
-    "    hatch-cuda-kernels init --backend hatchling",
+    "builds of this back end run no code of yours: compile the kernels before each, as below, or let Hatch build it:",
+    "    PROGRAM init --backend hatchling",
 )
 #: By what the name of a back end begins with.
 _BACKENDS: Final[dict[str, _Backend]] = {
     "setuptools": _Backend(
-        True,
-        (
-            "in setup.py, build the kernels before the modules, in a command build_py of your own:",
-            '    build_kernels("kernels.yaml", Path(self.build_lib, "PACKAGE"))',
-            "in MANIFEST.in, ship the sources, and not what an editable install compiled:",
-            "    include kernels.yaml",
-            "    graft kernels",
-            "    prune FOLDER/_kernels",
-        ),
-        {"setup.py": _SETUP_PY, "MANIFEST.in": _MANIFEST_IN},
+        builds=True,
+        files={
+            "setup.py": _File(
+                _SETUP_PY,
+                (
+                    "in setup.py, build the kernels before the modules, in a command build_py of your own:",
+                    '    build_kernels("kernels.yaml", Path(self.build_lib, "PACKAGE"))',
+                ),
+            ),
+            "MANIFEST.in": _File(
+                "SHIPPED\n",
+                ("in MANIFEST.in, ship the sources, and not what an editable install compiled:", "    SHIPPED"),
+            ),
+        },
+        watched=("setup.py", "setup.cfg"),
     ),
     "scikit_build_core": _Backend(
-        True,
-        (
+        builds=True,
+        steps=(
             "in CMakeLists.txt, add:",
             "    find_package(Python COMPONENTS Interpreter REQUIRED)",
             "    set(STORE ${CMAKE_CURRENT_BINARY_DIR}/_kernels)",
             "    add_custom_target(kernels ALL COMMAND ${Python_EXECUTABLE} -m hatch_cuda_kernels build",
             "      ${CMAKE_CURRENT_SOURCE_DIR}/kernels.yaml --out ${STORE})",
             "    install(DIRECTORY ${STORE} DESTINATION PACKAGE)",
+            "in the table [tool.scikit-build] of pyproject.toml, unless extension modules are compiled, too, add:",
+            '    wheel.py-api = "py3"',
+            "    wheel.platlib = false",
         ),
+        watched=("CMakeLists.txt",),
     ),
     "mesonpy": _Backend(
-        True,
-        (
-            "in meson.build, add:",
+        builds=True,
+        steps=(
+            "in meson.build, where py is import('python').find_installation(pure: true), add:",
             "    custom_target('kernels', output: '_kernels',",
             "      command: [py, '-m', 'hatch_cuda_kernels', 'build', '@SOURCE_ROOT@/kernels.yaml',",
             "                '--out', '@OUTPUT@'],",
             "      build_by_default: true, build_always_stale: true, install: true,",
             "      install_dir: py.get_install_dir() / 'PACKAGE')",
+            "commit kernels.yaml and the sources: an sdist has what git has",
         ),
+        watched=("meson.build",),
     ),
     "poetry": _Backend(
-        False,
-        (
+        builds=False,
+        steps=(
             *_BEFOREHAND,
-            "and in the table [tool.poetry] of pyproject.toml, ship what it compiled:",
+            "in the table [tool.poetry] of pyproject.toml, ship what it compiled:",
             '    include = [{ path = "FOLDER/_kernels/**/*", format = ["sdist", "wheel"] }]',
         ),
     ),
 }
 #: flit and uv_build ship every file in the package's folder.
-_ANY_OTHER: Final = _Backend(False, _BEFOREHAND)
+_ANY_OTHER: Final = _Backend(builds=False, steps=_BEFOREHAND)
 
 
 def join_other(
     root: Path, text: str, backend: str, find_package: Callable[[Path, str | None], tuple[str, str]]
-) -> tuple[tuple[str, ...], ...]:
-    """Set up a project of another back end, and return the fields of a ``Scaffold``. ``text`` is its pyproject.toml.
+) -> Scaffold:
+    """Set up a project of another back end, and return what was done. ``text`` is its pyproject.toml.
 
     Raises InputError for a project that cannot be changed safely, or whose package cannot be determined.
     """
-    check_tables(read_toml(text, "pyproject.toml"))
+    data = read_toml(text, "pyproject.toml")
+    check_tables(data)
     asked = next((asked for name, asked in _BACKENDS.items() if backend.startswith(name)), _ANY_OTHER)
     manifest = root / MANIFEST_FILE
-    release = stated_release(manifest)
+    folder, imported = _package(root, data["project"]["name"], find_package)
+    kernels = kernel_files(root, manifest, lambda: (folder, imported))
+    drafted = kernels.files.get(MANIFEST_FILE) or kernels.changed
+    patterns = kernel_patterns(root, manifest, drafted)
     if asked.builds:
-        edited = add_package(text, extra=build_extra(release[0]), tools=release_requirements(release))
+        tools, extra = build_requirements(manifest, drafted)
+        keys, package = (*asked.watched, *patterns), _unnamed_package(root, data, folder) if asked.files else ""
+        edited = add_package(text, extra=extra, tools=tools, cache_keys=keys, package=package)
     else:
         edited = add_package(text, extra="")
-    folder, imported = _package(root, read_toml(text, "pyproject.toml")["project"]["name"], find_package)
-    words = {"FOLDER": folder, "PACKAGE": imported, "SRC": folder.rpartition("/")[0] or "."}
-    files, notes = kernel_files(root, manifest, lambda: (folder, imported))
-    added = {} if any((root / name).exists() for name in asked.files) else asked.files
-    created, kept = write_missing(root, files | {path: filled(content, words) for path, content in added.items()})
+    words = {"FOLDER": folder, "PACKAGE": imported, "SRC": folder.rpartition("/")[0] or ".", "PROGRAM": program()}
+    words["SHIPPED"] = "\n".join([*map(_shipped, patterns), f"prune {folder}/{STORE_FOLDER}"])
+    added = {name: file for name, file in asked.files.items() if not (root / name).exists()}
+    texts = {name: filled(file.text, words) for name, file in added.items()}
+    created, kept = write_missing(root, kernels.files | texts)
     if edited.text != text:
         (root / "pyproject.toml").write_bytes(edited.text.encode())
-    steps = () if added else (*(filled(step, words) for step in asked.steps), f"    more: {_PAGE}")
-    done = not created and not edited.changes
-    return created, (*edited.changes, *ignore_store(root)), kept, (*edited.notes, *notes), () if done else steps
+    changed = (*edited.changes, *ignore_store(root), *kernels.write(manifest, MANIFEST_FILE))
+    left = [step for name, file in asked.files.items() if name not in added for step in file.steps]
+    steps = [line for step in (*left, *asked.steps) for line in _lines(step, words)]
+    done = not created and not changed
+    store = "" if asked.builds else f"{folder}/{STORE_FOLDER}"
+    told = () if done or not steps else (*steps, f"    more: {_PAGE}")
+    commands = next_commands(manifest, kernels.untried, done=done, store=store)
+    return Scaffold(created, changed, kept, (*edited.notes, *kernels.notes), told, commands)
 
 
 def _package(root: Path, project: str, find_package: Callable[[Path, str | None], tuple[str, str]]) -> tuple[str, str]:
@@ -152,3 +182,21 @@ def _package(root: Path, project: str, find_package: Callable[[Path, str | None]
             if (root / folder).is_dir():
                 return folder, folder.rpartition("/")[2]
         raise InputError(f"no package folder {name} (or src/{name}) in {root}; make it, and run this again") from None
+
+
+def _unnamed_package(root: Path, data: dict[str, Any], folder: str) -> str:
+    """Return the package's folder if setuptools would refuse to choose between it and folders of kernels beside it."""
+    stated = data.get("tool", {}).get("setuptools", {}).keys() & {"packages", "py-modules"}
+    return "" if "/" in folder or stated or any((root / name).exists() for name in SETUP_FILES) else folder
+
+
+def _shipped(pattern: str) -> str:
+    """Return the line of a MANIFEST.in for a pattern of files."""
+    folder = pattern.removesuffix("/**")
+    return f"include {pattern}" if folder == pattern else f"graft {folder}"
+
+
+def _lines(step: str, words: Mapping[str, str]) -> list[str]:
+    """Return a step with its words filled in; all lines of what replaces an indented word are indented."""
+    indent = step[: len(step) - len(step.lstrip())]
+    return filled(step, words).replace("\n", f"\n{indent}").split("\n")

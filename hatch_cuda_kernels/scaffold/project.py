@@ -7,13 +7,14 @@ import os
 import re
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, own
+from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, own, release_requirements
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.manifest_file import MANIFEST_FILE, hook_table
-from hatch_cuda_kernels.scaffold.files import filled, ignore_store, read_text, write_missing
-from hatch_cuda_kernels.scaffold.kernel_files import kernel_files, manifest_of_sources, stated_release, watched_files
+from hatch_cuda_kernels.scaffold.files import Scaffold, filled, ignore_store, read_text, write_missing
+from hatch_cuda_kernels.scaffold.kernel_files import kernel_files, kernel_patterns, manifest_of_sources, stated_release
+from hatch_cuda_kernels.scaffold.next_steps import next_commands
 from hatch_cuda_kernels.scaffold.other_backends import SETUP_FILES, join_other
 from hatch_cuda_kernels.scaffold.pyproject import HATCH, add_package, check_tables, read_toml, with_hatch
 from hatch_cuda_kernels.scaffold.templates import CI_FILE, FIRST_KERNEL, NEW_PROJECT, README_OF_SOURCES, ci_text
@@ -25,17 +26,6 @@ if TYPE_CHECKING:
     FindPackage: TypeAlias = Callable[[Path, str | None], tuple[str, str]]
 
 __all__ = ["Scaffold", "scaffold"]
-
-
-class Scaffold(NamedTuple):
-    """What was done: files created, additions to files, files kept as they were; and what is left to do."""
-
-    created: tuple[str, ...]
-    changed: tuple[str, ...]
-    kept: tuple[str, ...]
-    notes: tuple[str, ...]
-    steps: tuple[str, ...]
-    """What the project's build system takes besides."""
 
 
 def scaffold(root: Path, name: str | None = None, *, find_package: FindPackage, hatch: bool = False) -> Scaffold:
@@ -61,7 +51,7 @@ def scaffold(root: Path, name: str | None = None, *, find_package: FindPackage, 
     backend = data.get("build-system", {}).get("build-backend") or _unstated(root)
     if hatch or backend in {HATCH, ""}:
         return _join(root, text if backend == HATCH else with_hatch(text), find_package, before=text)
-    return Scaffold(*join_other(root, text, backend, find_package))
+    return join_other(root, text, backend, find_package)
 
 
 def _new(root: Path, name: str | None) -> Scaffold:
@@ -70,18 +60,21 @@ def _new(root: Path, name: str | None) -> Scaffold:
     package = re.sub(r"[-.]", "_", project).lower()
     _check_package(package, project)
     folder = package if (root / package / "__init__.py").is_file() else f"src/{package}"
-    words = {"FOLDER": folder, "PACKAGE": package, "NAME": project, "OWN_JIT": own("jit")}
+    release = release_requirements(stated_release(root / MANIFEST_FILE), finishers=("nvjitlink",))
+    tools = "\n".join(f'  "{one}",' for one in release if "bindings" not in one)
+    words = {"FOLDER": folder, "PACKAGE": package, "NAME": project, "OWN_JIT": own("jit"), "RELEASE": tools}
     files = dict(NEW_PROJECT)
     notes: tuple[str, ...] = ()
+    untried: tuple[str, ...] = ()
     if not (root / MANIFEST_FILE).is_file():
-        drafted, notes = manifest_of_sources(root)
+        drafted, notes, untried = manifest_of_sources(root)
         files |= {MANIFEST_FILE: drafted, "README.md": README_OF_SOURCES} if drafted else FIRST_KERNEL
     files[CI_FILE] = ci_text(files)
     texts = {filled(path, words): filled(text, words) for path, text in files.items()}
-    watched = watched_files(root, root / MANIFEST_FILE, texts.get(MANIFEST_FILE, ""))
+    watched = kernel_patterns(root, root / MANIFEST_FILE, texts.get(MANIFEST_FILE, ""))
     edited = add_package(texts["pyproject.toml"], extra="build", table=True, cache_keys=watched)
     created, kept = write_missing(root, {**texts, "pyproject.toml": edited.text})
-    return Scaffold(created, (), kept, notes, ())
+    return Scaffold(created, (), kept, notes, (), next_commands(root / MANIFEST_FILE, untried, done=False))
 
 
 def _join(root: Path, text: str, find_package: FindPackage, *, before: str) -> Scaffold:
@@ -94,10 +87,9 @@ def _join(root: Path, text: str, find_package: FindPackage, *, before: str) -> S
     if not manifest.is_relative_to(root):
         raise InputError(f"the hook's manifest {manifest} is outside the project")
     package = options.get("package")
-    files, notes = kernel_files(
-        root, manifest, lambda: find_package(root, package if isinstance(package, str) else None)
-    )
-    watched = watched_files(root, manifest, files.get(manifest.relative_to(root).as_posix(), ""))
+    kernels = kernel_files(root, manifest, lambda: find_package(root, package if isinstance(package, str) else None))
+    files, name = dict(kernels.files), manifest.relative_to(root).as_posix()
+    watched = kernel_patterns(root, manifest, files.get(name) or kernels.changed)
     edited = add_package(text, extra=build_extra(stated_release(manifest)[0]), table=hook is None, cache_keys=watched)
     changed = (*(() if text == before else ("pyproject.toml: [build-system]",)), *edited.changes)
     if files and not (root / CI_FILE).parent.exists():
@@ -105,8 +97,11 @@ def _join(root: Path, text: str, find_package: FindPackage, *, before: str) -> S
     created, kept = write_missing(root, files)
     if edited.text != before:
         (root / "pyproject.toml").write_bytes(edited.text.encode())
-    notes = (*edited.notes, *notes, *_wheel_only(data))
-    return Scaffold(created, (*changed, *ignore_store(root)), kept, notes, ())
+    changed += kernels.write(manifest, name)
+    notes = (*edited.notes, *kernels.notes, *_wheel_only(data))
+    changed += ignore_store(root)
+    commands = next_commands(manifest, kernels.untried, done=not created and not changed)
+    return Scaffold(created, changed, kept, notes, (), commands)
 
 
 def _wheel_only(data: dict[str, Any]) -> tuple[str, ...]:

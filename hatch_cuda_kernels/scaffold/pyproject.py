@@ -28,6 +28,7 @@ _TOO_OLD: Final = ("3.8", "3.9", "3.10")
 _HATCHLING: Final = "hatchling>=1.27"
 _BUILD_SYSTEM: Final = f'[build-system]\nrequires = ["{_HATCHLING}"]\nbuild-backend = "{HATCH}"\n'
 _DIRECT: Final = "tool.hatch.metadata"
+_FIND: Final = "tool.setuptools.packages.find"
 
 
 class Edited(NamedTuple):
@@ -47,22 +48,33 @@ def read_toml(text: str, name: str) -> dict[str, Any]:
 
 
 def add_package(
-    text: str, *, extra: str, tools: Sequence[str] = (), table: bool = False, cache_keys: Sequence[str] = ()
+    text: str,
+    *,
+    extra: str,
+    tools: Sequence[str] = (),
+    table: bool = False,
+    cache_keys: Sequence[str] = (),
+    package: str = "",
 ) -> Edited:
     """Return pyproject.toml with this package among the requirements of builds and runs.
 
     ``extra`` is the extra that builds require, empty if none of the back end's builds use the package; ``tools`` are
     what else they require. ``table`` says that the hook's table is missing; ``cache_keys`` are files that uv is to
-    watch. Raises InputError for a file that cannot be changed safely.
+    watch; ``package`` is what setuptools is to find. Raises InputError for a file that cannot be changed safely.
     """
     try:
         document: Any = tomlkit.parse(text)
     except TOMLKitError as error:
         raise InputError(f"pyproject.toml cannot be changed safely: {error}") from error
     changes, notes = _require_all(document, extra, tools)
-    watched, direct = _watch(document, cache_keys), _needs_direct_references(document)
+    watched, keys = _watch(document, cache_keys)
+    changes += [f"tool.uv.cache-keys: {key}" for key in keys]
+    direct = _needs_direct_references(document)
     edited = tomlkit.dumps(document)
     tables = [("# kernels.yaml says what to compile. This line alone turns it on.", TABLE, "")] if table else []
+    if package:
+        lines = f'include = ["{package}", "{package}.*"]'
+        tables.append(("# What else is here, such as kernels, is no package.", _FIND, lines))
     if direct:
         what = "# hatch-cuda-kernels is named by where it was installed from. An index takes names only."
         tables.append((what, _DIRECT, "allow-direct-references = true"))
@@ -144,17 +156,26 @@ def _optional(document: Any) -> list[str]:
     return [text for listed in document["project"].get("optional-dependencies", {}).values() for text in listed]
 
 
-def _watch(document: Any, cache_keys: Sequence[str]) -> str:
-    """Return the line that has uv watch files, for a table that is to be added; empty where there is one."""
-    if not cache_keys:
-        return ""
-    keys = ", ".join(f'{{ file = "{key}" }}' for key in ("pyproject.toml", *cache_keys))
+def _watch(document: Any, cache_keys: Sequence[str]) -> tuple[str, list[str]]:
+    """Have uv watch files: return the line for a table that is to be added, and what is new in one that is there."""
     table = _written_table(document, "uv")
+    if not cache_keys:
+        return "", []
     if table is None:
-        return f"cache-keys = [{keys}]"
+        return f"cache-keys = [{', '.join(map(_key, ('pyproject.toml', *cache_keys)))}]", []
+    wanted = list(cache_keys)
     if "cache-keys" not in table:
-        table["cache-keys"] = tomlkit.parse(f"keys = [{keys}]")["keys"]
-    return ""
+        table["cache-keys"] = tomlkit.array()
+        wanted = ["pyproject.toml", *cache_keys]
+    listed = [one.get("file") if isinstance(one, dict) else one for one in table["cache-keys"]]
+    added = [key for key in wanted if key not in listed]
+    for key in added:
+        table["cache-keys"].append(tomlkit.parse(f"key = {_key(key)}")["key"])
+    return "", added
+
+
+def _key(file: str) -> str:
+    return f'{{ file = "{file}" }}'
 
 
 def _append_table(text: str, comment: str, name: str, lines: str) -> str:

@@ -98,7 +98,11 @@ requires-python = ">=3.11"
 [project.optional-dependencies]
 # For devices and template instances that are not in the wheel.
 jit = ["OWN_JIT"]
-test = ["pytest>=8"]
+# The compiler of the release that kernels.yaml states: what is edited is compiled as a build compiles it.
+test = [
+  "pytest>=8",
+RELEASE
+]
 """
 
 _BUILDING: Final = """\

@@ -27,9 +27,16 @@ def find_store(package: str | Path) -> Path:
     if not candidates:
         raise StoreError(str(package), "no wheel or folder here, and no import package installed, has this name")
     where = ", ".join(str(folder) for folder in candidates)
-    source = any((folder.parent / "__init__.py").is_file() for folder in candidates)
-    hint = "; a source tree has none until it is installed: pip install -e ." if source else ""
-    raise StoreError(str(package), f"no kernel store here (looked for {KERNELS_FILE} in {where}){hint}")
+    source = next((folder for folder in candidates if (folder.parent / "__init__.py").is_file()), None)
+    raise StoreError(str(package), f"no kernel store here (looked for {KERNELS_FILE} in {where}){_hint(source)}")
+
+
+def _hint(source: Path | None) -> str:
+    if source is None:
+        return ""
+    from hatch_cuda_kernels.compiler.toolchain.packages import editable_install  # no store is found without it
+
+    return f"; a source tree has none until it is installed: {editable_install(source)}"
 
 
 def _package_folders(package: str) -> list[Path]:

@@ -61,9 +61,11 @@ class ModuleSource:
         """Warn, once, of a manifest that changed: its options and lists are known from the last install only."""
         path = self.root / editable["manifest"]
         if path.is_file() and sha256(path.read_bytes()).hexdigest() != editable["manifest_sha256"]:
-            from hatch_cuda_kernels.warn import warn_user  # off the usual path
+            from hatch_cuda_kernels.compiler.toolchain.packages import editable_install  # off the usual path
+            from hatch_cuda_kernels.warn import warn_user
 
-            warn_user(f"{path} changed since the editable install; for it to count, run: pip install -e {self.root}")
+            again = editable_install(self.root)
+            warn_user(f"{path} changed since the editable install; for it to count, run: {again}")
 
     def host_code(self) -> tuple[tuple[Dropped, ...], str]:
         """Return what is left out of the sources as host code, and the sentence that says so if nobody asked for it.

@@ -15,7 +15,8 @@ from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.toolchain import packages
+from hatch_cuda_kernels.compiler.toolchain import installer, packages
+from hatch_cuda_kernels.scaffold import next_steps
 
 CI = ".github/workflows/kernels.yml"
 FIRST_KERNEL = ["kernels.yaml", "kernels/saxpy.cu", "tests/test_saxpy.py"]
@@ -376,13 +377,16 @@ def test_a_project_that_nothing_builds_is_given_hatch(root, init):
 
 OTHERS = {
     "setuptools.build_meta": ([], {"setup.py", "MANIFEST.in"}, True),
-    "scikit_build_core.build": (["in CMakeLists.txt, add:", "install(DIRECTORY ${STORE} DESTINATION p)"], set(), True),
-    "mesonpy": (["in meson.build, add:", "install_dir: py.get_install_dir() / 'p'"], set(), True),
-    "flit_core.buildapi": (["hatch-cuda-kernels build --out src/p/_kernels"], set(), False),
+    "scikit_build_core.build": (
+        ["in CMakeLists.txt, add:", "install(DIRECTORY ${STORE} DESTINATION p)", 'py-api = "py3"', "platlib = false"],
+        set(), True,
+    ),
+    "mesonpy": (["in meson.build, where py is", "install_dir: py.get_install_dir() / 'p'"], set(), True),
+    "flit_core.buildapi": (["compile the kernels before each, as below"], set(), False),
     "poetry.core.masonry.api": (['include = [{ path = "src/p/_kernels/**/*"'], set(), False),
-    "uv_build": (["hatch-cuda-kernels build --out src/p/_kernels"], set(), False),
-    "backend_of_their_own": (["hatch-cuda-kernels build --out src/p/_kernels"], set(), False),
-}
+    "uv_build": (["hatch_cuda_kernels init --backend hatchling"], set(), False),
+    "backend_of_their_own": (["hatch_cuda_kernels init --backend hatchling"], set(), False),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("backend", "expected"), OTHERS.items(), ids=OTHERS.keys())
@@ -397,7 +401,8 @@ def test_other_back_ends(backend, expected, root, init):
     assert ("nvidia-cuda-nvrtc==13.0.*" in data["build-system"]["requires"]) is builds
     assert {"src/p/saxpy.py", "kernels.yaml", *files} <= set(done["created"])
     assert all(any(line in told for told in done["steps"]) for line in steps)
-    assert len(done["steps"]) < 11
+    assert len(done["steps"]) < 12
+    assert any(command.endswith(" build --out src/p/_kernels") for command in done["next"]) is not builds
     before = tree(root)
     again = init()[1]
     assert (again["created"], again["changed"], again["steps"]) == ([], [], [])
@@ -432,20 +437,39 @@ def test_a_setup_py_that_is_there_is_changed_by_its_author(root, init):
     assert '    build_kernels("kernels.yaml", Path(self.build_lib, "p"))' in done["steps"]
 
 
-def test_what_comes_next_works_here(root, init, monkeypatch):
-    """The front end that is installed, and the program as it can be run."""
-    for name in ("UV", "VIRTUAL_ENV"):
-        monkeypatch.delenv(name, raising=False)
+def test_what_comes_next_works_here(init, monkeypatch):
+    """The front end that is installed, and the program as it can be run; whatever started the tests."""
+    monkeypatch.setenv("UV", "/usr/bin/uv")
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     check, build, inspect = init()[1]["next"]
     assert check.endswith(" check")
     assert build.endswith(" -m build --wheel")
     assert inspect.endswith(" inspect dist/*.whl")
-    monkeypatch.setenv("UV", "/usr/bin/uv")
-    (root / "kernels.yaml").unlink()
-    assert init()[1]["next"] == [
-        'uvx --from "hatch-cuda-kernels[build]" hatch-cuda-kernels check', "uv build --wheel",
-        'uvx --from "hatch-cuda-kernels[build]" hatch-cuda-kernels inspect dist/*.whl',
-    ]  # fmt: skip
+
+
+MAKERS = {
+    "uvx": ('uvx --from "hatch-cuda-kernels[build]" hatch-cuda-kernels', "uv build --wheel"),
+    "pipx run": ('pipx run --spec "hatch-cuda-kernels[build]" hatch-cuda-kernels', "pipx run build --wheel"),
+    "uv tool": ("hatch-cuda-kernels", "uv build --wheel"),
+    "pipx": ("hatch-cuda-kernels", "pipx run build --wheel"),
+}
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_what_comes_next_goes_by_what_made_the_environment(maker, init, monkeypatch):
+    """What uvx made is gone when the command is typed."""
+    for module in (installer, next_steps):
+        monkeypatch.setattr(module, "made_by", lambda: maker)
+        monkeypatch.setattr(module, "find_spec", lambda name: None)
+    program, build = MAKERS[maker]
+    assert init()[1]["next"] == [f"{program} check", build, f"{program} inspect dist/*.whl"]
+
+
+def test_what_uv_runs_is_run_by_uv(init, monkeypatch):
+    """Its environment is not active."""
+    monkeypatch.setattr(installer, "made_by", lambda: "uv")
+    monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
+    assert init()[1]["next"][0] == "uv run hatch-cuda-kernels check"
 
 
 def test_an_editable_installs_store_is_in_no_sdist(root, init, fresh_cache):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import tomllib
 
 import pytest
 from hatch_project import PYPROJECT
 
 from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.scaffold import survey
+from hatch_cuda_kernels.plan import release
+from hatch_cuda_kernels.scaffold import next_steps
 
 MIXED = """\
 #include <vector>
@@ -88,17 +92,165 @@ def test_a_folder_of_kernels_becomes_a_project(project, capsys):
     assert "nothing to do" in capsys.readouterr().out
 
 
-def test_without_nvrtc_sources_are_named(project, monkeypatch, capsys):
-    """They are listed as they would be tried; a note says that they were not."""
+@pytest.fixture
+def init(tmp_path, monkeypatch, capsys):
+    """Return a function that runs ``init --json`` in a folder with these files, and returns its data."""
+    monkeypatch.chdir(tmp_path)
 
-    def missing():
-        raise survey.ToolchainError("no NVRTC")
+    def run(*argv, **files):
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        assert main(["init", "--json", *argv]) == 0
+        return json.loads(capsys.readouterr().out)
 
-    monkeypatch.setattr(survey, "find_toolchain", missing)
-    (project / "pyproject.toml").write_text(PYPROJECT)
-    assert main(["init", "--json"]) == 0
-    assert any("csrc/mixed.cu" in note and "not tried" in note for note in json.loads(capsys.readouterr().out)["notes"])
-    assert {module.name for module in load_manifest(project / "kernels.yaml").modules} >= {"plain", "mixed"}
+    return run
+
+
+@pytest.fixture
+def nvrtc(monkeypatch):
+    """Return a function that has another NVRTC found from now on: this version, or none."""
+
+    def find(version):
+        def found():
+            if not version:
+                raise ToolchainError("NVRTC is not installed", "install it")
+            return Toolchain(version)
+
+        monkeypatch.setattr(release, "find_toolchain", found)
+        monkeypatch.setattr(next_steps, "library_version", lambda stem: version)
+
+    return find
+
+
+GOOD = '#include "tile.h"\nextern "C" __global__ void good(float* p) { *p = TILE; }\n'
+TWO_TEMPLATES = """\
+// template <typename T> __global__ void commented(T* p);
+template <typename T> __global__ void fill(T* p) { *p = 0; }
+template <typename T, int N> __global__ void sum(T* p) { *p = N; }
+"""
+UNTRIED = {
+    "csrc/good.cu": GOOD, "csrc/tile.h": "#define TILE 16\n", "csrc/open.cu": TWO_TEMPLATES,
+    "csrc/broken.cu": "__global__ void broken(float* p) { *p = nothing; }\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [("", "NVRTC is not installed"), ("13.5.4", "kernels.yaml asks for CUDA 13.0, the NVRTC found is 13.5")],
+)
+def test_without_its_compiler_a_manifest_is_from_the_text(version, reason, init, nvrtc, tmp_path):
+    """The note says that sources are in it and why they were not tried, and the first command is how to try them.
+
+    Kernels that nothing instantiates are named all the same.
+    """
+    nvrtc(version)
+    done = init("--name", "p", **UNTRIED)
+    why = "all its kernels are templates (fill<T>, sum<T, N>), and no launch tells their arguments"
+    assert done["notes"] == [
+        f"csrc/open.cu is not in the manifest: {why}; list them under instances:",
+        f"csrc/broken.cu, csrc/good.cu are in the manifest, but not tried: {reason}",
+    ]
+    install, again = done["next"][:2]
+    assert "nvidia-cuda-nvrtc==13.0.*" in install
+    assert again.endswith("hatch_cuda_kernels init")
+    assert [module.name for module in load_manifest(tmp_path / "kernels.yaml").modules] == ["broken", "good"]
+
+
+def test_a_second_init_tries_what_was_not_tried(init, nvrtc, tmp_path):
+    """Once its compiler is there, the manifest has what a first init with it would have written."""
+    with_nvrtc = init("--name", "p", **UNTRIED)
+    manifest = tmp_path / "kernels.yaml"
+    expected = manifest.read_text()
+    manifest.unlink()
+    nvrtc("")
+    init()
+    before = manifest.read_text()
+    assert "not tried" in before
+    assert len(init()["next"]) == 2
+    assert manifest.read_text() == before
+    nvrtc("13.0.88")
+    done = init()
+    assert done["changed"] == ["kernels.yaml: what came of modules that were not tried before"]
+    assert sorted(manifest.read_text().splitlines()) == sorted(expected.splitlines())
+    assert {*done["notes"]} < {*with_nvrtc["notes"]}
+    assert init()["next"] == []
+
+
+def test_a_second_init_leaves_what_was_edited(init, nvrtc, tmp_path):
+    """A module that its author changed is compiled as it is; what does not compile is said beside it."""
+    nvrtc("")
+    init("--name", "p", **UNTRIED)
+    manifest = tmp_path / "kernels.yaml"
+    text = manifest.read_text().replace("csrc/broken.cu\n", "csrc/broken.cu\n    options: {define: {other: 1}}\n")
+    text = text.replace("csrc/good.cu\n", "csrc/good.cu\n    options: {define: {A: 1}}\n")
+    manifest.write_bytes(text.replace("\n", "\r\n").encode())
+    nvrtc("13.0.88")
+    init()
+    after = manifest.read_bytes().decode()
+    assert after.count("\r\n") == after.count("\n") == text.count("\n")
+    assert "  good:\r\n    source: csrc/good.cu\r\n    options: {define: {A: 1}}\r\n" in after
+    assert (
+        '  broken:  # it does not compile: csrc/broken.cu:1:41: error: identifier "nothing" is undefined\r\n' in after
+    )
+
+
+def test_a_manifest_may_lose_all_its_modules(init, nvrtc, tmp_path):
+    """It stays one that is read."""
+    nvrtc("")
+    init("--name", "p", **{"a.cu": UNTRIED["csrc/broken.cu"]})
+    nvrtc("13.0.88")
+    init()
+    assert "modules: {}\n  # a.cu: a.cu:1:41: error" in (tmp_path / "kernels.yaml").read_text()
+
+
+def test_templates_beside_other_kernels_are_named(init, tmp_path):
+    """What is not in the wheel until it is listed."""
+    text = 'extern "C" __global__ void plain(int* p) { *p = 1; }\n' + TWO_TEMPLATES
+    done = init("--name", "p", **{"a.cu": text})
+    assert done["notes"] == [
+        "a.cu: fill<T>: no launch was seen; list its instances; the manifest has 1 more of this kind"
+    ]
+    assert "    # sum<T, N>: no launch was seen; list its instances\n" in (tmp_path / "kernels.yaml").read_text()
+
+
+LAID_OUT = {
+    "folders of their own": (
+        {"csrc/sub/a.cu": '#include "b.h"\n#include <c.h>\n', "csrc/sub/b.h": "", "inc/c.h": "", "inc/d/e.h": ""},
+        ["csrc/sub/**", "inc/**"],
+    ),
+    "beside modules": ({"src/p/a.cu": '#include "b.h"\n', "src/p/b.h": ""}, ["src/p/*.cu", "src/p/*.cuh", "src/p/*.h"]),
+    "beside pyproject.toml": ({"a.cu": '#include "b.hpp"\n', "b.hpp": ""}, ["*.cu", "*.cuh", "*.hpp"]),
+    "in one folder": ({"cuda/a/k.cu": '#include "../k.h"\n', "cuda/k.h": ""}, ["cuda/**"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "patterns"), LAID_OUT.values(), ids=LAID_OUT.keys())
+def test_what_kernels_are_made_of_is_watched_and_shipped(files, patterns, init, tmp_path):
+    """The cache keys of uv and MANIFEST.in have the folders of sources and headers, and no module of Python."""
+    kernel = "__global__ void k() {}\n"
+    files = {name: text + kernel * name.endswith(".cu") for name, text in files.items()}
+    text = PYPROJECT.replace("hatchling.build", "setuptools.build_meta")
+    init(**{"pyproject.toml": text, "src/p/__init__.py": "", **files})
+    keys = tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["uv"]["cache-keys"]
+    own = ["pyproject.toml", "setup.py", "setup.cfg", "kernels.yaml"]
+    assert [key["file"] for key in keys] == [*own, *patterns]
+    shipped = [f"graft {one[:-3]}" if one.endswith("/**") else f"include {one}" for one in ("kernels.yaml", *patterns)]
+    assert (tmp_path / "MANIFEST.in").read_text().splitlines() == [*shipped, "prune src/p/_kernels"]
+
+
+def test_a_second_init_watches_new_folders(init, tmp_path):
+    """What was listed for uv stays, and is not listed twice."""
+    init("--name", "p", **{"csrc/a.cu": "__global__ void k() {}\n"})
+    (tmp_path / "kernels.yaml").write_text(
+        (tmp_path / "kernels.yaml").read_text() + "  more:\n    source: other/b.cu\n", encoding="utf-8"
+    )
+    done = init(**{"other/b.cu": "__global__ void k() {}\n"})
+    assert done["changed"] == ["pyproject.toml: tool.uv.cache-keys: other/**"]
+    text = (tmp_path / "pyproject.toml").read_text()
+    assert text.count('{ file = "csrc/**" }') == text.count('{ file = "other/**" }') == 1
+    assert init()["changed"] == []
 
 
 def test_code_for_one_target_is_listed_for_it(tmp_path, monkeypatch, capsys):

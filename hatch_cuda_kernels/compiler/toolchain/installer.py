@@ -1,6 +1,7 @@
-"""The command that installs requirements into this environment, by what made it: pip, uv, uvx, uv tool or pipx.
+"""The commands that install requirements into this environment, and that run this program in it again.
 
-What uvx and ``pipx run`` make is for one run: there, it is the command that runs this program again, with more.
+They go by what made the environment: pip, uv, uvx, uv tool or pipx. What uvx and ``pipx run`` make is for one run:
+there, to install is to run this program again, with more.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
+import tomllib
 from importlib.metadata import PackageNotFoundError, metadata, requires
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +23,17 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement
 
-__all__ = ["Maker", "install_command", "made_by", "quoted"]
+__all__ = [
+    "Maker",
+    "editable_command",
+    "install_command",
+    "made_by",
+    "made_for_one_run",
+    "pip_command",
+    "program_command",
+    "python_command",
+    "quoted",
+]
 
 Maker = Literal["pip", "uv", "uvx", "uv tool", "pipx", "pipx run"]
 
@@ -34,6 +47,8 @@ _SPECIAL: Final = re.compile(r'["$`\\!]')
 _OF_UVX: Final = "archive-v"
 #: Where pipx keeps the environments of programs that it installed; those of ``pipx run`` are in its cache.
 _OF_PIPX: Final = "venvs"
+#: What ``uv run`` sets for the processes that it starts.
+_OF_UV_RUN: Final = "UV_RUN_RECURSION_DEPTH"
 _PIPX_NOTES: Final = "pipx_metadata.json"
 #: The format of the notes of the last pipx whose ``run`` had no ``--with``; its next releases wrote the same.
 _NO_WITH: Final = (0, 5)
@@ -55,6 +70,40 @@ def made_by() -> Maker:
     return "pip" if find_spec("pip") is not None else "uv"
 
 
+def made_for_one_run() -> bool:
+    """Return whether this environment gets more by running the program again."""
+    maker = made_by()
+    return maker == "uvx" or (maker == "pipx run" and _run_takes_more())
+
+
+def program_command(whole: str, requirements: Iterable[str] = ()) -> str:
+    """Return what runs this program, up to its arguments.
+
+    In an environment that is made for each run, it comes with what is missing of the requirements; ``whole`` is the one
+    for all that it needs. In others, they have to be installed before.
+    """
+    maker = made_by()
+    if made_for_one_run() or (maker == "pipx run" and not requirements):
+        return _again(maker, whole, "", _missing(tuple(requirements), anew=True), (_PROGRAM,))
+    if maker in {"uv tool", "pipx", "pipx run"}:
+        return _PROGRAM
+    if maker == "uv" and _OF_UV_RUN in os.environ:
+        return f"uv run {_PROGRAM}"
+    found = shutil.which(_PROGRAM)
+    if found is not None and Path(found).parent == Path(sys.executable).parent:
+        return _PROGRAM
+    return f"{python_command()} -m hatch_cuda_kernels"
+
+
+def python_command() -> str:
+    """Return what starts this Python."""
+    for name in ("python", "python3"):
+        found = shutil.which(name)
+        if found is not None and Path(found).absolute().parent == Path(sys.executable).parent:
+            return name
+    return quoted(sys.executable)
+
+
 def install_command(requirements: Iterable[str], *, whole: str, options: str = "") -> str:
     """Return the command that brings those of the requirements that are missing here.
 
@@ -73,14 +122,44 @@ def install_command(requirements: Iterable[str], *, whole: str, options: str = "
     if maker == "pipx run" and not _run_takes_more():
         inject = _joined("pipx inject", _pip_options(options), _PROGRAM, map(quoted, more))
         return f'pipx install "{whole}"{f" && {inject}" if more else ""}'
-    withs = (f"--with {quoted(one)}" for one in more)
     if maker == "uv tool":
-        name = Path(sys.prefix).name
+        name, withs = Path(sys.prefix).name, (f"--with {quoted(one)}" for one in more)
         return _joined("uv tool install", _uv_options(options), withs, quoted(whole if name == _PROGRAM else name))
+    again = (_PROGRAM, *map(quoted, sys.argv[1:])) if _is_program() else ()
+    return _again(maker, whole, options, more, again)
+
+
+def _again(maker: Maker, whole: str, options: str, more: Iterable[str], arguments: Iterable[str]) -> str:
+    """Return the command that makes an environment for one run, with more in it, and runs the arguments there."""
     start, source = ("uvx", "--from") if maker == "uvx" else ("pipx run", "--spec")
     changed = _uv_options(options) if maker == "uvx" else _pip_options(options, cached=True)
-    again = [f"{source} {quoted(whole)}", _PROGRAM, *map(quoted, sys.argv[1:])] if _is_program() else ["..."]
-    return _joined(start, changed, withs, again)
+    withs = (f"--with {quoted(one)}" for one in more)
+    return _joined(start, changed, withs, [f"{source} {quoted(whole)}", *arguments] if arguments else ["..."])
+
+
+def editable_command(folder: Path) -> str:
+    """Return the command that installs the project that a folder is in anew, editable and with its kernels.
+
+    uv installs nothing again unless it is told so by name; in a project of its own, it has a command for that.
+    """
+    root = next((place for place in (folder, *folder.parents) if (place / "pyproject.toml").is_file()), folder)
+    shown = "." if root == Path.cwd() else quoted(str(root))
+    maker, home = made_by(), Path(sys.prefix).parent
+    if maker not in {"uv", "uvx", "uv tool"}:
+        return f"python3 -m pip install --editable {shown}"
+    name = _project_name(root)
+    again = f"--reinstall-package {name}" if name else "--reinstall"
+    if any((place / "uv.lock").is_file() for place in (root, home)):
+        return _joined("uv sync", "" if Path.cwd().is_relative_to(root) else f"--project {shown}", again, "--inexact")
+    return _joined(_uv() if maker == "uv" else "uv pip install", again, f"--editable {shown}")
+
+
+def _project_name(root: Path) -> str:
+    try:
+        name = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["name"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
+    return name if isinstance(name, str) else ""
 
 
 def pip_command(requirements: Iterable[str], options: str = "") -> str:

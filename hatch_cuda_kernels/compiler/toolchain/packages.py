@@ -12,6 +12,7 @@ from hatch_cuda_kernels.compiler.toolchain.origin import direct_reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 __all__ = [
     "at_least",
@@ -19,6 +20,7 @@ __all__ = [
     "build_extra",
     "curand",
     "distribution",
+    "editable_install",
     "exactly",
     "first_release",
     "own",
@@ -129,6 +131,13 @@ def own(extras: str = "", version: str = "") -> str:
 def build_extra(major: int) -> str:
     """Return the name of the extra that builds with the bindings of a CUDA major."""
     return "build" if major >= _FIRST_PLAIN_MAJOR else f"build-cu{major}"
+
+
+def editable_install(folder: Path) -> str:
+    """Return the command that installs the project that a folder is in anew, editable and with its kernels."""
+    from hatch_cuda_kernels.compiler.toolchain.installer import editable_command  # most processes give no advice
+
+    return editable_command(folder)
 
 
 def pip_install(*requirements: str, options: str = "", here: bool = True) -> str:

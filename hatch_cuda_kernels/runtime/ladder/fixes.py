@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
+from hatch_cuda_kernels.compiler.toolchain.packages import editable_install, own, pip_install
 from hatch_cuda_kernels.environment import JIT
 
 if TYPE_CHECKING:
@@ -35,5 +35,5 @@ def _build_fix(request: Request) -> str:
     if not request.listed:
         return f"list {request.kernel.name} under instances in the package's kernels.yaml and build it again"
     if request.source.stale:
-        return "install the package again: python3 -m pip install -e ."
+        return f"install the package again: {editable_install(request.source.root)}"
     return f"build the package with {request.arch} among its arches"

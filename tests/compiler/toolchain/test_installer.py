@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from hatch_cuda_kernels.compiler.toolchain import installer, packages
-from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
+from hatch_cuda_kernels.compiler.toolchain.packages import editable_install, own, pip_install
 
 NVRTC, BINDINGS = "nvidia-cuda-nvrtc==13.0.*", "cuda-bindings>=12.9,<14"
 WHOLE = "hatch-cuda-kernels[build] @ file:///src/hck"
@@ -118,3 +118,31 @@ def test_what_is_there_is_not_named(made, monkeypatch):
 def test_words_are_quoted_for_a_shell(word):
     """What is typed is what the program gets."""
     assert shlex.split(installer.quoted(word)) == [word]
+
+
+def editable_project(folder):
+    """Make a project with a package, and return the package's folder."""
+    package = folder / "src" / "p"
+    package.mkdir(parents=True)
+    (folder / "pyproject.toml").write_text('[project]\nname = "my-lib"\n')
+    return package
+
+
+def test_an_editable_install_is_made_again_in_the_form_of_the_environment(made, tmp_path, monkeypatch):
+    """With uv by name, as it takes what is there for up to date; in a project of its own, by the command for that."""
+    package = editable_project(tmp_path / "project")
+    project = package.parents[1]
+    again = "--reinstall-package my-lib"
+    made("plain", pyvenv__cfg="home = /usr/bin\n")
+    assert editable_install(package) == f"python3 -m pip install --editable {project}"
+    environment = made("other")
+    assert editable_install(package) == f"uv pip install --python {environment} {again} --editable {project}"
+    monkeypatch.chdir(project)
+    made("archive-v0/x")
+    assert editable_install(package) == f"uv pip install {again} --editable ."
+    (project / "uv.lock").write_text("")
+    assert editable_install(package) == f"uv sync {again} --inexact"
+    made("project/.venv")
+    assert editable_install(package) == f"uv sync {again} --inexact"
+    monkeypatch.chdir(tmp_path)
+    assert editable_install(package) == f"uv sync --project {project} {again} --inexact"
