@@ -35,7 +35,7 @@ class Package(NamedTuple):
     module: str
     """One of its modules in the project, or outside of it by an absolute path; ``__init__.py`` if there is one."""
     is_copied: bool
-    """Whether only forced inclusions bring it: then an editable install copies it as a wheel does."""
+    """Whether forced inclusions bring it: then an editable install copies it as a wheel does."""
 
     @property
     def folder(self) -> str:
@@ -61,7 +61,7 @@ def choose_package(selection: Selection, package: str | None) -> Package:
         path,
         selection.folders_of(path),
         selection.module_of(path),
-        is_copied=not modules_of(path, selection.selected),
+        is_copied=selection.is_forced(path),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -28,16 +29,18 @@ def why_missing(selection: Selection, path: str | None) -> str:
 
 
 def _reason(selection: Selection, path: str | None) -> str:
-    name = plain(selection.project) if path is None else path
     folder = next(_folders(selection, path), None)
+    dotted = _namespaces(selection)
+    name = path or (dotted if folder and f"/{folder}".endswith(f"/{dotted}") else plain(selection.project))
     if selection.refusal:
         return _unselected(selection, name, folder) if folder else selection.refusal
     if f"{name}.py" in selection.modules:
         return f"{name}.py is a module, and kernels need a package to be in: make it {name}/__init__.py"
-    if folder:
-        return _elsewhere(selection, folder) or f"the wheel has no module of {folder}: {_left_out(selection, folder)}"
-    if absent := _absent(selection):
+    if absent := _absent(selection, folder):
         return absent
+    if folder:
+        elsewhere = _elsewhere(selection, folder, name)
+        return elsewhere or f"the wheel has no module of {folder}: {_left_out(selection, folder, name)}"
     if selection.packages:
         return f"the wheel has no package {name.replace('/', '.')}, only {', '.join(selection.packages)}; {NAME_IT}"
     return f"the wheel has no Python package, and kernels need one to be in: make {name}/__init__.py"
@@ -46,12 +49,22 @@ def _reason(selection: Selection, path: str | None) -> str:
 def _folders(selection: Selection, path: str | None) -> Iterator[str]:
     """Yield folders of the project with modules whose path ends with ``path``, or that are called like the project."""
     root = selection.root
-    places = ["", *sorted((child.name for child in _children(root)), key=lambda name: name != "src")]
+    places = [root, *sorted(_children(root), key=lambda child: child.name != "src")]
     for place in places:
-        for found in _children(root / place) if path is None else [root / place / path]:
-            named = path is not None or plain(found.name) == plain(selection.project)
-            if named and next(found.rglob("*.py"), None):
+        alike = [child for child in _children(place) if plain(child.name) == plain(selection.project)]
+        for found in [*alike, place / _namespaces(selection)] if path is None else [place / path]:
+            if next(found.rglob("*.py"), None):
                 yield found.relative_to(root).as_posix()
+
+
+def _namespaces(selection: Selection) -> str:
+    """Return the folder of a package whose namespaces are the words of the project's name."""
+    return re.sub(r"[-_.]+", "/", selection.project)
+
+
+def _whole(folder: str, name: str) -> str:
+    """Return what ``packages`` has to list for a folder to be shipped under its whole name."""
+    return folder.removesuffix(name) + name.partition("/")[0] if folder.endswith(name) else folder
 
 
 def _children(folder: Path) -> list[Path]:
@@ -65,21 +78,29 @@ def _unselected(selection: Selection, name: str, folder: str) -> str:
     return (
         "hatchling does not know which files the wheel ships: by itself it takes only a package that is called like "
         f"the project, {plain(selection.project)}, and has an __init__.py. For {name.replace('/', '.')}, write:"
-        f'\n\n[{_WHEEL}]\npackages = ["{folder}"]'
+        f'\n\n[{_WHEEL}]\npackages = ["{_whole(folder, name)}"]'
     )
 
 
-def _elsewhere(selection: Selection, folder: str) -> str:
+def _elsewhere(selection: Selection, folder: str, name: str) -> str:
     """Return where the wheel has a folder of the project instead, empty if nowhere."""
     real = os.path.realpath(selection.root / folder)
     for place, source in selection.modules.items():
         tail = os.path.realpath(selection.root / source).removeprefix(real).replace(os.sep, "/")
         if tail.startswith("/") and place.endswith(tail) and source.endswith(tail):
             there, link = place.removesuffix(tail), source.removesuffix(tail)
-            if link == folder:
-                return f'the wheel has {folder} as {there}; {NAME_IT}: package = "{there.replace("/", ".")}"'
-            return f"the wheel has {folder} as {there}: {_linked(folder, link)}"
+            return f"the wheel has {folder} as {there}" + (
+                _renamed(there, folder, name) if link == folder else f": {_linked(folder, link)}"
+            )
     return ""
+
+
+def _renamed(there: str, folder: str, name: str) -> str:
+    if not all(part.isidentifier() for part in there.split("/")):
+        return f", which Python cannot import; rename the folder, to {plain(there)} for example"
+    dotted = name.replace("/", ".")
+    other = f', or ship {dotted} with packages = ["{_whole(folder, name)}"] in [{_WHEEL}]' if "/" in name else ""
+    return f'; {NAME_IT}, package = "{there.replace("/", ".")}"{other}'
 
 
 def _linked(folder: str, link: str) -> str:
@@ -89,7 +110,7 @@ def _linked(folder: str, link: str) -> str:
     )
 
 
-def _left_out(selection: Selection, folder: str) -> str:
+def _left_out(selection: Selection, folder: str, name: str) -> str:
     """Return why hatchling does not ship a folder, and what to write."""
     config, root = selection.config, selection.root
     modules = sorted(path.relative_to(root).as_posix() for path in (root / folder).rglob("*.py"))
@@ -104,7 +125,7 @@ def _left_out(selection: Selection, folder: str) -> str:
     keys = [key for key in ("only-include", "include") if key in {*config.target_config, *config.build_config}]
     if keys:
         return f'add "{folder}" to `{keys[0]}` in [{setting(config, keys[0])}]'
-    listed = ", ".join(f'"{Path(path).as_posix()}"' for path in (*config.packages, folder))
+    listed = ", ".join(f'"{Path(path).as_posix()}"' for path in (*config.packages, _whole(folder, name)))
     return f"write packages = [{listed}] in [{_WHEEL}]"
 
 
@@ -113,19 +134,20 @@ def _link_to(root: Path, folder: str) -> str:
     real = os.path.realpath(root / folder)
     for place, folders, _ in os.walk(root):
         for link in (Path(place, name) for name in sorted(folders)):
-            if link.is_symlink() and f"{real}{os.sep}".startswith(f"{link.resolve()}{os.sep}"):
+            if link.is_symlink() and f"{real}{os.sep}".startswith(f"{os.path.realpath(link)}{os.sep}"):
                 return "" if link == root / folder else link.relative_to(root).as_posix()
     return ""
 
 
-def _absent(selection: Selection) -> str:
-    """Return which selected path is not there, empty if all are."""
+def _absent(selection: Selection, folder: str | None) -> str:
+    """Return which selected path is not there, empty if all are. ``folder`` may be what is meant."""
     config, root = selection.config, selection.root
     for path in map(Path, config.only_include):
         if not path.exists():
             name = path.relative_to(root).as_posix()
             key = "packages" if config.packages else "only-include"
             dotted = name.replace(".", "/")
-            write = f"; write {dotted}" if (root / dotted).is_dir() else ""
+            meant = dotted if (root / dotted).is_dir() else folder
+            write = f"; write {meant}" if meant else ""
             return f"there is no {name}, which `{key}` in [{setting(config, key)}] names{write}"
     return ""

@@ -27,6 +27,11 @@ def check_options(config: Mapping[str, Any], hook: str) -> None:
             raise InputError(f"Unknown option `{name}` for build hook `{hook}`")
         if type(value) is not (kind := _OPTIONS[name]):
             raise InputError(f"Option `{name}` for build hook `{hook}` must be {_KINDS[kind]}")
+    package = config.get("package", "mylib")
+    if not all(part.isidentifier() for part in package.split(".")):
+        raise InputError(
+            f"Option `package` for build hook `{hook}` must be what is imported, such as `acme.mylib`, not {package!r}"
+        )
     if config.get("jobs", 1) < 1:
         raise InputError(f"Option `jobs` for build hook `{hook}` must be 1 or more")
     if not is_executor(config.get("executor", "process")):

@@ -79,11 +79,14 @@ class SdistCheck:
         if moved != file:
             return f"{_mover(config, file)} moves {file} to {moved}, also in sdists; it belongs under {_WHEEL}"
         with config.set_build_data(build_data):
-            links = [found for found in self.builder.recurse_included_files() if os.path.samefile(found.path, path)]  # noqa: PTH121
-        if links:
+            found = [one for one in self.builder.recurse_included_files() if os.path.samefile(one.path, path)]  # noqa: PTH121
+        if found:
+            there = f"it has {file} as {found[0].distribution_path}"
+            if os.path.abspath(found[0].path) == os.path.abspath(path):  # noqa: PTH100
+                return f"{there}, as `force-include` in [{setting(config, 'force-include')}] says; remove that"
             return (
-                f"it has {file} as {links[0].relative_path}: hatchling ships a folder once, and comes to this link "
-                "first; remove the link, or list folders in only-include of [tool.hatch.build.targets.sdist]"
+                f"{there}: hatchling ships a folder once, and comes to this link first; remove the link, or list "
+                "folders in only-include of [tool.hatch.build.targets.sdist]"
             )
         return f"it lacks {file}; let [tool.hatch.build.targets.sdist] include it"
 

@@ -108,7 +108,14 @@ class Selection:
 
     def module_of(self, path: str) -> str:
         """Return where one module of a package is in the project, its ``__init__.py`` if there is one."""
-        return self.modules[min(modules_of(path, self.modules), key=_rank)]
+        return self.modules[self._first(path)]
+
+    def is_forced(self, path: str) -> bool:
+        """Return whether a forced inclusion brings that module."""
+        return self._first(path) in self.forced
+
+    def _first(self, path: str) -> str:
+        return min(modules_of(path, self.modules), key=_rank)
 
     def target(self, path: str) -> str:
         """Return the path that a forced inclusion must name for a folder to be shipped at a path of the wheel.

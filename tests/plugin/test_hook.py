@@ -284,6 +284,8 @@ OPTIONS = [
         "Option `manifest` for build hook `cuda-kernels` must name a file inside the project",
     ),
     ('package = "other"', "the wheel has no package other, only my_project; name the one that gets the kernels"),
+    ('package = ""', "Option `package` for build hook `cuda-kernels` must be what is imported"),
+    ('package = "src/my_project"', "must be what is imported, such as `acme.mylib`, not 'src/my_project'"),
     ('manifest = "gone.yaml"', "gone.yaml:1:1: manifest: cannot read"),
 ]
 

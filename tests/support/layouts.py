@@ -120,6 +120,10 @@ LAYOUTS = {
     "force-include of a file": Layout(
         HERE | py("mylib/__init__.py", "more/code.py"), FORCE + '"more/code.py" = "mylib/code.py"'
     ),
+    "force-include of __init__.py": Layout(
+        HERE | py("mylib/code.py", "more/init.py"),
+        WHEEL + 'packages = ["mylib"]\n' + FORCE + '"more/init.py" = "mylib/__init__.py"',
+    ),
     "force-include and bypass-selection": Layout(
         HERE | py("python/code/__init__.py"), WHEEL + "bypass-selection = true\n" + FORCE + '"python/code" = "mylib"'
     ),
@@ -222,6 +226,29 @@ LAYOUTS = {
         'package = "core"', wheel='the wheel has core as mylib; .* package = "mylib"',
         mended={"hook": 'package = "mylib"', "editable": "Dev mode installations are unsupported"},
     ),
+    "a namespace that packages leave out": Layout(
+        HERE | py("src/acme/mylib/__init__.py"), WHEEL + 'packages = ["src/acme/mylib"]', 'package = "acme.mylib"',
+        package="acme.mylib",
+        wheel=r'the wheel has src/acme/mylib as mylib; .*package = "mylib", or ship acme.mylib with packages = '
+        r'\["src/acme"\]',
+        mended={"settings": WHEEL + 'packages = ["src/acme"]'},
+    ),
+    "a name with dots": Layout(
+        HERE | py("src/acme/cloud/mylib/__init__.py"), name="acme.cloud.mylib", package="acme.cloud.mylib",
+        wheel=r'For acme\.cloud\.mylib, write:\s+\[tool\.hatch\.build\.targets\.wheel\]\npackages = \["src/acme"\]',
+        mended={"settings": WHEEL + 'packages = ["src/acme"]'},
+    ),
+    "a namespace that is not selected": Layout(
+        HERE | py("src/a/__init__.py", "src/acme/mylib/__init__.py"), WHEEL + 'packages = ["src/a"]',
+        hook='package = "acme.mylib"', package="acme.mylib",
+        wheel=r'no module of src/acme/mylib: write packages = \["src/a", "src/acme"\]',
+        mended={"settings": WHEEL + 'packages = ["src/a", "src/acme"]'},
+    ),
+    "a folder that Python cannot import": Layout(
+        HERE | py("My.Lib/__init__.py"), name="My.Lib", package="my_lib",
+        wheel=r"the wheel has My\.Lib as My\.Lib, which Python cannot import; rename the folder, to my_lib for example",
+        mended={"files": HERE | py("my_lib/__init__.py")},
+    ),
     "several packages": Layout(
         HERE | py("a/__init__.py", "b/__init__.py"), WHEEL + 'packages = ["a", "b"]', package="b",
         wheel="the wheel has the packages a, b; name the one that gets the kernels with option `package`",
@@ -271,6 +298,11 @@ LAYOUTS = {
     "an sdist without the package": Layout(
         HERE | py("mylib/__init__.py"), SDIST + 'exclude = ["mylib"]',
         sdist=r"it lacks mylib/__init__\.py; let \[tool\.hatch\.build\.targets\.sdist\] include it",
+        mended={"settings": ""},
+    ),
+    "force-include of sdists": Layout(
+        HERE | py("mylib/__init__.py"), "[tool.hatch.build.targets.sdist.force-include]\n" + '"mylib" = "other"',
+        sdist=r"it has mylib/__init__\.py as other/__init__\.py, as `force-include` in \[.*\.sdist\] says; remove that",
         mended={"settings": ""},
     ),
     "a package from outside": Layout(
