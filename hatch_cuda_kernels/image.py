@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.errors import StoreError
 
 __all__ = ["Candidate", "Finisher", "Image", "ImageId", "Kind", "Origin", "Symbol"]
 
@@ -78,6 +79,8 @@ class Candidate(NamedTuple):
     accepted: bool
     reason: str
     get: Callable[[], Image] | None = None
+    damage: StoreError | None = None
+    """What is wrong with the store's files, if that alone keeps them from being compiled."""
 
     def __str__(self) -> str:
         return f"{'accepted' if self.accepted else 'refused '} {self.origin} {self.arch} {self.kind}: {self.reason}"

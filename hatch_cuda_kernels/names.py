@@ -27,11 +27,13 @@ __all__ = [
 #: What precedes a project file's path in the name that NVRTC sees. No disk has such a folder: a device has no files.
 VIRTUAL_ROOT: Final = "/dev/null/hatch-cuda-kernels/"
 
-#: C++ tokens: the longest that fits, literals and numbers whole. Digraphs count, as ``<`` before ``::`` does.
+#: C++ tokens: the longest that fits, literals and numbers whole. Digraphs count, as ``<`` before ``::`` does. White
+#: space is C++'s six characters: for a compiler, U+00A0 and its kin are none.
 _TOKENS: Final = (
-    r"""(?:u8|[uUL])?R"([^(\s]{0,16})\([\s\S]*?\)\1"\w*|(?:u8|[uUL])?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\w*"""
+    r"""(?:u8|[uUL])?R"([^( \t\n\v\f\r]{0,16})\([\s\S]*?\)\1"\w*"""
+    r"""|(?:u8|[uUL])?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\w*"""
     r"|\.?[0-9](?:[eEpP][+-]|'\w|[\w.])*|\w+|<=>|->\*|\.\.\.|<<=|>>=|<:(?!:(?![:>]))|:>|<%|%>|%:|->|\.\*|\+\+|--|<<|>>|&&"
-    r"|\|\||::|\#\#|/\*|//|[-+*/%^&|=<>!]=|\S"
+    r"|\|\||::|\#\#|/\*|//|[-+*/%^&|=<>!]=|[^ \t\n\v\f\r]"
 )
 _OPENING: Final = frozenset("([{")
 _CLOSING: Final = frozenset(")]}")

@@ -52,7 +52,7 @@ def _match(parts: Sequence[str], text: str, found: dict[str, str]) -> dict[str, 
         return None if text else found
     placeholder, *rest = rest
     for end in _ends(text):
-        value = text[:end].strip()
+        value = text[:end].strip(" ")
         if found.get(placeholder, value) == value:
             solved = _match(rest, text[end:], {**found, placeholder: value})
             if solved is not None:

@@ -25,6 +25,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, normalize_name, pl
         ("k<v<v<int> > >", "k<v<v<int>>>"),
         ("k< ::ns::T, - 1>", "k<::ns::T,-1>"),
         ("& d_filter", "&d_filter"),
+        *((f"k<int,{space}1>", f"k<int,{space}1>") for space in "\x1c\x1f\x85\xa0\u1680\u2003\u2028\u202f\u3000\ufeff"),
     ],
 )
 def test_equal_spellings_become_equal(text, normal):

@@ -69,7 +69,7 @@ def _described(name: str, module: dict[str, Any]) -> Iterator[str]:
     """Yield the lines on a module: what made it, what it is linked from, and each kernel with how it is called."""
     toolchain = module["toolchain"]
     tools = [f"{tool} {toolchain[part]}" for part, tool in _TOOLS.items() if part in toolchain]
-    made_by = ", ".join(filter(None, (*tools, toolchain["headers"])))
+    made_by = ", ".join(filter(None, (*tools, toolchain.get("headers"))))
     yield f"{name}: {made_by}; packed {module['packed']:,} bytes with sources and index"
     if "sources" in module:
         yield f"  linked from {', '.join([*module['sources'], *module['libraries']])}"

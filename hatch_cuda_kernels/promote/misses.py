@@ -83,5 +83,5 @@ def _keys(source: ModuleSource, index: ModuleIndex, entry: Entry, *, listed: boo
         inputs = [record for record in index.images if record.kind != "cubin"]
         finisher: Finisher = "ptxas" if "ptxas" in toolchain else "nvjitlink"
         return [source.finished_key(record, entry.arch, finisher) for record in inputs]
-    compiler = Toolchain(toolchain["nvrtc"], toolchain["headers"], nvjitlink=toolchain.get("nvjitlink", ""))
+    compiler = Toolchain(toolchain["nvrtc"], toolchain.get("headers", ""), nvjitlink=toolchain.get("nvjitlink", ""))
     return [source.job(entry.arch, None if listed else entry.wanted).key("cubin", compiler)]

@@ -100,6 +100,7 @@ def _cells(package: Package, module: str, kernels: dict[str, Any], image: dict[s
         if lowered in image.get("lacks", ()):
             continue
         used = image.get("resources", {}).get(lowered, {})
+        spills = used.get("spill_stores"), used.get("spill_loads")
         yield Cell(
             module=module,
             kernel=kernel,
@@ -112,7 +113,7 @@ def _cells(package: Package, module: str, kernels: dict[str, Any], image: dict[s
             registers=used.get("registers"),
             shared=used.get("shared"),
             stack=used.get("stack"),
-            spills=used["spill_stores"] + used["spill_loads"] if "spill_stores" in used else None,
+            spills=None if None in spills else sum(spills),
         )
 
 

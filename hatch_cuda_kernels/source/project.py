@@ -11,7 +11,7 @@ from hatch_cuda_kernels.source.rewrite import Rewriter, Rewritten, wandering
 from hatch_cuda_kernels.source.source_text import SourceText, parse_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 __all__ = ["Project"]
@@ -28,7 +28,7 @@ class Project:
         root: Path | ProjectFiles,
         given: Mapping[str, str] | None = None,
         *,
-        only: Collection[str] | None = None,
+        only: Mapping[str, str] | None = None,
         readings: Readings | None = None,
     ) -> None:
         self.files: Final = root if isinstance(root, ProjectFiles) else ProjectFiles(root, given, only=only)

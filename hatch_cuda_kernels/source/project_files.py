@@ -9,10 +9,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.errors import InputError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 __all__ = ["ProjectFiles", "normalize"]
 
@@ -38,11 +39,12 @@ class ProjectFiles:
     It shows the project as it was when a folder was first asked for, so it serves one plan, not a process. Listing
     instead of probing makes names case-exact on every system. A symbolic link out of the project is ``outside``,
     and so is all below it. Names that no include could spell are left out. ``given`` texts, by path, are files as well.
-    With ``only``, the project has these files, and what else is in its folder is not looked at.
+    With ``only``, the project is a store's: it has these files, each with this sha256, and what else is in its folder
+    is not looked at.
     """
 
     def __init__(
-        self, root: Path, given: Mapping[str, str] | None = None, *, only: Collection[str] | None = None
+        self, root: Path, given: Mapping[str, str] | None = None, *, only: Mapping[str, str] | None = None
     ) -> None:
         self.root: Final = Path(os.path.realpath(root))
         self._texts: Final = dict(given or {})
@@ -53,7 +55,7 @@ class ProjectFiles:
         #: What was asked of the project, with the answers.
         self.kinds: Final[dict[str, str | None]] = {}
         self.globs: Final[dict[str, list[str]]] = {}
-        self._only: Final = only is not None
+        self._only: Final = only
         for path in only or ():
             _add(self._listed, path, "file")
 
@@ -74,14 +76,19 @@ class ProjectFiles:
         """Return the names in a folder with what they are; empty when it is not a folder."""
         found = self._listed.get(folder)
         if found is None:
-            is_there = not self._only and self.kind(folder) in ("folder", _OUTSIDE)
+            is_there = self._only is None and self.kind(folder) in ("folder", _OUTSIDE)
             found = self._listed[folder] = self._scan(folder) if is_there else {}
         return found
 
     def read(self, path: str) -> bytes:
-        """Return what is in a file. Raises InputError where it cannot be read, or is not the project's."""
+        """Return what is in a file. Raises InputError where it cannot be read, or is not the project's.
+
+        Of a store's, raises StoreError where it cannot be read, or is not what the store was built with.
+        """
         if path in self._texts:
             return self._texts[path].encode()
+        if self._only is not None:
+            return _intact(self.root / path, self._only.get(path, ""))
         if self.kind(path) == _OUTSIDE:
             raise InputError(f"{path}: a symbolic link leads out of the project; copy the file into it")
         try:
@@ -138,6 +145,17 @@ class ProjectFiles:
     def _file(self, path: str) -> Iterator[str]:
         if self.kind(path) == "file" or (self.root / path).is_file():
             yield path
+
+
+def _intact(path: Path, digest: str) -> bytes:
+    """Return what is in a store's file. Raises StoreError unless it has this sha256."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise StoreError(str(path), f"cannot read this source: {error.strerror}; reinstall the package") from error
+    if sha256(data).hexdigest() != digest:
+        raise StoreError(str(path), "this source does not match the digest in the index; reinstall the package")
+    return data
 
 
 def _kind(entry: os.DirEntry[str]) -> _Kind | None:

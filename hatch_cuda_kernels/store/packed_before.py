@@ -43,7 +43,7 @@ def packed_before(store: Path) -> Blocks:
         # Another liblzma, or other settings, may pack the same images to other bytes than a build into an empty folder.
         block, images = min(found, key=lambda one: _unpacked(one[1]), default=(b"", []))
         return packed if images and _is_ours(block, _unpacked(images)) else {}
-    except (OSError, ValueError, ImportError):
+    except (OSError, ValueError, ImportError, RecursionError):
         return {}
 
 

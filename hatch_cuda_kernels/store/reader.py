@@ -185,16 +185,23 @@ class StoreReader:
         """Return the folder that holds a module's source and headers in project layout, beside those of others."""
         return self.folder / self.module(module).source_folder
 
-    def standard_headers(self) -> dict[str, str]:
-        """Return the standard headers that sources of the store take, by name. Raises StoreError."""
+    def standard_headers(self, digest: str) -> dict[str, str]:
+        """Return the standard headers that sources of the store take, by name.
+
+        Raises StoreError where they are missing or damaged: ``digest`` is what an index says of them.
+        """
         from hatch_cuda_kernels.store.shapes import STANDARD  # only for a compile
 
-        def parse(data: dict[str, str]) -> dict[str, str]:
-            check_shape(data, STANDARD)
-            return data
-
         path = self.folder / STANDARD_FILE
-        return _read_json(path, parse) if path.is_file() else {}
+        try:
+            data = path.read_bytes()
+            if sha256(data).hexdigest() != digest:
+                raise StoreError(str(path), "it does not match the digest in the index; reinstall the package")
+            headers: dict[str, str] = json.loads(data)
+            check_shape(headers, STANDARD)
+        except (OSError, ValueError, RecursionError) as error:
+            raise StoreError(str(path), f"cannot read the standard headers: {error}") from error
+        return headers
 
     @cached_property
     def _kernels(self) -> mmap.mmap | bytes:

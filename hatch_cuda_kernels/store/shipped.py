@@ -37,16 +37,17 @@ def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
 
 
 def read_shipped(reader: StoreReader, index: ModuleIndex, recipe: Recipe, *, as_here: bool = False) -> SourceSet:
-    """Return a module's sources with their header closures, as the store has them. Raises InputError or StoreError.
+    """Return a module's sources with their header closures, as the store has them.
 
     With ``as_here``, the closures are those of a build here. The toolkit's headers of another release ask for other
-    standard headers than those in the store, so this package's own are taken.
+    standard headers than those in the store, so this package's own are taken. Raises InputError, or StoreError where a
+    file that is read is missing, or not the one that the index names.
     """
     root = reader.source_root(index.module)
     project = Project(root, only=index.files)  # other modules' files are there, too
     if as_here:
         return read_recipe(recipe, root, project=project)
-    texts = reader.standard_headers() if index.standard else {}
+    texts = reader.standard_headers(index.standard) if index.standard else {}
     standard = StandardHeaders(texts, lambda name: texts[name].encode())
     return read_recipe(recipe, root, project=project, outer=_as_built(index, standard))
 

@@ -138,7 +138,7 @@ class ModuleSource:
         index = self._index
         if index.editable or found.takes_as(index.toolkit_headers, index.outside):
             return found
-        return found.with_standard(self._reader.standard_headers() if index.standard else ())
+        return found.with_standard(self._reader.standard_headers(index.standard) if index.standard else ())
 
     def key(self, arch: SmArch, instance: str | None, toolchain: Toolchain) -> str:
         """Return the key of the CUBIN that a toolchain found somewhere gives. Raises what ``job`` raises."""

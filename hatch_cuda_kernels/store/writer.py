@@ -81,10 +81,14 @@ def write_store(
 
 
 def _holds(out: Path, files: Mapping[str, bytes]) -> bool:
-    """Return whether a folder has these files and no other."""
+    """Return whether a folder has these files and nothing else: no other file, no link, no empty folder."""
+    found: dict[str, Path] = {}
     try:
-        there = [Path(folder, name) for folder, _, names in os.walk(out) for name in names]
-        found = {path.relative_to(out).as_posix(): path for path in there if not path.is_symlink()}
+        for place, folders, names in os.walk(out):
+            inner = [Path(place, name) for name in (*folders, *names)]
+            if not inner or any(path.is_symlink() for path in inner):
+                return False
+            found |= {path.relative_to(out).as_posix(): path for path in inner[len(folders) :]}
         return found.keys() == files.keys() and all(found[name].read_bytes() == data for name, data in files.items())
     except OSError:
         return False

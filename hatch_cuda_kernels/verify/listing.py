@@ -53,6 +53,8 @@ def _known_modules(subject: Subject) -> set[str]:
 
 def _table_problems(subject: Subject) -> Iterator[Problem]:
     known = _known_modules(subject)
+    if not known:
+        yield Problem(f"the store has no modules: no folder has {INDEX_FILE}", REBUILD)
     keys = [f"{line.key}\t{line.module}\t".encode() for line in subject.lines]
     if keys != sorted(keys):
         yield Problem(f"{KERNELS_FILE} is not sorted: look-ups would miss kernels", REBUILD)

@@ -10,17 +10,19 @@ from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.compiler.toolchain.packages import pip_install, reinstall_option, toolchain_requirements
 from hatch_cuda_kernels.compiler.toolchain.wheels import missing_bindings
-from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, StoreError, ToolchainError
 from hatch_cuda_kernels.plan.front_end import lay_out_jobs
 from hatch_cuda_kernels.pool.compile_all import compile_on
 from hatch_cuda_kernels.pool.executors import choose_executor
 from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.store.index import INDEX_SCHEMA
 from hatch_cuda_kernels.store.shipped import read_shipped, recipe_of
 from hatch_cuda_kernels.verify.model import Outcome
 from hatch_cuda_kernels.verify.rebuilt import Rebuilt, compare_stores
+from hatch_cuda_kernels.verify.subject import REBUILD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import Compiled
@@ -57,17 +59,17 @@ def check_rebuild(subject: Subject) -> Outcome:
     outcomes: dict[int, Compiled | Exception] = {}
     for index in subject.modules:
         again = _plan(subject, index)
-        refusal = _refusal(index, again, toolchain)
+        refusal = again if isinstance(again, Problem) else _refusal(index, again, toolchain)
         problems += [refusal] if refusal is not None else []
-        plan += again if refusal is None else []
+        plan += again if refusal is None and not isinstance(again, Problem) else []
     try:
         outcomes = _compile(plan)
     except ToolchainError as error:
         problems.append(_no_compiler(error))
     problems += [problem for again in plan for problem in _differences(again, outcomes)]
-    rebuilt = [*_rebuilt(subject, plan, outcomes, toolchain)] if not problems else []
-    if rebuilt and len(rebuilt) == len(subject.modules) and not subject.unread:  # else other checks say what is wrong
-        problems += compare_stores(subject, rebuilt)
+    if not problems:
+        rebuilt = [*_rebuilt(subject, plan, outcomes, toolchain)]
+        problems += [*_not_rebuilt(subject, rebuilt)] or compare_stores(subject, rebuilt)
     return Outcome.of(sum(len(again.images) for again in plan), "images compiled again", problems)
 
 
@@ -75,15 +77,20 @@ def _no_compiler(error: ToolchainError) -> Problem:
     return Problem(f"the sources cannot be compiled again: {error.message}", error.fix)
 
 
-def _plan(subject: Subject, index: ModuleIndex) -> list[_Again]:
-    """Return a module's jobs; none if its source or plan cannot be read, which another check reports."""
+def _plan(subject: Subject, index: ModuleIndex) -> list[_Again] | Problem:
+    """Return a module's jobs, or why there are none."""
+    if index.schema != INDEX_SCHEMA:
+        message = f"index schema {index.schema} is not {INDEX_SCHEMA}, which builds write: no build gives this store"
+        return Problem(message, "build the wheel again, with this version of hatch-cuda-kernels", index.module)
     images = [image for image in subject.module_images(index.module) if image.data is not None]
     recipe = recipe_of(index, index.names)
     try:
         sources = read_shipped(subject.reader, index, recipe)
         jobs, finishing = lay_out_jobs(recipe, sources, [record.arch for record in index.images], index.front_end)
-    except InputError:
-        return []
+    except ToolchainError as error:
+        return _no_compiler(error)._replace(where=index.module)
+    except (InputError, StoreError) as error:
+        return Problem(f"the shipped source cannot be compiled again: {error}", REBUILD, index.module)
     every: tuple[Job, ...] = (*jobs, *finishing)
     return [_Again(job, tuple(image for image in images if _gives(job, image.record))) for job in every]
 
@@ -167,6 +174,14 @@ def _rebuilt(
         if entries.keys() == {record.file for record in index.images}:
             listed = tuple(entries[record.file] for record in index.images)
             yield Rebuilt(index, listed, mine[-1].job.toolchain(toolchain))
+
+
+def _not_rebuilt(subject: Subject, rebuilt: Sequence[Rebuilt]) -> Iterator[Problem]:
+    """Yield the problem that modules are left out, so that the store cannot be compared."""
+    done = {module.index.module for module in rebuilt}
+    left_out = sorted(({index.module for index in subject.modules} | subject.unread) - done)
+    if left_out:
+        yield Problem("not every image was compiled again: no file was compared", REBUILD, ", ".join(left_out))
 
 
 def _difference(image: StoredImage, outcome: Compiled | Exception) -> str:

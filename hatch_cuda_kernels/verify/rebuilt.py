@@ -13,7 +13,7 @@ from hatch_cuda_kernels.errors import BuildError, InputError
 from hatch_cuda_kernels.names import build_order
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.built import BuiltModule
-from hatch_cuda_kernels.store.index import INDEX_SCHEMA, SOURCE_FOLDER
+from hatch_cuda_kernels.store.index import SOURCE_FOLDER
 from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 from hatch_cuda_kernels.store.pack import PACK_FILE
 from hatch_cuda_kernels.store.shipped import read_shipped, recipe_of
@@ -48,11 +48,8 @@ class Rebuilt:
 def compare_stores(subject: Subject, modules: Sequence[Rebuilt]) -> Iterator[Problem]:
     """Write the store again, from all its modules, and yield each file that is not, byte for byte, the shipped one.
 
-    A store of an older schema is not written any more, so only its images can be compared. Raises InputError if the
-    folder to keep both stores in cannot be written.
+    Raises InputError if the folder to keep both stores in cannot be written.
     """
-    if any(module.index.schema != INDEX_SCHEMA for module in modules):
-        return
     keep, shipped = subject.demands.keep, subject.reader.folder
     with ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hatch-cuda-kernels-")))

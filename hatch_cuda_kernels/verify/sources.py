@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.digest import sha256
-from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.store.index import STANDARD_FILE, UnitRecord
 from hatch_cuda_kernels.store.shipped import read_shipped, recipe_of
 from hatch_cuda_kernels.verify.model import Outcome
@@ -42,7 +42,7 @@ def _differences(subject: Subject, index: ModuleIndex) -> Iterator[str]:
         recipe = recipe_of(index, index.names)
         sources = read_shipped(subject.reader, index, recipe)
         units = recipe.units(sources)
-    except InputError as error:
+    except (InputError, StoreError) as error:
         yield f"the shipped source cannot be read: {str(error).replace(f' in {root}', '')}"
         return
     found = {

@@ -109,7 +109,8 @@ def on_names():
     yield "reset", "9.0", NEW, None, {"module": "sums.2", "error": "unknown"}
     yield "both", "9.0", NEW, None, {"error": "ambiguous"}
     yield "both", "9.0", NEW, "two sm_90 cubin", {"module": "two"}
-    for unknown in ("absent", "sum", "&table", "<sum", "other<int>", "", "always\tpartial"):
+    names = ("absent", "sum", "&table", "<sum", "other<int>", "", "always\tpartial", "reset\u00a0", "\ufeffreset")
+    for unknown in names:
         yield unknown, "9.0", NEW, None, {"error": "unknown"}
     yield "sum<float, 256>", "9.0", NEW, None, {"refused": {}}
     yield "sum<float, 256>", "9.0", NEW, None, {"refused": {}, "compile": "sm_90"}
@@ -147,6 +148,8 @@ def on_damage():
     yield from ((name, {"error": "damaged", "file": "kernels.tsv"}) for name in malformed.LISTINGS)
     yield from ((name, {"error": "damaged", "file": "scale/index.json"}) for name in malformed.INDEXES)
     yield from ((name, {}) for name in malformed.DAMAGED)
+    unsuited = {"compiler": "13.0", "refused": {"sm_90 cubin": "major", "compute_80 ptx": "capability"}}
+    yield from ((name, unsuited | {"damaged": "project.source/scale.cu"}) for name in malformed.SOURCES)
     yield from ((name, {"refused": dict.fromkeys(malformed.IMAGES, "damaged")}) for name in malformed.NOTHING_LEFT)
 
 
@@ -159,7 +162,8 @@ def all_cases():
     scale = {"scale": malformed.scale()}
     for name, more in on_damage():
         image = None if more else "compute_80 ptx"
-        made.append(_case(f"malformed/{name}", scale, "scale", "9.0", NEW, image, more))
+        device = "7.5" if "damaged" in more else "9.0"
+        made.append(_case(f"malformed/{name}", scale, "scale", device, NEW, image, more))
     return made
 
 

@@ -89,12 +89,12 @@ function parseLine(line) {
 
 const WORD = String.raw`[\p{L}\p{N}_]`;
 const TOKEN = new RegExp([
-  String.raw`(?:u8|[uUL])?R"([^(\s]{0,16})\([\s\S]*?\)\1"\w*`,
+  String.raw`(?:u8|[uUL])?R"([^( \t\n\v\f\r]{0,16})\([\s\S]*?\)\1"\w*`,
   String.raw`(?:u8|[uUL])?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\w*`,
   String.raw`\.?[0-9](?:[eEpP][+\-]|'\w|[\w.])*`,
   String.raw`\w+`,
   String.raw`<=>|->\*|\.\.\.|<<=|>>=|<:(?!:(?![:>]))|:>|<%|%>|%:|->|\.\*|\+\+|--|<<|>>|&&|\|\||::|##|\/\*|\/\/`,
-  String.raw`[\-+*\/%^&|=<>!]=|\S`,
+  String.raw`[\-+*\/%^&|=<>!]=|[^ \t\n\v\f\r]`,
 ].join("|").replaceAll(String.raw`[\w.]`, `(?:${WORD}|\\.)`).replaceAll(String.raw`\w`, WORD), "gu");
 
 const matches = value => [...value.matchAll(TOKEN)].map(match => match[0]);
@@ -161,11 +161,13 @@ function unpack(block) {
   return execFileSync("xz", limits, { input: block, stdio: ["pipe", "pipe", "ignore"], maxBuffer: 2 ** 30 });
 }
 
+const sha256Of = data => createHash("sha256").update(data).digest("hex");
+
 function readImage(store, module, image) {
   const { file, at, size: packed, skip } = image.stored ?? { file: `${module}/${image.file}`, size: 0 };
   let data = readFileSync(`${store}/${file}`);
   if (packed > 0) data = unpack(data.subarray(at, at + packed)).subarray(skip, skip + image.bytes);
-  const sha256 = createHash("sha256").update(data).digest("hex");
+  const sha256 = sha256Of(data);
   if (sha256 !== image.sha256) throw new Error("another digest");
   return sha256;
 }
@@ -257,13 +259,24 @@ function compileArch(images, device, compiler) {
   return { compile: `sm_${device.join("")}${suffix}` };
 }
 
+function damagedSource(store, { schema, module, files }) {
+  const folder = schema === 1 ? `${module}/source` : "project.source";
+  const damaged = Object.entries(files).find(([path, digest]) => {
+    const file = `${store}/${folder}/${path}`;
+    return !innerPath(path) || !existsSync(file) || sha256Of(readFileSync(file)) !== digest;
+  });
+  return damaged && `${folder}/${damaged[0]}`;
+}
+
 function answer(ask) {
   const device = pair(ask.device);
   const line = findLine(ask.store, ask);
   const index = readIndex(ask.store, line.module);
   const chosen = line.unlisted ? { refused: {} } : choose(ask.store, index, line, { ...ask, device });
   if (chosen.image || !ask.compiler) return chosen;
-  return { ...chosen, ...compileArch(index.images, device, ask.compiler) };
+  const found = compileArch(index.images, device, ask.compiler);
+  const damaged = found.compile && damagedSource(ask.store, index);
+  return { ...chosen, ...(damaged ? { damaged } : found) };
 }
 
 function answerOrError(ask) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from stores import Module, block, json_bytes, store
+from stores import Module, block, json_bytes, source_of, store
 
 IMAGES = ("sm_90 cubin", "compute_80 ptx")
 #: In place of a value: the member is left out.
@@ -141,15 +141,22 @@ DAMAGED = {
 }
 NOTHING_LEFT = {"nothing-left": without("scale/scale.sm_90.cubin") | {"scale/scale.compute_80.ptx": OTHER}}
 
+OTHER_SOURCE = b'extern "C" __global__ void scale(float* y) { *y = 2; }\n'
+#: No image runs on the device that is asked about, and this is not what the index says of the source.
+SOURCES = {
+    "source-missing": without("project.source/scale.cu"),
+    "source-of-other-bytes": store(scale()) | {"project.source/scale.cu": OTHER_SOURCE},
+    "source-cut-short": store(scale()) | {"project.source/scale.cu": source_of("scale")[:-2]},
+    "source-without-digest": with_index(files={"scale.cu": ""}),
+}
+
 
 def all_stores():
     """Return the files of each malformed store: only those that a look-up reads."""
-    made = LISTINGS | INDEXES | DAMAGED | NOTHING_LEFT
-    return {
-        name: {path: data for path, data in files.items() if "source/" not in path and _is_read(name, path)}
-        for name, files in made.items()
-    }
+    made = LISTINGS | INDEXES | DAMAGED | NOTHING_LEFT | SOURCES
+    return {name: {path: data for path, data in files.items() if _is_read(name, path)} for name, files in made.items()}
 
 
 def _is_read(name, path):
-    return path != "scale/details.json" or name.startswith("details")
+    compiled = "project.source/" in path or path == "scale/details.json"
+    return not compiled or name in SOURCES or (path == "scale/details.json" and name.startswith("details"))

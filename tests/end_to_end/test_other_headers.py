@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from store_damage import patch_source
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cache import open_cache
@@ -119,12 +120,11 @@ def test_the_toolkit_of_the_build_needs_none_of_them(store, toolkit, standard):
     assert origins(store, "fill<long>") == ["cached"]
 
 
-def test_an_edited_store_is_compiled_as_it_is(store, toolkit):
-    """Somebody who edits a shipped source gets that compiled, with the toolkit here, and recorded under its own key."""
+def test_a_patched_store_is_compiled_as_it_is(store, toolkit):
+    """Somebody who patches a shipped source gets that compiled, with the toolkit here, and recorded by its own key."""
     toolkit.write_text(UPDATED)
     assert origins(store, "fill<long>") == ["jitted"]
-    source = store / "project.source" / "toy.cu"
-    source.write_text(source.read_text().replace("*x = ROOT", "*x = 2 * ROOT"))
+    patch_source(store, "toy.cu", "*x = ROOT", "*x = 2 * ROOT")
     assert origins(store, "fill<long>", times=2) == ["jitted", "cached"]
 
 

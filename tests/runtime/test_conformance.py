@@ -87,6 +87,8 @@ def explained(explanation):
     """Return the answer if something may be compiled."""
     chosen = explanation.chosen
     answer = {"refused": refused(explanation.candidates)}
+    damaged = re.search(r"project\.source/\S+(?=: )", explanation.candidates[-1].reason)
+    answer |= {"damaged": damaged[0]} if damaged else {}
     return answer | ({"compile": str(chosen.arch)} if chosen and chosen.origin == "jitted" else {})
 
 
@@ -193,6 +195,10 @@ KEYS = {
     ":: ns :: k < & g >": "::ns::k<&g>",
     "f<a . . b>": "f<a. .b>",
     "größe< 1 >": "größe<1>",
+    "f<\n1,\v2,\f3,\r4>": "f<1,2,3,4>",
+    "f<1,\u00a02>": "f<1,\u00a02>",
+    "f<unsigned\u2003int>": "f<unsigned\u2003int>",
+    "f<1>\x1f": "f<1>\x1f",
 }
 
 

@@ -6,12 +6,16 @@ import json
 import random
 import shutil
 from contextlib import suppress
+from hashlib import sha256
 
 import pytest
+from front_ends import EXAMPLE
 from slow_parameters import slow_but
 from store_damage import damage
 
 from hatch_cuda_kernels import open_store
+from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.compiler import nvrtc
 from hatch_cuda_kernels.errors import (
     InputError,
     KernelNotFoundError,
@@ -160,3 +164,133 @@ def test_a_parameter_of_unknown_type_is_named_at_the_launch(copy, driver):
     kernel = open_store(copy).get_kernel("saxpy")
     with pytest.raises(LaunchError, match="saxpy is recorded with parameters of unknown types: q7; reinstall its pack"):
         kernel[1, 32](1.0, 0, 0, 0)
+
+
+def one_letter(path):
+    """Change a letter."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def cut_short(path):
+    """Lose the end."""
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def link_elsewhere(path):
+    """Put a link to another file of the store in its place."""
+    path.unlink()
+    path.symlink_to(path.parents[2] / "kernels.tsv")
+
+
+def make_a_folder(path):
+    """Put a folder in its place."""
+    path.unlink()
+    path.mkdir()
+
+
+SOURCE, HEADER = "project.source/kernels/reduce.cu", "project.source/include/example/block_reduce.cuh"
+STANDARD = "standard_headers.json"
+SUM, SOFTMAX = "block_sum<float, 64>", "softmax<64>"
+CHANGED, LOST = "does not match the digest in the index; reinstall the package", "cannot read this source: .*reinstall"
+#: What happens to which file, the kernel that is compiled with it, and what the error says after the file's path.
+SOURCE_DAMAGES = {
+    "letter": (one_letter, SOURCE, SUM, f"this source {CHANGED}"),
+    "cut short": (cut_short, SOURCE, SUM, f"this source {CHANGED}"),
+    "empty": (lambda path: path.write_bytes(b""), SOURCE, SUM, f"this source {CHANGED}"),
+    "missing": (lambda path: path.unlink(), SOURCE, SUM, LOST),
+    "folder": (make_a_folder, SOURCE, SUM, LOST),
+    "link elsewhere": (link_elsewhere, SOURCE, SUM, f"this source {CHANGED}"),
+    "letter of a header": (one_letter, HEADER, SUM, f"this source {CHANGED}"),
+    "header missing": (lambda path: path.unlink(), HEADER, SUM, LOST),
+    "letter of a standard header": (one_letter, STANDARD, SOFTMAX, f"it {CHANGED}"),
+    "standard headers missing": (lambda path: path.unlink(), STANDARD, SOFTMAX, "cannot read the standard headers"),
+    "other standard headers": (lambda path: path.write_text("[]"), STANDARD, SOFTMAX, f"it {CHANGED}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", SOURCE_DAMAGES)
+def test_a_damaged_source_is_named_and_not_compiled(copy, driver, fresh_cache, monkeypatch, damage):
+    """Whoever asks for what would have to be compiled is told the file, and no compiler sees it."""
+    change, file, kernel, says = SOURCE_DAMAGES[damage]
+    change(copy / file)
+    monkeypatch.setattr(nvrtc, "compile", lambda _: pytest.fail("compiled"))
+    for ask in (
+        lambda store: store.get_kernel(kernel),
+        lambda store: store.find_image(kernel, arch="sm_75"),
+        lambda store: store.compile_async(kernel, arch="sm_90").result(),
+        lambda store: store.warm_up([kernel]),
+    ):
+        with pytest.raises(StoreError, match=rf"/{file}: {says}"):
+            ask(open_store(copy))
+    explained = open_store(copy).explain(kernel, arch="sm_75")
+    assert explained.chosen is None
+    assert [f"/{file}: " in candidate.reason for candidate in explained.candidates] == [True, True], str(explained)
+    assert main(["explain", kernel, "--package", str(copy), "--arch", "sm_75"]) == 1
+    assert main(["inspect", str(copy)]) == 0
+
+
+def test_prebuilt_images_need_no_source(copy, driver, fresh_cache):
+    """They are taken whatever happened to the sources, which nobody reads for them."""
+    shutil.rmtree(copy / "project.source")
+    store = open_store(copy)
+    assert store.get_kernel("saxpy").image.origin == "prebuilt"
+    assert store.find_image("saxpy", arch="sm_86", policy="exact").arch.number == 80
+    with pytest.raises(StoreError, match=r"kernels/saxpy\.cu: cannot read this source"):
+        store.find_image("saxpy", arch="sm_75")
+    assert store.find_image("saxpy", arch="sm_100", driver=(12, 9)).origin == "jitted", "finished from its PTX"
+
+
+def test_a_damaged_source_is_no_hit_in_the_cache(copy, fresh_cache, capsys):
+    """What was recorded of the source as it was is not taken for what it is now, nor compiled beside it."""
+    assert open_store(copy).find_image(SUM, arch="sm_90").origin == "jitted"
+    one_letter(copy / SOURCE)
+    with pytest.raises(StoreError, match=CHANGED):
+        open_store(copy).find_image(SUM, arch="sm_90")
+    assert main(["promote", "--package", str(copy), str(EXAMPLE / "kernels.yaml")]) == 2
+    assert f"/{SOURCE}: this source {CHANGED}" in capsys.readouterr().err
+
+
+def test_a_compile_reads_through_links_and_past_what_the_index_does_not_list(copy, fresh_cache, tmp_path):
+    """Installers may link files; a header beside them is nobody's."""
+    for path in [path for path in (copy / "project.source").rglob("*.cu*") if path.is_file()]:
+        target = tmp_path / path.name
+        shutil.move(path, target)
+        path.symlink_to(target)
+    (copy / "project.source" / "kernels" / "example").mkdir()
+    (copy / "project.source" / "kernels" / "example" / "block_reduce.cuh").write_text("#error not the project's")
+    image = open_store(copy).find_image(SUM, arch="sm_90")
+    assert image.origin == "jitted"
+    assert open_store(copy).find_image(SUM, arch="sm_90").sha256 == image.sha256
+
+
+def test_standard_headers_that_the_index_names_and_nobody_can_read_are_told(copy, fresh_cache):
+    """A digest that fits does not make them standard headers."""
+    (copy / STANDARD).write_text("[]")
+    digest = sha256(b"[]").hexdigest()
+    edit(copy / "softmax" / "index.json", lambda index: index.update(standard=digest))
+    with pytest.raises(StoreError, match=rf"/{STANDARD}: cannot read the standard headers: the file is missing or dam"):
+        open_store(copy).find_image(SOFTMAX, arch="sm_90")
+
+
+def forget_spills(details):
+    """Leave out half of what tells a kernel's spills."""
+    del details["resources"]["saxpy.sm_90.cubin"]["saxpy"]["spill_loads"]
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "command"),
+    [
+        ("index.json", lambda index: index["toolchain"].pop("headers"), "inspect"),
+        ("index.json", lambda index: index["toolchain"].clear(), "inspect"),
+        ("index.json", lambda index: index["toolchain"].pop("headers"), "verify"),
+        ("details.json", forget_spills, "report"),
+    ],
+)
+def test_commands_leave_out_what_is_not_recorded(copy, capsys, file, change, command):
+    """Another builder may record less; only ``verify`` minds."""
+    edit(copy / "saxpy" / file, change)
+    status = main([command, str(copy), *(["--json"] if command == "report" else [])])
+    assert status == (1 if command == "verify" else 0)
+    assert "saxpy" in capsys.readouterr().out

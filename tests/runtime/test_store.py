@@ -7,6 +7,7 @@ import pickle
 import shutil
 
 import pytest
+from store_damage import patch_source
 
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, NoImageError, StoreError
@@ -242,7 +243,7 @@ def test_finished_images_are_offered_only_for_kernels_they_hold(make_project, tm
 def test_a_failed_compile_leaves_older_code_in_use(example_store, tmp_path, fresh_cache):
     """With ``exact``, a source that no longer compiles falls back to a prebuilt image; explain says what failed."""
     shutil.copytree(example_store, tmp_path / "copy")
-    (tmp_path / "copy" / "project.source" / "kernels" / "saxpy.cu").write_text("broken")
+    patch_source(tmp_path / "copy", "kernels/saxpy.cu", "extern", "broken extern")
     store = open_store(tmp_path / "copy")
     assert found(store.find_image("saxpy", arch="sm_86", policy="exact")) == ("prebuilt", "sm_80", "cubin")
 
@@ -252,7 +253,7 @@ def test_a_failed_compile_that_was_needed_shows_its_log(example_store, tmp_path,
     from hatch_cuda_kernels.errors import CompileError
 
     shutil.copytree(example_store, tmp_path / "copy")
-    (tmp_path / "copy" / "project.source" / "kernels" / "saxpy.cu").write_text("broken")
+    patch_source(tmp_path / "copy", "kernels/saxpy.cu", "// extern", "broken // extern")
     with pytest.raises(CompileError, match=r"kernels/saxpy.cu:1:1: error"):
         open_store(tmp_path / "copy").find_image("saxpy", arch="sm_75")
 

@@ -119,7 +119,7 @@ def test_a_block_of_other_images_is_not_believed(build, tmp_path):
     assert build("store") == first
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 99}', "no JSON"])
+@pytest.mark.parametrize("text", ["", "[]", "{}", "[" * 100_000, '{"schema": 99}', "no JSON"])
 def test_a_damaged_index_is_replaced(build, tmp_path, text):
     """Nothing of its store is used then."""
     first = build("store")

@@ -99,8 +99,11 @@ def test_promises_survive_the_file(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", '{"schema": 2}', '{"schema": 1, "supports": {"devices": ["9"]}}', '{"schema": 1, "supports": 5}'],
-)
+    [
+        "", "[]", "{}", "[" * 100_000, '{"schema": 2}', '{"schema": 1, "supports": {"devices": ["9"]}}',
+        '{"schema": 1, "supports": 5}',
+    ],
+)  # fmt: skip
 def test_damaged_promises_are_refused(tmp_path, text):
     """A promise that cannot be read is not one that is kept."""
     (tmp_path / "promises.json").write_text(text)

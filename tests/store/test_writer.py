@@ -76,24 +76,36 @@ def test_a_store_that_would_be_the_same_is_not_touched(make_project, tmp_path):
     assert (out / "project.source/saxpy.cu").read_bytes() == (root / "saxpy.cu").read_bytes()
 
 
-@pytest.mark.parametrize("change", ["edited", "removed", "added", "linked"])
+def link(path):
+    """Move a file elsewhere and link to it."""
+    path.rename(path.parents[2] / path.name)
+    path.symlink_to(path.parents[2] / path.name)
+
+
+CHANGES = {
+    "edited": lambda out: (out / "a/index.json").write_text(" "),
+    "removed": lambda out: (out / "a/index.json").unlink(),
+    "added": lambda out: (out / "a/notes.txt").write_text(""),
+    "linked": lambda out: link(out / "a/index.json"),
+    "link added": lambda out: (out / "a/link").symlink_to("index.json"),
+    "link of nothing added": lambda out: (out / "a/link").symlink_to("nothing"),
+    "link to a folder added": lambda out: (out / "link").symlink_to("a"),
+    "empty folder added": lambda out: (out / "old").mkdir(),
+    "empty folders added": lambda out: (out / "project.source/old/older").mkdir(parents=True),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_store_in_which_something_changed_is_written_anew(make_project, tmp_path, change):
-    """A rebuild gives what a first build gives."""
+    """A rebuild gives what a first build gives, and leaves nothing beside it."""
     root, out = make_project(ONE), tmp_path / "out"
     build(root, out)
-    before, path = files(out), out / "a/index.json"
-    if change == "edited":
-        path.write_text(path.read_text() + " ")
-    elif change == "removed":
-        path.unlink()
-    elif change == "added":
-        (out / "a/notes.txt").write_text("")
-    else:
-        path.rename(tmp_path / "index.json")
-        path.symlink_to(tmp_path / "index.json")
+    before, there = files(out), sorted(out.rglob("*"))
+    CHANGES[change](out)
     build(root, out)
     assert files(out) == before
-    assert not path.is_symlink()
+    assert sorted(out.rglob("*")) == there
+    assert not any(path.is_symlink() for path in there)
 
 
 class Editor:

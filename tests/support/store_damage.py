@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["damage"]
+__all__ = ["damage", "patch_source"]
 
 NESTED: Any = []
 for _ in range(150):
@@ -23,6 +24,19 @@ VALUES = (
     "é", "x" * 5000, [], [1], [None], ["x"], [["a", "b", "c"]], [[]], {}, {"x": 1}, {"": {}},
     {"file": "../x", "at": 0, "size": 5, "skip": 0}, NESTED,
 )  # fmt: skip
+
+
+def patch_source(store: Path, name: str, old: str, new: str) -> None:
+    """Change a source as whoever patches a package does: with its digest in each index."""
+    path = store / "project.source" / name
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    for index in store.glob("*/index.json"):
+        data = json.loads(index.read_text())
+        if name in data["files"]:
+            data["files"][name] = sha256(path.read_bytes()).hexdigest()
+            index.write_text(json.dumps(data))
 
 
 def damage(rng: random.Random, path: Path) -> bytes:

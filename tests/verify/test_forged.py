@@ -14,8 +14,10 @@ import pytest
 from wheel_damages import PTX, SM_90, promise
 from wheels import Wheel, record
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.store.reader import StoreReader
+from hatch_cuda_kernels.store.texts import digests_text, json_text
 from hatch_cuda_kernels.verify import Demands, verify_store
 from hatch_cuda_kernels.verify.mangled import can_mean
 
@@ -278,3 +280,91 @@ def test_rebuild_names_the_file_and_the_command_that_shows_the_difference(make_p
     assert "exists already; name a new folder" in capsys.readouterr().err
     assert main([*command[:2], "--keep", "x"]) == 2
     assert "is for what --rebuild builds" in capsys.readouterr().err
+
+
+@pytest.fixture
+def small(make_project, tmp_path, fresh_cache):
+    """Return a small store."""
+    root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
+    assert main(["build", str(root / "kernels.yaml"), "--out", str(tmp_path / "out")]) == 0
+    return tmp_path / "out"
+
+
+def edit_json(path, **fields):
+    """Change members of a JSON file, which stays as a build writes it."""
+    path.write_text(json_text(json.loads(path.read_text()) | fields))
+
+
+def lie_about_a_type(store):
+    """List another type of the same size, and let the digests fit."""
+    table = store / "kernels.tsv"
+    assert b"float*;const float*" in table.read_bytes()
+    table.write_bytes(table.read_bytes().replace(b"float*;const float*", b"int*;const float*"))
+    (store / "digests.json").write_text(digests_text(store))
+
+
+def make_schema_1(store):
+    """Let a store be of the first schema, as a build wrote it."""
+    edit_json(store / "a" / "index.json", schema=1)
+    (store / "project.source").rename(store / "a" / "source")
+    (store / "digests.json").write_text(digests_text(store))
+
+
+def test_an_older_schema_is_refused_by_a_rebuild(small, capsys):
+    """What no build gives any more cannot be compared: neither a store as it was built, nor one that lies."""
+    make_schema_1(small)
+    assert main(["verify", str(small)]) == 0
+    assert open_store(small).find_image("saxpy", arch="sm_75").origin == "jitted", "a loader still reads it"
+    for change in (lambda _: None, lie_about_a_type):
+        change(small)
+        capsys.readouterr()
+        assert main(["verify", str(small), "--rebuild"]) == 1
+        told = capsys.readouterr().out
+        assert "a: index schema 1 is not 2, which builds write" in told
+        assert "to fix: build the wheel again, with this version of hatch-cuda-kernels" in told
+
+
+def edit_a_source(store):
+    """Change the source."""
+    (store / "project.source" / "saxpy.cu").write_text("other")
+
+
+def lose_an_image(store):
+    """Leave out an image."""
+    (store / "a" / "a.sm_90.cubin").unlink()
+
+
+def break_an_index(store):
+    """Cut an index short."""
+    (store / "a" / "index.json").write_text("{")
+
+
+UNCOMPARED = {
+    "a source": (
+        edit_a_source,
+        "sources",
+        "a: the shipped source cannot be compiled again: .*saxpy.cu: this source",
+    ),
+    "an image": (lose_an_image, "files", "a: not every image was compiled again: no file was compared"),
+    "an index": (break_an_index, "index", "a: not every image was compiled again: no file was compared"),
+}
+
+
+@pytest.mark.parametrize("damaged", UNCOMPARED)
+def test_a_rebuild_that_compares_nothing_fails(small, capsys, damaged):
+    """Also where the check that names the damage is left out."""
+    damage, check, says = UNCOMPARED[damaged]
+    damage(small)
+    skip = [part for name in {check, "files", "digests"} for part in ("--skip", name)]
+    assert main(["verify", str(small), "--rebuild", *skip]) == 1
+    assert re.search(rf"failed   rebuild .*\n    {says}", capsys.readouterr().out)
+
+
+def test_a_store_without_modules_is_none(small, capsys):
+    """No build writes one."""
+    shutil.rmtree(small / "a")
+    shutil.rmtree(small / "project.source")
+    (small / "kernels.tsv").write_text("")
+    (small / "digests.json").write_text(digests_text(small))
+    assert main(["verify", str(small)]) == 1
+    assert "the store has no modules: no folder has index.json" in capsys.readouterr().out

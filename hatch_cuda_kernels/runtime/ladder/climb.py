@@ -32,7 +32,7 @@ class Attempt(NamedTuple, Generic[T]):
 
     candidate: Candidate
     taken: T | None = None
-    failure: CompileError | None = None
+    failure: CompileError | StoreError | None = None
     leave_rung: bool = False
     """Whether the driver would refuse the rung's other images as well."""
 
@@ -40,7 +40,8 @@ class Attempt(NamedTuple, Generic[T]):
 def obtain(request: Request, take: Callable[[Image], T]) -> T:
     """Return the result of ``take`` for the first image that it does not refuse by raising ImageRefusedError.
 
-    Raises NoImageError with every candidate's reason, or the first CompileError if a compile failed.
+    Raises NoImageError with every candidate's reason; in its place CompileError, if a compile failed, or StoreError, if
+    damage of the store's files forbade it.
     """
     attempts = list(climb(request, take))
     if attempts and attempts[-1].taken is not None:
@@ -67,7 +68,7 @@ def attempt(candidate: Candidate, take: Callable[[Image], T]) -> Attempt[T]:
     Raises what ``take`` raises, except ImageRefusedError.
     """
     if not candidate.accepted or candidate.get is None:
-        return Attempt(candidate)
+        return Attempt(candidate, failure=candidate.damage)
     try:
         return Attempt(candidate, take(candidate.get()))
     except (InputError, StoreError, ToolchainError) as error:

@@ -23,9 +23,13 @@ __all__ = ["jit_candidates"]
 
 def jit_candidates(request: Request) -> Iterator[Candidate]:
     """Yield the compile that would serve this device; ``get`` runs it."""
-    refusal = request.compile_refusal or _compiler_refusal(request)
+    damage = None
+    try:
+        refusal = request.compile_refusal or _compiler_refusal(request)
+    except StoreError as error:
+        damage, refusal = error, reason_of(error)
     if refusal is not None:
-        yield Candidate("jitted", request.arch, "cubin", accepted=False, reason=refusal)
+        yield Candidate("jitted", request.arch, "cubin", accepted=False, reason=refusal, damage=damage)
         return
     from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain  # off the cached path
 
@@ -34,6 +38,7 @@ def jit_candidates(request: Request) -> Iterator[Candidate]:
 
 
 def _compiler_refusal(request: Request) -> str | None:
+    """Return why this request is not compiled here, or None. Raises StoreError for damage of what would be."""
     from hatch_cuda_kernels.compiler.toolchain.installed import supports_arch  # off the cached path
     from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain
 
@@ -42,7 +47,7 @@ def _compiler_refusal(request: Request) -> str | None:
         toolchain = current_toolchain()
         request.source.key(arch, request.instance, toolchain)
         return None if supports_arch(arch, toolchain.release) else f"NVRTC {toolchain.nvrtc} does not know {arch}"
-    except (InputError, StoreError, ToolchainError) as error:
+    except (InputError, ToolchainError) as error:
         return reason_of(error)
 
 

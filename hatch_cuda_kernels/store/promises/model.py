@@ -90,7 +90,7 @@ def read_promises(store: Path) -> Promises:
             return found if {"schema": schema, **found.to_json()} == data else _refuse()
     except FileNotFoundError:
         return Promises()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         message = f"cannot be read ({type(error).__name__}: {error})"
         raise ValueError(message) from error
     message = f"schema {schema} is not {_PROMISES_SCHEMA}: written by another version of hatch-cuda-kernels"
