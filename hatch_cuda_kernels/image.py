@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.errors import StoreError
 
 __all__ = ["Candidate", "Finisher", "Image", "ImageId", "Kind", "Origin", "Symbol"]
 
@@ -79,8 +78,8 @@ class Candidate(NamedTuple):
     accepted: bool
     reason: str
     get: Callable[[], Image] | None = None
-    damage: StoreError | None = None
-    """What is wrong with the store's files, if that alone keeps them from being compiled."""
+    damage: Exception | None = None
+    """The StoreError, if damaged sources alone keep it from being compiled."""
 
     def __str__(self) -> str:
         return f"{'accepted' if self.accepted else 'refused '} {self.origin} {self.arch} {self.kind}: {self.reason}"

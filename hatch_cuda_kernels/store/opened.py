@@ -17,12 +17,15 @@ from hatch_cuda_kernels.store.reader import StoreReader
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["UNREADABLE", "modules_of", "opened", "read_member"]
+__all__ = ["UNREADABLE", "is_bomb", "modules_of", "opened", "read_member"]
 
 #: What reading a member of a damaged wheel raises.
 UNREADABLE: Final = (OSError, EOFError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error)
 _MODULES: Final = (".py", ".pyc", ".pyd", ".so")
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+#: PyPI refuses what unpacks to more bytes than this, and to so many times its size.
+_MUCH: Final = 64 << 20
+_MANY_TIMES: Final = 50
 
 
 @contextmanager
@@ -60,7 +63,7 @@ def _unpack(wheel: Path, folder: Path) -> Path:
         with zipfile.ZipFile(wheel) as archive:
             names = [name for name in archive.namelist() if f"/{STORE_FOLDER}/" in name]
             for name in names:
-                _check_method(archive, name)
+                _check_member(archive, name)
             archive.extractall(folder, names)
     except UNREADABLE as error:
         problem = "there is no such file" if isinstance(error, FileNotFoundError) else f"not a wheel: {error}"
@@ -80,11 +83,20 @@ def modules_of(folder: str, names: Iterable[str]) -> list[str]:
 
 def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
     """Return a member of a wheel, whole. Raises one of UNREADABLE if it is damaged, or packed as no wheel is."""
-    _check_method(archive, name)
+    _check_member(archive, name)
     return archive.read(name)
 
 
-def _check_method(archive: zipfile.ZipFile, name: str) -> None:
-    if archive.getinfo(name).compress_type not in _METHODS:
+def is_bomb(size: int, packed: int) -> bool:
+    """Return whether nothing but a decompression bomb unpacks to so many bytes."""
+    return size > max(_MUCH, _MANY_TIMES * packed)
+
+
+def _check_member(archive: zipfile.ZipFile, name: str) -> None:
+    found = archive.getinfo(name)
+    if found.compress_type not in _METHODS:
         message = f"{name} is neither stored nor deflated"
+        raise zipfile.BadZipFile(message)
+    if is_bomb(found.file_size, found.compress_size):
+        message = f"{name} unpacks to {found.file_size:,} bytes, and is a decompression bomb"
         raise zipfile.BadZipFile(message)

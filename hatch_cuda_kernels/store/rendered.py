@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, STANDARD_FILE
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, STANDARD_FILE
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
 from hatch_cuda_kernels.store.texts import DIGESTS_FILE, ListedModule, digests_of, json_text, kernels_text
 
@@ -28,19 +28,21 @@ def render_store(
     root: Path,
     editable: dict[str, str] | None,
     promises: Promises,
+    schema: int,
 ) -> dict[str, bytes]:
     """Return a store's files by path. ``root`` is the project, whose files it holds as they were compiled.
 
     Raises BuildError when one of those is another now, and OSError when it cannot be read.
     """
+    read = _Sources(root)
     listed = (ListedModule(built.name, built.kernels, built.globals) for built in modules)
     texts = {KERNELS_FILE: kernels_text(listed), PROMISES_FILE: promises.text(), STANDARD_FILE: _standard(modules)}
     files = {name: text.encode() for name, text in texts.items() if text}
     standard = sha256(files[STANDARD_FILE]).hexdigest() if STANDARD_FILE in files else ""
-    files |= _sources(modules, root)
     for built, laid in zip(modules, laid_out, strict=True):
         files |= {f"{built.name}/{name}": data for name, data in laid.files.items()}
-        index = built.index(laid.images, standard=standard, editable=editable)
+        index = built.index(laid.images, standard=standard, editable=editable)._replace(schema=schema)
+        files |= {f"{index.source_folder}/{path}": read(path, digest) for path, digest in index.files.items()}
         files[f"{built.name}/{INDEX_FILE}"] = json_text(index.to_json()).encode()
         files[f"{built.name}/{DETAILS_FILE}"] = json_text(built.details.to_json()).encode()
     files[DIGESTS_FILE] = digests_of([built.name for built in modules], files.get).encode()
@@ -55,12 +57,18 @@ def _standard(modules: Iterable[BuiltModule]) -> str:
     return json_text(texts) if texts else ""
 
 
-def _sources(modules: Iterable[BuiltModule], root: Path) -> dict[str, bytes]:
-    """Return the project's files as they were compiled, each once. Raises BuildError where one is another now."""
-    files = {}
-    for path, digest in sorted({item for built in modules for item in built.sources.files.items()}):
-        data = (root / path).read_bytes()
-        if sha256(data).hexdigest() != digest:
-            raise BuildError([f"{path} changed while it was built; build again"])
-        files[f"{SOURCE_FOLDER}/{path}"] = data
-    return files
+class _Sources:
+    """The project's files as they were compiled, each read once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._read: dict[tuple[str, str], bytes] = {}
+
+    def __call__(self, path: str, digest: str) -> bytes:
+        """Return a file. Raises BuildError where it has not this digest any more."""
+        if (path, digest) not in self._read:
+            data = (self._root / path).read_bytes()
+            if sha256(data).hexdigest() != digest:
+                raise BuildError([f"{path} changed while it was built; build again"])
+            self._read[path, digest] = data
+        return self._read[path, digest]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.errors import BuildError, InputError
-from hatch_cuda_kernels.store.index import KERNELS_FILE
+from hatch_cuda_kernels.store.index import INDEX_SCHEMA, KERNELS_FILE
 from hatch_cuda_kernels.store.packed_before import packed_before
 from hatch_cuda_kernels.store.packing import lay_out
 from hatch_cuda_kernels.store.promises.budget import check_store
@@ -57,20 +57,21 @@ def write_store(
     editable: dict[str, str] | None,
     promises: Promises,
     before: Blocks | None = None,
+    schema: int = INDEX_SCHEMA,
 ) -> None:
     """Replace the folder ``out`` with a store of these modules, or leave it as it was, also where it is that store.
 
-    ``before`` are the packed blocks of the store that is there, where they were read already. The store of an editable
-    install is of plain files and any size: it is rewritten often, and never shipped. Raises
-    InputError for a folder that is not a store, BuildError when a source is not what was compiled any more, the store
-    cannot be written, or it would take more than the wheel may have.
+    ``before`` are the packed blocks of the store that is there, where they were read already. An older ``schema`` is
+    for comparing a store of it. The store of an editable install is of plain files and any size: it is rewritten often,
+    and never shipped. Raises InputError for a folder that is not a store, BuildError when a source is not what was
+    compiled any more, the store cannot be written, or it would take more than the wheel may have.
     """
     may_pack = editable is None
     if before is None:
         before = packed_before(out) if may_pack else {}
     laid_out = lay_out(modules, before, may_pack=may_pack)
     try:
-        files = render_store(modules, laid_out, root=root, editable=editable, promises=promises)
+        files = render_store(modules, laid_out, root=root, editable=editable, promises=promises, schema=schema)
         if may_pack and promises.max_wheel_size is not None:
             check_store(files, promises.max_wheel_size)
         check_replaceable(out)

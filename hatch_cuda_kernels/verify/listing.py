@@ -162,6 +162,8 @@ def _odd_facts(subject: Subject, index: ModuleIndex) -> Iterator[str]:
         yield "the index is of an editable install, and would take the source from outside the package"
     elif index.editable != subject.modules[0].editable:
         yield "the modules are not all of the same editable install"
+    if index.schema != subject.modules[0].schema:
+        yield "the modules are not all of the same schema"
     archs = [image.arch for image in index.images]
     if archs != sorted(archs):
         yield "the images are not in the order of their architectures"

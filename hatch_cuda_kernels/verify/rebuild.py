@@ -15,7 +15,6 @@ from hatch_cuda_kernels.plan.front_end import lay_out_jobs
 from hatch_cuda_kernels.pool.compile_all import compile_on
 from hatch_cuda_kernels.pool.executors import choose_executor
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.index import INDEX_SCHEMA
 from hatch_cuda_kernels.store.shipped import read_shipped, recipe_of
 from hatch_cuda_kernels.verify.model import Outcome
 from hatch_cuda_kernels.verify.rebuilt import Rebuilt, compare_stores
@@ -79,9 +78,6 @@ def _no_compiler(error: ToolchainError) -> Problem:
 
 def _plan(subject: Subject, index: ModuleIndex) -> list[_Again] | Problem:
     """Return a module's jobs, or why there are none."""
-    if index.schema != INDEX_SCHEMA:
-        message = f"index schema {index.schema} is not {INDEX_SCHEMA}, which builds write: no build gives this store"
-        return Problem(message, "build the wheel again, with this version of hatch-cuda-kernels", index.module)
     images = [image for image in subject.module_images(index.module) if image.data is not None]
     recipe = recipe_of(index, index.names)
     try:
@@ -180,7 +176,7 @@ def _not_rebuilt(subject: Subject, rebuilt: Sequence[Rebuilt]) -> Iterator[Probl
     """Yield the problem that modules are left out, so that the store cannot be compared."""
     done = {module.index.module for module in rebuilt}
     left_out = sorted(({index.module for index in subject.modules} | subject.unread) - done)
-    if left_out:
+    if left_out or not rebuilt:
         yield Problem("not every image was compiled again: no file was compared", REBUILD, ", ".join(left_out))
 
 

@@ -74,8 +74,9 @@ def _write(subject: Subject, modules: Sequence[Rebuilt], out: Path) -> None:
         for root in {subject.reader.source_root(module.index.module) for module in ordered}:
             shutil.copytree(root, project, dirs_exist_ok=True)
         built = [_built(subject, module) for module in ordered]
-        editable = ordered[0].index.editable if ordered else None
-        write_store(out, built, root=Path(project), editable=editable, promises=subject.promises)
+        index = ordered[0].index  # what modules of one store have in common
+        promises, editable, schema = subject.promises, index.editable, index.schema
+        write_store(out, built, root=Path(project), editable=editable, promises=promises, schema=schema)
 
 
 def _built(subject: Subject, module: Rebuilt) -> BuiltModule:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 import zipfile
 from collections import Counter
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +16,7 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.index import KERNELS_FILE, STORE_FOLDER
 from hatch_cuda_kernels.store.opened import UNREADABLE, modules_of, read_member
+from hatch_cuda_kernels.verify.archive import archive_problems
 from hatch_cuda_kernels.verify.model import Outcome
 from hatch_cuda_kernels.verify.subject import REBUILD
 
@@ -29,6 +32,15 @@ __all__ = ["check_record", "check_wheel"]
 _RECORDS: Final = re.compile(r"[^/]+\.dist-info/RECORD(\.jws|\.p7s)?")
 _SCHEMES: Final = re.compile(r"^[^/]+\.data/(purelib|platlib)/")
 _COLUMNS: Final = ("path", "digest", "size")
+#: Devices, whatever follows their dot; what Windows drops or forbids; and short names, such as ``KERNEL~1.TSV``.
+#: Source: Win32's "Naming Files, Paths, and Namespaces".
+_NOT_ON_WINDOWS: Final = re.compile(
+    r"^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\xb9\xb2\xb3]) *(\.|$)"
+    r"|[. ]$"
+    r'|[<>:"|?*\\\x00-\x1f]'
+    r"|^[^.]{1,6}~[0-9]+(\.[^.]{0,3})?$",
+    re.IGNORECASE,
+)
 
 
 def check_wheel(subject: Subject) -> Outcome:
@@ -37,7 +49,7 @@ def check_wheel(subject: Subject) -> Outcome:
         return Outcome.skip("this is not a wheel")
     with zipfile.ZipFile(subject.wheel) as archive:
         names = archive.namelist()
-        messages = (*_repeated(names), *_misplaced(names), *_unreadable(archive))
+    messages = (*_repeated(names), *_foreign(names), *_misplaced(names), *archive_problems(subject.wheel))
     problems = [*(Problem(message, REBUILD) for message in messages), *_without_modules(names)]
     return Outcome.of(len(names), "members", problems)
 
@@ -58,19 +70,42 @@ def _repeated(names: Sequence[str]) -> Iterator[str]:
     for name, count in Counter(names).items():
         if count > 1:
             yield f"the wheel has {name} {count} times: installers differ in which one they take"
-    folded: dict[str, str] = {}
+    yield from dict.fromkeys(_same_elsewhere(names))
+
+
+def _same_elsewhere(names: Sequence[str]) -> Iterator[str]:
+    """Yield the paths that only some systems tell from others, and those that are both a file and a folder."""
+    spelled: dict[str, tuple[str, bool]] = {}
     for name in names:
-        first = folded.setdefault(name.casefold(), name)
-        if first != name:
-            yield f"{first} and {name} are the same file on some systems"
+        path = key = ""
+        parts = name.removesuffix("/").split("/")
+        for number, part in enumerate(parts, 1):
+            path, key = f"{path}/{part}".lstrip("/"), f"{key}/{_folded(part)}"
+            is_folder = number < len(parts) or name.endswith("/")
+            first, was_folder = spelled.setdefault(key, (path, is_folder))
+            if first != path:
+                yield f"{first} and {path} are the same {'folder' if is_folder else 'file'} on some systems"
+                break
+            if was_folder != is_folder:
+                yield f"{path} is a file and a folder"
 
 
-def _unreadable(archive: zipfile.ZipFile) -> Iterator[str]:
-    for name in dict.fromkeys(archive.namelist()):
-        try:
-            read_member(archive, name)
-        except UNREADABLE as error:
-            yield f"{name} cannot be read: {error}"
+@lru_cache(maxsize=4096)
+def _folded(part: str) -> str:
+    """Return one spelling for all that some system takes for the same name.
+
+    macOS folds case, composes letters or takes them apart, and skips invisible ones; Windows folds case, and drops dots
+    and spaces at the end.
+    """
+    seen = "".join(letter for letter in part if unicodedata.category(letter) != "Cf")
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", seen).casefold()).rstrip(". ")
+
+
+def _foreign(names: Sequence[str]) -> Iterator[str]:
+    """Yield the names that Windows has no file of, or takes for another file's."""
+    for part in dict.fromkeys(part for name in names for part in name.removesuffix("/").split("/")):
+        if _NOT_ON_WINDOWS.search(part):
+            yield f"{part!r} is no file's name on Windows, or another file's"
 
 
 def _misplaced(names: Sequence[str]) -> Iterator[str]:
@@ -84,7 +119,7 @@ def _misplaced(names: Sequence[str]) -> Iterator[str]:
             yield f"installers put {name} over the package's own files"
         elif f"/{STORE_FOLDER}/" in name and not name.startswith(prefix):
             yield f"{name} is in a folder {STORE_FOLDER} that no build writes"
-    infos = sorted({name.partition("/")[0] for name in names if ".dist-info/" in name})
+    infos = sorted({first for name in names if (first := name.partition("/")[0]).endswith(".dist-info")})
     if len(infos) > 1:
         yield f"the wheel is of {len(infos)} distributions: {', '.join(infos)}"
 

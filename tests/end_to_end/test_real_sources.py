@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,8 @@ def test_a_store_compiles_with_its_own_standard_headers(store, fresh_cache, anot
     second = open_store(store).find_image("a", arch="sm_80")
     assert (first.origin, second.origin, first.data == second.data) == ("jitted", "cached", True)
     edit(store / "standard_headers.json", cmath="#error the one of the store is used\n")
+    digest = sha256((store / "standard_headers.json").read_bytes()).hexdigest()
+    edit(store / "a" / "index.json", standard=digest)
     with pytest.raises(CompileError, match="the one of the store is used"):
         open_store(store).find_image("a", arch="sm_80")
 

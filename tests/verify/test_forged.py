@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from archive_damages import ARCHIVE_DAMAGES, SOUND, Archive
 from wheel_damages import PTX, SM_90, promise
 from wheels import Wheel, record
 
@@ -203,11 +204,51 @@ def test_a_wheel_that_installers_read_otherwise_is_found(example_wheel, tmp_path
     assert any(name == check and re.search(says, problem) for name, problem in named), named
 
 
+def found_in_archive(wheel, capsys):
+    """Return the exit status, and what the check of the wheel says, or the error."""
+    status = main(["verify", str(wheel), "--skip", "assembly", "--json"])
+    data = json.loads(capsys.readouterr().out)
+    checks = {check["check"]: check["findings"] for check in data.get("checks", ())}
+    return status, [finding["problem"] for finding in checks.get("wheel", ())] + data.get("problems", [])
+
+
+@pytest.mark.parametrize("damage", ARCHIVE_DAMAGES)
+def test_an_archive_that_is_not_the_same_to_all_is_found(example_wheel, tmp_path, capsys, damage):
+    """One reader's files are not another's, or some reader refuses it; RECORD fits what pip reads."""
+    change, says = ARCHIVE_DAMAGES[damage]
+    archive = Archive(Path(shutil.copy(example_wheel, tmp_path)))
+    change(archive)
+    archive.write()
+    status, told = found_in_archive(archive.path, capsys)
+    assert status == 1
+    assert any(re.search(says, problem) for problem in told), told
+
+
+@pytest.mark.parametrize("change", SOUND)
+def test_what_writers_of_archives_do_is_taken(example_wheel, tmp_path, capsys, change):
+    """Sizes in ZIP64 fields, folders, times and any order say nothing else."""
+    archive = Archive(Path(shutil.copy(example_wheel, tmp_path)))
+    SOUND[change](archive)
+    archive.list_in_record()
+    archive.write()
+    assert found_in_archive(archive.path, capsys) == (0, [])
+
+
+def test_many_members_with_one_fault_are_one_finding(example_wheel, tmp_path, capsys):
+    """Three of them are named."""
+    archive = Archive(Path(shutil.copy(example_wheel, tmp_path)))
+    for member in archive.members:
+        member.comment = b"x"
+    archive.write()
+    _, [told] = found_in_archive(archive.path, capsys)
+    assert re.fullmatch(rf"(\S+, ){{2}}\S+ and {len(archive.members) - 3} more: it has a comment, or .*", told)
+
+
 @pytest.mark.parametrize(
     ("member", "status", "says"),
     [
-        (f"{DIST_INFO}/RECORD", 1, "RECORD cannot be read: Bad CRC-32"),
-        ("example_project/__init__.py", 1, "__init__.py cannot be read: Bad CRC-32"),
+        (f"{DIST_INFO}/RECORD", 1, "RECORD: its local header and the directory do not agree: crc"),
+        ("example_project/__init__.py", 1, "__init__.py: its local header and the directory do not agree: crc"),
         (f"{STORE}/kernels.tsv", 2, "not a wheel: Bad CRC-32"),
     ],
 )
@@ -310,18 +351,32 @@ def make_schema_1(store):
     (store / "digests.json").write_text(digests_text(store))
 
 
-def test_an_older_schema_is_refused_by_a_rebuild(small, capsys):
-    """What no build gives any more cannot be compared: neither a store as it was built, nor one that lies."""
+def test_an_older_schema_is_compared_like_the_current_one(small, capsys):
+    """A rebuild gives every byte of a store as it was built, and finds the lie of another."""
     make_schema_1(small)
-    assert main(["verify", str(small)]) == 0
-    assert open_store(small).find_image("saxpy", arch="sm_75").origin == "jitted", "a loader still reads it"
-    for change in (lambda _: None, lie_about_a_type):
-        change(small)
-        capsys.readouterr()
-        assert main(["verify", str(small), "--rebuild"]) == 1
-        told = capsys.readouterr().out
-        assert "a: index schema 1 is not 2, which builds write" in told
-        assert "to fix: build the wheel again, with this version of hatch-cuda-kernels" in told
+    assert main(["verify", str(small), "--rebuild"]) == 0
+    assert open_store(small).find_image("saxpy", arch="sm_75").origin == "jitted"
+    lie_about_a_type(small)
+    assert main(["verify", str(small)]) == 0, "only a compiler knows the type"
+    capsys.readouterr()
+    assert main(["verify", str(small), "--rebuild"]) == 1
+    assert "kernels.tsv is not what the shipped sources give" in capsys.readouterr().out
+
+
+def test_modules_of_two_schemas_are_no_store(make_project, tmp_path, fresh_cache, capsys):
+    """A store has one."""
+    modules = "{a: {source: saxpy.cu}, b: {source: b.cu}}"
+    root = make_project(f"{{schema: 1, arches: [sm_90], modules: {modules}}}", **{"b.cu": "__global__ void b() {}"})
+    assert main(["build", str(root / "kernels.yaml"), "--out", str(tmp_path / "out")]) == 0
+    edit_json(tmp_path / "out" / "a" / "index.json", schema=1)
+    (tmp_path / "out" / "a" / "source").mkdir()
+    (tmp_path / "out" / "project.source" / "saxpy.cu").rename(tmp_path / "out" / "a" / "source" / "saxpy.cu")
+    (tmp_path / "out" / "digests.json").write_text(digests_text(tmp_path / "out"))
+    capsys.readouterr()
+    assert main(["verify", str(tmp_path / "out"), "--rebuild"]) == 1
+    told = capsys.readouterr().out
+    assert "b: the modules are not all of the same schema" in told
+    assert "b: b/index.json is not what the shipped sources give" in told
 
 
 def edit_a_source(store):

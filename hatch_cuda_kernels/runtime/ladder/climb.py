@@ -32,7 +32,8 @@ class Attempt(NamedTuple, Generic[T]):
 
     candidate: Candidate
     taken: T | None = None
-    failure: CompileError | StoreError | None = None
+    failure: Exception | None = None
+    """What is raised if no candidate is taken: a CompileError, or a StoreError of damaged sources."""
     leave_rung: bool = False
     """Whether the driver would refuse the rung's other images as well."""
 
