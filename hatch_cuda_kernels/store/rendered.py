@@ -34,7 +34,7 @@ def render_store(
 
     Raises BuildError when one of those is another now, and OSError when it cannot be read.
     """
-    read = _Sources(root)
+    read = _CompiledFiles(root)
     listed = (ListedModule(built.name, built.kernels, built.globals) for built in modules)
     texts = {KERNELS_FILE: kernels_text(listed), PROMISES_FILE: promises.text(), STANDARD_FILE: _standard(modules)}
     files = {name: text.encode() for name, text in texts.items() if text}
@@ -57,7 +57,7 @@ def _standard(modules: Iterable[BuiltModule]) -> str:
     return json_text(texts) if texts else ""
 
 
-class _Sources:
+class _CompiledFiles:
     """The project's files as they were compiled, each read once."""
 
     def __init__(self, root: Path) -> None:
