@@ -45,7 +45,7 @@ _PIECE: Final = 1 << 16
 _MOST_NAMES: Final = 3
 
 
-class _Entry(NamedTuple):
+class _MemberFacts(NamedTuple):
     """What the directory, or a local header, says of a member."""
 
     name: bytes
@@ -61,7 +61,7 @@ class _Entry(NamedTuple):
     end: int
     """Where in the file the entry ends."""
 
-    def differences(self, other: _Entry) -> list[str]:
+    def differences(self, other: _MemberFacts) -> list[str]:
         """Return the names of the facts that are not those of another entry."""
         shared = self._fields[: self._fields.index("needed")]
         return [field for field in shared if getattr(self, field) != getattr(other, field)]
@@ -70,7 +70,7 @@ class _Entry(NamedTuple):
 class _Row(NamedTuple):
     """A member's entry in the directory, and what is said of it there alone."""
 
-    entry: _Entry
+    entry: _MemberFacts
     offset: int
     """Of its local header."""
     disk: int
@@ -160,12 +160,12 @@ def _rows(data: mmap.mmap, directory: _Directory) -> Iterator[_Row]:
         end = names + name_size + extra_size + comment
         flags, method, time, date, crc, packed, size = facts
         size, packed, offset = _full(extra, (size, packed, offset))
-        entry = _Entry(name, flags, method, time, date, crc, packed, size, needed, extra, end)
+        entry = _MemberFacts(name, flags, method, time, date, crc, packed, size, needed, extra, end)
         yield _Row(entry, offset, disk, attributes, comment)
         at = end
 
 
-def _header(data: mmap.mmap, at: int) -> _Entry | None:
+def _header(data: mmap.mmap, at: int) -> _MemberFacts | None:
     """Return the local header at a place; None where there is none."""
     if data[at : at + 4] != _HEADER_MARK:
         return None
@@ -174,7 +174,7 @@ def _header(data: mmap.mmap, at: int) -> _Entry | None:
     name, extra = data[names : names + name_size], data[names + name_size : names + name_size + extra_size]
     size, packed = _full(extra, (size, packed))
     end = names + name_size + extra_size
-    return _Entry(name, flags, method, time, date, crc, packed, size, needed, extra, end)
+    return _MemberFacts(name, flags, method, time, date, crc, packed, size, needed, extra, end)
 
 
 def _full(extra: bytes, numbers: tuple[int, ...]) -> tuple[int, ...]:
@@ -260,7 +260,7 @@ def _odd_kind(row: _Row) -> Iterator[str]:
         yield "it is marked to run with the rights of its owner"
 
 
-def _odd_name(entry: _Entry) -> Iterator[str]:
+def _odd_name(entry: _MemberFacts) -> Iterator[str]:
     """PyPI takes names as UTF-8, and ``zipfile`` those without the mark of it as code page 437."""
     try:
         name = entry.name.decode()
@@ -272,13 +272,13 @@ def _odd_name(entry: _Entry) -> Iterator[str]:
         yield "its name has control characters"
 
 
-def _odd_extra(entry: _Entry, what: str) -> Iterator[str]:
+def _odd_extra(entry: _MemberFacts, what: str) -> Iterator[str]:
     kinds = [kind for kind, _ in _fields(entry.extra)]
     if _OTHER_NAME in kinds:
         yield f"{what} has a second name for it, which only some readers take"
 
 
-def _odd_data(data: mmap.mmap, entry: _Entry, start: int) -> Iterator[str]:
+def _odd_data(data: mmap.mmap, entry: _MemberFacts, start: int) -> Iterator[str]:
     """Unpack the data of a member, and yield where it is not what the directory says."""
     if is_bomb(entry.size, entry.packed):
         yield f"it unpacks to {entry.size // max(entry.packed, 1):,} times its size, which PyPI refuses"
