@@ -16,6 +16,7 @@ from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
 from hatch_cuda_kernels.daemon_threads import DaemonThreads
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError
 from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.names import spelled_without_archs
 from hatch_cuda_kernels.plan.notes import arch_warnings
 from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.plan.release import check_release
@@ -106,7 +107,7 @@ def _editable(manifest: Manifest, out: Path) -> dict[str, str]:
 def _logged(modules: tuple[BuiltModule, ...]) -> list[str]:
     """Return each module's compiler warnings, once if every architecture gives the same ones."""
     logs = (
-        f"module {built.name!r}: {printable(entry.log, lines=True)}"
+        f"module {built.name!r}: {printable(spelled_without_archs(entry.log), lines=True)}"
         for built in modules
         for entry in built.entries
         if entry.log

@@ -92,7 +92,7 @@ class CompileError(HatchCudaKernelsError):
         self.log = log
         self.flags = tuple(flags)
         self.bad_names = tuple(bad_names)
-        self.faults = tuple(faults)
+        self.faults = tuple(map(_without_archs, faults))
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild_compile_error, (
@@ -128,6 +128,13 @@ class CompileError(HatchCudaKernelsError):
 _MOST_FAULTS: Final = 3
 _MOST_NAMES: Final = 8
 _MOST_LINES: Final = 12
+
+
+def _without_archs(fault: str) -> str:
+    """Return an error as it is for every architecture, and as sources spell names."""
+    from hatch_cuda_kernels.names import spelled_without_archs  # most processes see no such error
+
+    return spelled_without_archs(fault)
 
 
 def _rebuild_compile_error(

@@ -21,6 +21,7 @@ __all__ = [
     "normalize_name",
     "plain_name",
     "python_names",
+    "spelled_without_archs",
     "without_archs",
 ]
 
@@ -41,8 +42,15 @@ _BRACKETS: Final = {"<": ">", "(": ")"}
 _COMPONENT: Final = re.compile(r"L?([1-9][0-9]{0,3})(?=[A-Za-z_])")
 #: A namespace of CUB or Thrust that names what it is compiled for, such as ``CUB_300001_SM_900``, after its length.
 _ARCHS: Final = re.compile(r"[1-9][0-9]?(?=([A-Z]+_[0-9]+_SM_[0-9_]+(?:NS)?))")
+#: The same as C++ spells it: ``cub::CUB_300001_SM_900::BlockReduce``. It is inline, so that sources leave it out.
+_ARCHS_SPELLED: Final = re.compile(r"::[A-Z]+_[0-9]+_SM_[0-9_]+(?:NS)?\b|\b[A-Z]+_[0-9]+_SM_[0-9_]+(?:NS)?::")
 #: The Itanium C++ ABI's mark of an anonymous namespace. Name expressions do not spell one.
 _ANONYMOUS: Final = "_GLOBAL__N_"
+
+
+def spelled_without_archs(text: str) -> str:
+    """Return a compiler's text without the namespaces of CUB and Thrust that name what they are compiled for."""
+    return _ARCHS_SPELLED.sub("", text)
 
 
 def normalize_name(text: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.names import spelled_without_archs, without_archs
 from hatch_cuda_kernels.problem import Problem
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ def _same(failure: FailedJob) -> object:
     error = failure.error
     if not isinstance(error, CompileError):
         return failure.job.module, str(error)
-    said = error.faults or error.log.replace(error.arch, "")
-    return failure.job.module, error.message, said, error.bad_names
+    said = "\n".join(error.faults) or spelled_without_archs(error.log.replace(error.arch, ""))
+    return failure.job.module, error.message, without_archs(said), error.bad_names
 
 
 def _problems(found: Sequence[FailedJob], module: Module) -> Iterator[Problem]:

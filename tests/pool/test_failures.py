@@ -37,6 +37,38 @@ def test_what_architectures_say_alike_is_told_once(problems):
     assert found[0].count("a.cu:4:1") == 1
 
 
+#: As CCCL's own headers declare names: in a namespace that names the architecture.
+CCCL = """
+#include <thrust/detail/config.h>
+THRUST_NAMESPACE_BEGIN
+struct mine { int x; __device__ operator int(); };
+struct [[deprecated]] old { int x; };
+THRUST_NAMESPACE_END
+"""
+TWO = "{schema: 1, arches: [sm_80, sm_90], modules: {a: {source: a.cu}}}"
+
+
+def test_cccls_namespaces_of_architectures_make_no_difference(problems):
+    """Names are spelled as in sources, and so an error is one for all architectures."""
+    [problem] = problems(TWO, a_cu=f"{CCCL}__global__ void k(thrust::mine* p) {{ p->y = 1; }}\n")
+    assert "for sm_80, sm_90: NVRTC refused the source" in problem
+    assert 'class "thrust::mine" has no member "y"' in problem
+
+
+def test_nor_in_symbols(problems):
+    """A symbol that cannot be spelled is told as the first architecture has it."""
+    [problem] = problems(TWO, a_cu=f"{CCCL}__global__ void k(thrust::mine* p) {{ p->x = int(*p); }}\n")
+    assert "for sm_80, sm_90: ptxas refused the PTX" in problem
+
+
+def test_nor_in_warnings(make_project, tmp_path, fresh_cache):
+    """A warning of each architecture is one."""
+    root = make_project(TWO, **{"a.cu": f"{CCCL}__global__ void k(thrust::old* p) {{}}\n"})
+    report = build_store(load_manifest(root / "kernels.yaml"), tmp_path / "store", workers=1)
+    [warning] = report.warnings
+    assert 'class "thrust::old" was declared deprecated' in warning
+
+
 def test_a_mistyped_template_is_one_line(problems):
     """All instances of a pattern have one place, and one line says what is wrong with all of them."""
     manifest = """
