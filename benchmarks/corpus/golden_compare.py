@@ -136,6 +136,8 @@ def _of_kernels(
 
 
 def _of_port(name: str, old: Line, new: Line) -> Iterator[Finding]:
+    if "later" in (old["outcome"], new["outcome"]):  # it was not run
+        return
     if old["outcome"] == "done" != new["outcome"]:
         yield Finding("port", name, f"{new['outcome']} {new.get('message', '')}")
     elif new["outcome"] == "done" != old["outcome"]:

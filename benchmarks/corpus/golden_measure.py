@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 #: How much longer than its processor time a command may take, on cores that others use, too.
 _SHARE: Final = 12
-_POLL_S: Final = 0.1
+_POLL_S: Final = 0.05
+_LOOK_S: Final = 1.0
 
 
 class Done(NamedTuple):
@@ -51,14 +52,16 @@ def measured(command: Sequence[str], folder: Path, limit: float, environment: Ma
             stderr=err,
             start_new_session=True,
         )
-        ended, status, usage = False, 0, None
+        ended, status, usage, looked = False, 0, None, start
         while usage is None:
             pid, status, found = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 usage = found
-            elif not ended and (_spent(process.pid) > limit or time.perf_counter() - start > limit * _SHARE):
-                ended = True
-                os.killpg(process.pid, signal.SIGKILL)
+            elif not ended and time.perf_counter() - looked > _LOOK_S:
+                looked = time.perf_counter()
+                ended = looked - start > limit * _SHARE or _spent(process.pid) > limit
+                if ended:
+                    os.killpg(process.pid, signal.SIGKILL)
             else:
                 time.sleep(_POLL_S)
         process.returncode = os.waitstatus_to_exitcode(status)

@@ -38,7 +38,7 @@ class Limits(NamedTuple):
 
     port: float = 20
     check: float = 20
-    build: float = 40
+    build: float = 25
 
 
 @dataclass(frozen=True, slots=True)

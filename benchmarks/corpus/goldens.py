@@ -19,6 +19,7 @@ import itertools
 import json
 import os
 import random
+import re
 import shutil
 import sys
 from collections import defaultdict
@@ -49,6 +50,9 @@ EACH: Final = {
     "ggml-org/ggml": 8,
     "NVIDIA/cutlass": 6,
 }
+#: What became of ``port`` where it was not run.
+LATER: Final = "later"
+_TEMPLATE: Final = re.compile(r"\btemplate\s*<[^;{}]*\b__global__\b")
 #: Reasons after which another way of the same source is not tried.
 _FINAL: Final = frozenset({"time", "standard", "project", "elsewhere", "torch", "library"})
 
@@ -70,6 +74,9 @@ def main() -> int:
         if name == "run":
             command.add_argument("--python", type=Path, required=True)
             command.add_argument("--most", type=int, help="end after so many sources")
+            command.add_argument(
+                "--port-later", action="store_true", help="where no instance is needed; run again without"
+            )
             command.add_argument("--limits", type=float, nargs=3, default=Limits(), metavar=("PORT", "CHECK", "BUILD"))
         if name == "nvcc":
             command.add_argument("--of", type=Path, help="results: only sources that compiled there")
@@ -138,12 +145,15 @@ def run_all(args: argparse.Namespace) -> None:
     version = package.version()
     print(version, flush=True)
     lines = read_lines(args.entries)
-    left = [name for name in lines if name not in done]
+    left = [name for name in lines if name not in done or (is_later(done[name]) and not args.port_later)]
     for name in left[: args.most]:
         line = lines[name]
         root = args.checkouts.absolute() / line["repository"].replace("/", "+")
         if (root / line["path"]).is_file():
-            result = run_one(package, root, entry_of(line)) | version
+            if name in done:
+                result = done[name] | {"port": with_digests(package.port(root, line))}
+            else:
+                result = run_one(package, root, entry_of(line), port_later=args.port_later) | version
             append_line(args.out, result)
             shown = [
                 name,
@@ -156,11 +166,21 @@ def run_all(args: argparse.Namespace) -> None:
     shutil.rmtree(scratch)
 
 
-def run_one(package: Package, root: Path, entry: Line) -> Line:
+def is_later(line: Line) -> bool:
+    return bool(line["port"]["outcome"] == LATER)
+
+
+def run_one(package: Package, root: Path, entry: Line, *, port_later: bool = False) -> Line:
     """Return what the package makes of a source, in the way that it has or in the first that gives a kernel."""
-    ported = package.port(root, entry)
     tried: dict[str, Attempt] = {}
+    ported: Line = {"outcome": LATER, "seconds": 0}
+    if port_later and not _TEMPLATE.search((root / entry["path"]).read_text(errors="replace")):
+        tried["auto"] = package.attempt(root, entry, "auto", ported)
+    if not tried or not tried["auto"].kernels:
+        ported, tried = package.port(root, entry), {}
     for way in (entry["way"],) if entry.get("way") else WAYS:
+        if any(attempt.kernels for attempt in tried.values()):
+            break
         if way == "port" and "manifest" not in ported:
             continue
         if way == "port" and ported["outcome"] != "done" and not entry.get("way"):
@@ -180,10 +200,15 @@ def run_one(package: Package, root: Path, entry: Line) -> Line:
         "dropped": shown.dropped,
         "cost": shown.cost,
         "tried": {way: f"{attempt.outcome} {attempt.message}".strip() for way, attempt in tried.items()},
-        "port": ported
-        | {f"{name}_text": ported[name] for name in ("patch", "manifest") if name in ported}
-        | {name: _digest(ported[name]) for name in ("patch", "manifest") if name in ported},
+        "port": with_digests(ported),
     }
+
+
+def with_digests(ported: Line) -> Line:
+    """Return what ``port`` gave with digests of the patch and the draft, and these as texts of another name."""
+    given = [name for name in ("patch", "manifest") if name in ported]
+    texts = {f"{name}_text": ported[name] for name in given}
+    return ported | texts | {name: _digest(ported[name]) for name in given}
 
 
 def run_nvcc(args: argparse.Namespace) -> None:
