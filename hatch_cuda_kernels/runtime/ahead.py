@@ -101,6 +101,8 @@ def tier_up(request: Request) -> None:
         if candidate.accepted and candidate.get is not None and (request.source.scope, arch) not in _STARTED:
             _STARTED.add((request.source.scope, arch))  # one compile serves every kernel of the module
             _FOR_NEXT.append(background().submit(_quietly, candidate.get))
+        elif candidate.damage is not None:
+            _tell_failure(candidate.damage)
 
 
 @atexit.register
@@ -119,7 +121,11 @@ def _quietly(compile_exact: Callable[[], object]) -> None:
     try:
         compile_exact()
     except Exception as error:  # noqa: BLE001 - nobody waits for it, and the kernel in use works
-        LOGGER.info("the exact image could not be compiled in the background: %s", error)
+        _tell_failure(error)
+
+
+def _tell_failure(error: Exception) -> None:
+    LOGGER.info("the exact image could not be compiled in the background: %s", error)
 
 
 def _printer(done: int, total: int, name: str) -> None:

@@ -234,7 +234,8 @@ def _odd_facts(data: mmap.mmap, row: _Row) -> Iterator[str]:
         yield "it has a comment, or is of another part of the archive"
     if entry.flags & _STREAMED:
         yield "its size comes behind its data, which PyPI refuses"
-    if entry.flags & ~(_FLAGS | _STREAMED) or entry.method not in {_STORED, _DEFLATED} or entry.needed > _NEWEST:
+    needed = max(entry.needed, header.needed if header else 0)
+    if entry.flags & ~(_FLAGS | _STREAMED) or entry.method not in {_STORED, _DEFLATED} or needed > _NEWEST:
         yield "it is neither stored nor deflated, or encrypted"
     yield from _odd_kind(row)
     if header is None:

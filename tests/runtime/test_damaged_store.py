@@ -105,6 +105,10 @@ def edit(path, change):
         (lambda index: index["images"][1].update(stored={"file": "a/../../x"}), r"images\[1\]\.stored\.file"),
         (lambda index: index["images"][1].update(stored={"file": "C:\\x"}), r"images\[1\]\.stored\.file"),
         (lambda index: index["images"][1].update(stored={"file": "x"}), r"images\[1\]\.stored\.at"),
+        (lambda index: index.update(source="../../reduce/index.json"), "source"),
+        (lambda index: index.update(files={"../kernels.tsv": ""}), r"files\.'\.\./kernels\.tsv'"),
+        (lambda index: index.update(files={"/etc/passwd": ""}), r"files\.'/etc/passwd'"),
+        (lambda index: index.update(libraries=[{"name": "../x.a", "sha256": ""}]), r"libraries\[0\]\.name"),
     ],
 )
 def test_the_damaged_place_is_named(copy, change, place):
@@ -231,6 +235,22 @@ def test_a_damaged_source_is_named_and_not_compiled(copy, driver, fresh_cache, m
     assert main(["inspect", str(copy)]) == 0
 
 
+@pytest.mark.parametrize("seeds", slow_but([range(10)], [range(10), range(10, 200)]), ids=str)
+def test_a_changed_byte_of_a_source_is_named(copy, fresh_cache, seeds):
+    """Nothing is compiled of it, whichever file it is in."""
+    for seed in seeds:
+        rng = random.Random(seed)
+        file, kernel = rng.choice([(SOURCE, SUM), (HEADER, SUM), (HEADER, SOFTMAX), (STANDARD, SOFTMAX)])
+        path, before = copy / file, (copy / file).read_bytes()
+        data = bytearray(before)
+        data[rng.randrange(len(data))] ^= rng.randrange(1, 256)
+        path.write_bytes(data if seed % 4 else data[: rng.randrange(len(data))])
+        with pytest.raises(StoreError) as caught:
+            open_store(copy).find_image(kernel, arch="sm_75")
+        assert caught.value.path == str(path), seed
+        path.write_bytes(before)
+
+
 def test_prebuilt_images_need_no_source(copy, driver, fresh_cache):
     """They are taken whatever happened to the sources, which nobody reads for them."""
     shutil.rmtree(copy / "project.source")
@@ -240,6 +260,18 @@ def test_prebuilt_images_need_no_source(copy, driver, fresh_cache):
     with pytest.raises(StoreError, match=r"kernels/saxpy\.cu: cannot read this source"):
         store.find_image("saxpy", arch="sm_75")
     assert store.find_image("saxpy", arch="sm_100", driver=(12, 9)).origin == "jitted", "finished from its PTX"
+
+
+def test_a_damaged_source_is_not_compiled_for_the_next_process_either(copy, driver, fresh_cache, caplog):
+    """The kernel that runs is used, and the log says why there will be no other."""
+    driver.capability = (8, 6)
+    one_letter(copy / "project.source/kernels/saxpy.cu")
+    with caplog.at_level("INFO", "hatch_cuda_kernels"):
+        assert open_store(copy, tier_up=True).get_kernel("saxpy").image.arch.number == 80
+    assert [record.message.partition(": ")[0] for record in caplog.records] == [
+        "the exact image could not be compiled in the background"
+    ]
+    assert "kernels/saxpy.cu: this source does not match the digest" in caplog.text
 
 
 def test_a_damaged_source_is_no_hit_in_the_cache(copy, fresh_cache, capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import stat
 import struct
 import zipfile
@@ -146,7 +147,24 @@ def _text(member):
 
 
 def _quoted(name):
-    return f'"{name}"' if set(name) & set(',"') else name
+    return '"{}"'.format(name.replace('"', '""')) if set(name) & set(',"') else name
+
+
+def by_directory(data):
+    """Return the files of an archive as pip finds them."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def by_headers(data):
+    """Return the files of an archive as a reader finds them that takes one header after the other."""
+    found, at = {}, 0
+    while data[at : at + 4] == b"PK\3\4":
+        _, _, _, method, _, _, _, packed, _, name, extra = HEADER.unpack_from(data, at)
+        start = at + HEADER.size + name + extra
+        text, at = data[start : start + packed], start + packed
+        found[data[start - name - extra : start - extra].decode()] = zlib.decompress(text, -15) if method else text
+    return found
 
 
 def other(**facts):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import lzma
+import random
 import re
 import shutil
 import warnings
@@ -11,7 +13,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from archive_damages import ARCHIVE_DAMAGES, SOUND, Archive
+from archive_damages import ARCHIVE_DAMAGES, SOUND, Archive, by_directory, by_headers
+from slow_parameters import slow_but
 from wheel_damages import PTX, SM_90, promise
 from wheels import Wheel, record
 
@@ -242,6 +245,48 @@ def test_many_members_with_one_fault_are_one_finding(example_wheel, tmp_path, ca
     archive.write()
     _, [told] = found_in_archive(archive.path, capsys)
     assert re.fullmatch(rf"(\S+, ){{2}}\S+ and {len(archive.members) - 3} more: it has a comment, or .*", told)
+
+
+def changed_byte(seed, data):
+    """Return bytes of which one is another."""
+    rng = random.Random(seed)
+    at = rng.randrange(len(data))
+    return data[:at] + bytes([data[at] ^ rng.randrange(1, 256)]) + data[at + 1 :]
+
+
+def headers_of(data):
+    """Return where what is not a member's data begins and ends: half of a wheel's bytes hardly anybody reads."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        names = [(info.header_offset, info.header_offset + 30 + len(info.filename)) for info in archive.infolist()]
+        return [*names, (archive.start_dir, len(data))]
+
+
+@pytest.mark.parametrize("seeds", slow_but([range(10)], [range(10), range(10, 200)]), ids=str)
+@pytest.mark.parametrize("where", ["anywhere", "headers"])
+def test_a_changed_byte_of_a_wheel_is_reported_or_changes_nothing(example_wheel, tmp_path, capsys, seeds, where):
+    """Where ``verify`` passes the wheel, every reader finds the files that were built."""
+    data, wheel = example_wheel.read_bytes(), tmp_path / example_wheel.name
+    for seed in seeds:
+        first, last = (0, len(data)) if where == "anywhere" else random.Random(seed).choice(headers_of(data))
+        changed = data[:first] + changed_byte(seed, data[first:last]) + data[last:]
+        wheel.write_bytes(changed)
+        if found_in_archive(wheel, capsys)[0] == 0:
+            assert by_directory(changed) == by_headers(changed) == by_directory(data), seed
+
+
+@pytest.mark.parametrize("seeds", slow_but([range(10)], [range(10), range(10, 200)]), ids=str)
+def test_a_changed_byte_of_a_store_is_reported(example_store, tmp_path, seeds):
+    """Of whatever file."""
+    store = shutil.copytree(example_store, tmp_path / "copy")
+    files = sorted(path for path in store.rglob("*") if path.is_file())
+    demands = Demands(skip=frozenset({"assembly"}))
+    assert verify_store(StoreReader(store), demands).ok
+    for seed in seeds:
+        path = random.Random(seed).choice(files)
+        data = path.read_bytes()
+        path.write_bytes(changed_byte(seed, data))
+        assert not verify_store(StoreReader(store), demands).ok, (seed, path)
+        path.write_bytes(data)
 
 
 @pytest.mark.parametrize(
