@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from hatch_cuda_kernels.extra import optimizer_flags
+from hatch_cuda_kernels.extra import extra_refusal, optimizer_flags
 from hatch_cuda_kernels.shape import check_shape
 
 __all__ = ["CppStd", "HostCode", "NvrtcOptions", "macro_name"]
@@ -141,6 +141,10 @@ class NvrtcOptions:
         if "define" in values:
             values["define"] = tuple((name, text) for name, text in values["define"])
         values |= {name: kind(values[name]) for name, kind in _ENUMS.items() if name in values}
+        refusal = next(filter(None, map(extra_refusal, values.get("extra", ()))), None)
+        if refusal is not None:
+            message = f"extra: {refusal}"
+            raise ValueError(message)
         return cls(**values)
 
     @classmethod

@@ -41,5 +41,5 @@ def reads_as_built(index: ModuleIndex, read: Callable[[], tuple[str, ...]]) -> b
 
 
 def _subject(index: ModuleIndex) -> str:
-    asked = [[unit.sha256, *unit.asked] for unit in index.units]
+    asked = [[unit.source, unit.sha256, *unit.asked] for unit in index.units]
     return json.dumps([asked, index.files, index.standard, index.headers, index.options], sort_keys=True)

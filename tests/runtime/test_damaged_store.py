@@ -306,6 +306,28 @@ def test_standard_headers_that_the_index_names_and_nobody_can_read_are_told(copy
         open_store(copy).find_image(SOFTMAX, arch="sm_90")
 
 
+OUTSIDE = {
+    "header glob": ({"headers": ["../*.tsv"]}, r"\.\./\*\.tsv: headers must be inside the project"),
+    "header": ({"headers": ["../kernels.tsv"]}, r"\.\./kernels\.tsv: headers must be inside the project"),
+    "pre-include": ({"options": {"pre_include": ["../kernels.tsv"]}}, r"\.\./kernels\.tsv: no such header to pre-inc"),
+    "absolute pre-include": ({"options": {"pre_include": ["/etc/passwd"]}}, "/etc/passwd: no such header to pre-inc"),
+    "flag": ({"options": {"extra": ["--pre-include=/etc/passwd"]}}, "--pre-include cannot be passed through"),
+    "folder by a flag": ({"options": {"extra": ["-I/etc"]}}, "-I/etc cannot be passed through"),
+    "file of flags": ({"options": {"extra": ["-optf=/etc/passwd"]}}, "-optf cannot be passed through"),
+    "another source": ({"source": "kernels/saxpy.cu"}, "kernels/saxpy.cu: no such source file"),
+}
+
+
+@pytest.mark.parametrize("index", OUTSIDE)
+def test_a_compile_reads_what_the_index_lists_and_nothing_else(copy, fresh_cache, index):
+    """Whatever else an index names is no source: neither files beside the sources, nor outside the store."""
+    assert open_store(copy).find_image(SUM, arch="sm_75").origin == "jitted"
+    fields, says = OUTSIDE[index]
+    edit(copy / "reduce" / "index.json", lambda data: data.update(fields))
+    with pytest.raises((StoreError, NoImageError), match=says):
+        open_store(copy).find_image(SUM, arch="sm_75")
+
+
 def forget_spills(details):
     """Leave out half of what tells a kernel's spills."""
     del details["resources"]["saxpy.sm_90.cubin"]["saxpy"]["spill_loads"]
