@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from hatch_cuda_kernels.compiler.toolchain.origin import documentation
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.manifest_file import MANIFEST_FILE
-from hatch_cuda_kernels.scaffold.files import Scaffold, filled, ignore_store, write_missing
+from hatch_cuda_kernels.scaffold.files import Scaffold, filled, ignore_store, read_text, write_missing
 from hatch_cuda_kernels.scaffold.kernel_files import build_requirements, kernel_files, kernel_patterns
 from hatch_cuda_kernels.scaffold.next_steps import next_commands, program
 from hatch_cuda_kernels.scaffold.pyproject import add_package, check_tables, read_toml
 from hatch_cuda_kernels.store.index import STORE_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 __all__ = ["SETUP_FILES", "join_other"]
@@ -49,12 +49,16 @@ setup(cmdclass={"build_py": BuildWithKernels})
 '''
 
 
-class _File(NamedTuple):
-    """A file that a build system takes besides."""
+class _Step(NamedTuple):
+    """One thing that is left to do."""
 
-    text: str
-    steps: tuple[str, ...]
-    """What is left to do in a project that has one of its own, line by line."""
+    what: str
+    lines: tuple[str, ...]
+    """What to add, or to run."""
+    file: str = ""
+    """Where the lines are added."""
+    mark: str = ""
+    """What the file has if that was done in other words."""
 
 
 class _Backend(NamedTuple):
@@ -62,76 +66,95 @@ class _Backend(NamedTuple):
 
     builds: bool
     """Whether its builds can compile kernels, and so require what compiles."""
-    steps: tuple[str, ...] = ()
-    """What is left to do, line by line."""
-    files: Mapping[str, _File] = {}
-    """By name. SHIPPED stands for the lines that ship the kernels."""
+    steps: tuple[_Step, ...] = ()
+    files: Mapping[str, str] = {}
+    """Files that do it where there are none of their names; the steps are for a project that has them."""
     watched: tuple[str, ...] = ()
     """Its own files that builds depend on."""
 
 
-_BEFOREHAND: Final = (
+_BEFOREHAND: Final = _Step(
     "builds of this back end run no code of yours: compile the kernels before each, as below, or let Hatch build it:",
-    "    PROGRAM init --backend hatchling",
+    ("PROGRAM init --backend hatchling",),
 )
-#: By what the name of a back end begins with.
+#: By what the name of a back end begins with. SHIPPED stands for the lines that ship the kernels.
 _BACKENDS: Final[dict[str, _Backend]] = {
     "setuptools": _Backend(
         builds=True,
-        files={
-            "setup.py": _File(
-                _SETUP_PY,
-                (
-                    "in setup.py, build the kernels before the modules, in a command build_py of your own:",
-                    '    build_kernels("kernels.yaml", Path(self.build_lib, "PACKAGE"))',
-                ),
+        steps=(
+            _Step(
+                "in setup.py, build the kernels before the modules, in a command build_py of your own:",
+                ('build_kernels("kernels.yaml", Path(self.build_lib, "PACKAGE"))',),
+                "setup.py",
+                "build_kernels(",
             ),
-            "MANIFEST.in": _File(
-                "SHIPPED\n",
-                ("in MANIFEST.in, ship the sources, and not what an editable install compiled:", "    SHIPPED"),
+            _Step(
+                "in MANIFEST.in, ship the sources, and not what an editable install compiled:",
+                ("SHIPPED",),
+                "MANIFEST.in",
             ),
-        },
+        ),
+        files={"setup.py": _SETUP_PY, "MANIFEST.in": "SHIPPED\n"},
         watched=("setup.py", "setup.cfg"),
     ),
     "scikit_build_core": _Backend(
         builds=True,
         steps=(
-            "in CMakeLists.txt, add:",
-            "    find_package(Python COMPONENTS Interpreter REQUIRED)",
-            "    set(STORE ${CMAKE_CURRENT_BINARY_DIR}/_kernels)",
-            "    add_custom_target(kernels ALL COMMAND ${Python_EXECUTABLE} -m hatch_cuda_kernels build",
-            "      ${CMAKE_CURRENT_SOURCE_DIR}/kernels.yaml --out ${STORE})",
-            "    install(DIRECTORY ${STORE} DESTINATION PACKAGE)",
-            "in the table [tool.scikit-build] of pyproject.toml, unless extension modules are compiled, too, add:",
-            '    wheel.py-api = "py3"',
-            "    wheel.platlib = false",
+            _Step(
+                "in CMakeLists.txt, add:",
+                (
+                    "find_package(Python COMPONENTS Interpreter REQUIRED)",
+                    "set(STORE ${CMAKE_CURRENT_BINARY_DIR}/_kernels)",
+                    "add_custom_target(kernels ALL COMMAND ${Python_EXECUTABLE} -m hatch_cuda_kernels build",
+                    "  ${CMAKE_CURRENT_SOURCE_DIR}/kernels.yaml --out ${STORE})",
+                    "install(DIRECTORY ${STORE} DESTINATION PACKAGE)",
+                ),
+                "CMakeLists.txt",
+                "hatch_cuda_kernels build",
+            ),
+            _Step(
+                "in the table [tool.scikit-build] of pyproject.toml, unless extension modules are compiled, too, add:",
+                ('wheel.py-api = "py3"', "wheel.platlib = false"),
+                "pyproject.toml",
+                "py-api",
+            ),
         ),
         watched=("CMakeLists.txt",),
     ),
     "mesonpy": _Backend(
         builds=True,
         steps=(
-            "in meson.build, where py is import('python').find_installation(pure: true), add:",
-            "    custom_target('kernels', output: '_kernels',",
-            "      command: [py, '-m', 'hatch_cuda_kernels', 'build', '@SOURCE_ROOT@/kernels.yaml',",
-            "                '--out', '@OUTPUT@'],",
-            "      build_by_default: true, build_always_stale: true, install: true,",
-            "      install_dir: py.get_install_dir() / 'PACKAGE')",
-            "commit kernels.yaml and the sources: an sdist has what git has",
+            _Step(
+                "in meson.build, where py is import('python').find_installation(pure: true), add:",
+                (
+                    "custom_target('kernels', output: '_kernels',",
+                    "  command: [py, '-m', 'hatch_cuda_kernels', 'build', '@SOURCE_ROOT@/kernels.yaml',",
+                    "            '--out', '@OUTPUT@'],",
+                    "  build_by_default: true, build_always_stale: true, install: true,",
+                    "  install_dir: py.get_install_dir() / 'PACKAGE')",
+                ),
+                "meson.build",
+                "'hatch_cuda_kernels'",
+            ),
+            _Step("commit kernels.yaml and the sources: an sdist has what git has", ()),
         ),
         watched=("meson.build",),
     ),
     "poetry": _Backend(
         builds=False,
         steps=(
-            *_BEFOREHAND,
-            "in the table [tool.poetry] of pyproject.toml, ship what it compiled:",
-            '    include = [{ path = "FOLDER/_kernels/**/*", format = ["sdist", "wheel"] }]',
+            _BEFOREHAND,
+            _Step(
+                "in the table [tool.poetry] of pyproject.toml, ship what it compiled:",
+                ('include = [{ path = "FOLDER/_kernels/**/*", format = ["sdist", "wheel"] }]',),
+                "pyproject.toml",
+                "/_kernels/",
+            ),
         ),
     ),
 }
 #: flit and uv_build ship every file in the package's folder.
-_ANY_OTHER: Final = _Backend(builds=False, steps=_BEFOREHAND)
+_ANY_OTHER: Final = _Backend(builds=False, steps=(_BEFOREHAND,))
 
 
 def join_other(
@@ -157,14 +180,12 @@ def join_other(
         edited = add_package(text, extra="")
     words = {"FOLDER": folder, "PACKAGE": imported, "SRC": folder.rpartition("/")[0] or ".", "PROGRAM": program()}
     words["SHIPPED"] = "\n".join([*map(_shipped, patterns), f"prune {folder}/{STORE_FOLDER}"])
-    added = {name: file for name, file in asked.files.items() if not (root / name).exists()}
-    texts = {name: filled(file.text, words) for name, file in added.items()}
-    created, kept = write_missing(root, kernels.files | texts)
+    added = {name: filled(text, words) for name, text in asked.files.items() if not (root / name).exists()}
+    created, kept = write_missing(root, kernels.files | added)
     if edited.text != text:
         (root / "pyproject.toml").write_bytes(edited.text.encode())
     changed = (*edited.changes, *ignore_store(root), *kernels.write(manifest, MANIFEST_FILE))
-    left = [step for name, file in asked.files.items() if name not in added for step in file.steps]
-    steps = [line for step in (*left, *asked.steps) for line in _lines(step, words)]
+    steps = [line for step in asked.steps for line in _left(root, step, words)]
     done = not created and not changed
     store = "" if asked.builds else f"{folder}/{STORE_FOLDER}"
     told = () if done or not steps else (*steps, f"    more: {_PAGE}")
@@ -196,7 +217,13 @@ def _shipped(pattern: str) -> str:
     return f"include {pattern}" if folder == pattern else f"graft {folder}"
 
 
-def _lines(step: str, words: Mapping[str, str]) -> list[str]:
-    """Return a step with its words filled in; all lines of what replaces an indented word are indented."""
-    indent = step[: len(step) - len(step.lstrip())]
-    return filled(step, words).replace("\n", f"\n{indent}").split("\n")
+def _left(root: Path, step: _Step, words: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines of a step that is not done: what to do, and below it, indented, what of it is missing."""
+    path = root / step.file
+    text = read_text(path) if step.file and path.is_file() else ""
+    lines = [line for one in step.lines for line in filled(one, words).split("\n")]
+    missing = [line for line in lines if line.strip() not in {one.strip() for one in text.splitlines()}]
+    if step.file and (not missing or (step.mark and step.mark in text)):
+        return
+    yield step.what
+    yield from (f"    {line}" for line in (lines if step.mark else missing))

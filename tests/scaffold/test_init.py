@@ -437,6 +437,19 @@ def test_a_setup_py_that_is_there_is_changed_by_its_author(root, init):
     assert '    build_kernels("kernels.yaml", Path(self.build_lib, "p"))' in done["steps"]
 
 
+def test_what_is_done_is_not_told_again(root, init):
+    """Once there are new sources, the lines for their folders are left, and nothing of what setup.py does already."""
+    text = HATCH.replace("hatchling.build", "setuptools.build_meta")
+    init(**{"pyproject.toml": text, "src/p/__init__.py": ""})
+    manifest = root / "kernels.yaml"
+    manifest.write_text(f"{manifest.read_text()}  more:\n    source: csrc/more.cu\n")
+    _, done = init(**{"csrc/more.cu": "__global__ void more() {}\n"})
+    assert done["changed"] == ["pyproject.toml: tool.uv.cache-keys: csrc/**"]
+    what, *lines = done["steps"][:-1]
+    assert what.startswith("in MANIFEST.in, ")
+    assert lines == ["    graft csrc"]
+
+
 def test_what_comes_next_works_here(init, monkeypatch):
     """The front end that is installed, and the program as it can be run; whatever started the tests."""
     monkeypatch.setenv("UV", "/usr/bin/uv")
