@@ -36,15 +36,17 @@ _MALLOC: Final = {
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
     "MALLOC_TOP_PAD_": str(16 << 20),
 }
-#: The parent's path finds what it found, as in pip's build environment. Ctrl-C is the parent's business: POSIX keeps it
-#: from another process group, also while Python starts; Windows does not.
+#: The parent's path finds what it found, as in pip's build environment; by its arguments, advice says what was run.
+#: Ctrl-C is the parent's business: POSIX keeps it from another process group, also while Python starts; Windows does
+#: not.
 _START: Final = """\
 import signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 import sys
-sys.path[:] = sys.argv[2:]
+_, temporary, number, *words = sys.argv
+sys.argv[:], sys.path[:] = words[:int(number)], words[int(number):]
 from hatch_cuda_kernels.child_process import serve
-serve(sys.argv[1])
+serve(temporary)
 """
 
 #: What a program gets for what it does.
@@ -80,7 +82,8 @@ class ChildProcess:
 
     def __init__(self, directory: str | None = None, *, temporary: str | None = None) -> None:
         path = sys.path if directory is None else [*map(os.path.abspath, filter(None, sys.path))]
-        command = [sys.executable, "-P", "-c", _START, temporary or "", *path]
+        arguments = getattr(sys, "argv", [])  # a program that embeds Python may have none
+        command = [sys.executable, "-P", "-c", _START, temporary or "", str(len(arguments)), *arguments, *path]
         pipe, env = subprocess.PIPE, _MALLOC | os.environ | ({"TMPDIR": temporary} if temporary else {})
         self.process = subprocess.Popen(  # noqa: S603 - ourselves
             command, stdin=pipe, stdout=pipe, env=env, cwd=directory, process_group=0

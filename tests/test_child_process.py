@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 
 import pytest
 from processes import linux, runs
@@ -17,6 +18,7 @@ def test_a_call_apart_is_answered_by_a_child(tmp_path):
     assert call_apart(os.getpid) != os.getpid()
     assert call_apart(os.getcwd, directory=str(tmp_path)) == str(tmp_path)
     assert call_apart(is_child)
+    assert call_apart(eval, "__import__('sys').argv") == sys.argv  # what advice to run a command again goes by
     assert not is_child()
 
 

@@ -17,9 +17,10 @@ __all__ = ["ask"]
 _SECONDS: Final = 60.0
 _CODE: Final = """
 import json, sys
-sys.path[:] = json.loads(sys.argv[1])
+_, given, *question = sys.argv
+sys.path[:], sys.argv[:] = json.loads(given)
 from hatch_cuda_kernels.doctor.probes import main
-main(*sys.argv[2:])
+main(*question)
 """
 
 
@@ -29,7 +30,7 @@ def ask(*questions: tuple[str, str]) -> list[Finding]:
 
 
 def _start(name: str, argument: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", _CODE, json.dumps(sys.path), name, argument]
+    command = [sys.executable, "-c", _CODE, json.dumps([sys.path, sys.argv]), name, argument]
     return subprocess.Popen(  # noqa: S603 - this interpreter
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
     )
