@@ -106,8 +106,13 @@ RELEASE
 """
 
 _BUILDING: Final = """\
-`python -m build` makes the wheel. `python -m pip install --editable ".[jit,test]"` is for development: then
-`python -m pytest` runs the tests, and an edited kernel is compiled when it is used.
+| | with pip | with uv |
+|---|---|---|
+| make the wheel | `python -m build` | `uv build` |
+| install for development | `python -m pip install --editable ".[jit,test]"` | `uv sync --extra jit --extra test` |
+| run the tests | `python -m pytest` | `uv run pytest` |
+
+After the second, an edited kernel is compiled when it is used.
 """
 
 _README: Final = """\
