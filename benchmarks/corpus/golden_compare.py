@@ -80,8 +80,10 @@ def _digests(text: str) -> Digests:
 
 
 def _nvcc_kernels(reference: Line | None, own: Line) -> dict[str, Digests]:
+    """Return nvcc's kernels, which a kept result has in the order of the package's."""
     made = (reference or {}).get("kernels", {})
-    return {name: _digests(own["kernels"][name] if text == "=" else text) for name, text in made.items()}
+    named = made if isinstance(made, dict) else dict(zip(own["kernels"], made, strict=True))
+    return {name: _digests(own["kernels"][name] if text == "=" else text) for name, text in named.items() if text}
 
 
 def _equal(made: dict[str, Digests], nvcc: dict[str, Digests]) -> int:

@@ -8,6 +8,7 @@ name), ``port``, ``seconds`` and ``nvcc``.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 Line = dict[str, Any]
 #: Digits of a digest in a file that is kept.
 DIGITS: Final = 10
+_FOLDERS: Final = re.compile(r"(?<![\w.])/\S*/(?=[^/\s])")
 _ENTRY: Final = ("repository", "commit", "path", "arch", "options", "way", "module")
 
 
@@ -60,16 +62,21 @@ def brief(line: Line, nvcc: Line | None) -> Line:
 
 
 def _brief_nvcc(nvcc: Line, line: Line) -> Line:
-    """Return nvcc's outcome and its kernels; ``=`` where they are the package's to the last bit."""
-    own = line["kernels"]
-    found = {name: "=" if own.get(name) == made else _cut(made) for name, made in nvcc.get("kernels", {}).items()}
-    kept = {"outcome": nvcc["outcome"], "kernels": {name: made for name, made in found.items() if name in own}}
-    return {name: value for name, value in kept.items() if value} | (
-        {"message": nvcc["message"][:120]} if nvcc.get("message") else {}
-    )
+    """Return nvcc's outcome, and its kernels in the order of the package's: ``=`` is the same, empty is none."""
+    own, made = line["kernels"], nvcc.get("kernels", {})
+    found = ["=" if made.get(name) == digests else _cut(made.get(name, "")) for name, digests in own.items()]
+    kept = {"outcome": nvcc["outcome"], "message": plain(nvcc.get("message", ""))[:120]}
+    return {name: value for name, value in kept.items() if value} | ({"kernels": found} if any(found) else {})
+
+
+def plain(text: str) -> str:
+    """Return a message without folders that depend on the machine."""
+    return _FOLDERS.sub("", text)
 
 
 def _cut(digests: str) -> str:
+    if not digests:
+        return ""
     text, code, ptx = (found[:DIGITS] for found in digests.split(","))
     return ",".join((text, "" if code == text else code, ptx))
 

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
+from golden_files import plain
 from golden_kernels import kernels
 from golden_measure import measured
 
@@ -43,7 +44,7 @@ def _compile(
             return {"outcome": "time", "message": "", **done.cost}
         if done.status:
             log = done.err + done.out
-            message = (_ERROR.search(log) or [""])[0].replace(f"{root}/", "")[:200]
+            message = plain((_ERROR.search(log) or [""])[0].replace(f"{root}/", ""))[:200]
             wants = bool(_WANTS_FLAGS.search(log)) and not flags
             return {"outcome": "refused", "message": message, "wants_flags": wants, **done.cost}
         (ptx,) = Path(scratch).glob("*.ptx")

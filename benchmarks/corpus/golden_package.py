@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 from classify import REASONS, classify
+from golden_files import plain
 from golden_kernels import Kernel, kernels
 from golden_measure import Done, measured
 
@@ -28,7 +29,6 @@ _GIVEN: Final = ("include", "define", "std", "pre_include")
 _ERROR: Final = re.compile(r"^(\S+?):(\d+)(?::\d+)?: ((?:catastrophic )?error: .*)$", re.MULTILINE)
 _NO_KERNEL: Final = "no kernel is in the image"
 _PLACE: Final = re.compile(r"^\.goldens\.yaml:\d+:\d+: ")
-_FOLDERS: Final = re.compile(r"(?<![\w.])/\S*/(?=[^/\s])")
 #: ``-P``: the package is that of the environment, not what is in the folder.
 _PROGRAM: Final = ("-P", "-m", "hatch_cuda_kernels")
 
@@ -207,4 +207,4 @@ def _first_line(text: str, root: Path) -> str:
 
 def _plain(text: str, root: Path) -> str:
     """Return a line without what depends on the machine."""
-    return _FOLDERS.sub("", _PLACE.sub("", text.replace(f"{root}/", "")))[:200]
+    return plain(_PLACE.sub("", text.replace(f"{root}/", "")))[:200]
