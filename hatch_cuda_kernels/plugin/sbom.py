@@ -1,4 +1,4 @@
-"""Hands a wheel's bill of materials to hatchling, which has taken such files since 1.28."""
+"""Hands a wheel's bill of materials to hatchling, which has taken such files since 1.29."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_a_wheel_has_a_bill_of_materials(project):
 
 
 def test_an_older_hatchling_builds_without_one(project, monkeypatch):
-    """Before 1.28, hatchling had no place for it; the wheel is the same otherwise."""
+    """Before 1.29, hatchling had no place for it; the wheel is the same otherwise."""
     with_one = members(build(WheelBuilder, project()))
     data = WheelBuilder.get_default_build_data
 
