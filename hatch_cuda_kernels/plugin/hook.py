@@ -91,7 +91,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         from hatch_cuda_kernels.plugin.layout import check_shipped
         from hatch_cuda_kernels.store.promises.budget import check_wheel
 
-        check_shipped(wheel, self._shipped)
+        check_shipped(wheel, self._shipped, self._selection(), self._package)
         limit = self._manifest().max_wheel_size
         if limit is not None:
             check_wheel(wheel, limit)
@@ -121,7 +121,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         if editable:
             check_editable(self.build_config, package)
         else:
-            keep_store_out(self.build_config, package)
+            keep_store_out(self.build_config, package, selection.stores)
         out = self._root / package.folder / STORE_FOLDER if editable else self._scratch() / STORE_FOLDER
         report = build_store(
             manifest,
@@ -138,7 +138,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         if version != "editable":
             if build_data["pure_python"] and not build_data["infer_tag"]:
                 build_data.setdefault("tag", "py3-none-any")
-            if self.config.get("sbom", True):
+            if self._options.get("sbom", True):
                 from hatch_cuda_kernels.plugin.sbom import add_sbom
 
                 add_sbom(out, self.metadata, build_data)
@@ -151,7 +151,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         manifest, selection = self._manifest(), self._selection()
         try:
             package = self._package(selection)
-            keep_store_out(self.build_config, package)
+            keep_store_out(self.build_config, package, selection.stores)
         except NotShippedError:
             if not selection.other_hooks:
                 raise
@@ -175,10 +175,8 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     def _manifest(self) -> Manifest:
         from hatch_cuda_kernels.manifest import load_manifest
-        from hatch_cuda_kernels.plugin.options import check_options
 
         try:
-            check_options(self.config, self.PLUGIN_NAME)
             return load_manifest(self._manifest_path(), version=lambda: str(self.metadata.version))
         except InputError as error:
             self._abort(error)
@@ -192,8 +190,19 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
             )
         return path
 
-    def _option(self, name: str) -> Any:  # checked when the manifest is read
-        return self.config.get(name)
+    def _option(self, name: str) -> Any:  # checked for its type
+        return self._options.get(name)
+
+    @cached_property
+    def _options(self) -> Mapping[str, Any]:
+        """The hook's table for wheels, which may be another one than for sdists. Raises InputError if it is wrong."""
+        from hatch_cuda_kernels.plugin.options import check_options
+
+        options: Mapping[str, Any] = self.config
+        if self.target_name == "sdist":
+            options = self._wheel_builder(self._root).config.hook_config.get(self.PLUGIN_NAME, options)
+        check_options(options, self.PLUGIN_NAME)
+        return options
 
     def _executor(self) -> str:
         from hatch_cuda_kernels.pool.executors import choose_executor

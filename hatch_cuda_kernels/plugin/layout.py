@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,8 @@ from hatch_cuda_kernels.store.opened import modules_of
 from hatch_cuda_kernels.store.writer import check_replaceable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from hatch_cuda_kernels.plugin.selection import Selection
 
 __all__ = ["NotShippedError", "Package", "check_editable", "check_shipped", "choose_package", "keep_store_out"]
@@ -77,14 +80,19 @@ def _project_package(selection: Selection) -> str | None:
     return None if any(selection.is_project(os.path.basename(folder)) for folder in real) else only  # noqa: PTH119
 
 
-def keep_store_out(config: Any, package: Package) -> None:  # hatchling is untyped
+def keep_store_out(config: Any, package: Package, stores: Iterable[str]) -> None:  # hatchling is untyped
     """Exclude a store that an editable install left in the tree from what is built: it may hold stale images.
 
-    Raises InputError if the folder holds something else, which the artifact would lose.
+    Raises InputError if the folder holds something else, which the artifact would lose, and for other stores that a
+    wheel would ship.
     """
+    own = f"{package.folder}/{STORE_FOLDER}"
+    other = next((store for store in stores if store != own or package.is_copied), None)
+    if other is not None:
+        raise InputError(f"the wheel would have the kernel store {other} besides its own; remove it, or exclude it")
     if not package.folder:
         return
-    check_replaceable(Path(config.root, package.folder, STORE_FOLDER))
+    check_replaceable(Path(config.root, own))
     patterns = config.target_config.get("exclude", config.build_config.get("exclude", []))
     folder = re.sub(r"([\\*?\[\]])", r"\\\1", package.folder)
     unfinished = f"/{folder}/.{STORE_FOLDER}.*/"  # left by an editable install that was killed
@@ -103,11 +111,16 @@ def check_editable(config: Any, package: Package) -> None:  # hatchling is untyp
         )
 
 
-def check_shipped(wheel: Path, package: Package) -> None:
-    """Raise InputError if a wheel has no module of the package: hooks may have had their say after it was chosen."""
+def check_shipped(wheel: Path, package: Package, selection: Selection, choose: Callable[[Selection], Package]) -> None:
+    """Raise InputError if another package of a wheel should have the store: hooks may have come after it was chosen."""
     with zipfile.ZipFile(wheel) as archive:
-        if not modules_of(package.path, archive.namelist()):
-            raise InputError(
-                f"the wheel has the kernels of {package.name}, but no module of it: a build hook that comes after "
-                f"`{HOOK}` left them out; name it before"
-            )
+        modules = {name: name for name in modules_of("", map(os.path.normpath, archive.namelist()))}
+    try:
+        found = choose(replace(selection, selected=modules, forced={}, refusal="")).path
+    except InputError:
+        found = ""
+    if found != package.path:
+        did = f"brings {found.replace('/', '.')}" if found else "leaves out its modules"
+        raise InputError(
+            f"the kernels are in {package.name}, and a build hook that comes after `{HOOK}` {did}; name it before"
+        )

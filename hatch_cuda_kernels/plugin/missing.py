@@ -117,7 +117,7 @@ def _left_out(selection: Selection, folder: str, name: str) -> str:
     if config.bypass_selection:
         return f"`bypass-selection` leaves out all that no `force-include` names; remove it from [{_WHEEL}]"
     if all(config.path_is_excluded(module.replace("/", os.sep)) for module in modules):
-        return f"`exclude` in [{setting(config, 'exclude')}], or .gitignore, leaves out {modules[0]}"
+        return f"`exclude` in [{setting(config, 'exclude')}], .gitignore or hatchling (dist) leaves out {modules[0]}"
     if config.only_packages and not (root / folder / "__init__.py").exists():
         return f"`only-packages` in [{setting(config, 'only-packages')}] leaves out folders without __init__.py"
     if link := _link_to(root, folder):

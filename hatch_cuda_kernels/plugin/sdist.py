@@ -8,11 +8,11 @@ import tarfile
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.plan.plan import read_sources
-from hatch_cuda_kernels.plugin.selection import Selection, setting
+from hatch_cuda_kernels.plugin.selection import HOOK, Selection, setting
 from hatch_cuda_kernels.store.staging import workspace
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.plugin.layout import Package
 
 __all__ = ["SdistCheck", "plain_files", "wheel_inputs"]
-
-_WHEEL: Final = "[tool.hatch.build.targets.wheel]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,47 +46,77 @@ class SdistCheck:
         """
         with workspace(Path(tempfile.gettempdir()), "hatch-cuda-kernels-") as folder:
             top = _unpacked(sdist, folder / "sdist")
-            lost = [name for name in self.needed if not (top / name).is_file()]
-            problem = self._lost(lost[0], build_data) if lost else self._without(top, build_data)
+            needed = [*self.needed, *self._forced()]
+            lost = next((name for name in needed if not _is_in(top, name)), None)
+            problem = self._without(top, build_data) if lost is None else self._lost(lost, build_data)
         if problem:
             raise InputError(f"no wheel could be built from the sdist: {problem}")
+
+    def _forced(self) -> list[str]:
+        """Return what forced inclusions bring into the wheel, unless another hook may make it for each wheel anew."""
+        root = os.path.abspath(self.builder.root) + os.sep  # noqa: PTH100
+        config = self.wheel_builder(Path(root)).config
+        sources = [] if config.hook_config.keys() - {HOOK} else config.force_include
+        return [path.removeprefix(root).replace(os.sep, "/") for path in sources]
 
     def _without(self, top: Path, build_data: Mapping[str, Any]) -> str:
         """Return why a wheel from an unpacked sdist would lack the package, empty if it would not."""
         if self.package is None:
             return ""
-        module = self.package.module
         try:
             selection = Selection.of(self.wheel_builder(top))
             found = self.choose(selection)
-            problem = f"there, {found.name} would get the kernels, and not {self.package.name}"
-            if found.path == self.package.path:
-                broken = [name for name in selection.broken if Path(self.builder.root, name).exists()]
-                return f"it has {broken[0]} as a link that leads out of it; put a file in its place" if broken else ""
         except InputError as error:
             problem = f"there, {error}"
-        there = not os.path.isabs(module) and (top / module).is_file()  # noqa: PTH117
-        return problem if there else self._lost(module, build_data)
+        else:
+            if found.path == self.package.path:
+                return self._astray(selection)
+            problem = f"there, {found.name} would get the kernels, and not {self.package.name}"
+        module = self.package.module
+        return problem if _is_in(top, module) else self._lost(module, build_data)
+
+    def _astray(self, selection: Selection) -> str:
+        """Return what else is wrong with the files of a wheel from an unpacked sdist, empty if nothing is."""
+        if selection.stores:
+            return f"it has the kernel store {selection.stores[0]}, left by an editable install; remove it"
+        broken = [name for name in selection.broken if Path(self.builder.root, name).exists()]
+        return f"it has {broken[0]} as a link that leads out of it; put a file in its place" if broken else ""
 
     def _lost(self, file: str, build_data: Mapping[str, Any]) -> str:
-        """Return what became of a file in the sdist, and what to write."""
+        """Return what became of a file or folder in the sdist, and what to write."""
         config, path = self.builder.config, Path(self.builder.root, file)
         if os.path.isabs(file):  # noqa: PTH117
             return f"{file} is outside of the project, where an sdist has nothing; build wheels from the project itself"
+        with config.set_build_data(build_data):
+            forced = config.get_force_include()
+            files = [one for one in self.builder.recurse_included_files() if _is_same(one.path, path)]
+        for source, target in forced.items():
+            moved = Path(target, path.relative_to(source)).as_posix() if path.is_relative_to(source) else file
+            if moved != file:
+                stated = f"`force-include` in [{setting(config, 'force-include')}]"
+                return f"{stated if source in config.force_include else 'a build hook'} {_moves(file, moved)}"
         moved = config.get_distribution_path(str(Path(file))).replace(os.sep, "/")
         if moved != file:
-            return f"{_mover(config, file)} moves {file} to {moved}, also in sdists; it belongs under {_WHEEL}"
-        with config.set_build_data(build_data):
-            found = [one for one in self.builder.recurse_included_files() if os.path.samefile(one.path, path)]  # noqa: PTH121
-        if found:
-            there = f"it has {file} as {found[0].distribution_path}"
-            if os.path.abspath(found[0].path) == os.path.abspath(path):  # noqa: PTH100
-                return f"{there}, as `force-include` in [{setting(config, 'force-include')}] says; remove that"
+            return f"{_mover(config, file)} {_moves(file, moved)}"
+        if files:
             return (
-                f"{there}: hatchling ships a folder once, and comes to this link first; remove the link, or list "
-                "folders in only-include of [tool.hatch.build.targets.sdist]"
+                f"it has {file} as {files[0].distribution_path}: hatchling ships a folder once, and comes to this link "
+                "first; remove the link, or list folders in only-include of [tool.hatch.build.targets.sdist]"
             )
         return f"it lacks {file}; let [tool.hatch.build.targets.sdist] include it"
+
+
+def _is_same(one: str, other: Path) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _moves(file: str, moved: str) -> str:
+    return f"moves {file} to {moved}, also in sdists; it belongs under [tool.hatch.build.targets.wheel]"
+
+
+def _is_in(top: Path, name: str) -> bool:
+    """Return whether an unpacked sdist has a file or folder of the project; not if it is outside of the project."""
+    return not os.path.isabs(name) and (top / name).exists()  # noqa: PTH117
 
 
 def wheel_inputs(manifest: Manifest, root: Path) -> dict[str, Path]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.store.index import KERNELS_FILE, STORE_FOLDER
 from hatch_cuda_kernels.store.opened import modules_of
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Selection:
     """Modules by their place in the wheel, and where they are in the project."""
     forced: Mapping[str, str]
     """The same for modules that forced inclusions bring."""
+    stores: tuple[str, ...]
+    """Where the project has kernel stores that would be shipped."""
     broken: tuple[str, ...]
     """Files of the project that are links to what is not there."""
     refusal: str
@@ -63,6 +66,7 @@ class Selection:
             config=config,
             selected=_modules(selected, root),
             forced=_modules(forced, root),
+            stores=_stores([*selected, *forced], root),
             broken=tuple(_posix(file.relative_path) for file in selected if not os.path.exists(file.path)),  # noqa: PTH110
             refusal=refusal,
         )
@@ -155,8 +159,18 @@ def _refusal(config: Any) -> str:
 
 def _modules(files: Iterable[Any], root: str) -> dict[str, str]:
     """Return the source of each Python module that hatchling ships, by its place."""
-    places = {_posix(file.distribution_path): os.path.abspath(file.path) for file in files}  # noqa: PTH100
-    return {place: _posix(places[place].removeprefix(root + os.sep)) for place in modules_of("", places)}
+    places = {_posix(os.path.normpath(file.distribution_path)): file.path for file in files}
+    return {place: _in_project(places[place], root) for place in modules_of("", places)}
+
+
+def _stores(files: Iterable[Any], root: str) -> tuple[str, ...]:
+    listing = f"/{STORE_FOLDER}/{KERNELS_FILE}"
+    paths = (file.path for file in files if f"/{_posix(file.distribution_path)}".endswith(listing))
+    return tuple(sorted({_in_project(os.path.dirname(path), root) for path in paths}))  # noqa: PTH120
+
+
+def _in_project(path: str, root: str) -> str:
+    return _posix(os.path.abspath(path).removeprefix(root + os.sep))  # noqa: PTH100
 
 
 def _folders(path: str, modules: Mapping[str, str]) -> tuple[str, ...]:

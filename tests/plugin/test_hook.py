@@ -323,23 +323,33 @@ def test_compile_error_stops_the_build_with_status_1(project, capsys):
 
 
 LATE = """
+import os
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class Late(BuildHookInterface):
     def initialize(self, version, build_data):
-        self.build_config.target_config["exclude"] = ["*.py"]
+        {change}
 """
+LATER = {
+    'self.build_config.target_config["exclude"] = ["*.py"]': "leaves out its modules",
+    'build_data["force_include"][os.path.join(self.root, "my_project")] = "my/project"': "brings my.project",
+}
 
 
-def test_a_wheel_without_its_package_is_not_left(project, capsys):
-    """Another hook may leave the modules out after they were looked for: then nobody gets the wheel."""
+@pytest.mark.parametrize(("change", "told"), LATER.items(), ids=LATER.values())
+def test_a_wheel_whose_package_is_another_one_is_not_left(project, capsys, change, told):
+    """Another hook may leave modules out, or bring some, after they were looked for: then nobody gets the wheel."""
     root = project(options="[tool.hatch.build.targets.wheel.hooks.custom]")
-    (root / "hatch_build.py").write_text(LATE)
+    text = (root / "pyproject.toml").read_text()
+    (root / "pyproject.toml").write_text(text.replace('packages = ["my_project"]', 'packages = ["my_project/sub"]'))
+    (root / "my_project" / "sub").mkdir()
+    (root / "my_project" / "sub" / "__init__.py").touch()
+    (root / "hatch_build.py").write_text(LATE.format(change=change))
     with pytest.raises(SystemExit) as caught:
         build(WheelBuilder, root)
     assert caught.value.code == 2
-    assert "a build hook that comes after `cuda-kernels` left them out" in capsys.readouterr().err
+    assert f"a build hook that comes after `cuda-kernels` {told}; name it before" in capsys.readouterr().err
     assert not list((root / "dist").iterdir())
 
 

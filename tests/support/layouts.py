@@ -203,7 +203,7 @@ LAYOUTS = {
     ),
     "excluded": Layout(
         HERE | py("mylib/__init__.py"), WHEEL + 'exclude = ["*.py"]',
-        wheel=r"`exclude` in \[tool\.hatch\.build\.targets\.wheel\], or \.gitignore, leaves out mylib/__init__\.py",
+        wheel=r"`exclude` in \[tool\.hatch\.build\.targets\.wheel\], .* leaves out mylib/__init__\.py",
         mended={"settings": ""},
     ),
     "bypass-selection": Layout(
@@ -302,12 +302,38 @@ LAYOUTS = {
     ),
     "force-include of sdists": Layout(
         HERE | py("mylib/__init__.py"), "[tool.hatch.build.targets.sdist.force-include]\n" + '"mylib" = "other"',
-        sdist=r"it has mylib/__init__\.py as other/__init__\.py, as `force-include` in \[.*\.sdist\] says; remove that",
+        sdist=r"`force-include` in \[tool\.hatch\.build\.targets\.sdist\] moves mylib/__init__\.py to other/",
         mended={"settings": ""},
+    ),
+    "force-include of all": Layout(
+        HERE | py("python/code/__init__.py"), "[tool.hatch.build.force-include]\n" + '"python/code" = "mylib"',
+        sdist=r"`force-include` in \[tool\.hatch\.build\] moves python/code to mylib, also in sdists; it belongs ",
+        mended={"settings": FORCE + '"python/code" = "mylib"'},
+    ),
+    "force-include from outside": Layout(
+        HERE | {"../LICENSE": ""} | py("mylib/__init__.py"), FORCE + '"../LICENSE" = "mylib/LICENSE"',
+        sdist="LICENSE is outside of the project, .* build wheels from the project itself",
+    ),
+    "force-include of a parent": Layout(HERE | py("python/x.py", "python/mylib/__init__.py"), FORCE + '"python" = "."'),
+    "a store in a folder that is forced": Layout(
+        HERE | py("code/__init__.py") | {"code/_kernels/kernels.tsv": ""}, FORCE + '"code" = "mylib"',
+        wheel="the wheel would have the kernel store code/_kernels besides its own; remove it",
+        mended={"files": HERE | py("code/__init__.py")},
+    ),
+    "a store of another package": Layout(
+        HERE | py("mylib/__init__.py", "old/__init__.py") | {"old/_kernels/kernels.tsv": ""},
+        WHEEL + 'packages = ["mylib", "old"]', editable="",
+        wheel="the wheel would have the kernel store old/_kernels besides its own; remove it, or exclude it",
+        mended={"settings": WHEEL + 'packages = ["mylib", "old"]\nexclude = ["/old/_kernels"]'},
+    ),
+    "another table for wheels": Layout(
+        HERE | py("a/__init__.py", "b/__init__.py"),
+        WHEEL + 'packages = ["a", "b"]\n[tool.hatch.build.targets.wheel.hooks.cuda-kernels]\npackage = "b"\n',
+        'package = "a"', package="b",
     ),
     "a package from outside": Layout(
         HERE | {"../shared/mylib/__init__.py": ""}, FORCE + '"../shared/mylib" = "mylib"',
-        sdist="shared/mylib/__init__.py is outside of the project, .* build wheels from the project itself",
+        sdist="shared/mylib is outside of the project, .* build wheels from the project itself",
     ),
     "a linked module of another project": Layout(
         HERE | {"mylib/code.py": Link("../../shared/code.py"), "../shared/code.py": ""} | py("mylib/__init__.py"),
