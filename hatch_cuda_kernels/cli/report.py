@@ -13,7 +13,7 @@ from hatch_cuda_kernels.table import counted
 if TYPE_CHECKING:
     import argparse
 
-    from hatch_cuda_kernels.report.package import Package, Timings
+    from hatch_cuda_kernels.report.package import PackageFacts, Timings
     from hatch_cuda_kernels.report.page import Report
 
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if args.fail_on_regression and report.comparison is not None and report.comparison.regressions else 0
 
 
-def _open(package: str, timings: Timings | None = None) -> Package:
+def _open(package: str, timings: Timings | None = None) -> PackageFacts:
     from hatch_cuda_kernels.report.package import read_package
     from hatch_cuda_kernels.store.opened import opened
 

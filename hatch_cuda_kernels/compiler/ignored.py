@@ -127,7 +127,7 @@ def _judged(found: re.Match[str], texts: _Texts) -> str:
     return f"{found['file']}({found['line']}): error: {fault}\n{found['rest']}" if fault else found[0]
 
 
-def _fault(message: str, place: _Place, texts: _Texts) -> str:
+def _fault(message: str, place: _Surroundings, texts: _Texts) -> str:
     if message == "unrecognized #pragma":
         popped = next(filter(texts.is_defined, texts.popped(place)), "")
         return _POPPED.format(popped) if popped else ""
@@ -139,7 +139,7 @@ def _fault(message: str, place: _Place, texts: _Texts) -> str:
     return _IGNORED.format(f"attribute {name}") if name else ""
 
 
-class _Place(NamedTuple):
+class _Surroundings(NamedTuple):
     """Where NVRTC's mark stands in a file: its text before that and from there, without literals and comments."""
 
     before: str
@@ -153,7 +153,7 @@ class _Place(NamedTuple):
         return found[0] if found else ""
 
 
-def _unknown_layout(name: str, place: _Place, texts: _Texts) -> str:
+def _unknown_layout(name: str, place: _Surroundings, texts: _Texts) -> str:
     """Return an attribute that NVRTC does not know, if it decides a layout where it stands; else an empty text."""
     space, _, plain = name.rpartition("::")
     plain = plain.strip("_")
@@ -165,7 +165,7 @@ def _unknown_layout(name: str, place: _Place, texts: _Texts) -> str:
     return "" if _CLASS.match(place.behind, use.end() if use is not None else 0) else name
 
 
-def _layout_behind(name: str | None, place: _Place, texts: _Texts) -> str:
+def _layout_behind(name: str | None, place: _Surroundings, texts: _Texts) -> str:
     """Return the layout attribute of GNU C that stands behind a class where NVRTC marks one; else an empty text.
 
     Of several attributes, NVRTC marks the last, and names it only in one of its messages. A macro may stand for
@@ -201,7 +201,7 @@ class _Texts:
         self._define: Final = frozenset(define)
         self._macros: dict[str, list[str]] | None = None
 
-    def place(self, file: str, line: int, excerpt: str = "", mark: str = "") -> _Place | None:
+    def place(self, file: str, line: int, excerpt: str = "", mark: str = "") -> _Surroundings | None:
         """Return where the mark of a message stands; None if its line is in no file that is known here."""
         written = excerpt.removeprefix("  ")
         found = next(
@@ -212,7 +212,7 @@ class _Texts:
         text, start = found
         column = len(written.encode()[: len(mark) - 3].decode(errors="ignore"))  # NVRTC counts bytes
         at = start + column
-        return _Place(blank_literals(text[:at]), blank_literals(text[at : at + _FAR]), written[column:])
+        return _Surroundings(blank_literals(text[:at]), blank_literals(text[at : at + _FAR]), written[column:])
 
     def _lines(self, file: str, line: int, written: str) -> Iterator[tuple[str, int]]:
         """Yield where a line may be, by text and place in it: where it is said to be; else, by ``#line``, anywhere."""
@@ -230,7 +230,7 @@ class _Texts:
         texts = self._by_name.get(word)
         return texts is not None and all(not text or "attribute" in text or "__align__" in text for text in texts)
 
-    def popped(self, place: _Place) -> list[str]:
+    def popped(self, place: _Surroundings) -> list[str]:
         """Return the macros whose values a pragma would bring back, by itself or by the macro that it stands in."""
         found = _POP.findall(place.line)
         return found or [name for text in self.reached(place.word) for name in _POP.findall(text)]

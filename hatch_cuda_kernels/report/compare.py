@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.report.figures import Cell
-    from hatch_cuda_kernels.report.package import Package
+    from hatch_cuda_kernels.report.package import PackageFacts
 
 __all__ = ["Change", "Comparison", "compare"]
 
@@ -69,7 +69,7 @@ class Comparison:
         return any(change.regression for change in found if change is not None)
 
 
-def compare(old: Package, new: Package) -> Comparison:
+def compare(old: PackageFacts, new: PackageFacts) -> Comparison:
     """Return what changed from ``old`` to ``new``."""
     before, after = figures_of(old), figures_of(new)
     known = {cell.key: cell for cell in before}
@@ -84,7 +84,7 @@ def compare(old: Package, new: Package) -> Comparison:
     return Comparison(tuple(ranked), known)
 
 
-def _total(old: Package, new: Package) -> Iterator[Change]:
+def _total(old: PackageFacts, new: PackageFacts) -> Iterator[Change]:
     if old.bytes != new.bytes:
         worse = _WHEEL_LIMIT.passed(old.bytes, new.bytes)
         yield Change(state="changed", measure="total", old=old.bytes, new=new.bytes, regression=worse)

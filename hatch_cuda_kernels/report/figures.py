@@ -11,7 +11,7 @@ from hatch_cuda_kernels.report.sizes import image_id
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hatch_cuda_kernels.report.package import Package
+    from hatch_cuda_kernels.report.package import PackageFacts
 
 __all__ = ["Cell", "CellKey", "Column", "columns_of", "figures_of"]
 
@@ -81,7 +81,7 @@ class Cell:
         return asdict(self)
 
 
-def figures_of(package: Package) -> tuple[Cell, ...]:
+def figures_of(package: PackageFacts) -> tuple[Cell, ...]:
     """Return a cell for each kernel in each image that has it, sorted by module, kernel and column."""
     cells = [
         cell
@@ -92,7 +92,7 @@ def figures_of(package: Package) -> tuple[Cell, ...]:
     return tuple(sorted(cells, key=lambda cell: (cell.module, cell.kernel, cell.column.order())))
 
 
-def _cells(package: Package, module: str, kernels: dict[str, Any], image: dict[str, Any]) -> Iterator[Cell]:
+def _cells(package: PackageFacts, module: str, kernels: dict[str, Any], image: dict[str, Any]) -> Iterator[Cell]:
     key = image_id(module, image)
     code = package.code.get(key, {})
     for kernel, symbol in kernels.items():

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.store.reader import StoreReader
 
-__all__ = ["Package", "Timings", "read_package", "read_timings"]
+__all__ = ["PackageFacts", "Timings", "read_package", "read_timings"]
 
 Timings = dict[ImageId, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Package:
+class PackageFacts:
     """One wheel, folder or installed package."""
 
     label: str
@@ -62,7 +62,7 @@ class Package:
         return self.label.endswith(".whl")
 
 
-def read_package(reader: StoreReader, timings: Timings | None = None) -> Package:
+def read_package(reader: StoreReader, timings: Timings | None = None) -> PackageFacts:
     """Return what is known of a wheel, a folder or an import package whose store is open. Raises StoreError.
 
     Compile times come from ``timings``, or else from the disk cache of this machine, which knows those of images that
@@ -76,7 +76,7 @@ def read_package(reader: StoreReader, timings: Timings | None = None) -> Package
     source = "the timings given"
     if timings is None:
         timings, source = _recorded(data), "the disk cache of the machine that wrote this page"
-    return Package(
+    return PackageFacts(
         label=wheel.name if wheel else label,
         name=name,
         version=version,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.report.compare import Change
-    from hatch_cuda_kernels.report.package import Package
+    from hatch_cuda_kernels.report.package import PackageFacts
     from hatch_cuda_kernels.store.promises.model import Promises
 
 __all__ = ["Report", "describe", "render_page"]
@@ -33,8 +33,8 @@ _BY_NAME: Final = {measure.name: measure for measure in MEASURES}
 class Report:
     """Everything a report says, as data; ``old`` is the wheel to compare with."""
 
-    package: Package
-    old: Package | None = None
+    package: PackageFacts
+    old: PackageFacts | None = None
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:

@@ -10,7 +10,7 @@ from hatch_cuda_kernels.report.compare import Change, compare
 from hatch_cuda_kernels.report.figures import columns_of, figures_of
 from hatch_cuda_kernels.report.heat import MODULE_ROW, ROW, ROWS_SHOWN, grid_of, panels_of
 from hatch_cuda_kernels.report.measures import MEASURES, percent, short
-from hatch_cuda_kernels.report.package import Package
+from hatch_cuda_kernels.report.package import PackageFacts
 from hatch_cuda_kernels.report.page import Report, describe
 from hatch_cuda_kernels.report.shades import change_shade, shade_of, thresholds
 from hatch_cuda_kernels.report.sizes import FileSize, add_packed
@@ -35,7 +35,7 @@ def image(arch, size=1000, **resources):
 
 def package(size=10_000, seconds=None, code=None, **modules):
     """Return a package of modules, each a list of images; a kernel's lowered name is its name with a ``_``."""
-    return Package(
+    return PackageFacts(
         label="x.whl",
         bytes=size,
         files=(),
