@@ -75,18 +75,17 @@ class ChildDiedError(Exception):
 class ChildProcess:
     """This side of one child process. Leaving its ``with`` block ends it.
 
-    ``directory`` becomes its working directory, ``temporary`` the folder of its temporary files; by default, these are
-    this process's. The latter goes with the process if this one does not live to remove it. Raises OSError where no
-    process can be started.
+    ``temporary`` is the folder of its temporary files, by default that of this process's. It goes with the process if
+    this one does not live to remove it. Raises OSError where no process can be started.
     """
 
-    def __init__(self, directory: str | None = None, *, temporary: str | None = None) -> None:
-        path = sys.path if directory is None else [*map(os.path.abspath, filter(None, sys.path))]
+    def __init__(self, *, temporary: str | None = None) -> None:
         arguments = getattr(sys, "argv", [])  # a program that embeds Python may have none
-        command = [sys.executable, "-P", "-c", _START, temporary or "", str(len(arguments)), *arguments, *path]
+        command = [sys.executable, "-P", "-c", _START, temporary or "", str(len(arguments)), *arguments]
+        command += _search_path()
         pipe, env = subprocess.PIPE, _MALLOC | os.environ | ({"TMPDIR": temporary} if temporary else {})
         self.process = subprocess.Popen(  # noqa: S603 - ourselves
-            command, stdin=pipe, stdout=pipe, env=env, cwd=directory, process_group=0
+            command, stdin=pipe, stdout=pipe, env=env, process_group=0
         )
 
     def __enter__(self) -> Self:
@@ -132,7 +131,14 @@ class ChildProcess:
         return ""
 
 
-def call_apart(function: Callable[..., T], *args: object, directory: str | None = None) -> T:
+def _search_path() -> list[str]:
+    """Return where modules are looked for, from any working directory: compiles may change it."""
+    with contextlib.suppress(OSError):  # the directory may have been removed
+        return [*map(os.path.abspath, sys.path)]
+    return sys.path
+
+
+def call_apart(function: Callable[..., T], *args: object) -> T:
     """Return what a module's function returns in a child process made for this one call, or raise what it raises there.
 
     Ctrl-C in the main thread ends the wait at once. Raises ChildDiedError if the process ended before it answered, and
@@ -140,7 +146,7 @@ def call_apart(function: Callable[..., T], *args: object, directory: str | None 
     """
 
     def call() -> T:
-        with ChildProcess(directory) as child:
+        with ChildProcess() as child:
             return child.call((function, args, {}))  # type: ignore[no-any-return]  # it crossed a pipe
 
     return interruptible(call)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from importlib.util import find_spec
 
 import pytest
 from processes import linux, runs
@@ -13,13 +14,24 @@ from waiting import wait_until
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess, call_apart, is_child
 
 
-def test_a_call_apart_is_answered_by_a_child(tmp_path):
-    """It runs in another process, where it is asked to, and knows what it is."""
+def test_a_call_apart_is_answered_by_a_child():
+    """It runs in another process, and knows what it is."""
     assert call_apart(os.getpid) != os.getpid()
-    assert call_apart(os.getcwd, directory=str(tmp_path)) == str(tmp_path)
     assert call_apart(is_child)
     assert call_apart(eval, "__import__('sys').argv") == sys.argv  # what advice to run a command again goes by
     assert not is_child()
+
+
+@pytest.mark.parametrize("entry", ["", ".", "lib"])
+def test_a_child_finds_modules_from_anywhere(tmp_path, monkeypatch, entry):
+    """A path that is relative to this process's directory leads to them after the child has left it."""
+    (tmp_path / "lib").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / entry / "only_here.py").write_text("")
+    monkeypatch.setattr(sys, "path", [*sys.path, entry])
+    with ChildProcess() as child:
+        child.call((os.chdir, ("/",), {}))
+        assert child.call((find_spec, ("only_here",), {})).origin == str(tmp_path / entry / "only_here.py")
 
 
 def test_what_a_call_raises_comes_back():

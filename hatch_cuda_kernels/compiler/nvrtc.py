@@ -100,7 +100,7 @@ class _Made(NamedTuple):
 def _make_untainted(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
     """Return what ``_make`` returns where nothing shows in it but the task: no directory, and no earlier compile."""
     options = task[0].options
-    shows_directory = options.lto or options.debug
+    shows_directory = options.lto or options.debug or options.lineinfo
     made = call_at_root(_make, task) if shows_directory else interruptible(partial(_make, task))
     return _apart(_make, task, task[0]) if is_tainted() else made
 

@@ -22,7 +22,7 @@ from hatch_cuda_kernels.source.opening import ONCE, named_headers, read_opening,
 from hatch_cuda_kernels.source.outer_headers import STANDARD_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from hatch_cuda_kernels.compiler.program import Program
     from hatch_cuda_kernels.options import NvrtcOptions
@@ -52,6 +52,27 @@ class _Header(NamedTuple):
     text: str
     path: str
     """Empty for one of the project's."""
+
+
+class _Reading:
+    """A text that is being read, as far as it is includes."""
+
+    def __init__(
+        self, text: str, name: str = "", path: str = "", *, cycle: object = None, is_moved: bool = False
+    ) -> None:
+        opening = read_opening(text)
+        self.includes: Iterator[str] = iter(opening.includes)
+        """Those that are left."""
+        self.is_whole = opening.is_whole
+        self.name: Final = name
+        self.folder: Final = os.path.dirname(path)  # noqa: PTH120
+        self.cycle: Final = cycle
+        self.is_moved: Final = is_moved
+
+    def stop(self) -> None:
+        """Read no further: what comes next stays where it is."""
+        self.includes = iter(())
+        self.is_whole = False
 
 
 class Toolkit:
@@ -103,8 +124,6 @@ class Beginning:
         self._toolkit: Final = toolkit if program.toolkit is not None else Toolkit(())
         self._source: Final = program.source
         self._defined: Final = {macro_name(name) for name, _ in options.define}
-        self._moved: set[str] = set()
-        self._open: list[object] = []
         self._digests: dict[tuple[str, ...], str] = {}
         start = "".join(f'#include "{name}"\n' for name in program.pre_include)
         self.headers: Final = () if self._has_hidden(program) else tuple(self._front(start))
@@ -135,45 +154,51 @@ class Beginning:
         plain = (text for name, text in program.headers if not name.startswith(VIRTUAL_ROOT))
         return bool(program.computed) or any(VIRTUAL_ROOT in text for text in plain)
 
-    def _front(self, start: str) -> Generator[str, None, None]:
-        if (yield from self._follow(start, "")):
-            yield from self._follow(self._source, "")
+    def _front(self, start: str) -> Iterator[str]:
+        """Yield what the program begins with. Includes may be nested deeper than Python's calls."""
+        reading = [_Reading(self._source), _Reading(start)]
+        passed: set[str] = set()  # what has no effect where it is included again
+        while reading:
+            text = reading[-1]
+            spelling = next(text.includes, None)
+            if spelling is not None:
+                header = self._find(spelling, text.folder)
+                if header is None or (header.name not in passed and not self._is_read(header, reading)):
+                    text.stop()
+                elif header.name not in passed:
+                    reading.append(self._opened(header))
+                    passed |= {header.name} if read_opening(header.text).guard else set()
+                continue
+            reading.pop()
+            if text.is_moved:
+                yield text.name
+            elif text.is_whole:
+                passed.add(text.name)
+            elif reading:
+                reading[-1].stop()
 
-    def _follow(self, text: str, folder: str) -> Generator[str, None, bool]:
-        """Yield what a text begins with; return whether that is all of it."""
-        opening = read_opening(text)
-        for spelling in opening.includes:
-            header = self._find(spelling, folder)
-            if header is None:
-                return False
-            if header.name not in self._moved and not (yield from self._move(header)):
-                return False
-            self._moved.add(header.name)
-        return opening.is_whole
-
-    def _move(self, header: _Header) -> Generator[str, None, bool]:
-        """Yield a header after what it begins with; return whether all of it is moved then."""
+    def _opened(self, header: _Header) -> _Reading:
+        """Return a header to be read; one of the toolkit's without what it begins with, if that depends on a macro."""
         guard = read_opening(header.text).guard
         if not header.path:
-            return (yield from self._follow(header.text, "")) if self._is_read(guard, header) else False
-        cycle, whole = self._toolkit.cycle(header.path), False
-        if cycle in self._open:  # it would be read before the one that includes it, not inside
-            return False
-        if guard in {ONCE, ""}:
-            self._open.append(cycle)
-            whole = yield from self._follow(header.text, os.path.dirname(header.path))  # noqa: PTH120
-            self._open.pop()
-        if guard:
-            yield header.name
-        return bool(guard) or whole
+            return _Reading(header.text, header.name)
+        cycle = self._toolkit.cycle(header.path)
+        found = _Reading(header.text, header.name, header.path, cycle=cycle, is_moved=bool(guard))
+        if guard not in {ONCE, ""}:
+            found.stop()
+        return found
 
-    def _is_read(self, guard: str, header: _Header) -> bool:
-        """Return whether a header of the project is read where it is included first, whatever came before."""
-        if guard in {ONCE, ""}:
-            return True
+    def _is_read(self, header: _Header, reading: Sequence[_Reading]) -> bool:
+        """Return whether a header that is included here is read here, whatever came before, and can be moved."""
+        if header.path:  # in a cycle, it would be read before the one that includes it, not inside
+            cycle = self._toolkit.cycle(header.path)
+            return not any(text.cycle == cycle for text in reading)
+        guard = read_opening(header.text).guard
+        if guard == "":
+            return not any(text.name == header.name for text in reading)
         texts = (text for name, text in self._memory.items() if f'"{name}"' != header.name)
         told = guard.startswith("_") or guard in self._defined
-        return not told and not any(guard in words_of(text) for text in (self._source, *texts))
+        return guard == ONCE or not (told or any(guard in words_of(text) for text in (self._source, *texts)))
 
     def _find(self, spelling: str, folder: str) -> _Header | None:
         """Return the header that an include in a folder leads to; None if it cannot be named so from anywhere."""

@@ -1,7 +1,8 @@
 """Compiles whose image shows the working directory, run with ``/`` as theirs: equal jobs must give equal images.
 
-NVRTC writes the directory into LTO-IR and into debug information, whatever the program is called. On Linux a thread can
-have a working directory of its own (unshare(2), CLONE_FS), which disturbs nobody; elsewhere a process has to do.
+NVRTC writes the directory into LTO-IR and into debug information, whatever the program is called, and into line numbers
+where ``#line`` names a file. A process that does nothing but compile goes there for the compile. On Linux a thread can
+have a working directory of its own (unshare(2), CLONE_FS), which disturbs nobody; elsewhere another process has to do.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from hatch_cuda_kernels.child_process import call_apart
+from hatch_cuda_kernels.child_process import call_apart, is_child
 from hatch_cuda_kernels.threads import wait_for_thread
 
 if TYPE_CHECKING:
@@ -28,9 +30,11 @@ _CLONE_FS: Final = 0x200
 
 def call_at_root(function: Callable[[Any], T], argument: object) -> T:
     """Return what a module's function returns, called with ``/`` as its working directory; raise what it raises."""
+    if is_child():
+        return _in_process(function, argument)
     if _threads_can_move():
         return _in_thread(function, argument)
-    return call_apart(function, argument, directory=Path(sys.executable).anchor)
+    return call_apart(_in_process, function, argument)
 
 
 @cache
@@ -47,6 +51,18 @@ def _move() -> bool:
         return False
     os.chdir("/")
     return True
+
+
+def _in_process(function: Callable[[Any], T], argument: object) -> T:
+    before = None
+    with suppress(OSError):  # it was removed meanwhile
+        before = Path.cwd()
+    os.chdir(Path(sys.executable).anchor)
+    try:
+        return function(argument)
+    finally:
+        if before is not None:
+            os.chdir(before)
 
 
 def _in_thread(function: Callable[[Any], T], argument: object) -> T:

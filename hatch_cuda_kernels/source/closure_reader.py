@@ -18,6 +18,7 @@ from hatch_cuda_kernels.source.clocks import clocks_of_option, find_clocks
 from hatch_cuda_kernels.source.closure import Closure
 from hatch_cuda_kernels.source.computed import OperandNames, possible_spellings
 from hatch_cuda_kernels.source.macros import parse_define
+from hatch_cuda_kernels.source.opening import once_in_source
 from hatch_cuda_kernels.source.outer_headers import NO_OUTER_HEADERS, OuterHeaders
 from hatch_cuda_kernels.source.plain_names import PlainNames
 from hatch_cuda_kernels.source.project import Project
@@ -66,10 +67,13 @@ def read_closure(  # noqa: PLR0913 - what modules state, and what they share
     if reader.problems:
         raise InputError("\n".join(dict.fromkeys(reader.problems)))
     in_memory = {VIRTUAL_ROOT + path: reader.done[path].text for path in reader.wanted}
+    shown = reader.done[start].text
+    if start in reader.wanted:
+        shown = in_memory[VIRTUAL_ROOT + start] = once_in_source(shown)
     in_memory |= {name: f'#include "{VIRTUAL_ROOT}{path}"\n' for name, path in (plain.project | names).items()}
     in_memory |= {name: outer.standard.text(name).text for name in plain.standard}
     return Closure(
-        source=reader.done[start].text,
+        source=shown,
         program_name=VIRTUAL_ROOT + start,
         headers=tuple(sorted(in_memory.items())),
         files=tuple(sorted((path, reader.text(path).sha256) for path in reader.done)),

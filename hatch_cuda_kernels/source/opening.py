@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 
-__all__ = ["ONCE", "Opening", "named_headers", "read_opening", "words_of"]
+__all__ = ["ONCE", "Opening", "named_headers", "once_in_source", "read_opening", "words_of"]
 
 #: The guard of a text with ``#pragma once``.
 ONCE: Final = "#pragma once"
 
 _BLANK: Final = re.compile(rf"(?:\s++|{COMMENT})*+")
+_ONCE_LINE: Final = re.compile(rf"(?P<before>(?:\s++|{COMMENT})*+)#[ \t]*pragma[ \t]+once[ \t]*(?=\r?\n)")
 _NAME: Final = re.compile(r"\"[^\"\n]+\"|<[^<>\n]+>")
 _CONDITION: Final = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b[^\n]*", re.MULTILINE)
 _UNDEFINED: Final = re.compile(r"!\s*defined\s*(?:\(\s*(\w+)\s*\)|(\w+))", re.ASCII)
@@ -71,6 +72,12 @@ def read_opening(text: str) -> Opening:
 def named_headers(text: str) -> frozenset[str]:
     """Return every header that a text may include or look for, as it is spelled: ``#if`` is not evaluated."""
     return frozenset(found.spelling for found in find_directives(text) if found.spelling)
+
+
+def once_in_source(text: str) -> str:
+    """Return a source that its own headers include, so that its ``#pragma once`` counts: NVRTC ignores it there."""
+    line = _ONCE_LINE.match(text)
+    return f"{line['before']}#if !__INCLUDE_LEVEL__{text[line.end() :]}\n#endif\n" if line else text
 
 
 @lru_cache(maxsize=4096)

@@ -226,7 +226,11 @@ def test_source_name_does_not_enter_the_image(make_job, write, tmp_path):
     assert shown.program.name.endswith("/k.cu")
 
 
-SHOWS_DIRECTORY = {"LTO-IR": ({"lto": True}, "ltoir"), "debug information": ({"debug": True}, "cubin")}
+SHOWS_DIRECTORY = {
+    "LTO-IR": ({"lto": True}, "ltoir"),
+    "debug information": ({"debug": True}, "cubin"),
+    "line numbers": ({"lineinfo": True}, "cubin"),
+}
 
 
 @pytest.mark.parametrize("apart", [True, False], ids=["a thread of its own", "a process of its own"])
@@ -239,7 +243,8 @@ def test_the_working_directory_is_in_no_image(make_job, tmp_path, monkeypatch, a
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
-        job = make_job('extern "C" __global__ void k(float* y) { *y = 1; }', kinds=(kind,), **options)
+        source = '#line 1 "gen.cu"\nextern "C" __global__ void k(float* y) { *y = 1; }'
+        job = make_job(source, kinds=(kind,), **options)
         made.append(compile_job(job).images[kind])
         assert Path.cwd() == tmp_path / name
     assert made[0] == made[1]

@@ -82,6 +82,38 @@ def test_headers_that_include_each_other_are_moved_as_one(tmp_path):
     assert found.headers == ("<c.h>", "<a.h>")
 
 
+def guarded(name, text, guard):
+    """Return the text of a header that counts once."""
+    return f"#pragma once\n{text}" if guard == "once" else f"#ifndef {name}_\n#define {name}_\n{text}#endif\n"
+
+
+@pytest.mark.parametrize("guard", ["once", "ifndef"])
+def test_project_headers_that_include_each_other_are_read_once(beginning, guard):
+    """Directly, through others, or themselves: what comes after the second inclusion is still a beginning."""
+    found = beginning(
+        f'#include <cuda_fp16.h>\n#include "a.h"\n{INT}',
+        a=guarded("a", '#include "b.h"\n#include "a.h"\n', guard),
+        b=guarded("b", f'#include "a.h"\n#include "c.h"\n{TUPLE}', guard),
+        c=guarded("c", f'{ASSERT}#include "a.h"\n', "once"),
+    )
+    assert names(found) == ["cuda_fp16.h", "cassert", "tuple", "cstdint"]
+
+
+def test_an_unguarded_header_that_comes_back_ends_the_beginning(beginning):
+    """What it makes of another inclusion is not known."""
+    found = beginning(
+        f'{ASSERT}#include "a.h"\n{TUPLE}', a='#include "b.h"\n', b=f'#pragma once\n{INT}#include "a.h"\n'
+    )
+    assert names(found) == ["cassert", "cstdint"]
+
+
+@pytest.mark.parametrize("guard", ["once", "ifndef"])
+def test_headers_may_be_nested_deeper_than_calls(beginning, guard):
+    """NVRTC and nvcc take chains of thousands."""
+    chain = {f"h{depth}": guarded(f"h{depth}", f'#include "h{depth + 1}.h"\n', guard) for depth in range(1500)}
+    assert names(beginning('#include "h0.h"\n', **chain, h1500=TUPLE)) == ["tuple"]
+
+
 def test_toolkit_headers_are_descended_into(beginning):
     """Sources that begin with different headers of CUB have the beginnings of those in common."""
     load = beginning("#include <cub/block/block_load.cuh>\n")

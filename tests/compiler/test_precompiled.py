@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from include_graphs import two_processes
 from precompiled_here import in_use
 from processes import linux
+from slow_parameters import slow_but
 from small_jobs import job_of
 
 from hatch_cuda_kernels.child_process import ChildProcess
@@ -49,6 +51,13 @@ def compile_begun():
     return run
 
 
+@pytest.fixture(scope="module")
+def cycles():
+    """Return a function that gives the outcome of a random project."""
+    with two_processes() as outcome:
+        yield outcome
+
+
 def plain(job):
     """Return what a job gives without."""
     (compiled,) = [compile_task(Task(needed_tools([job]), job))]
@@ -83,6 +92,12 @@ def test_images_and_warnings_are_the_same(tmp_path, compile_begun, source, optio
     outcomes, begun = compile_begun(job, job)
     assert begun
     assert [facts(outcome) for outcome in outcomes] == [facts(plain(job))] * 2
+
+
+@pytest.mark.parametrize("seed", slow_but(range(4), range(24)))
+def test_headers_that_include_each_other(tmp_path, cycles, seed):
+    """In random projects, nothing of a precompiled header shows; ``include_graphs.py`` tries more of them."""
+    assert cycles(seed, tmp_path) in {"precompiled", "same", "refused"}
 
 
 def test_the_smallest_source_begins_with_what_nvrtc_puts_before_it(tmp_path, compile_begun):

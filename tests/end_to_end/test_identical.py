@@ -10,6 +10,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 
 import pytest
 from cache_entries import edit
+from slow_parameters import slow_but
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.errors import BuildError
@@ -147,3 +148,74 @@ def test_a_broken_executor_is_told_once(reference, tmp_path, fresh_cache):
     with pytest.raises(BuildError, match="cannot schedule new futures after shutdown") as caught:
         build_store(load_manifest(project / "kernels.yaml"), tmp_path / "out", executor=executor)
     assert len(caught.value.problems) == 1
+
+
+#: Every option that a compiler is told, by itself; ``extra`` has one of each stage.
+OPTIONS = (
+    "std: c++20", "use_fast_math: true", "ftz: true", "prec_div: false", "prec_sqrt: false", "fma: false",
+    "maxrregcount: 32", "lineinfo: true", "debug: true", "lto: true", "default_device: true", "standard_headers: false",
+    "include: [include]", "define: {X: 1}", "pre_include: [first.h]", "host_code: drop", "host_only: [Task]",
+    "extra: [--restrict, -extra-device-vectorization]", "extra: [-Xptxas=-O1]", "lineinfo: true, lto: true",
+    "lineinfo: true, extra: [--restrict]",
+)  # fmt: skip
+#: What says where the next line is from, before the kernels of a source.
+LINES = {
+    "none": "",
+    "relative": '#line 1 "gen.cu"\n',
+    "upwards": '#line 1 "../x.cu"\n',
+    "absolute": '#line 1 "/abs/x.cu"\n',
+    "marker": '# 1 "gen.cu" 1 3\n',
+    "macros": '#define FILE "gen.cu"\n#define LINE 7\n#line LINE FILE\n',
+    "number": "#line 5\n",
+    "empty": '#line 1 ""\n',
+}
+BODY = """
+#ifndef __CUDACC_RTC__
+class Task {};
+#endif
+static __device__ int seen;
+static __device__ __noinline__ int length(const char* s) { int n = 0; while (s[n]) ++n; return n; }
+extern "C" __global__ void %s(int* y) {
+    const char* volatile file = __FILE__;
+    if (*y == 3) __assertfail("", __FILE__, __LINE__, "", 1);
+    *y = length(file) + seen;
+    seen = *y;
+}
+"""
+
+
+def placed_project(root, options, line):
+    """Write a project whose modules have these options, one for each front end that takes them, and linked ones."""
+    refused = {"debug": ("lto", "ptx"), "-extra": ("lto",), "lto: true": ("ptx",)}
+    ends = {"per-arch", "lto", "ptx"}.difference(*(ends for word, ends in refused.items() if word in options))
+    modules = [f"{end}: {{source: a.cu, front_end: {end}}}" for end in sorted(ends)]
+    modules = ", ".join([*modules, "linked: {sources: [a.cu, b.cu]}"])
+    manifest = f"{{schema: 1, arches: [sm_80, sm_90, compute_90], options: {{{options}}}, modules: {{{modules}}}}}"
+    texts = {"kernels.yaml": manifest, "first.h": "", "include/any.h": ""}
+    texts |= {f"{name}.cu": LINES[line] + BODY % name for name in "ab"}
+    for name, text in texts.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return load_manifest(root / "kernels.yaml")
+
+
+#: Those that have something to do with paths go with all of these, the others with one.
+PLACES = [(options, line) for options in OPTIONS for line in LINES if line == "relative" or options in OPTIONS[7:10]]
+
+
+@pytest.mark.parametrize("place", slow_but([("lineinfo: true", "relative"), ("lto: true", "none")], PLACES))
+def test_no_folder_shows_in_a_store(tmp_path, monkeypatch, place):
+    """Another checkout, another working directory, threads or processes: whatever could have let a path in."""
+    options, line = place
+    stores = []
+    for name, executor in (("one", ThreadPoolExecutor(2)), ("an/other", WorkerExecutor(1))):
+        root, here = tmp_path / name / "checkout", tmp_path / name / "here"
+        here.mkdir(parents=True)
+        monkeypatch.chdir(here)
+        monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / name / "cache"))
+        with executor:
+            build_store(placed_project(root, options, line), tmp_path / name / "out", executor=executor)
+        stores.append(files(tmp_path / name / "out"))
+    assert stores[0] == stores[1]
+    assert not [file for file, data in stores[0].items() if bytes(tmp_path) in data]

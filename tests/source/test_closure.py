@@ -228,6 +228,14 @@ def test_cycles_and_a_source_that_includes_itself(tmp_path):
     assert [name for name, _ in closure.headers] == [f"{VIRTUAL_ROOT}{name}" for name in ("a.h", "b.h", "k.cu")]
 
 
+@pytest.mark.parametrize("way", ["k.cu", "a.h"])
+def test_a_source_with_pragma_once_counts_once(tmp_path, way):
+    """Where it includes itself, directly or not, as with nvcc; NVRTC takes no notice of the pragma there."""
+    source = f'#pragma once\n#include "{way}"\n#define X 4\n{KERNEL}'
+    write(tmp_path, {"k.cu": source, "a.h": '#pragma once\n#include "k.cu"\n'})
+    assert stored_value(build(read_closure(tmp_path, "k.cu"))) == 4
+
+
 def test_pre_includes_may_be_project_or_toolkit_headers(tmp_path):
     """A project header comes first in the program under its virtual name; an unknown one is left to the toolkit."""
     write(
