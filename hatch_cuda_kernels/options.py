@@ -51,7 +51,7 @@ class NvrtcOptions:
     maxrregcount: int | None = None
     """Most registers a thread may use."""
     lineinfo: bool = False
-    """Source line numbers for profilers; paths of toolkit headers then enter the image."""
+    """Source line numbers for profilers."""
     debug: bool = False
     """Device debug information, without optimisation."""
     lto: bool = False

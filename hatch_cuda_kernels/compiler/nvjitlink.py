@@ -6,10 +6,13 @@ relocatable code, which is slower (see ``compiler.ptxas``).
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.job import Finished
+from hatch_cuda_kernels.compiler.output.line_tables import without_times
+from hatch_cuda_kernels.compiler.rooted import without_descriptors
 from hatch_cuda_kernels.compiler.toolchain.libraries import load_nvjitlink, nvjitlink_version
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.extra import assembler_flags
@@ -81,9 +84,11 @@ def _run(nvjitlink: Any, task: _Link) -> Finished:  # a module
         for given in task.inputs:
             kind = getattr(nvjitlink.InputType, _INPUT_TYPES[given.kind])
             nvjitlink.add_data(handle, kind, given.data, len(given.data), given.name)
-        nvjitlink.complete(handle)
+        with without_descriptors if task.options.lineinfo or task.options.debug else nullcontext():
+            nvjitlink.complete(handle)
         image = _read(nvjitlink, handle, "linked_ptx" if task.to_ptx else "linked_cubin")
-        return Finished(image.rstrip(b"\0") if task.to_ptx else image, _log(nvjitlink, handle, "info_log"))
+        image = image.rstrip(b"\0") if task.to_ptx else without_times(image)
+        return Finished(image, _log(nvjitlink, handle, "info_log"))
     except nvjitlink.nvJitLinkError as error:
         log = _log(nvjitlink, handle, "error_log") if handle is not None else ""
         message = f"nvJitLink {nvjitlink_version()} refused the {_named(task.inputs)} ({error})"

@@ -16,10 +16,11 @@ from hatch_cuda_kernels.compiler.ignored import judged_log, shown_log, telling_f
 from hatch_cuda_kernels.compiler.job import Compiled
 from hatch_cuda_kernels.compiler.nvrtc_calls import NvrtcError, compile_program, lowered_name, open_program, output
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.output.line_tables import without_times
 from hatch_cuda_kernels.compiler.output.ptx import Ptx, drop_unused, read_ptx
 from hatch_cuda_kernels.compiler.precompiled import Given, begin_with_preamble, cleaned_log, drop_preamble
 from hatch_cuda_kernels.compiler.ptxas import assemble
-from hatch_cuda_kernels.compiler.rooted import call_at_root
+from hatch_cuda_kernels.compiler.rooted import call_at_root, shows_place
 from hatch_cuda_kernels.compiler.symbols import NO_QUESTIONS, Questions, found_kernels
 from hatch_cuda_kernels.compiler.taint import is_tainted
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
@@ -98,11 +99,14 @@ class _Made(NamedTuple):
 
 
 def _make_untainted(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
-    """Return what ``_make`` returns where nothing shows in it but the task: no directory, and no earlier compile."""
-    options = task[0].options
-    shows_directory = options.lto or options.debug or options.lineinfo
-    made = call_at_root(_make, task) if shows_directory else interruptible(partial(_make, task))
-    return _apart(_make, task, task[0]) if is_tainted() else made
+    """Return what ``_make`` returns where nothing shows in it but the task: no folder, and no earlier compile."""
+    made = _make_placed(task)
+    return _apart(_make_placed, task, task[0]) if is_tainted() else made
+
+
+def _make_placed(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
+    _, flags = task
+    return call_at_root(_make, task, flags) if shows_place(flags) else interruptible(partial(_make, task))
 
 
 def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
@@ -199,15 +203,14 @@ def _images(
         return finish_lto(job, ltoir, keep, log)
     ptx = output(program, "PTX").rstrip(b"\0").decode()
     if "object" in job.kinds:
-        found = output(program, "CUBIN")
-        return {"object": found}, read_ptx(ptx), log
+        return {"object": without_times(output(program, "CUBIN"))}, read_ptx(ptx), log
     if not job.options.debug:  # which describes every variable
         ptx = drop_unused(ptx, keep)
     if job.assembled and job.finisher == "ptxas":
         made = assemble(_ptxas(), ptx, arch=job.arch, options=job.options, name=job.module)
         cubin, log = made.image, f"{log}\n{made.log}"
     else:
-        cubin = output(program, "CUBIN")
+        cubin = without_times(output(program, "CUBIN"))
     return {"ptx": ptx.encode(), "cubin": cubin}, read_ptx(ptx), log
 
 

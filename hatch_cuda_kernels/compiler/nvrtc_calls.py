@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from cuda.bindings import nvrtc
+
+from hatch_cuda_kernels.compiler.rooted import shows_place, with_descriptors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,8 +36,11 @@ def open_program(
 
 def compile_program(program: Any, flags: Sequence[str]) -> tuple[bool, str]:  # an opaque handle
     """Return whether NVRTC took a program, and what it said."""
-    (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
-    return int(status) == 0, output(program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
+    with with_descriptors(flags) if shows_place(flags) else nullcontext() as placed:
+        given = placed.flags if placed else flags
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(given), [flag.encode() for flag in given])
+    log = output(program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
+    return int(status) == 0, placed.as_installed(log) if placed else log
 
 
 def lowered_name(program: Any, expression: str) -> str:  # an opaque handle

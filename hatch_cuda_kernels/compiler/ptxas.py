@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.job import Finished
 from hatch_cuda_kernels.compiler.link_faults import undefined_faults
+from hatch_cuda_kernels.compiler.output.line_tables import without_times
 from hatch_cuda_kernels.compiler.target_faults import target_faults
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.extra import assembler_flags
@@ -51,7 +52,7 @@ def assemble(ptxas: Path, text: str, *, arch: SmArch, options: NvrtcOptions, nam
             message = f"ptxas refused the PTX (status {done.returncode})"
             faults = (*undefined_faults(log), *target_faults(log))
             raise CompileError(name, str(arch), message, log=log, flags=flags, faults=faults)
-        return Finished(image.read_bytes(), log)
+        return Finished(without_times(image.read_bytes()), log)
 
 
 @contextmanager

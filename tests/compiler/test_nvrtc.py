@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -9,6 +10,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from processes import linux
 from small_jobs import job_of
 
 from hatch_cuda_kernels.compiler import nvrtc
@@ -233,12 +235,12 @@ SHOWS_DIRECTORY = {
 }
 
 
-@pytest.mark.parametrize("apart", [True, False], ids=["a thread of its own", "a process of its own"])
+@pytest.mark.parametrize("apart", ["a thread of its own", "a process of its own", "after a compile that left a trace"])
 @pytest.mark.parametrize(("options", "kind"), SHOWS_DIRECTORY.values(), ids=SHOWS_DIRECTORY.keys())
 def test_the_working_directory_is_in_no_image(make_job, tmp_path, monkeypatch, apart, options, kind):
     """Two checkouts give one image under one key, and the caller stays in its own directory."""
-    if not apart:
-        monkeypatch.setattr("hatch_cuda_kernels.compiler.rooted._threads_can_move", lambda: False)
+    monkeypatch.setattr("hatch_cuda_kernels.compiler.rooted._threads_can_move", lambda: "thread" in apart)
+    monkeypatch.setattr(nvrtc, "is_tainted", lambda: "trace" in apart)
     made = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -249,6 +251,29 @@ def test_the_working_directory_is_in_no_image(make_job, tmp_path, monkeypatch, a
         assert Path.cwd() == tmp_path / name
     assert made[0] == made[1]
     assert str(tmp_path).encode() not in made[0]
+
+
+@linux
+def test_a_toolkit_folder_keeps_its_name_where_descriptors_are_taken(make_job, tmp_path):
+    """Another process has them free; the caller's stay as they are."""
+    job = make_job("#include <cuda_fp16.h>\n__global__ void k(__half* y) { *y = *y + *y; }", kinds=("ltoir",), lto=True)
+    image = compile_job(job).images
+    own = os.open(tmp_path, os.O_RDONLY)
+    os.dup2(own, 200)
+    try:
+        assert compile_job(job).images == image
+        assert tmp_path.samefile("/proc/self/fd/200")
+    finally:
+        os.close(200)
+        os.close(own)
+
+
+def test_messages_name_toolkit_headers_as_they_are_installed(make_job):
+    """What NVRTC says of them has their folder, whatever name it had there."""
+    job = make_job("#include <crt/host_defines.h>\n__global__ void k() {}", lineinfo=True)
+    log = compile_job(job).log
+    assert "must not be used directly" in log
+    assert "/proc/self" not in log
 
 
 def test_an_error_in_such_a_compile_is_the_users(make_job):

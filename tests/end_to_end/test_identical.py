@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import random
 import shutil
+import sys
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
@@ -13,6 +14,8 @@ from cache_entries import edit
 from slow_parameters import slow_but
 
 from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.pool.worker import WorkerExecutor
@@ -170,6 +173,7 @@ LINES = {
     "empty": '#line 1 ""\n',
 }
 BODY = """
+#include <toy.h>
 #ifndef __CUDACC_RTC__
 class Task {};
 #endif
@@ -178,7 +182,7 @@ static __device__ __noinline__ int length(const char* s) { int n = 0; while (s[n
 extern "C" __global__ void %s(int* y) {
     const char* volatile file = __FILE__;
     if (*y == 3) __assertfail("", __FILE__, __LINE__, "", 1);
-    *y = length(file) + seen;
+    *y = length(file) + toy(seen);
     seen = *y;
 }
 """
@@ -190,9 +194,12 @@ def placed_project(root, options, line):
     ends = {"per-arch", "lto", "ptx"}.difference(*(ends for word, ends in refused.items() if word in options))
     modules = [f"{end}: {{source: a.cu, front_end: {end}}}" for end in sorted(ends)]
     modules = ", ".join([*modules, "linked: {sources: [a.cu, b.cu]}"])
-    manifest = f"{{schema: 1, arches: [sm_80, sm_90, compute_90], options: {{{options}}}, modules: {{{modules}}}}}"
+    arches = "[sm_80, sm_90]" if "debug" in options else "[sm_80, sm_90, compute_90]"
+    manifest = f"{{schema: 1, arches: {arches}, options: {{{options}}}, modules: {{{modules}}}}}"
     texts = {"kernels.yaml": manifest, "first.h": "", "include/any.h": ""}
     texts |= {f"{name}.cu": LINES[line] + BODY % name for name in "ab"}
+    folder = "cuda_runtime" if bindings_major() < 13 else f"cu{bindings_major()}"
+    texts[f"../toolkit/nvidia/{folder}/include/toy.h"] = "inline __device__ int toy(int x) { return x / 7; }\n"
     for name, text in texts.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -204,16 +211,25 @@ def placed_project(root, options, line):
 PLACES = [(options, line) for options in OPTIONS for line in LINES if line == "relative" or options in OPTIONS[7:10]]
 
 
+@pytest.fixture
+def own_toolkits():
+    """Let this process look for the toolkit again, now and afterwards."""
+    yield
+    load_toolchain.cache_clear()
+
+
 @pytest.mark.parametrize("place", slow_but([("lineinfo: true", "relative"), ("lto: true", "none")], PLACES))
-def test_no_folder_shows_in_a_store(tmp_path, monkeypatch, place):
-    """Another checkout, another working directory, threads or processes: whatever could have let a path in."""
+def test_no_folder_shows_in_a_store(tmp_path, own_toolkits, monkeypatch, place):
+    """Another checkout, working directory and toolkit's folder, threads or processes."""
     options, line = place
-    stores = []
+    stores, path = [], sys.path
     for name, executor in (("one", ThreadPoolExecutor(2)), ("an/other", WorkerExecutor(1))):
         root, here = tmp_path / name / "checkout", tmp_path / name / "here"
         here.mkdir(parents=True)
         monkeypatch.chdir(here)
         monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / name / "cache"))
+        monkeypatch.setattr(sys, "path", [str(tmp_path / name / "toolkit"), *path])
+        load_toolchain.cache_clear()
         with executor:
             build_store(placed_project(root, options, line), tmp_path / name / "out", executor=executor)
         stores.append(files(tmp_path / name / "out"))
