@@ -70,11 +70,12 @@ def build_store(
     fresh = find_fresh(plan, toolchain, cache)
     made: Mapping[ImageId, Entry] = {}
     problems: list[Problem] = []
+    compiled: frozenset[str] = frozenset()
     if missing := find_missing(plan, fresh):
         from hatch_cuda_kernels.pool.compilation import compile_missing  # a rebuild needs none of it
 
-        compiled = partial(compile_missing, executor=executor, workers=workers, progress=progress)
-        made, problems, _ = compiled(missing, fresh, toolchain, cache, warn=warnings.append)
+        compile_now = partial(compile_missing, executor=executor, workers=workers, progress=progress)
+        made, problems, _, compiled = compile_now(missing, fresh, toolchain, cache, warn=warnings.append)
     images = {**fresh, **made}
     modules = tuple(planned.built(images, toolchain) for planned in plan if images.keys() >= {*planned.images})
     problems += check_built(modules, manifest.promises)
@@ -89,7 +90,7 @@ def build_store(
         write_stubs(manifest, modules)
     return BuildReport(
         modules=modules,
-        compiled=frozenset(entry.key for entry in made.values()),
+        compiled=compiled,
         warnings=(*warnings, *_logged(modules)),
         seconds=time.perf_counter() - start,
     )

@@ -100,7 +100,7 @@ class DiskCache:
         entry = self.get(key)
         if entry is not None:
             return entry, False
-        once = self._once()
+        once = self.once()
         before = once.failure(key)
         with once.turn(key, lambda: any(folder.holds(key) for folder in self._folders)):
             entry = self.get(key)
@@ -116,6 +116,15 @@ class DiskCache:
                 raise
             self.put(entry)
             return entry, True
+
+    def once(self) -> Once:
+        """Return the turns by key, between threads and processes."""
+        from hatch_cuda_kernels.cache.once import Once  # a hit needs no lock
+
+        with self._lock:
+            if self._turns is None:
+                self._turns = Once(self._user, timeout=self._lock_seconds)
+            return self._turns
 
     def path_of(self, entry: Entry) -> Path | None:
         """Return an entry's image file, or None if it is in memory only."""
@@ -136,7 +145,7 @@ class DiskCache:
         own = self._own()
         if own is None:
             return 0
-        self._once().sweep()
+        self.once().sweep()
         return self._bounds(own).shrink(max_bytes)
 
     def clear(self) -> int:
@@ -220,20 +229,12 @@ class DiskCache:
         self._swept = True
         with contextlib.suppress(OSError), folder.open() as root:
             sweep(root)
-        self._once().sweep()
+        self.once().sweep()
 
     def _bounds(self, folder: EntryFolder) -> Bounds:
         from hatch_cuda_kernels.cache.bounds import Bounds  # a hit needs no lock
 
         return Bounds(folder, self.max_bytes)
-
-    def _once(self) -> Once:
-        from hatch_cuda_kernels.cache.once import Once  # a hit needs no lock
-
-        with self._lock:
-            if self._turns is None:
-                self._turns = Once(self._user, timeout=self._lock_seconds)
-            return self._turns
 
     def _tell_error(self, folder: EntryFolder, error: OSError, message: str = "") -> None:
         if isinstance(error, DistrustedError):

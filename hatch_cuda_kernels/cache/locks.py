@@ -20,10 +20,18 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cache.files import Folder
 
-__all__ = ["held"]
+__all__ = ["held", "taken"]
 
 _FIRST_PAUSE: Final = 0.005
 _LONGEST_PAUSE: Final = 0.1
+
+
+def taken(folder: Folder, name: str, stack: contextlib.ExitStack) -> bool:
+    """Return whether a lock was free and is now held, until the stack is closed; nothing waits.
+
+    Raises OSError, NotImplementedError or RuntimeError if the folder or its file system cannot lock (some NFS).
+    """
+    return _taker(folder, name, stack)()
 
 
 @contextlib.contextmanager
@@ -38,12 +46,16 @@ def held(folder: Folder, name: str, timeout: float, until: Callable[[], bool] = 
     with contextlib.ExitStack() as stack:
         # RuntimeError is filelock's error for a wait that it believes will never end.
         with contextlib.suppress(OSError, NotImplementedError, RuntimeError):
-            take = (_by_filelock if fcntl is None else _by_flock)(folder, name, stack)
+            take = _taker(folder, name, stack)
             deadline, pause = time.monotonic() + timeout, _FIRST_PAUSE
             while not (taken := take()) and not until() and time.monotonic() < deadline:
                 time.sleep(pause)
                 pause = min(pause * 1.5, _LONGEST_PAUSE)
         yield taken
+
+
+def _taker(folder: Folder, name: str, stack: contextlib.ExitStack) -> Callable[[], bool]:
+    return (_by_filelock if fcntl is None else _by_flock)(folder, name, stack)
 
 
 def _by_flock(folder: Folder, name: str, stack: contextlib.ExitStack) -> Callable[[], bool]:

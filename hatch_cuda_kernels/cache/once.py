@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from hatch_cuda_kernels.cache.files import Folder
-from hatch_cuda_kernels.cache.locks import held
+from hatch_cuda_kernels.cache.locks import held, taken
 from hatch_cuda_kernels.cache.writing import made, remove, replace, unique_name
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.reentry import not_within_itself
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from hatch_cuda_kernels.cache.folder import EntryFolder
 
@@ -47,7 +47,8 @@ class Once:
 
     def __init__(self, entries: EntryFolder | None, *, timeout: float) -> None:
         self._entries = entries
-        self._timeout = timeout
+        self.timeout: Final = timeout
+        """Seconds after which nobody waits for others any more."""
         self._threads: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._failures: dict[str, CompileError] = {}
 
@@ -63,17 +64,29 @@ class Once:
 
     def _turn(self, key: str, ready: Callable[[], bool]) -> Iterator[None]:
         thread = self._threads.setdefault(key, threading.Lock())
-        deadline = time.monotonic() + self._timeout
-        ours = thread.acquire(timeout=self._timeout)
+        deadline = time.monotonic() + self.timeout
+        ours = thread.acquire(timeout=self.timeout)
         try:
             with contextlib.ExitStack() as stack:
                 with contextlib.suppress(OSError), self._open(make=True) as locks:
                     left = deadline - time.monotonic()
-                    stack.enter_context(held(locks, f"{key[:_STRIPE_DIGITS]}.lock", left, ready))
+                    stack.enter_context(held(locks, _lock_name(key), left, ready))
                 yield
         finally:
             if ours:
                 thread.release()
+
+    def claim(self, keys: Iterable[str]) -> contextlib.ExitStack | None:
+        """Return what keeps the turns of some keys until it is closed; None while others have one. Nothing waits.
+
+        Where nothing can be locked, it keeps none.
+        """
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(OSError, NotImplementedError, RuntimeError), self._open(make=True) as locks:
+                names = sorted({*map(_lock_name, keys)})  # in one order, or two could keep each other from all of them
+                if not all(taken(locks, name, stack) for name in names):
+                    return None
+            return stack.pop_all()
 
     def failure(self, key: str) -> Failure:
         """Return the last failure of a key; another one later means that a compile failed meanwhile."""
@@ -103,7 +116,7 @@ class Once:
         """Remove errors that nobody can be waiting for any more; raises nothing."""
         with contextlib.suppress(OSError), self._open() as locks:
             for name in locks.names():
-                if _FAILED in name and time.time() - locks.status(name).st_mtime > self._timeout:
+                if _FAILED in name and time.time() - locks.status(name).st_mtime > self.timeout:
                     remove(locks, name)
 
     @contextlib.contextmanager
@@ -113,6 +126,10 @@ class Once:
             raise FileNotFoundError
         with self._entries.open(make=make) as root, (made if make else Folder.folder)(root, _LOCKS) as locks:
             yield locks
+
+
+def _lock_name(key: str) -> str:
+    return f"{key[:_STRIPE_DIGITS]}.lock"
 
 
 def _read_error(data: bytes) -> CompileError | None:

@@ -16,6 +16,7 @@ from hatch_cuda_kernels.pool.executors import choose_executor
 from hatch_cuda_kernels.pool.failures import FailedJob, find_problems
 from hatch_cuda_kernels.pool.fresh import image_keys, input_image
 from hatch_cuda_kernels.pool.task import WorkerMismatchError, needed_tools
+from hatch_cuda_kernels.pool.turns import Turns
 from hatch_cuda_kernels.problem import Problem
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Compilation(NamedTuple):
     """Every failure of the run, for a person to read."""
     failures: list[FailedJob]
     """The jobs that failed, as they did."""
+    compiled: frozenset[str]
+    """Keys of what was compiled here, and not by another build meanwhile."""
 
 
 class _NoProgress:
@@ -89,24 +92,32 @@ def compile_missing(
     entries: dict[ImageId, Entry] = {}
     failures: list[FailedJob] = []
     problems: list[Problem] = []
+    compiled: set[str] = set()
+    turns = Turns(cache, keys, toolchain)
     cost = _costs(fresh)
     progress.start(sorted(jobs, key=lambda job: (isinstance(job, CompileJob), cost(job)), reverse=True))
     try:
-        with closing(_run(jobs, fresh, executor, workers, cost, warn)) as outcomes:
+        with closing(_run(jobs, fresh, executor, workers, cost, turns, warn)) as outcomes:
             for job, outcome in outcomes:
                 if isinstance(outcome, Exception):
+                    turns.end(job, outcome)
                     failures.append(FailedJob(job, outcome))
                     progress.done(job, None)
-                else:
-                    entries |= _recorded(job, outcome, keys, cache)
-                    progress.done(job, outcome.seconds)
+                    continue
+                found = turns.found(job)
+                made = _recorded(job, outcome, keys, cache) if found is None else found
+                turns.end(job)
+                entries |= made
+                compiled |= {entry.key for entry in made.values() if found is None}
+                progress.done(job, outcome.seconds)
     except (BrokenExecutor, CancelledError) as error:
         problems.append(Problem(f"the executor stopped working: {type(error).__name__} {error}".rstrip()))
     except BuildError as error:
         problems += map(Problem, error.problems)
     finally:
+        turns.close()
         progress.finish()
-    return Compilation(entries, [*find_problems(failures, modules), *problems], failures)
+    return Compilation(entries, [*find_problems(failures, modules), *problems], failures, frozenset(compiled))
 
 
 def _run(
@@ -115,6 +126,7 @@ def _run(
     executor: Executor | str,
     workers: int | None,
     cost: Callable[[Job], float],
+    turns: Turns,
     warn: Callable[[str], None],
 ) -> Outcomes:
     """Return the jobs' outcomes as they come; those that finish a shared run wait for it, and fail with it."""
@@ -141,6 +153,7 @@ def _run(
         cost=cost,
         follow=follow,
         needed=needed_tools(jobs),
+        turns=turns,
         warn=warn,
     )
 

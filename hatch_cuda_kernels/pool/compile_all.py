@@ -5,7 +5,9 @@ from __future__ import annotations
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from contextlib import closing, suppress
 from functools import partial
+from itertools import islice
 from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.child_process import ChildDiedError
@@ -14,6 +16,7 @@ from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, Toolc
 from hatch_cuda_kernels.pool.crashes import LostJob
 from hatch_cuda_kernels.pool.executors import local_executor, open_executor
 from hatch_cuda_kernels.pool.task import Task, compile_task, needed_tools
+from hatch_cuda_kernels.pool.turns import Elsewhere
 from hatch_cuda_kernels.pool.worker import WorkerExecutor
 from hatch_cuda_kernels.threads import TICK_SECONDS
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.preamble import Preamble
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.pool.task import Tools
+    from hatch_cuda_kernels.pool.turns import Answer, Turns
 
     Outcomes: TypeAlias = Generator[tuple[Job, Compiled | Exception], None, None]
     Follow: TypeAlias = Callable[[Job, Compiled], Iterable[Job]]
@@ -43,6 +47,9 @@ _CHARACTER_SECONDS: Final = 1e-6
 #: Bytes that nvJitLink, or ptxas, finishes in a second.
 _PTX_SECOND: Final = 1_000_000
 _SECOND: Final[dict[Kind, int]] = {"ltoir": 400_000, "object": 100_000_000}
+#: Jobs that others compile are looked after this often, in seconds, so many at a time.
+_LOOK_SECONDS: Final = 0.1
+_LOOKS: Final = 64
 
 
 def estimate_seconds(job: Job) -> float:
@@ -55,7 +62,7 @@ def estimate_seconds(job: Job) -> float:
     return front_end + _INSTANCE_SECONDS * len(job.names) + _CHARACTER_SECONDS * characters
 
 
-def compile_on(
+def compile_on(  # noqa: PLR0913 - how a build compiles
     executor: Executor | str,
     jobs: Sequence[Job],
     *,
@@ -64,6 +71,7 @@ def compile_on(
     cost: Callable[[Job], float] = estimate_seconds,
     follow: Follow | None = None,
     needed: Tools | None = None,
+    turns: Turns | None = None,
     warn: Callable[[str], None] | None = None,
 ) -> Outcomes:
     """Do the same as ``compile_all`` on an executor that is opened by its name, and ended with the last job.
@@ -79,7 +87,7 @@ def compile_on(
     needed = needed or needed_tools(jobs)
     with (
         open_executor(executor, needed, local=local, warn=tell) as opened,
-        closing(compile_all(jobs, opened, cost=cost, follow=follow, needed=needed, warn=warn)) as outcomes,
+        closing(compile_all(jobs, opened, cost=cost, follow=follow, needed=needed, turns=turns, warn=warn)) as outcomes,
     ):
         for job, outcome in outcomes:
             if isinstance(outcome, ToolchainError | BrokenExecutor | CancelledError):
@@ -94,6 +102,7 @@ def compile_all(
     cost: Callable[[Job], float] = estimate_seconds,
     follow: Follow | None = None,
     needed: Tools | None = None,
+    turns: Turns | None = None,
     warn: Callable[[str], None] | None = None,
 ) -> Outcomes:
     """Compile every job and yield each with its result, or with the error that kept it from one, as they finish.
@@ -101,15 +110,20 @@ def compile_all(
     ``follow`` gives the jobs that can begin once one has given its result, and been handed out; ``needed`` says which
     tools all of them need, by default those of the first jobs. A failing job does not stop the others: all failures of
     a run are reported together. Jobs whose worker process died are compiled again, after the others and one at a time;
-    ``warn`` is told so once. On KeyboardInterrupt, or when the caller closes the generator, what has not begun is
+    ``warn`` is told so once. With ``turns``, jobs that others compile are put off until these have; who receives an
+    outcome ends its turn. On KeyboardInterrupt, or when the caller closes the generator, what has not begun is
     cancelled.
     """
     needed = needed or needed_tools(jobs)
     lost: list[LostJob] = []
     preambles = _preambles(jobs, executor)
-    with closing(_run(_in_order(jobs, cost, preambles), executor, needed, follow, preambles)) as outcomes:
+    run = partial(_run, executor=executor, needed=needed)
+    ordered = _in_order(jobs, cost, preambles)
+    with closing(run(ordered, follow=follow, preambles=preambles, turns=turns)) as outcomes:
         for job, outcome in outcomes:
             if isinstance(outcome, ChildDiedError):
+                if turns is not None:
+                    turns.end(job)
                 lost.append(LostJob(job, outcome))
             else:
                 yield job, outcome
@@ -117,7 +131,9 @@ def compile_all(
         warn(_lost(lost))
     for found in lost:  # one at a time, in a process of its own: it may have been the memory
         again = found.again
-        with closing(_run([again], executor, needed, follow if again is found.job else None, {})) as outcomes:
+        same = again is found.job
+        started = run([again], follow=follow if same else None, preambles={}, turns=turns if same else None)
+        with closing(started) as outcomes:
             for done, outcome in outcomes:
                 known = found if done is again else LostJob(done, ChildDiedError())
                 yield known.job, known.outcome(outcome)
@@ -143,26 +159,37 @@ def _in_order(jobs: Sequence[Job], cost: Callable[[Job], float], preambles: Mapp
 
 def _run(
     jobs: Sequence[Job],
+    *,
     executor: Executor,
     needed: dict[str, str],
     follow: Follow | None,
     preambles: Mapping[int, Preamble],
+    turns: Turns | None,
 ) -> Outcomes:
-    waiting: dict[Future[Compiled], Job] = {}
-    done: SimpleQueue[Future[Compiled]] = SimpleQueue()
+    waiting: dict[Future[Answer], Job] = {}
+    elsewhere: dict[int, Job] = {}
+    done: SimpleQueue[Future[Answer]] = SimpleQueue()
 
     def submit(job: Job) -> None:
-        future = _submit(executor, Task(needed, job, preambles.get(id(job))))
+        begin = None if turns is None else partial(turns.begin, job)
+        future = _submit(executor, Task(needed, job, preambles.get(id(job)), begin))
         waiting[future] = job
         future.add_done_callback(done.put)
 
     try:
         for job in jobs:
             submit(job)
-        while waiting:
-            future = _next(done)
+        while waiting or elsewhere:
+            future = _next(done, _LOOK_SECONDS if elsewhere else None)
+            if future is None:
+                for look in [*islice(elsewhere, _LOOKS)]:
+                    submit(elsewhere.pop(look))
+                continue
             job = waiting.pop(future)
             outcome = _outcome(future, job)
+            if isinstance(outcome, Elsewhere):
+                elsewhere[id(job)] = job
+                continue
             yield job, outcome
             for next_job in () if follow is None or isinstance(outcome, Exception) else follow(job, outcome):
                 submit(next_job)
@@ -171,23 +198,25 @@ def _run(
             future.cancel()
 
 
-def _submit(executor: Executor, task: Task) -> Future[Compiled]:
+def _submit(executor: Executor, task: Task) -> Future[Answer]:
     try:
         return executor.submit(compile_task, task)
     except RuntimeError as error:  # an executor that broke, or was shut down, meanwhile
-        future: Future[Compiled] = Future()
+        future: Future[Answer] = Future()
         future.set_exception(BrokenExecutor(str(error)))
         return future
 
 
-def _next(done: SimpleQueue[Future[Compiled]]) -> Future[Compiled]:
-    """Wait in short turns: a signal that comes just before a wait does not end it."""
-    while True:
+def _next(done: SimpleQueue[Future[Answer]], seconds: float | None) -> Future[Answer] | None:
+    """Wait in short turns, for so long at most: a signal that comes just before a wait does not end it."""
+    end = None if seconds is None else monotonic() + seconds
+    while end is None or monotonic() < end:
         with suppress(Empty):
             return done.get(timeout=TICK_SECONDS)
+    return None
 
 
-def _outcome(future: Future[Compiled], job: Job) -> Compiled | Exception:
+def _outcome(future: Future[Answer], job: Job) -> Answer | Exception:
     """Return a result, or the error to report with its job, beside the other failures."""
     try:
         return future.result()

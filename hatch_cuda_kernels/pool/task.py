@@ -20,12 +20,13 @@ from hatch_cuda_kernels.compiler.toolchain.packages import (
 from hatch_cuda_kernels.errors import ToolchainError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import TypeAlias
 
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import Compiled
     from hatch_cuda_kernels.compiler.preamble import Preamble
+    from hatch_cuda_kernels.pool.turns import Answer
 
     Tools: TypeAlias = dict[str, str]
 
@@ -42,11 +43,19 @@ class Task:
     """A job with the tools it needs, by name and version.
 
     The job is pickled by itself, so that a worker with another version of this package can say so instead of failing
-    to read it. ``preamble`` is what it may begin with in a process that only compiles.
+    to read it. ``preamble`` is what it may begin with in a process that only compiles. ``begin`` is called first, in
+    the process that asks, wherever the job is compiled.
     """
 
-    def __init__(self, needed: Tools, job: Job | bytes, preamble: Preamble | None = None) -> None:
+    def __init__(
+        self,
+        needed: Tools,
+        job: Job | bytes,
+        preamble: Preamble | None = None,
+        begin: Callable[[], Answer | None] | None = None,
+    ) -> None:
         self._needed = needed
+        self._begin = begin
         self._job = job
         self._preamble = preamble
         self._makes = False
@@ -55,6 +64,10 @@ class Task:
     def group(self) -> str | None:
         """Names what tasks have in common that go faster one after another in the same process; None for others."""
         return None if self._preamble is None else self._preamble.digest
+
+    def begin(self) -> Answer | None:
+        """Return the answer that there is already, without a compile; None where there is none, or nobody to ask."""
+        return None if self._begin is None else self._begin()
 
     def announce(self, alike: int) -> None:
         """Take notice that so many tasks of its group wait for the process that gets it, this one among them."""
@@ -80,9 +93,10 @@ class Task:
             return compile_job(job)
 
 
-def compile_task(task: Task) -> Compiled:
-    """Compile a task; this is the function that executors call. Raises what ``Task.compile`` raises."""
-    return task.compile()
+def compile_task(task: Task) -> Answer:
+    """Compile a task, if need be; this is the function that executors call. Raises what ``Task.compile`` raises."""
+    answer = task.begin()
+    return task.compile() if answer is None else answer
 
 
 def tools_here() -> Tools:

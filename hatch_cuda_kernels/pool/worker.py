@@ -27,9 +27,10 @@ __all__ = ["WorkerExecutor"]
 class WorkerExecutor(DaemonThreads):
     """At most ``max_workers`` processes, each with a thread here; started when needed, ended when nothing is left.
 
-    A worker that dies fails the one call it ran with ChildDiedError; another takes its place. Calls whose first
-    argument has a ``group`` go to a worker that did the like, if there is one; its ``announce`` is told how many of
-    them wait for that worker. Temporary files of each are in a folder that goes with it.
+    A worker that dies fails the one call it ran with ChildDiedError; another takes its place. A call whose first
+    argument has a ``begin`` ends with what that returns here, unless it is None. Calls whose first argument has a
+    ``group`` go to a worker that did the like, if there is one; its ``announce`` is told how many of them wait for that
+    worker. Temporary files of each are in a folder that goes with it.
     """
 
     def __init__(self, max_workers: int) -> None:
@@ -82,9 +83,11 @@ class WorkerExecutor(DaemonThreads):
             if not future.set_running_or_notify_cancel():
                 continue
             try:
-                worker = worker or self._take()
-                self._announce(call)
-                result = worker.call(call)
+                result = _begin(call)
+                if result is None:
+                    worker = worker or self._take()
+                    self._announce(call)
+                    result = worker.call(call)
             except ChildDiedError as error:
                 self._end(worker)
                 worker = None
@@ -169,6 +172,11 @@ class WorkerExecutor(DaemonThreads):
         while self._started:
             with suppress(IndexError):  # another thread was faster
                 self._end(self._started.pop())
+
+
+def _begin(call: Call) -> Any:  # whatever a worker would return
+    _, args, _ = call
+    return args[0].begin() if args and hasattr(args[0], "begin") else None
 
 
 def _group(call: Call) -> Hashable:
