@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 import time
@@ -114,6 +115,16 @@ def test_a_kept_result_is_the_result(tmp_path, capsys):
         for row in out.splitlines()
         if row.startswith("| ") and row.count("|") == 4 and "kernels |" not in row
     )
+
+
+def test_the_goldens_can_be_read(capsys):
+    """The goldens of the corpus lose nothing beside themselves, and have kernels that are nvcc's."""
+    path = BENCHMARKS / "corpus/goldens.jsonl"
+    assert importlib.import_module("golden_compare").compare(path, path, None) == 0
+    found = re.search(
+        r"(\d+) sources in both.*Of (\d+) kernels of nvcc's, (\d+) were equal", capsys.readouterr().out, re.S
+    )
+    assert all(int(count) > 50 for count in found.groups())
 
 
 def test_names_do_not_tell_the_compilers_apart():
