@@ -122,7 +122,7 @@ def test_the_goldens_can_be_read(capsys):
     path = BENCHMARKS / "corpus/goldens.jsonl"
     assert importlib.import_module("golden_compare").compare(path, path, None) == 0
     found = re.search(
-        r"(\d+) sources in both.*Of (\d+) kernels of nvcc's, (\d+) were equal", capsys.readouterr().out, re.S
+        r"(\d+) sources in both.*Of (\d+) kernels of nvcc's, (\d+) were equal", capsys.readouterr().out, re.DOTALL
     )
     assert all(int(count) > 50 for count in found.groups())
 
