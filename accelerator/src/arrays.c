@@ -91,7 +91,7 @@ Outcome store_array(const Parameter *parameter, const DLPackExchangeAPI *api, Py
         return UNUSUAL;
     if (tensor.data == NULL && !is_empty(&tensor)) /* its memory was given back */
         return UNUSUAL;
-    uint64_t address = (uint64_t)(uintptr_t)tensor.data + tensor.byte_offset;
+    uint64_t address = tensor.data == NULL ? 0 : (uint64_t)(uintptr_t)tensor.data + tensor.byte_offset;
     memcpy(call->buffer + parameter->offset, &address, sizeof address);
     return DONE;
 }

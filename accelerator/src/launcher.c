@@ -93,20 +93,22 @@ static Outcome enter(Launcher *self, Context *context, PyObject **entry)
     return DONE;
 }
 
+/* Raise, unless an exception is set. */
+static Outcome refuse_sizes(PyObject *type, const char *message)
+{
+    if (!PyErr_Occurred())
+        PyErr_SetString(type, message);
+    return RAISED;
+}
+
 static Outcome read_sizes(LaunchConfig *config, PyObject *sizes)
 {
-    if (!PyTuple_Check(sizes) || PyTuple_Size(sizes) != 7) {
-        PyErr_SetString(PyExc_TypeError, "the sizes of a launch are seven");
-        return RAISED;
-    }
+    if (PyTuple_Size(sizes) != 7)
+        return refuse_sizes(PyExc_TypeError, "the sizes of a launch are a tuple of seven");
     for (int i = 0; i < 7; i++) {
         unsigned long size = PyLong_AsUnsignedLong(PyTuple_GetItem(sizes, i));
-        if (size == (unsigned long)-1 && PyErr_Occurred())
-            return RAISED;
-        if (size > UINT32_MAX) {
-            PyErr_SetString(PyExc_OverflowError, "a size of a launch has more than 32 bits");
-            return RAISED;
-        }
+        if (size >= UINT32_MAX && (size > UINT32_MAX || PyErr_Occurred()))
+            return refuse_sizes(PyExc_OverflowError, "a size of a launch has more than 32 bits");
         config->sizes[i] = (uint32_t)size;
     }
     return DONE;

@@ -125,6 +125,7 @@ class LoadedKernels:
                 return kernel
             return get_kernel(name, module=module, policy=policy)
 
+        look_up.__qualname__ = "Store.get_kernel"  # what it is called where it is called wrongly, as the first time
         return look_up
 
     def stats(self) -> tuple[KernelStats, ...]:

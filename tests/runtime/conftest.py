@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from weakref import WeakValueDictionary
 
 import cuda.bindings.driver  # noqa: F401 - so that it can be replaced
 import pytest
-from built_accelerator import compile_accelerator, load_accelerator
+from built_accelerator import SANITIZED, compile_accelerator, load_accelerator, sanitizers
 from fake_driver import FakeDriver
 from shared import make_once
 
@@ -31,8 +32,11 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory):
-    """Return the accelerator, compiled once in a run."""
-    return load_accelerator(make_once(tmp_path_factory, "accelerator", compile_accelerator))
+    """Return the accelerator, compiled once in a run; for sanitizers in the processes of ``test_both_ways``."""
+    options = sanitizers()[0] if SANITIZED in os.environ else ()
+    return load_accelerator(
+        make_once(tmp_path_factory, "accelerator", lambda folder: compile_accelerator(folder, *options))
+    )
 
 
 @pytest.fixture

@@ -206,6 +206,16 @@ def test_arguments_in_brackets_launches_have_no_names(kernel, driver, shape):
     assert len(driver.launches) == 4
 
 
+def test_a_wrong_look_up_has_the_same_error_each_time(store):
+    """The first one, and those of the function that takes its place."""
+    for _ in range(3):
+        with pytest.raises(TypeError, match=r"^Store\.get_kernel\(\) got an unexpected keyword argument 'other'$"):
+            store.get_kernel("saxpy", other=1)
+        with pytest.raises(TypeError, match=r"^Store\.get_kernel\(\) missing 1 required positional argument: 'name'$"):
+            store.get_kernel()
+        assert store.get_kernel("saxpy").name == "saxpy"
+
+
 def test_a_bound_launch_takes_no_arguments(kernel, driver):
     """It has its own."""
     go = kernel.bind(1, 32, (2.0, None, None, 4))

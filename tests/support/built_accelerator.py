@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import os
 import runpy
 import shutil
 import subprocess
@@ -20,6 +21,10 @@ NAME = "hatch_cuda_kernels_accelerator"
 PROJECT = Path(__file__).parents[2] / "accelerator"
 #: Without the cast that functions of several parameters need, nothing warns.
 OPTIONS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
+
+
+#: Set in processes whose accelerator is compiled for the sanitizers.
+SANITIZED = "TESTS_SANITIZED"
 
 
 def own_options():
@@ -42,6 +47,25 @@ def compile_accelerator(folder, *more):
     options = [*OPTIONS, *own_options(), "-isystem", include, *more]
     sources = sorted(PROJECT.glob("src/*.c"))
     subprocess.run([compiler, *options, "-o", folder / f"{NAME}.abi3.so", *sources], check=True)
+
+
+def sanitizers():
+    """Return options that let sanitizers watch what is compiled, and the environment of a process that loads it.
+
+    Skips the test where the compiler has none, or is another one than gcc.
+    """
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    options = ["-g", "-O1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    empty = [compiler, "-x", "c", "-", "-shared", "-fPIC", *options, "-o", os.devnull]
+    if compiler is None or subprocess.run(empty, input="", capture_output=True, text=True).returncode:
+        pytest.skip("needs gcc with its sanitizers")
+    asked = [compiler, "-print-file-name=libasan.so"]
+    library = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    if not Path(library).is_absolute():
+        pytest.skip("needs gcc's libasan")
+    # Python's memory comes from malloc, which is what the sanitizer watches; it is never all given back at exit.
+    settings = {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc", SANITIZED: "1"}
+    return options, settings
 
 
 def load_accelerator(folder):

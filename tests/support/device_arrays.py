@@ -40,9 +40,11 @@ class DlpackArray:
         place = ctypes.addressof(self._shape)
         self._tensor = struct.pack("<QiiiBBHQQQ", address, 2, 0, len(shape), 2, 32, 1, place, 0, 0)
         self._freed = freed
+        self.kind = 2
+        """Of the device: CUDA."""
 
     def __dlpack_device__(self):
-        return 2, 0
+        return self.kind, 0
 
     def __dlpack__(self, *, stream):
         freed, tensor, shape = self._freed, self._tensor, self._shape
