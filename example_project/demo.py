@@ -66,14 +66,18 @@ def programs(environment: Mapping[str, str]) -> tuple[str, str]:
     anywhere = f"{sys.executable} -m hatch_cuda_kernels"
     if "HATCH_ENV_ACTIVE" not in environment:
         return anywhere, anywhere
-    if environment.get("UV"):
-        return "uvx hatch run hatch-cuda-kernels", f'uvx --from "{PROJECT.parent}[build]" hatch-cuda-kernels'
-    hatch = Path(environment.get("HATCH_UV", "")).with_name("hatch")  # hatch brings uv with it
-    if (hatch.parent.parent / "pipx_metadata.json").is_file() and hatch.parent.parent.parent.name != "venvs":
+    typed, path = Path(environment.get("_", "")).name, environment["PATH"]
+    hatch = Path(environment.get("HATCH_UV", "/uv")).with_name("hatch")  # hatch brings uv with it
+    notes = hatch.parent.parent / "pipx_metadata.json"
+    if typed == "pipx" or (notes.is_file() and notes.parent.parent.name != "venvs"):
         return "pipx run hatch run hatch-cuda-kernels", f'pipx run --spec "{PROJECT.parent}[build]" hatch-cuda-kernels'
-    if shutil.which("hatch", path=environment["PATH"]):
-        return "hatch run hatch-cuda-kernels", anywhere
-    return (f"{os.path.relpath(hatch)} run hatch-cuda-kernels" if hatch.is_file() else anywhere), anywhere
+    if environment.get("UV") and shutil.which("uvx", path=path):
+        return "uvx hatch run hatch-cuda-kernels", f'uvx --from "{PROJECT.parent}[build]" hatch-cuda-kernels'
+    found = shutil.which("hatch", path=path)
+    if hatch.is_file() and (found is None or not hatch.samefile(found)):
+        found = os.path.relpath(hatch) if hatch.is_relative_to(Path.cwd()) else str(hatch)
+        return f"{found} run hatch-cuda-kernels", anywhere
+    return ("hatch run hatch-cuda-kernels" if found else anywhere), anywhere
 
 
 def main() -> int:

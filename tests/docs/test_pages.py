@@ -135,19 +135,21 @@ def test_the_demo_ends_in_commands_that_exist(demo):
 def test_the_demo_names_what_started_it(demo, tmp_path, monkeypatch):
     """A checkout's program is on nobody's PATH: the commands begin as the demo's own did."""
     monkeypatch.chdir(tmp_path)
-    environment = {"HATCH_ENV_ACTIVE": "default", "PATH": ""}
-    checkout = f'"{ROOT}[build]" hatch-cuda-kernels'
-    assert demo.programs({**environment, "UV": "/uv"}) == (
-        "uvx hatch run hatch-cuda-kernels", f"uvx --from {checkout}",
-    )  # fmt: skip
+    for program in (".venv/bin/hatch", "bin/uvx", "other/hatch"):
+        write(tmp_path / program, "")
+        (tmp_path / program).chmod(0o755)
     write(tmp_path / "pipx/1/pipx_metadata.json", "{}")
-    assert demo.programs({**environment, "HATCH_UV": str(tmp_path / "pipx/1/bin/uv")}) == (
-        "pipx run hatch run hatch-cuda-kernels", f"pipx run --spec {checkout}",
-    )  # fmt: skip
+    environment = {"HATCH_ENV_ACTIVE": "default", "PATH": str(tmp_path / "bin")}
     anywhere = f"{sys.executable} -m hatch_cuda_kernels"
-    write(tmp_path / ".venv/bin/hatch", "")
-    (tmp_path / ".venv/bin/hatch").chmod(0o755)
+    uv = {**environment, "UV": "/uv", "HATCH_UV": "/cache/bin/uv"}
+    by_pipx = "pipx run hatch run hatch-cuda-kernels", f'pipx run --spec "{ROOT}[build]" hatch-cuda-kernels'
+    assert demo.programs(uv) == ("uvx hatch run hatch-cuda-kernels", f'uvx --from "{ROOT}[build]" hatch-cuda-kernels')
+    assert demo.programs({**uv, "_": "/bin/pipx"}) == by_pipx, "which may have uv do it"
+    assert demo.programs({**environment, "HATCH_UV": str(tmp_path / "pipx/1/bin/uv")}) == by_pipx
     venv = {**environment, "HATCH_UV": str(tmp_path / ".venv/bin/uv")}
-    assert demo.programs(venv) == (".venv/bin/hatch run hatch-cuda-kernels", anywhere)
-    assert demo.programs({**venv, "PATH": f"{tmp_path}/.venv/bin"}) == ("hatch run hatch-cuda-kernels", anywhere)
+    own = (".venv/bin/hatch run hatch-cuda-kernels", anywhere)
+    assert demo.programs(venv) == demo.programs({**venv, "PATH": str(tmp_path / "other")}) == own
+    for there in (venv, environment):
+        on_path = {**there, "PATH": str(tmp_path / ".venv/bin")}
+        assert demo.programs(on_path) == ("hatch run hatch-cuda-kernels", anywhere)
     assert demo.programs({}) == (anywhere, anywhere)

@@ -66,7 +66,7 @@ def made_by() -> Maker:
     if (prefix / "uv-receipt.toml").is_file():
         return "uv tool"
     if prefix.parent.name.startswith(_OF_UVX):
-        return "uvx"
+        return "uvx" if shutil.which("uvx") else "pipx run"  # with the uv that pipx brought
     return "pip" if find_spec("pip") is not None else "uv"
 
 
@@ -248,10 +248,15 @@ def _uv() -> str:
 
 
 def _run_takes_more() -> bool:
-    """Return whether ``pipx run`` has ``--with``, as its releases do since 1.10, by the notes that they leave."""
+    """Return whether ``pipx run`` has ``--with``, as its releases do since 1.10, by the notes that they leave.
+
+    What leaves none has uv do it, as later releases do.
+    """
     try:
         noted = json.loads((Path(sys.prefix) / _PIPX_NOTES).read_text(encoding="utf-8"))
         return tuple(map(int, noted["pipx_metadata_version"].split("."))) > _NO_WITH
+    except FileNotFoundError:
+        return True
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return False
 

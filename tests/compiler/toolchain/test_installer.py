@@ -27,6 +27,7 @@ def made(tmp_path, monkeypatch):
     monkeypatch.setattr(installer, "find_spec", lambda name: None)
     monkeypatch.setattr(installer, "_version", lambda name: "13.0.1" if name == "cuda-bindings" else "0")
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    monkeypatch.setattr(installer.shutil, "which", lambda name: f"/bin/{name}" if name == "uvx" else None)
 
     def make(name, **files):
         folder = tmp_path / name
@@ -102,6 +103,13 @@ def test_pipx_run_runs_the_program_again(made):
     assert pip_install(BINDINGS, NVRTC) == f'pipx run --with "{NVRTC}" --spec "{WHOLE}" {again}'
     made("old", **pipx_notes("0.5"))
     assert pip_install(NVRTC) == f'pipx install "{WHOLE}" && pipx inject hatch-cuda-kernels "{NVRTC}"'
+
+
+def test_pipx_may_have_a_uv_of_its_own(made, monkeypatch):
+    """Where there is no uvx to type, the environment of uv's is pipx's."""
+    made("archive-v0/x")
+    monkeypatch.setattr(installer.shutil, "which", lambda name: None)
+    assert pip_install(NVRTC).startswith(f'pipx run --with "{NVRTC}" --spec "{WHOLE}" ')
 
 
 def test_what_is_there_is_not_named(made, monkeypatch):
