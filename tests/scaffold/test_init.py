@@ -384,8 +384,8 @@ OTHERS = {
     "mesonpy": (["in meson.build, where py is", "install_dir: py.get_install_dir() / 'p'"], set(), True),
     "flit_core.buildapi": (["compile the kernels before each, as below"], set(), False),
     "poetry.core.masonry.api": (['include = [{ path = "src/p/_kernels/**/*"'], set(), False),
-    "uv_build": (["hatch_cuda_kernels init --backend hatchling"], set(), False),
-    "backend_of_their_own": (["hatch_cuda_kernels init --backend hatchling"], set(), False),
+    "uv_build": ([" init --backend hatchling"], set(), False),
+    "backend_of_their_own": ([" init --backend hatchling"], set(), False),
 }  # fmt: skip
 
 
