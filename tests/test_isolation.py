@@ -25,13 +25,16 @@ TESTS = (
     "tests/docs/test_walkthroughs.py::test_how_to_runs[several-sources]",
     "tests/manifest/test_manifest.py::test_a_dynamic_version_is_what_hatchling_says",
     "tests/pool/test_progress.py::test_a_terminal_sees_what_runs",
+    "tests/scaffold/test_init.py::test_other_back_ends",
     "tests/scaffold/test_init.py::test_what_comes_next_works_here",
 )
 
 
 def test_variables_of_the_caller_change_no_test(tmp_path, slow):
-    """All of them at once, and another home."""
+    """All of them at once, and another home and path."""
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "--color", "no", *TESTS]
-    environment = os.environ | VARIABLES | {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # as in an active environment
+    places = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": path}
+    environment = os.environ | VARIABLES | places
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
