@@ -127,6 +127,20 @@ class StoreReader:
         """Return every module's index, by name."""
         return [self.module(name) for name in module_names(self.folder)]
 
+    def check_module(self, name: str) -> None:
+        """Raise StoreError if a module's index and details are not those that the build recorded the digest of."""
+        from hatch_cuda_kernels.store.texts import DIGESTS_FILE, module_digest, read_digests  # only for a compile
+
+        path, folder = self.folder / DIGESTS_FILE, self.folder / name
+        if not path.is_file():  # other builders, and the first versions, write none
+            return
+        texts = [file.read_bytes() for file in (folder / INDEX_FILE, folder / DETAILS_FILE) if file.is_file()]
+        if _read_json(path, read_digests).get(name) != module_digest(texts):
+            message = (
+                f"it does not match its digest in {DIGESTS_FILE}, or {DETAILS_FILE} does not; reinstall the package"
+            )
+            raise StoreError(str(folder / INDEX_FILE), message)
+
     def read_image(self, module: str, record: ImageRecord) -> bytes:
         """Return an image's bytes, wherever they are stored.
 

@@ -116,6 +116,11 @@ class ModuleSource:
         known = (form for form in forms if any(cuda_release_for_arch(form, major=major) for major in (12, 13)))
         return next(known, SmArch.of_device(capability))
 
+    def check(self) -> None:
+        """Raise StoreError where the index is not the one that the build wrote, unless it is an editable install's."""
+        if self._index.editable is None:
+            self._reader.check_module(self._index.module)
+
     def job(self, arch: SmArch, instance: str | None, *, as_here: bool = False) -> Job:
         """Return the compile for an architecture: as the build's toolkit would do it, or ``as_here`` as the one here.
 

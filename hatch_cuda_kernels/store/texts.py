@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
+from hatch_cuda_kernels.shape import check_shape
 from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, module_names
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
 
@@ -16,7 +17,16 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.image import Symbol
 
-__all__ = ["DIGESTS_FILE", "ListedModule", "digests_of", "digests_text", "json_text", "kernels_text"]
+__all__ = [
+    "DIGESTS_FILE",
+    "ListedModule",
+    "digests_of",
+    "digests_text",
+    "json_text",
+    "kernels_text",
+    "module_digest",
+    "read_digests",
+]
 
 #: Beside ``kernels.tsv``. The indexes have the digests of images and sources, and this file those of the indexes.
 DIGESTS_FILE: Final = "digests.json"
@@ -83,5 +93,17 @@ def digests_of(modules: Iterable[str], read: Callable[[str], bytes | None]) -> s
     files = {name: [name] for name in (KERNELS_FILE, PROMISES_FILE)}
     files |= {name: [f"{name}/{INDEX_FILE}", f"{name}/{DETAILS_FILE}"] for name in modules}
     texts = {name: [data for path in paths if (data := read(path)) is not None] for name, paths in files.items()}
-    digests = {name: sha256(b"".join(parts)).hexdigest() for name, parts in texts.items() if parts}
+    digests = {name: module_digest(parts) for name, parts in texts.items() if parts}
     return json_text({"schema": DIGESTS_SCHEMA, "sha256": digests})
+
+
+def module_digest(texts: Iterable[bytes]) -> str:
+    """Return the digest of a module's ``index.json`` with its ``details.json``, or of another file."""
+    return sha256(b"".join(texts)).hexdigest()
+
+
+def read_digests(data: Any) -> dict[str, str]:
+    """Return the digests by file or module, of what ``digests.json`` holds. Raises ValueError on other data."""
+    check_shape(data, {"sha256": {str: str}})
+    digests: dict[str, str] = data["sha256"]
+    return digests

@@ -6,10 +6,9 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.shape import check_shape
 from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, STANDARD_FILE
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
-from hatch_cuda_kernels.store.texts import DIGESTS_FILE, digests_text
+from hatch_cuda_kernels.store.texts import DIGESTS_FILE, digests_text, read_digests
 from hatch_cuda_kernels.verify.model import Outcome
 from hatch_cuda_kernels.verify.places import place_problems
 from hatch_cuda_kernels.verify.subject import MISSING, REBUILD, common_problems
@@ -111,9 +110,6 @@ def _other_digests(folder: Path) -> Iterator[str]:
 def _listed(text: bytes | str) -> dict[str, str]:
     """Return the digests by file or module; none if the text is damaged."""
     try:
-        data = json.loads(text)
-        check_shape(data, {"sha256": {str: str}})
+        return read_digests(json.loads(text))
     except (ValueError, RecursionError):
         return {}
-    digests: dict[str, str] = data["sha256"]
-    return digests

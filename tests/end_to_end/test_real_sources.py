@@ -26,6 +26,7 @@ from hatch_cuda_kernels.source import outer_headers
 from hatch_cuda_kernels.source.outer_headers import StandardHeaders, packaged_standard_headers
 from hatch_cuda_kernels.standalone import compile_to_cubin
 from hatch_cuda_kernels.store import shipped
+from hatch_cuda_kernels.store.texts import digests_text
 
 MANIFEST = "{schema: 1, arches: [sm_90], options: {include: [in]}, modules: {a: {source: a.cu}, b: {source: b.cu}}}"
 A = """
@@ -95,6 +96,7 @@ def test_a_store_compiles_with_its_own_standard_headers(store, fresh_cache, anot
     edit(store / "standard_headers.json", cmath="#error the one of the store is used\n")
     digest = sha256((store / "standard_headers.json").read_bytes()).hexdigest()
     edit(store / "a" / "index.json", standard=digest)
+    (store / "digests.json").write_text(digests_text(store))
     with pytest.raises(CompileError, match="the one of the store is used"):
         open_store(store).find_image("a", arch="sm_80")
 

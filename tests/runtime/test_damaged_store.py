@@ -23,6 +23,7 @@ from hatch_cuda_kernels.errors import (
     NoImageError,
     StoreError,
 )
+from hatch_cuda_kernels.store.texts import DIGESTS_FILE, digests_text
 
 #: What a process may be told of a damaged store: damage that still reads as a store may be any other store.
 EXPECTED = (StoreError, NoImageError, KernelNotFoundError, LaunchError, InputError)
@@ -85,6 +86,11 @@ def edit(path, change):
     data = json.loads(path.read_text())
     change(data)
     path.write_text(json.dumps(data))
+
+
+def seal(store):
+    """Let the digests of a store's indexes fit."""
+    (store / DIGESTS_FILE).write_text(digests_text(store))
 
 
 @pytest.mark.parametrize(
@@ -251,6 +257,31 @@ def test_a_changed_byte_of_a_source_is_named(copy, fresh_cache, seeds):
         path.write_bytes(before)
 
 
+INDEXES = ("reduce/index.json", "reduce/details.json")
+
+
+@pytest.mark.parametrize("seeds", slow_but([range(10)], [range(10), range(10, 200)]), ids=str)
+def test_nothing_is_compiled_by_a_changed_index(copy, fresh_cache, monkeypatch, seeds):
+    """Options and names are in it: whichever byte changes, another image must not come of it in silence."""
+    monkeypatch.setattr(nvrtc, "compile", lambda _: pytest.fail("compiled"))
+    for seed in seeds:
+        rng = random.Random(seed)
+        path = copy / rng.choice((*INDEXES, DIGESTS_FILE))
+        before = path.read_bytes()
+        own = before.find(b'"reduce": "') + 11  # other digests are not this module's
+        at = own + rng.randrange(64) if path.name == DIGESTS_FILE else rng.randrange(len(before))
+        path.write_bytes(before[:at] + bytes([before[at] ^ rng.randrange(1, 256)]) + before[at + 1 :])
+        with pytest.raises(StoreError, match=r"reinstall the package|cannot read"):
+            open_store(copy).find_image(SUM, arch="sm_75")
+        path.write_bytes(before)
+
+
+def test_a_store_without_digests_of_its_indexes_is_compiled(copy, fresh_cache):
+    """The first versions wrote none."""
+    (copy / DIGESTS_FILE).unlink()
+    assert open_store(copy).find_image(SUM, arch="sm_75").origin == "jitted"
+
+
 def test_prebuilt_images_need_no_source(copy, driver, fresh_cache):
     """They are taken whatever happened to the sources, which nobody reads for them."""
     shutil.rmtree(copy / "project.source")
@@ -302,6 +333,7 @@ def test_standard_headers_that_the_index_names_and_nobody_can_read_are_told(copy
     (copy / STANDARD).write_text("[]")
     digest = sha256(b"[]").hexdigest()
     edit(copy / "softmax" / "index.json", lambda index: index.update(standard=digest))
+    seal(copy)
     with pytest.raises(StoreError, match=rf"/{STANDARD}: cannot read the standard headers: the file is missing or dam"):
         open_store(copy).find_image(SOFTMAX, arch="sm_90")
 
@@ -324,6 +356,7 @@ def test_a_compile_reads_what_the_index_lists_and_nothing_else(copy, fresh_cache
     assert open_store(copy).find_image(SUM, arch="sm_75").origin == "jitted"
     fields, says = OUTSIDE[index]
     edit(copy / "reduce" / "index.json", lambda data: data.update(fields))
+    seal(copy)
     with pytest.raises((StoreError, NoImageError), match=says):
         open_store(copy).find_image(SUM, arch="sm_75")
 

@@ -7,6 +7,8 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from hatch_cuda_kernels.store.texts import DIGESTS_FILE, digests_text
+
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable
@@ -27,7 +29,7 @@ VALUES = (
 
 
 def patch_source(store: Path, name: str, old: str, new: str) -> None:
-    """Change a source as whoever patches a package does: with its digest in each index."""
+    """Change a source as whoever patches a package does: with its digest in each index, and theirs in turn."""
     path = store / "project.source" / name
     text = path.read_text()
     assert old in text
@@ -37,6 +39,7 @@ def patch_source(store: Path, name: str, old: str, new: str) -> None:
         if name in data["files"]:
             data["files"][name] = sha256(path.read_bytes()).hexdigest()
             index.write_text(json.dumps(data))
+    (store / DIGESTS_FILE).write_text(digests_text(store))
 
 
 def damage(rng: random.Random, path: Path) -> bytes:

@@ -46,8 +46,12 @@ def _compiler_refusal(request: Request) -> str | None:
     try:
         toolchain = current_toolchain()
         request.source.key(arch, request.instance, toolchain)
+        request.source.check()
         return None if supports_arch(arch, toolchain.release) else f"NVRTC {toolchain.nvrtc} does not know {arch}"
-    except (InputError, ToolchainError) as error:
+    except InputError as error:
+        request.source.check()  # what is wrong with the source may be wrong in the index alone
+        return reason_of(error)
+    except ToolchainError as error:
         return reason_of(error)
 
 
