@@ -91,7 +91,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         from hatch_cuda_kernels.plugin.layout import check_shipped
         from hatch_cuda_kernels.store.promises.budget import check_wheel
 
-        check_shipped(wheel, self._shipped, self._selection(), self._package)
+        check_shipped(wheel, *self._shipped, self._package)
         limit = self._manifest().max_wheel_size
         if limit is not None:
             check_wheel(wheel, limit)
@@ -134,7 +134,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         self._show(report)
         if not editable:
             build_data["force_include"][str(out)] = place
-            self._shipped = package
+            self._shipped = package, selection
         if version != "editable":
             if build_data["pure_python"] and not build_data["infer_tag"]:
                 build_data.setdefault("tag", "py3-none-any")
