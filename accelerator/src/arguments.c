@@ -91,12 +91,20 @@ static Outcome store_by_reader(const Parameter *parameter, PyObject *arg, Call *
     return outcome;
 }
 
+/* Return whether an argument is of a type that has no methods of its own: a subclass may say that it is another number
+ * or has other bytes, and Python asks. Floats are what they hold, to Python too. */
+static int is_plain(PyObject *arg)
+{
+    return PyLong_CheckExact(arg) || PyFloat_CheckExact(arg) || PyBool_Check(arg) || PyBytes_CheckExact(arg) ||
+           PyFloat_Check(arg);
+}
+
 static Outcome store_argument(const Parameter *parameter, PyObject *arg, Call *call)
 {
     const DLPackExchangeAPI *api = parameter->kind == 'p' ? exchange_of(Py_TYPE(arg)) : NULL;
     Outcome outcome;
     if (api == NULL) {
-        outcome = store_value(parameter, arg, call->buffer + parameter->offset);
+        outcome = is_plain(arg) ? store_value(parameter, arg, call->buffer + parameter->offset) : UNUSUAL;
     } else {
         if (call->api != NULL && call->api != api) /* two libraries have two current streams */
             return UNUSUAL;

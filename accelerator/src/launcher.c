@@ -227,7 +227,7 @@ static PyObject *launch(PyObject *object, PyObject *const *args, Py_ssize_t coun
     PyObject *sizes = NULL;
     if (self->object.held[SIGNATURE] == NULL)
         return cleared();
-    if (names != NULL) /* in the words of Python's own functions, as the generated ones are */
+    if (names != NULL && PyTuple_Size(names) > 0) /* in the words of Python's own functions, as the generated ones are */
         return PyErr_Format(PyExc_TypeError, "%U() got an unexpected keyword argument '%U'", self->object.held[NAME],
                             PyTuple_GetItem(names, 0));
     if (self->takes_sizes) {

@@ -152,6 +152,16 @@ def test_inside_a_transform_the_way_out_is_named(saxpy, torch):
         torch.vmap(lambda row: saxpy[4, 256](y, row, N, 3.0))(x[None])
 
 
+@pytest.mark.parametrize("stream", [-1, 2**64])
+def test_a_stream_that_is_none_is_refused(saxpy, torch, stream):
+    """Nothing is launched, on the default stream least of all."""
+    y, x = tensors(torch)
+    for _ in range(2):
+        with pytest.raises(TypeError, match="not a CUDA stream"):
+            saxpy[4, 256, 0, stream](y, x, N, 3.0)
+    assert (y == 2).all()
+
+
 def test_a_launch_that_the_driver_refuses_says_why(saxpy, torch):
     """The error is Python's."""
     y, x = tensors(torch)

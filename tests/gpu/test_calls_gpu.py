@@ -16,6 +16,9 @@ from hatch_cuda_kernels.errors import ArgumentError, DriverError, LaunchError
 SOURCE = """
 extern "C" __global__ void __launch_bounds__(64) bounded(float* y) { y[threadIdx.x] = threadIdx.x; }
 extern "C" __global__ void add_one(float* y) { if (blockIdx.x == 0 && threadIdx.x == 0) y[0] += 1; }
+extern "C" __global__ void add_both(float* out, const float* a, const float* b) {
+    out[threadIdx.x] = a[threadIdx.x] + b[threadIdx.x];
+}
 extern "C" __global__ void clustered(unsigned* y) {
     unsigned size = 0;
 #if __CUDA_ARCH__ >= 900
@@ -64,6 +67,61 @@ def test_a_bound_launch_in_a_graph():
         graph.replay()
     torch.cuda.synchronize()
     assert y.item() == 6
+
+
+def test_a_bound_launch_keeps_what_its_list_held(compiled):
+    """Torch would give the memory to the next tensor."""
+    torch = pytest.importorskip("torch")
+    out, x = torch.zeros(64, device="cuda"), torch.full((64,), 3.0, device="cuda")
+    address, args = x.data_ptr(), [out, x, x]
+    go = compiled.get_kernel("add_both").bind(1, 64, args)
+    args[1] = args[2] = None
+    del x
+    other = torch.full((64,), 5.0, device="cuda")
+    go()
+    assert other.data_ptr() != address
+    assert (out == 6).all()
+
+
+def test_a_bound_launch_keeps_its_stream(compiled, on_device):
+    """CuPy destroys a stream that nobody holds."""
+    cupy = pytest.importorskip("cupy")
+    out = on_device(np.zeros(1, np.float32))
+    go = compiled.get_kernel("add_one").bind(1, 32, (out,), stream=cupy.cuda.Stream(non_blocking=True))
+    gc.collect()
+    for _ in range(3):
+        go()
+    assert out.numpy()[0] == 3
+
+
+class Copied:
+    """An array by DLPack; each capsule holds a copy, which is nobody else's."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, *, stream):
+        return self.tensor.clone().__dlpack__(stream=stream)
+
+
+def test_memory_that_only_a_capsule_holds(compiled):
+    """Torch would give the first copy's memory to the second one, if it were free before the launch."""
+    torch = pytest.importorskip("torch")
+    kernel, out = compiled.get_kernel("add_both"), torch.zeros(64, device="cuda")
+    a, b = torch.full((64,), 3.0, device="cuda"), torch.full((64,), 4.0, device="cuda")
+    for _ in range(3):
+        out.zero_()
+        kernel[1, 64](out, Copied(a), Copied(b))
+        assert (out == 7).all()
+    go = kernel.bind(1, 64, (out, Copied(a), Copied(b)))
+    others = [torch.zeros(64, device="cuda") for _ in range(4)]
+    out.zero_()
+    go()
+    assert (out == 7).all()
+    assert not any(other.any() for other in others)
 
 
 RULED = """

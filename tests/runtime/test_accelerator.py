@@ -101,10 +101,34 @@ class Count(enum.IntEnum):
     FEW = 3
 
 
+class Liar(int):
+    """An int that says it is another one."""
+
+    def __int__(self):
+        return 7
+
+    __index__ = __int__
+
+
+class LyingBytes(bytes):
+    """Bytes that say they are others."""
+
+    __slots__ = ()
+
+    def tobytes(self):
+        """Return others of the same size."""
+        return b"x" * len(self)
+
+
 EDGES = [sign * (2**bits) + more for bits in (7, 8, 15, 16, 31, 32, 63, 64) for sign in (1, -1) for more in (-1, 0, 1)]
-NUMBERS = [0, 1, -1, True, 1.5, -0.0, math.inf, -math.inf, 3.5e38, 1e39, 65504.0, 65520.0, 10**400, Count.FEW, *EDGES]
+NUMBERS = [
+    0, 1, -1, True, 1.5, -0.0, math.inf, -math.inf, 3.5e38, 1e39, 65504.0, 65520.0, 10**400, Count.FEW, Liar(5), *EDGES,
+]  # fmt: skip
 FOREIGN = [np.float32(2), np.float64(1e39), np.int8(-3), np.uint64(2**63), np.bool_(1), ctypes.c_int(-3), 1 + 2j]
-OTHERS = [None, "text", b"abcd", b"abcdefgh", (1, 2), object(), InterfaceArray(0x4000), InterfaceArray(stream=6)]
+OTHERS = [
+    None, "text", b"abcd", b"abcdefgh", LyingBytes(b"abcd"), (1, 2), object(), InterfaceArray(0x4000),
+    InterfaceArray(stream=6),
+]  # fmt: skip
 PARAMETERS = [
     ("u8", ""), ("s8", ""), ("b8", ""), ("u16", ""), ("s16", ""), ("b16", ""), ("f16", ""), ("u32", ""), ("s32", ""),
     ("b32", ""), ("u64", ""), ("s64", ""), ("b64", ""), ("ptr", ""), ("f32", ""), ("f64", ""), ("b8[4]:4", ""),
@@ -498,6 +522,17 @@ def test_nothing_but_the_initialisation_is_exported(launches):
     command = ["nm", "-D", "--defined-only", launches.__file__]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert [line.split()[-1] for line in listed.splitlines()] == [f"PyInit_{built_accelerator.NAME}"]
+
+
+def test_a_call_without_names_may_say_so_by_an_empty_tuple(launches, driver):
+    """As C may call it, by the vectorcall protocol."""
+    call = ctypes.pythonapi.PyObject_Vectorcall
+    call.restype = ctypes.py_object
+    call.argtypes = [ctypes.py_object, ctypes.POINTER(ctypes.py_object), ctypes.c_size_t, ctypes.py_object]
+    assert call(bind(("f32",)), (ctypes.py_object * 1)(1.5), 1, ()) is None
+    with pytest.raises(TypeError, match=r"^k\(\) got an unexpected keyword argument 'n'$"):
+        call(bind(("f32",)), (ctypes.py_object * 1)(1.5), 0, ("n",))
+    assert len(driver.launches) == 1
 
 
 def test_what_was_collected_is_not_used(launches, driver):

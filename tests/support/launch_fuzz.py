@@ -218,8 +218,33 @@ class Whole(int):
     """An int of a class of its own."""
 
 
+class Liar(int):
+    """An int that says it is another one."""
+
+    def __int__(self):
+        return 7
+
+    __index__ = __int__
+
+    def __float__(self):
+        return 9.0
+
+
 class Real(float):
-    """A float of a class of its own."""
+    """A float of a class of its own, which says it is another one."""
+
+    def __float__(self):
+        return 9.0
+
+
+class Bytes(bytes):
+    """Bytes that say they are others."""
+
+    __slots__ = ()
+
+    def tobytes(self):
+        """Return others of the same size."""
+        return b"x" * len(self)
 
 
 Pair = namedtuple("Pair", "a b")  # noqa: PYI024 - of values of any type
@@ -279,8 +304,9 @@ class Source:
         pick, integer = self.random, self.integer()
         small = integer % 100
         return pick.choice([
-            integer, integer, integer, Whole(integer), Count.FEW, bool(integer % 2), np.bool_(integer % 2),
-            pick.choice(FLOATS), -pick.choice(FLOATS), pick.uniform(-1e5, 1e5), Real(pick.choice(FLOATS)),
+            integer, integer, integer, Whole(integer), Liar(integer), Count.FEW, bool(integer % 2),
+            np.bool_(integer % 2), pick.choice(FLOATS), -pick.choice(FLOATS), pick.uniform(-1e5, 1e5),
+            Real(pick.choice(FLOATS)),
             pick.choice(NUMPY)(small), np.float16(small), np.float32(pick.choice(FLOATS[:4])), np.float64(small),
             np.array(small), np.array(small / 2), np.array(None), pick.choice(CTYPES[:-1])(small), Decimal(small),
             Fraction(small, 3), complex(small, 1), 10**400,
@@ -335,14 +361,15 @@ class Source:
         """Return something else that stands for an address, or an array on the host."""
         pick, address = self.random, self.place()
         host = np.frombuffer(pick.choice((bytes(8), b"\1" * 8)), pick.choice((">f4", "<f4", "<i4")))
-        return pick.choice((host, None, None, address, address, Whole(address), ctypes.c_void_p(address)))
+        odd = Whole(address), Liar(address), ctypes.c_void_p(address)
+        return pick.choice((host, None, None, address, address, *odd))
 
     def struct(self, size):
         """Return what may be passed for a struct."""
         pick, small = self.random, self.integer() % 100
         record = np.zeros((), [("a", "<i4"), ("b", f"V{max(size - 4, 1)}")])
         return pick.choice([
-            pick.randbytes(size), pick.randbytes(size + pick.choice((-1, 0, 1))), bytearray(size), record,
+            pick.randbytes(size), pick.randbytes(size + pick.choice((-1, 0, 1))), Bytes(size), record,
             record[()], CStruct(small), Pair(ctypes.c_int(small), np.float32(1)),
             Fields(ctypes.c_double(1), np.int8(2)),
             (1.0,) * max(size // 4, 1), (1, 2, 3), complex(1, small), "text", np.array([None]), ctypes.py_object(1),
