@@ -12,6 +12,7 @@ import pytest
 
 from hatch_cuda_kernels.driver import check, compute_capability, cuda, current_context_id, driver_version
 from hatch_cuda_kernels.runtime.store import open_store
+from hatch_cuda_kernels.store.texts import DIGESTS_FILE, digests_text
 
 SOURCE = """
 #include "scale.h"
@@ -119,7 +120,7 @@ def build(tmp_path):
 
 @pytest.fixture
 def relabel():
-    """Return a function that changes a store's images behind its back: an index that lies, with a true digest."""
+    """Return a function that changes a store's images behind its back: an index that lies, with true digests."""
 
     def change(store, listed, **labels):
         index_path = Path(store.path) / "basics" / "index.json"
@@ -131,6 +132,7 @@ def relabel():
             record |= {"sha256": sha256(data).hexdigest(), "bytes": len(data)}
         record |= labels
         index_path.write_text(json.dumps(index))
+        (Path(store.path) / DIGESTS_FILE).write_text(digests_text(Path(store.path)))
         return open_store(store.path)
 
     return change
