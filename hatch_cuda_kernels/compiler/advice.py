@@ -72,7 +72,8 @@ _HALF: Final = (
 )
 #: Up to the parameters.
 _LAMBDA: Final = re.compile(r"\]\s*\(?\Z")
-_INT64: Final = "NVRTC's int64_t is long long, and nvcc's is long, as size_t is"
+_NO_TYPEDEF: Final = "it is long, as with nvcc: leave it to <cstdint>, also for NVRTC"
+_INT64: Final = "int64_t is long, as with nvcc, and no long long"
 
 
 def advice(found: Diagnostic, program: Program, *, release: tuple[int, int]) -> str:
@@ -169,7 +170,7 @@ def _for_std(match: re.Match[str], _: Diagnostic) -> str:
 def _for_int64(_: re.Match[str], found: Diagnostic) -> str:
     if not re.search(r"\blong long\b|int64_t", "".join(found.excerpt)):
         return ""
-    return f"{_INT64}: keep one of both from it with #ifndef __CUDACC_RTC__"
+    return f"{_INT64}: leave out the one that is for long"
 
 
 def _for_overloads(_: re.Match[str], found: Diagnostic) -> str:
@@ -228,6 +229,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic],
         _for_line,
     ),
     (re.compile(r'^\w[\w ]* ".*" (?:has already been defined|cannot be overloaded)'), _for_int64),
+    (re.compile(r'^invalid redeclaration of type name "u?int(?:64|max|ptr|_fast\d+)_t"'), lambda *_: _NO_TYPEDEF),
     (
         re.compile(r"^calling a __host__ .*from a __(?:global|device)__ function"),
         lambda *_: f"mark the function __device__, or {_DEFAULT_DEVICE}",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.child_process import ChildDiedError, call_apart
 from hatch_cuda_kernels.compiler.faults import name_faults, source_faults
@@ -28,6 +29,7 @@ from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.header_names import RENAMED
 from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["compile", "compile_flags"]
 
 T = TypeVar("T")
+#: What the standard headers put before the names of functions that NVRTC has otherwise than nvcc.
+_RENAMED: Final = re.compile(rf"\b__hatch_(?=(?:{'|'.join(sorted(RENAMED))})\b)")
 
 
 def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
@@ -229,8 +233,8 @@ def _check_names(job: CompileJob, ptx: Ptx, lowered: dict[str, str]) -> None:
 
 
 def _readable(log: str, job: CompileJob) -> str:
-    """Return a log that names the project's files the way the user wrote them."""
-    return log.replace(job.program.name, job.source_path).replace(VIRTUAL_ROOT, "").strip()
+    """Return a log that names the project's files, and functions, the way the user wrote them."""
+    return _RENAMED.sub("", log.replace(job.program.name, job.source_path).replace(VIRTUAL_ROOT, "")).strip()
 
 
 def _portable(flags: tuple[str, ...]) -> tuple[str, ...]:

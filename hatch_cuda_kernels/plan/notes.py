@@ -1,7 +1,7 @@
 """What a build does about a module beyond the obvious, in sentences.
 
 A shared front end fixes ``__CUDA_ARCH__`` to that of one architecture. The package's standard headers stand in for
-those that NVRTC lacks. Host code is left out.
+those that NVRTC lacks. Host code is left out. A few types cannot be as with nvcc.
 """
 
 from __future__ import annotations
@@ -23,6 +23,13 @@ __all__ = ["arch_warnings", "describe", "dropped_code"]
 
 #: The folder of what standard headers share, whose names nobody writes.
 _SHARED: Final = "hatch_cuda_kernels/"
+#: What is another type than with nvcc, by its name.
+_UNLIKE: Final = {"va_list": "va_list has 8 bytes, and not 24"}
+#: The header that comes where a project declares its own.
+_LONG_LONG: Final = (
+    f"{_SHARED}long_long.h",
+    "int64_t is long long, and not long, as a file of the project declares it for NVRTC",
+)
 #: What jobs start from that finish.
 _STARTS: Final = {"ltoir": "LTO-IR", "object": "objects", "ptx": "PTX"}
 
@@ -35,7 +42,14 @@ def describe(plan: Sequence[PlannedModule]) -> list[str]:
 
 def _notes(planned: PlannedModule) -> tuple[str, ...]:
     left_out = planned.module.recipe.left_out(planned.sources)
-    return _linked(planned), _front_end(planned), _standard_headers(planned), left_out
+    return _linked(planned), _front_end(planned), _standard_headers(planned), left_out, _unlike_nvcc(planned)
+
+
+def _unlike_nvcc(planned: PlannedModule) -> str:
+    """Return the sentence that says which types of the sources are others than with nvcc; empty where none are."""
+    words = {word for text in planned.sources.project_texts.values() for word in _UNLIKE if word in text}
+    found = [_UNLIKE[word] for word in sorted(words)] + [_LONG_LONG[1]] * (_LONG_LONG[0] in planned.sources.named)
+    return f"module {listed_module(planned.module.name)!r}: unlike with nvcc, {'; '.join(found)}" if found else ""
 
 
 def _standard_headers(planned: PlannedModule) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 from hatch_cuda_kernels.source.std_names import STD_NAMES, STD_NAMES_OF_CPP20
 
-__all__ = ["FUNCTION_NAMES", "GLOBAL_NAMES", "STD_NAMES", "STD_NAMES_OF_CPP20", "STD_TEMPLATES"]
+__all__ = ["FUNCTION_NAMES", "GLOBAL_NAMES", "RENAMED", "STD_NAMES", "STD_NAMES_OF_CPP20", "STD_TEMPLATES"]
 
 _BITS: Final = (8, 16, 32, 64)
 #: Functions of double, and of float with an f behind the name.
@@ -52,6 +52,7 @@ _GLOBAL: Final = {
         "acosl asinl atanl atan2l ceill cosl expl fabsl floorl fmaxl fminl fmodl hypotl logl log10l powl roundl sinl "
         "sqrtl tanl tanhl truncl"
     ),
+    "hatch_cuda_kernels/math_names.h": "isfinite isinf isnan pow signbit",
     "hatch_cuda_kernels/simd_types.h": "__m128 __m128d __m128i __m256 __m256d __m256i __m512 __m512d __m512i",
     "pthread.h": "pthread_attr_t pthread_cond_t pthread_key_t pthread_mutex_t pthread_t",
     "stdio.h": (
@@ -78,6 +79,8 @@ _GLOBAL: Final = {
 GLOBAL_NAMES: Final = {name: header for header, names in _GLOBAL.items() for name in names.split()}
 #: Those of them that are functions: a project may declare them itself.
 FUNCTION_NAMES: Final = frozenset({"__assert_fail", *_GLOBAL["hatch_cuda_kernels/long_double.h"].split()})
+#: Those that NVRTC has, too, but with other types and values than nvcc.
+RENAMED: Final = frozenset(_GLOBAL["hatch_cuda_kernels/math_names.h"].split())
 #: Templates whose names hardly stand for anything else.
 STD_TEMPLATES: Final = frozenset(
     {"unique_ptr", "shared_ptr", "weak_ptr", "unordered_map", "unordered_set", "numeric_limits", "initializer_list"}

@@ -14,7 +14,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.header_names import FUNCTION_NAMES, GLOBAL_NAMES, STD_NAMES, STD_TEMPLATES
+from hatch_cuda_kernels.source.declarations import find_declarations
+from hatch_cuda_kernels.source.header_names import FUNCTION_NAMES, GLOBAL_NAMES, RENAMED, STD_NAMES, STD_TEMPLATES
 from hatch_cuda_kernels.source.lexer import without_comments
 from hatch_cuda_kernels.source.library_names import (
     copies_of_libraries,
@@ -29,7 +30,7 @@ from hatch_cuda_kernels.source.namespaces import declared_in
 from hatch_cuda_kernels.source.plain_names import PlainNames
 from hatch_cuda_kernels.source.readings import Readings, find_words
 from hatch_cuda_kernels.source.register_word import has_register
-from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_FUNCTIONS, TOOLKIT_NAMES
+from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_FUNCTIONS, TOOLKIT_NAMES, VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -68,14 +69,20 @@ _FUNCTION: Final = re.compile(
 _LINE: Final = re.compile(
     r"^[ \t]*#[ \t]*(?:(?P<word>if|ifdef|ifndef|endif)\b|include[ \t]*[<\"](?P<name>[^>\"\n]+))", re.MULTILINE
 )
-#: A macro that is the project's where nothing else defines it.
-_OWN: Final = re.compile(
-    r"^[ \t]*#[ \t]*if(?:ndef[ \t]+|[ \t]*![ \t]*defined[ \t(]+)(\w+)\b[^\n]*\n\s*#[ \t]*define[ \t]+\1\b", re.MULTILINE
+#: A condition that asks whether macros are defined.
+_ASKS: Final = re.compile(
+    r"^[ \t]*#[ \t]*(?:ifn?def[ \t]+(\w+)|(?:el)?if\b((?:[^\n\\]|\\.)*))", re.MULTILINE | re.DOTALL
 )
-#: nvcc includes it only where a source, or a host library's header, asks for it.
-_FLOAT: Final = "cfloat"
+_ASKED: Final = re.compile(r"\bdefined[ \t]*\(?[ \t]*(\w+)")
+#: nvcc includes these only where a source, or a host library's header, asks for them; else it has no such macros.
+_NOT_INCLUDED: Final = frozenset({"cfloat", "cstdint"})
 #: The folder of headers that no standard names.
 _OURS: Final = "hatch_cuda_kernels/"
+#: These come before all others.
+_LONG_LONG: Final = "hatch_cuda_kernels/long_long.h"
+_FIRST: Final = (_LONG_LONG, GLOBAL_NAMES["pow"])
+_LONG: Final = r"(?:signed\s+|unsigned\s+)?long\s+long(?:\s+int)?"
+_DECLARES_LONG_LONG: Final = re.compile(rf"\btypedef\s+{_LONG}\s+u?int64_t\s*;|\busing\s+u?int64_t\s*=\s*{_LONG}\s*;")
 _USES_STD: Final = re.compile(r"using(?<=\busing)\s+namespace\s+std\s*;")
 _OPENED: Final = re.compile(r"namespace(?<=\bnamespace)\s+std\s*\{")
 
@@ -85,13 +92,15 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders, readings: Readin
     texts = [closure.source, *(text for name, text in closure.headers if name.startswith(VIRTUAL_ROOT))]
     known = {*surely_included(closure.source.partition(VIRTUAL_ROOT)[0])}  # before a header uses its names
     own = {found.name for found in closure.dropped if found.kind in {"function", "variable", "texture"}}
-    ours = {name for text in texts for name in readings.of(_own, text)}
+    if any(readings.of(_has_renamed_kernel, text) for text in texts):
+        own |= RENAMED
+    ours = {name for text in texts for name in readings.of(_asked, text)}
     if any(found.kind == "include" for found in closure.dropped):  # perhaps of a header that has them
         ours.clear()
     names = {
         name: header
         for name, header in GLOBAL_NAMES.items()
-        if f"{header[1:]}.h" not in known and not (header == _FLOAT and name in ours)
+        if f"{header[1:]}.h" not in known and not (header in _NOT_INCLUDED and name in ours)
     }
     found = {*_for_global_names(texts, names, own, readings), *_for_members(texts, readings)}
     found |= {*_for_words(texts, readings)}
@@ -104,7 +113,9 @@ def with_implied_headers(closure: Closure, outer: OuterHeaders, readings: Readin
         others = toolkits.union(closure.outside, copies)
         brought = toolkit_headers(texts, others, own, readings, left_out)
         toolkits |= {name for name in brought if name in outer.standard or not name.startswith(_OURS)}
-    wanted = sorted({*standard, *toolkits} - known)
+        if any(name.startswith(("cub/", "thrust/")) for name in left_out):
+            toolkits |= {VERSIONS[word] for text in texts for word in VERSIONS.keys() & readings.of(find_words, text)}
+    wanted = sorted({*standard, *toolkits} - known, key=lambda name: (name not in _FIRST, name))
     if not wanted:
         return closure
     fresh = outer.without_asked(closure.asked)
@@ -193,14 +204,28 @@ def _functions(text: str) -> frozenset[str]:
     return frozenset(_FUNCTION.findall(text))
 
 
-def _own(text: str) -> frozenset[str]:
-    return frozenset(_OWN.findall(text))
+def _asked(text: str) -> frozenset[str]:
+    """Return the macros of which a text asks whether they are defined."""
+    found = (name for name, rest in _ASKS.findall(text) for name in ([name] if name else _ASKED.findall(rest)))
+    return frozenset(found)
+
+
+def _declares_long_long(text: str) -> bool:
+    """Return whether a text declares 64 bits as long long, as headers do that know NVRTC; there can be no other."""
+    return "int64_t" in text and "RTC" in text and _DECLARES_LONG_LONG.search(text) is not None
+
+
+def _has_renamed_kernel(text: str) -> bool:
+    """Return whether a text declares a kernel that would get another name, by which nobody asks for it."""
+    return not RENAMED.isdisjoint(find_words(text)) and not RENAMED.isdisjoint(find_declarations(text))
 
 
 def _for_words(texts: Sequence[str], readings: Readings) -> Iterator[str]:
-    """Yield the header for ``register``, where a declaration of a text has it: nvcc takes it in all of C++."""
+    """Yield the headers for ``register``, which nvcc takes in all of C++, and for a text's own types of 64 bits."""
     if any(readings.of(has_register, text) for text in texts):
         yield "hatch_cuda_kernels/register.h"
+    if any(readings.of(_declares_long_long, text) for text in texts):
+        yield _LONG_LONG
 
 
 def _for_members(texts: Sequence[str], readings: Readings) -> Iterator[str]:

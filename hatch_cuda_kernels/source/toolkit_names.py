@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["TOOLKIT_FUNCTIONS", "TOOLKIT_NAMES"]
+__all__ = ["TOOLKIT_FUNCTIONS", "TOOLKIT_NAMES", "VERSIONS"]
 
 _TOOLKIT: Final = {
     "cooperative_groups.h": "cooperative_groups cg",
@@ -37,3 +37,13 @@ TOOLKIT_NAMES: Final = {name: header for header, names in _TOOLKIT.items() for n
 TOOLKIT_FUNCTIONS: Final = frozenset(
     {"__float2half", "__half2float", "make_cuComplex", "make_cuDoubleComplex", "make_cuFloatComplex"}
 )
+#: Macros that each header of CUB's and Thrust's brings, with what brings them where these are left out.
+VERSIONS: Final = {
+    f"{library}_{part}VERSION": header
+    for library, header in (
+        ("CUB", "cub/version.cuh"),
+        ("THRUST", "thrust/version.h"),
+        ("CCCL", "cuda/std/__cccl/version.h"),
+    )
+    for part in ("", "MAJOR_", "MINOR_", "SUBMINOR_", "PATCH_")
+}

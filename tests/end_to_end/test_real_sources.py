@@ -123,6 +123,20 @@ def test_check_says_that_standard_headers_are_used(root, capsys):
     assert note.endswith(" headers that these or toolkit headers may include")
 
 
+def test_check_says_which_types_are_unlike_nvccs(write, capsys):
+    """Where a source names one that cannot be the same, or declares its own for NVRTC."""
+    own = "#ifdef __CUDACC_RTC__\ntypedef long long int64_t;\n#endif\n"
+    write(
+        "k.cu", f"#include <cstdarg>\n{own}struct S {{ va_list list; }};\n__global__ void k(int64_t* y) {{ *y = 1; }}\n"
+    )
+    manifest = write("kernels.yaml", "schema: 1\narches: [sm_90]\nmodules: {k: {source: k.cu}}\n")
+    assert main(["check", str(manifest)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert (
+        "module 'k': unlike with nvcc, va_list has 8 bytes, and not 24; int64_t is long long, and not long, as" in out
+    )
+
+
 def test_an_editable_install_notices_another_version_of_the_package(root, tmp_path, another_version, fresh_cache):
     """There, the sources count as they are, and so do the headers that are installed."""
     out = root / "_kernels"

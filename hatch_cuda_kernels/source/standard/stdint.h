@@ -2,22 +2,41 @@
 #define _HATCH_STDINT_H
 
 #include <hatch_cuda_kernels/define.h>
-#ifndef _WIN32  // there, size_t is no long
-extern "C++" {
-#include <hatch_cuda_kernels/wide_extremes.h>
-}
-#endif
 #include <limits.h>
 
-// 64 bits are long long, as libcu++ has them under NVRTC; a second typedef of another type would be an error.
 typedef signed char int8_t;
 typedef short int16_t;
 typedef int int32_t;
-typedef long long int64_t;
 typedef unsigned char uint8_t;
 typedef unsigned short uint16_t;
 typedef unsigned int uint32_t;
+#if defined(_WIN32) || defined(_HATCH_LONG_LONG)
+typedef long long int64_t;
 typedef unsigned long long uint64_t;
+#else  // as glibc has them
+typedef long int64_t;
+typedef unsigned long uint64_t;
+#endif
+#if defined(_HATCH_LONG_LONG) && !defined(_WIN32)
+extern "C++" {
+#include <hatch_cuda_kernels/wide_extremes.h>
+}
+typedef int16_t int_fast16_t;
+typedef int32_t int_fast32_t;
+typedef uint16_t uint_fast16_t;
+typedef uint32_t uint_fast32_t;
+#elif !defined(_WIN32)  // there, libcu++ has changed its mind about them
+typedef int64_t int_fast16_t;
+typedef int64_t int_fast32_t;
+typedef uint64_t uint_fast16_t;
+typedef uint64_t uint_fast32_t;
+#endif
+#ifndef _WIN32
+typedef int8_t int_fast8_t;
+typedef int64_t int_fast64_t;
+typedef uint8_t uint_fast8_t;
+typedef uint64_t uint_fast64_t;
+#endif
 
 typedef int8_t int_least8_t;
 typedef int16_t int_least16_t;
@@ -27,77 +46,12 @@ typedef uint8_t uint_least8_t;
 typedef uint16_t uint_least16_t;
 typedef uint32_t uint_least32_t;
 typedef uint64_t uint_least64_t;
-#ifndef _WIN32  // there, libcu++ has changed its mind about them
-typedef int8_t int_fast8_t;
-typedef int16_t int_fast16_t;
-typedef int32_t int_fast32_t;
-typedef int64_t int_fast64_t;
-typedef uint8_t uint_fast8_t;
-typedef uint16_t uint_fast16_t;
-typedef uint32_t uint_fast32_t;
-typedef uint64_t uint_fast64_t;
-#endif
 
 typedef int64_t intptr_t;
 typedef uint64_t uintptr_t;
 typedef int64_t intmax_t;
 typedef uint64_t uintmax_t;
 
-#define INT8_MIN SCHAR_MIN
-#define INT8_MAX SCHAR_MAX
-#define UINT8_MAX UCHAR_MAX
-#define INT16_MIN SHRT_MIN
-#define INT16_MAX SHRT_MAX
-#define UINT16_MAX USHRT_MAX
-#define INT32_MIN INT_MIN
-#define INT32_MAX INT_MAX
-#define UINT32_MAX UINT_MAX
-#define INT64_MIN LLONG_MIN
-#define INT64_MAX LLONG_MAX
-#define UINT64_MAX ULLONG_MAX
-#define INT_LEAST8_MIN INT8_MIN
-#define INT_LEAST8_MAX INT8_MAX
-#define UINT_LEAST8_MAX UINT8_MAX
-#define INT_LEAST16_MIN INT16_MIN
-#define INT_LEAST16_MAX INT16_MAX
-#define UINT_LEAST16_MAX UINT16_MAX
-#define INT_LEAST32_MIN INT32_MIN
-#define INT_LEAST32_MAX INT32_MAX
-#define UINT_LEAST32_MAX UINT32_MAX
-#define INT_LEAST64_MIN INT64_MIN
-#define INT_LEAST64_MAX INT64_MAX
-#define UINT_LEAST64_MAX UINT64_MAX
-#define INT_FAST8_MIN INT8_MIN
-#define INT_FAST8_MAX INT8_MAX
-#define UINT_FAST8_MAX UINT8_MAX
-#define INT_FAST16_MIN INT16_MIN
-#define INT_FAST16_MAX INT16_MAX
-#define UINT_FAST16_MAX UINT16_MAX
-#define INT_FAST32_MIN INT32_MIN
-#define INT_FAST32_MAX INT32_MAX
-#define UINT_FAST32_MAX UINT32_MAX
-#define INT_FAST64_MIN INT64_MIN
-#define INT_FAST64_MAX INT64_MAX
-#define UINT_FAST64_MAX UINT64_MAX
-#define INTPTR_MIN INT64_MIN
-#define INTPTR_MAX INT64_MAX
-#define UINTPTR_MAX UINT64_MAX
-#define INTMAX_MIN INT64_MIN
-#define INTMAX_MAX INT64_MAX
-#define UINTMAX_MAX UINT64_MAX
-#define PTRDIFF_MIN INT64_MIN
-#define PTRDIFF_MAX INT64_MAX
-#define SIZE_MAX UINT64_MAX
-
-#define INT8_C(value) value
-#define INT16_C(value) value
-#define INT32_C(value) value
-#define INT64_C(value) value##LL
-#define UINT8_C(value) value
-#define UINT16_C(value) value
-#define UINT32_C(value) value##U
-#define UINT64_C(value) value##ULL
-#define INTMAX_C(value) value##LL
-#define UINTMAX_C(value) value##ULL
+#include <hatch_cuda_kernels/integer_macros.h>
 
 #endif

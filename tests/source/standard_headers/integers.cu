@@ -35,7 +35,7 @@ struct Packed {
     int third;
 };
 static_assert(offsetof(Packed, second) == 16 && offsetof(Packed, third) == 32, "an offset is a constant");
-static_assert(min(size_t(5), int64_t(3)) == 3 && max(int64_t(7), size_t(2)) == 7, "both are long to nvcc");
+static_assert(sizeof(min(size_t(5), int64_t(3))) == 8 && sizeof(max(int64_t(7), size_t(2))) == 8, "both are long");
 static_assert(sizeof(min(1, 2)) == 4 && sizeof(max(1L, 2L)) == 8 && sizeof(min(size_t(1), size_t(1))) == 8, "");
 static_assert(alignof(max_align_t) == alignof(std::max_align_t), "");
 static_assert(sizeof(nullptr_t) == sizeof(std::nullptr_t), "");

@@ -2,80 +2,67 @@
 #ifndef _HATCH_MATH_OVERLOADS_H
 #define _HATCH_MATH_OVERLOADS_H
 
+#include <hatch_cuda_kernels/math_functions.h>
 #include <hatch_cuda_kernels/math_macros.h>
-#include <hatch_cuda_kernels/scalars.h>
 
 namespace std {
 
-namespace __hatch {
-
-// NVRTC has these functions for float and double; an integer, or float beside double, is computed in double.
-template <class _T, class _R = double>
-using __promote =
-    typename enable_if<__integral<_T>::value || (__floating<_T>::value && sizeof(_T) > sizeof(double)), _R>::type;
-template <class _T>
-struct __single : false_type {};
-template <>
-struct __single<float> : true_type {};
-template <class _T, class _U, class _V = double>
-using __promote_all = typename enable_if<
-    __arithmetic<_T>::value && __arithmetic<_U>::value && __arithmetic<_V>::value &&
-        !(__single<_T>::value && __single<_U>::value),
-    double>::type;
-template <class _T, class _R>
-using __if_arithmetic = typename enable_if<__arithmetic<_T>::value, _R>::type;
-
-}  // namespace __hatch
-
-#define _HATCH_ONE(name, result)                                       \
+#define _HATCH_GIVES(name, ...)                                        \
     template <class _T>                                                \
-    _HATCH_HD inline __hatch::__promote<_T, result> name(_T __x) {     \
+    _HATCH_HD inline __hatch::__promote<_T __VA_ARGS__> name(_T __x) { \
         return ::name(static_cast<double>(__x));                       \
     }
-#define _HATCH_TWO(name)                                                           \
-    template <class _T, class _U>                                                  \
-    _HATCH_HD inline __hatch::__promote_all<_T, _U> name(_T __x, _U __y) {         \
-        return ::name(static_cast<double>(__x), static_cast<double>(__y));         \
+#define _HATCH_ONE(name) _HATCH_GIVES(name, )
+#define _HATCH_TWO(name)                                                   \
+    template <class _T, class _U>                                          \
+    _HATCH_HD inline __hatch::__promoted<_T, _U> name(_T __x, _U __y) {    \
+        return ::name(static_cast<double>(__x), static_cast<double>(__y)); \
+    }
+// The last parameter is an integer, or where a result goes.
+#define _HATCH_WITH(name, type)                                      \
+    template <class _T>                                              \
+    _HATCH_HD inline __hatch::__promote<_T> name(_T __x, type __n) { \
+        return ::name(static_cast<double>(__x), __n);                \
     }
 
-_HATCH_ONE(acos, double)
-_HATCH_ONE(acosh, double)
-_HATCH_ONE(asin, double)
-_HATCH_ONE(asinh, double)
-_HATCH_ONE(atan, double)
-_HATCH_ONE(atanh, double)
-_HATCH_ONE(cbrt, double)
-_HATCH_ONE(ceil, double)
-_HATCH_ONE(cos, double)
-_HATCH_ONE(cosh, double)
-_HATCH_ONE(erf, double)
-_HATCH_ONE(erfc, double)
-_HATCH_ONE(exp, double)
-_HATCH_ONE(exp2, double)
-_HATCH_ONE(expm1, double)
-_HATCH_ONE(fabs, double)
-_HATCH_ONE(floor, double)
-_HATCH_ONE(lgamma, double)
-_HATCH_ONE(log, double)
-_HATCH_ONE(log10, double)
-_HATCH_ONE(log1p, double)
-_HATCH_ONE(log2, double)
-_HATCH_ONE(logb, double)
-_HATCH_ONE(nearbyint, double)
-_HATCH_ONE(rint, double)
-_HATCH_ONE(round, double)
-_HATCH_ONE(sin, double)
-_HATCH_ONE(sinh, double)
-_HATCH_ONE(sqrt, double)
-_HATCH_ONE(tan, double)
-_HATCH_ONE(tanh, double)
-_HATCH_ONE(tgamma, double)
-_HATCH_ONE(trunc, double)
-_HATCH_ONE(ilogb, int)
-_HATCH_ONE(llrint, long long)
-_HATCH_ONE(llround, long long)
-_HATCH_ONE(lrint, long)
-_HATCH_ONE(lround, long)
+_HATCH_ONE(acos)
+_HATCH_ONE(acosh)
+_HATCH_ONE(asin)
+_HATCH_ONE(asinh)
+_HATCH_ONE(atan)
+_HATCH_ONE(atanh)
+_HATCH_ONE(cbrt)
+_HATCH_ONE(ceil)
+_HATCH_ONE(cos)
+_HATCH_ONE(cosh)
+_HATCH_ONE(erf)
+_HATCH_ONE(erfc)
+_HATCH_ONE(exp)
+_HATCH_ONE(exp2)
+_HATCH_ONE(expm1)
+_HATCH_ONE(fabs)
+_HATCH_ONE(floor)
+_HATCH_ONE(lgamma)
+_HATCH_ONE(log)
+_HATCH_ONE(log10)
+_HATCH_ONE(log1p)
+_HATCH_ONE(log2)
+_HATCH_ONE(logb)
+_HATCH_ONE(nearbyint)
+_HATCH_ONE(rint)
+_HATCH_ONE(round)
+_HATCH_ONE(sin)
+_HATCH_ONE(sinh)
+_HATCH_ONE(sqrt)
+_HATCH_ONE(tan)
+_HATCH_ONE(tanh)
+_HATCH_ONE(tgamma)
+_HATCH_ONE(trunc)
+_HATCH_GIVES(ilogb, , int)
+_HATCH_GIVES(llrint, , long long)
+_HATCH_GIVES(llround, , long long)
+_HATCH_GIVES(lrint, , long)
+_HATCH_GIVES(lround, , long)
 _HATCH_TWO(atan2)
 _HATCH_TWO(copysign)
 _HATCH_TWO(fdim)
@@ -84,39 +71,48 @@ _HATCH_TWO(fmin)
 _HATCH_TWO(fmod)
 _HATCH_TWO(hypot)
 _HATCH_TWO(nextafter)
-_HATCH_TWO(pow)
 _HATCH_TWO(remainder)
+_HATCH_WITH(frexp, int*)
+_HATCH_WITH(ldexp, int)
+_HATCH_WITH(scalbn, int)
+_HATCH_WITH(scalbln, long)
+#undef _HATCH_GIVES
 #undef _HATCH_ONE
 #undef _HATCH_TWO
+#undef _HATCH_WITH
 template <class _T, class _U, class _V>
-_HATCH_HD inline __hatch::__promote_all<_T, _U, _V> fma(_T __x, _U __y, _V __z) {
+_HATCH_HD inline __hatch::__promoted<_T, _U, _V> fma(_T __x, _U __y, _V __z) {
     return ::fma(static_cast<double>(__x), static_cast<double>(__y), static_cast<double>(__z));
 }
-template <class _T>
-_HATCH_HD inline __hatch::__promote<_T> ldexp(_T __x, int __n) {
-    return ::ldexp(static_cast<double>(__x), __n);
+template <class _T, class _U>
+_HATCH_HD inline __hatch::__promoted<_T, _U> remquo(_T __x, _U __y, int* __n) {
+    return ::remquo(static_cast<double>(__x), static_cast<double>(__y), __n);
 }
-template <class _T>
-_HATCH_HD inline __hatch::__promote<_T> frexp(_T __x, int* __n) {
-    return ::frexp(static_cast<double>(__x), __n);
+_HATCH_HD inline long double modf(long double __x, long double* __whole) {
+    double __part;
+    const double __rest = ::modf(static_cast<double>(__x), &__part);
+    *__whole = __part;
+    return __rest;
 }
+_HATCH_HD inline long double abs(long double __x) { return ::fabs(static_cast<double>(__x)); }
 
-template <class _T>
-_HATCH_HD constexpr __hatch::__promote<_T, bool> isfinite(_T) noexcept {
-    return true;
+#ifndef pow  // by math_names.h; without it, NVRTC's own go first where no std:: stands before the name
+#define _HATCH_TOLD(name)                                                                        \
+    template <class _T>                                                                          \
+    _HATCH_HD constexpr __hatch::__if_arithmetic<_T, bool> name(_T __x) {                        \
+        return ::__hatch_##name(__x);                                                            \
+    }
+_HATCH_TOLD(isfinite)
+_HATCH_TOLD(isinf)
+_HATCH_TOLD(isnan)
+_HATCH_TOLD(signbit)
+#undef _HATCH_TOLD
+template <class _T, class _U>
+_HATCH_HD inline decltype(::__hatch_pow(_T(), _U())) pow(_T __x, _U __y) {
+    return ::__hatch_pow(__x, __y);
 }
-template <class _T>
-_HATCH_HD constexpr __hatch::__promote<_T, bool> isinf(_T) noexcept {
-    return false;
-}
-template <class _T>
-_HATCH_HD constexpr __hatch::__promote<_T, bool> isnan(_T) noexcept {
-    return false;
-}
-template <class _T>
-_HATCH_HD constexpr __hatch::__promote<_T, bool> signbit(_T __x) noexcept {
-    return __x < _T(0);
-}
+#endif
+
 template <class _T>
 _HATCH_HD inline __hatch::__if_arithmetic<_T, bool> isnormal(_T __x) {
     const double __least = __hatch::__single<_T>::value ? 1.175494350822287508e-38 : 2.225073858507201383e-308;
@@ -150,7 +146,10 @@ _HATCH_COMPARE_BY(isunordered, __x != __x || __y != __y)
 
 #if _HATCH_CPP17
 _HATCH_HD inline float hypot(float __x, float __y, float __z) { return ::norm3df(__x, __y, __z); }
-_HATCH_HD inline double hypot(double __x, double __y, double __z) { return ::norm3d(__x, __y, __z); }
+template <class _T, class _U, class _V>
+_HATCH_HD inline __hatch::__promoted<_T, _U, _V> hypot(_T __x, _U __y, _V __z) {
+    return ::norm3d(static_cast<double>(__x), static_cast<double>(__y), static_cast<double>(__z));
+}
 #endif
 #if _HATCH_CPP20
 template <class _T>

@@ -18,6 +18,11 @@ _HATCH_INLINE constexpr piecewise_construct_t piecewise_construct{};
 
 template <class _A, class _B>
 struct pair {
+   private:
+    template <int>
+    struct _None;  // stands for what cannot be assigned
+
+   public:
     typedef _A first_type;
     typedef _B second_type;
     _A first;
@@ -41,8 +46,20 @@ struct pair {
     _HATCH_HD pair(piecewise_construct_t, tuple<_X...> __a, tuple<_Y...> __b);
     pair(const pair&) = default;
     pair(pair&&) = default;
-    pair& operator=(const pair&) = default;
-    pair& operator=(pair&&) = default;
+    // Assigning is not trivial, as in libstdc++: code that asks whether a pair is trivially copyable gets its answer.
+    _HATCH_HD constexpr pair& operator=(
+        conditional_t<is_copy_assignable<_A>::value && is_copy_assignable<_B>::value, const pair&, const _None<0>&>
+            __p) {
+        first = __p.first;
+        second = __p.second;
+        return *this;
+    }
+    _HATCH_HD constexpr pair& operator=(
+        conditional_t<is_move_assignable<_A>::value && is_move_assignable<_B>::value, pair&&, const _None<1>&> __p) {
+        first = std::forward<_A>(__p.first);
+        second = std::forward<_B>(__p.second);
+        return *this;
+    }
 
     template <class _X, class _Y>
     _HATCH_HD constexpr pair& operator=(const pair<_X, _Y>& __p) {

@@ -1,5 +1,5 @@
-// min and max of a long and a long long: nvcc's size_t and int64_t are both long, NVRTC's are not, and it would not know
-// which of its own functions to take. Only these pairs, so that no other call means another function. In brackets, as a
+// min and max of a long and a long long, for projects whose int64_t is long long: with nvcc, it is long as size_t is, and
+// NVRTC would not know which of its own functions to take. Only these pairs, so that no other call means another function. In brackets, as a
 // project may have macros of these names; with a pack that is always empty, so that a project's own template is preferred.
 #ifndef _HATCH_WIDE_EXTREMES_H
 #define _HATCH_WIDE_EXTREMES_H

@@ -1,0 +1,161 @@
+"""Types and layouts of the standard library are those that nvcc has from glibc and libstdc++."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from hatch_cuda_kernels import compile_to_ptx
+
+SAME = """
+template <class A, class B> struct same { static constexpr bool v = false; };
+template <class A> struct same<A, A> { static constexpr bool v = true; };
+"""
+LONG = """
+static_assert(same<int64_t, long>::v && same<uint64_t, unsigned long>::v && same<intmax_t, long>::v, "");
+static_assert(same<uintptr_t, unsigned long>::v && same<int_least64_t, long>::v && same<int_fast16_t, long>::v, "");
+static_assert(same<uint_fast32_t, unsigned long>::v && same<int_fast8_t, signed char>::v, "");
+static_assert(same<decltype(INT64_MAX), long>::v && same<decltype(UINT64_C(1)), unsigned long>::v, "");
+static_assert(INT_FAST16_MAX == INT64_MAX, "");
+"""
+CUDA = """
+static_assert(same<cuda::std::int64_t, long>::v && same<cuda::std::uintptr_t, unsigned long>::v, "");
+static_assert(same<cuda::std::int_fast32_t, long>::v && same<decltype(LONG_MAX), long>::v, "");
+"""
+
+
+def compiled(source):
+    """Return the PTX of a source with a kernel."""
+    return compile_to_ptx(f"{source}\n__global__ void k() {{}}\n", arch="sm_90", use_cache=False).image.decode()
+
+
+OVERLOADS = """
+__device__ int f(long) { return 1; }
+__device__ int f(long long) { return 2; }
+__device__ int g(int64_t x, size_t y) { return f(x) + max(x, int64_t(y)); }
+"""
+OWN = """
+#ifdef __CUDACC_RTC__
+typedef long long int64_t;
+#else
+#include <cstdint>
+#endif
+#include <cstdint>
+#include <cuda/std/cstdint>
+__device__ int64_t f(size_t a, int64_t b) { return max(a, b); }
+static_assert(same<int64_t, long long>::v && same<std::int64_t, long long>::v);
+"""
+VERSIONS = """
+#include <thrust/sort.h>
+void host();
+#if !(CUB_VERSION >= 200000 && THRUST_VERSION >= 200000 && CCCL_VERSION)
+#error no version
+#endif
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LONG,
+        "#include <stdint.h>\n" + LONG,
+        "#include <cuda/std/cstdint>\n#include <cstdint>\n" + LONG + CUDA,
+        "#include <cstdint>\n#include <cuda/std/atomic>\n" + LONG + CUDA,
+        "#include <cuda_pipeline.h>\n#include <cuda_awbarrier.h>\n" + LONG,
+        "#include <cooperative_groups/memcpy_async.h>\n" + LONG,
+        pytest.param("#include <cub/cub.cuh>\n" + LONG + CUDA, marks=pytest.mark.slow),
+        OVERLOADS,
+    ],
+)
+def test_64_bits_are_long(text):
+    """With and without an include, and whatever of the toolkit's comes before or after."""
+    compiled(SAME + text)
+
+
+def test_a_project_that_declares_them_for_nvrtc_keeps_its_own():
+    """A header that knows NVRTC has long long, as NVRTC's own have, and goes with the standard headers."""
+    compiled(SAME + OWN)
+
+
+#: What nvcc 13.0 with gcc 12 says: size, alignment, is_empty, is_trivially_copyable, is_copy_assignable.
+TUPLES = {
+    "tuple<int>": (4, 4, 0, 0, 1),
+    "tuple<char, int>": (8, 4, 0, 0, 1),
+    "tuple<char, double, int>": (24, 8, 0, 0, 1),
+    "tuple<char, char, int>": (8, 4, 0, 0, 1),
+    "tuple<E, int>": (4, 4, 0, 0, 1),
+    "tuple<E, E>": (2, 1, 1, 0, 1),
+    "tuple<E, E, int>": (8, 4, 0, 0, 1),
+    "tuple<F, int>": (8, 4, 0, 0, 1),
+    "tuple<char, A>": (32, 16, 0, 0, 1),
+    "tuple<int&, char>": (16, 8, 0, 0, 1),
+    "D": (12, 4, 0, 0, 1),
+    "pair<char, int>": (8, 4, 0, 0, 1),
+    "pair<const int, int>": (8, 4, 0, 1, 0),
+}
+TUPLE_TYPES = """
+#include <tuple>
+#include <utility>
+#include <type_traits>
+using std::tuple; using std::pair;
+struct E {}; struct F final {}; struct alignas(16) A { char c; };
+struct D : tuple<int, char> { char c; };
+"""
+
+
+def tuple_source():
+    """Return a source whose kernels store the numbers of each type, and the places of elements."""
+    lines = [TUPLE_TYPES]
+    for number, name in enumerate(TUPLES):
+        told = ("sizeof(T)", "alignof(T)", "std::is_empty<T>::value", "std::is_trivially_copyable<T>::value")
+        values = ", ".join((*told, "std::is_copy_assignable<T>::value", "-1"))  # a table's last zeros are not written
+        lines.append(f"namespace n{number} {{ typedef {name} T; extern __device__ const int told[] = {{{values}}}; }}")
+        lines.append(f'extern "C" __global__ void k{number}(int* y, int i) {{ *y = n{number}::told[i]; }}')
+    element = "(double* y, tuple<char, int, double, short> t) { *y = std::get"
+    lines += [f'extern "C" __global__ void load{number}{element}<{number}>(t); }}' for number in range(4)]
+    return "\n".join(lines) + "\n"
+
+
+def tuple_numbers(ptx):
+    """Return the five numbers of each type, and where kernels read the elements of a tuple."""
+    tables = re.findall(r"told\w*\[24\] = \{(.*?)\}", ptx)
+    numbers = [tuple(map(int, table.split(",")[:20:4])) for table in tables]
+    places = re.findall(r"ld\.param\.[^\[]*\[load\d_param_1(?:\+(\d+))?\]", ptx)
+    return numbers, [int(place or 0) for place in places]
+
+
+def test_tuples_lie_as_in_libstdcxx():
+    """The last element is first, each behind those after it; empty ones take no room."""
+    numbers, places = tuple_numbers(compile_to_ptx(tuple_source(), arch="sm_90", use_cache=False).image.decode())
+    assert dict(zip(TUPLES, numbers, strict=True)) == TUPLES
+    assert places == [20, 16, 8, 0]
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc to compare with")
+def test_these_are_nvccs_numbers(tmp_path):
+    """What is on record here is what nvcc says."""
+    (tmp_path / "k.cu").write_text(tuple_source())
+    command = ["nvcc", "-ptx", "-w", "-arch=sm_90", "-std=c++17", "--expt-relaxed-constexpr", "k.cu"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    numbers, places = tuple_numbers((tmp_path / "k.ptx").read_text())
+    assert dict(zip(TUPLES, numbers, strict=True)) == TUPLES
+    assert places == [20, 16, 8, 0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#ifdef FLT_MAX\n#error defined\n#endif\n__device__ float x = 1;",
+        "#if !defined(UINT64_MAX)\n#define UINT64_MAX 5\n#endif\nstatic_assert(UINT64_MAX == 5);",
+        "#include <cfloat>\n#ifndef FLT_MAX\n#error not defined\n#endif",
+        "static_assert(FLT_MAX > 1);",
+        "#include <climits>\n#ifndef PATH_MAX\n#error not defined\n#endif",
+        VERSIONS,
+    ],
+)
+def test_macros_are_defined_where_nvcc_has_them(text):
+    """To ask for a macro brings no header; a library's version is there though its header is left out."""
+    compiled(text)
