@@ -185,6 +185,7 @@ class _Reader:
         if not self.named("computed") + self.named("probes"):
             return []
         operands = self.operands.of(map(self.text, self.done)).values()
+        self.problems += self.operands.problems
         names = set().union(*operands)
         found = {name: self.include_file(name) for name in names - spellings.keys()}
         spellings |= {name: path for name, path in found.items() if path is not None}

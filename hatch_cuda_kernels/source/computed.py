@@ -36,6 +36,15 @@ _NO_CALL: Final = re.compile(r"[^\w\s(#]", re.ASCII)
 _COMMA: Final = re.compile(r",\s*##|__VA_OPT__")
 #: More texts than one include can become in code that people write.
 _MOST: Final = 1024
+#: Characters that are made while one include is expanded, each token counting for one more: a chain of macros that
+#: double would fill any memory.
+_BUDGET: Final = 1_000_000
+
+
+_TOO_LONG: Final = (
+    "{place}: macros make more than {budget:,} characters of this include on the way to a header's name; name the "
+    "header in the include itself"
+)
 
 
 class _Definitions(dict[str, dict[tuple[object, ...], "MacroText"]]):
@@ -44,10 +53,25 @@ class _Definitions(dict[str, dict[tuple[object, ...], "MacroText"]]):
     def __init__(self) -> None:
         super().__init__()
         self.made: Final[dict[tuple[tuple[str, ...], frozenset[str]], set[str] | None]] = {}
+        self._left = 0
+
+    def begin(self) -> None:
+        """Give the next include all of the budget."""
+        self._left = _BUDGET
+
+    def spend(self, characters: int) -> None:
+        """Take notice of what is made. Raises _TooLongError beyond the budget."""
+        self._left -= characters + 1
+        if self._left < 0:
+            raise _TooLongError
 
 
 class _Unknown(Exception):  # noqa: N818 - an answer
     """What an include names is not known."""
+
+
+class _TooLongError(Exception):
+    """An include is expanded to more than one has a budget for."""
 
 
 class OperandNames:
@@ -56,6 +80,8 @@ class OperandNames:
     def __init__(self, define: Iterable[tuple[str, str]]) -> None:
         self._given: Final = [parse_define(f"{name} {value}") for name, value in define]
         self._known: tuple[int, dict[str, set[str]]] = 0, {}
+        self.problems: Final[list[str]] = []
+        """The includes that are too long."""
 
     def of(self, texts: Iterable[SourceText]) -> dict[str, set[str]]:
         """Return the names that each operand of an include may become; none where they are not known."""
@@ -66,19 +92,29 @@ class OperandNames:
 
     def _names_in(self, texts: Iterable[SourceText]) -> dict[str, set[str]]:
         macros = _Definitions()
-        operands: set[str] = set()
+        operands: dict[str, str] = {}
         for macro in chain(self._given, *(text.macros for text in texts)):
             if macro.kind == "define":
                 macros.setdefault(macro.name, {}).setdefault(macro[2:], macro)
-            elif macro.kind == "include":
-                operands.add(macro.text)
-        return {operand: _names(operand, macros) for operand in sorted(operands)}
+        for text in texts:
+            for macro in text.macros:
+                if macro.kind == "include":
+                    operands.setdefault(macro.text, text.at(macro.place))
+        found: dict[str, set[str]] = {}
+        for operand, place in sorted(operands.items()):
+            try:
+                found[operand] = _names(operand, macros)
+            except _TooLongError:
+                found[operand] = set()
+                self.problems.append(_TOO_LONG.format(place=place, budget=_BUDGET))
+        return found
 
 
 def _names(operand: str, macros: _Definitions) -> set[str]:
     """Return the names that an include may spell; none where they are not known."""
     if ESCAPED_LETTER.search(operand):
         return set()
+    macros.begin()
     try:
         headers = [_HEADER.fullmatch(text) for text in _expanded(_tokens(operand), macros, frozenset())]
     except (_Unknown, RecursionError):
@@ -104,6 +140,7 @@ def _tokens(text: str) -> list[str]:
 
 def _expanded(tokens: list[str], macros: _Definitions, hidden: frozenset[str]) -> set[str]:
     """Return all that the tokens may become. A macro that is being replaced is not replaced in its own text."""
+    macros.spend(len(tokens))
     key = (*tokens,), hidden
     if key not in macros.made:
         macros.made[key] = None  # where it is not known
@@ -138,6 +175,7 @@ def _expanded_anew(tokens: list[str], macros: _Definitions, hidden: frozenset[st
 def _followed(texts: set[str], rest: list[str], macros: _Definitions, hidden: frozenset[str]) -> Iterator[str]:
     """Yield what a macro became with what the tokens after it may become."""
     for text, after in product(sorted(texts), sorted(_expanded(rest, macros, hidden))):
+        macros.spend(len(text) + len(after))
         if after.lstrip().startswith("(") and any(token in macros for token in _tokens(text)[-1:]):
             raise _Unknown  # another macro, which takes its arguments from there
         yield text + after
@@ -162,7 +200,9 @@ def _replaced(
     plain = dict(zip(macro.parameters, arguments, strict=False))
     choices = [sorted(_expanded(_tokens(argument), macros, hidden)) for argument in plain.values()]
     for chosen in product(*choices):
-        yield _pasted(_substituted(macro.text, plain, dict(zip(plain, chosen, strict=True)))), rest
+        body = _pasted(_substituted(macro.text, plain, dict(zip(plain, chosen, strict=True)), macros))
+        macros.spend(len(body))
+        yield body, rest
 
 
 def _with_rest(arguments: list[str], macro: MacroText) -> list[str]:
@@ -192,7 +232,7 @@ def _call(tokens: list[str]) -> tuple[list[str], list[str]]:
     raise _Unknown
 
 
-def _substituted(text: str, plain: Mapping[str, str], expanded: Mapping[str, str]) -> str:
+def _substituted(text: str, plain: Mapping[str, str], expanded: Mapping[str, str], macros: _Definitions) -> str:
     """Return a replacement with its arguments: as they are written beside ``#`` and ``##``, else expanded."""
     tokens = _tokens(text)
     pieces: list[str] = []
@@ -200,6 +240,7 @@ def _substituted(text: str, plain: Mapping[str, str], expanded: Mapping[str, str
         if token not in plain:
             pieces.append(token)
             continue
+        macros.spend(len(text) + len(expanded[token]))
         before = "".join(pieces).rstrip()
         after = "".join(tokens[at + 1 :]).lstrip()
         if before.endswith("#") and not before.endswith("##"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -25,10 +26,17 @@ _PIECE: Final = re.compile(rf"{LITERAL}|{COMMENT}|{NUMBER}|[A-Za-z_]\w*|[()]", r
 _UNUSUAL: Final = ("__VA_OPT__", 'R"')
 _LONGEST: Final = 200_000
 _DEEPEST: Final = 40
+#: Characters that are made of one text, each use of a macro counting for some more.
+_BUDGET: Final = 2_000_000
+_USE: Final = 20
 
 
 class _LeftError(Exception):
     """A macro that is left as it is decides what another makes of it."""
+
+
+class _TooLongError(Exception):
+    """A text is expanded to more than it has a budget for."""
 
 
 class MacroUse(NamedTuple):
@@ -45,6 +53,7 @@ class Macros:
     def __init__(self, macros: Iterable[MacroText]) -> None:
         self._macros: Final[dict[str, MacroText]] = {}
         self._unclear: Final[dict[str, list[MacroText]]] = {}
+        self._left = _BUDGET
         for macro in macros:
             first = self._macros.setdefault(macro.name, macro)
             if first[2:] != macro[2:]:
@@ -61,9 +70,10 @@ class Macros:
         if reached is None:
             return None
         left = frozenset(name for name in reached if name in self._unclear or not is_whole(name))
+        self._left = _BUDGET
         try:
-            return self.expand(text, left, left=left)
-        except _LeftError:
+            return self._expand(text, left, left=left)
+        except (_LeftError, _TooLongError):
             return None
 
     def meanings(self, use: str) -> list[str]:
@@ -77,7 +87,11 @@ class Macros:
         reached = self._reached([use[name.end() :], *(macro.text for macro in defined)])
         if reached is None or reached & (self._unclear.keys() - {first.name}):
             return []
-        return [self._made(macro, given[0], frozenset(), 0) + use[given[1] :] for macro in defined]
+        self._left = _BUDGET
+        try:
+            return [self._made(macro, given[0], frozenset(), 0) + use[given[1] :] for macro in defined]
+        except _TooLongError:
+            return []
 
     def _reached(self, texts: Iterable[str]) -> set[str] | None:
         """Return the macros that texts use, directly or not; None for what is not expanded here as compilers do."""
@@ -124,13 +138,23 @@ class Macros:
                 continue
             spelled = text[found.start() : given[1]]
             if "<<<" in spelled or not naming.isdisjoint(_WORD.findall(spelled)):
-                yield MacroUse(found.start(), given[1], self._made(macro, given[0], frozenset(), 0))
+                self._left = _BUDGET
+                with suppress(_TooLongError):
+                    yield MacroUse(found.start(), given[1], self._made(macro, given[0], frozenset(), 0))
                 position = given[1]
 
-    def expand(
+    def expand(self, text: str) -> str:
+        """Return a text with what its macros stand for; as it is where that is too much."""
+        self._left = _BUDGET
+        try:
+            return self._expand(text)
+        except _TooLongError:
+            return text
+
+    def _expand(
         self, text: str, hidden: frozenset[str] = frozenset(), depth: int = 0, left: frozenset[str] = frozenset()
     ) -> str:
-        """Return a text with what its macros stand for; as it is where that is too much.
+        """Return a text with what its macros stand for, or a part of them where that is long.
 
         Raises _LeftError where one that is ``left`` as it is decides what another makes of it.
         """
@@ -190,13 +214,16 @@ class Macros:
                 pieces.append(raw[word])
             elif word in raw:
                 if word not in full:
-                    full[word] = self.expand(raw[word], hidden - {macro.name}, depth + 1, left)
+                    full[word] = self._expand(raw[word], hidden - {macro.name}, depth + 1, left)
                 pieces.append(full[word])
             else:
                 pieces.append(part[0])
             pasted = False
         made = "".join((*pieces, macro.text[done:]))
-        return self.expand(made, hidden, depth + 1, left) if len(made) < _LONGEST else made
+        self._left -= _USE + len(made)
+        if self._left < 0:
+            raise _TooLongError
+        return self._expand(made, hidden, depth + 1, left) if len(made) < _LONGEST else made
 
 
 @lru_cache(maxsize=1 << 16)

@@ -15,6 +15,8 @@ __all__ = ["C_LINKAGE", "KERNEL", "with_marks_shown"]
 
 #: Programs that are remembered: a module has the same texts for every architecture.
 _MOST: Final = 16
+#: Characters by which marks may make a text longer, besides twice its length.
+_GROWTH: Final = 100_000
 KERNEL: Final = "__global__"
 #: Stands for ``extern "C"``, for literals are left out.
 C_LINKAGE: Final = "extern_C_"
@@ -48,6 +50,10 @@ def _macros(codes: Iterable[str]) -> dict[str, str]:
 
 
 def _expanded(code: str, macros: dict[str, str]) -> str:
+    longest = _GROWTH + 2 * len(code)
     for _ in macros:  # one may stand for another
-        code = _NAME.sub(lambda word: macros.get(word[0], word[0]), code)
+        made = _NAME.sub(lambda word: macros.get(word[0], word[0]), code)
+        if len(made) > longest:  # in a part that no compiler reads: it would run out of memory
+            break
+        code = made
     return code

@@ -31,11 +31,11 @@ from hatch_cuda_kernels.pool.task import Task, compile_task, needed_tools
 OUTSIDE = {
     "<cuda_fp16.h>": "__CUDA_FP16_H__",
     "<vector_types.h>": "__VECTOR_TYPES_H__",
-    "<cuda/std/tuple>": "_CUDA_STD_TUPLE",
-    "<cuda/std/utility>": "_CUDA_STD_UTILITY",
     "<cuda/std/cassert>": "_CUDA_STD_CASSERT",
+    "<cuda/std/climits>": "_CUDA_STD_CLIMITS",
+    "<cuda/std/cstddef>": "_CUDA_STD_CSTDDEF",
     "<cstdint>": "_HATCH_CSTDINT",
-    "<type_traits>": "_HATCH_TYPE_TRAITS",
+    "<limits.h>": "_HATCH_LIMITS_H",
 }
 GUARDS = ("once", "ifndef", "ifndef", "none")
 
@@ -59,7 +59,7 @@ def write_project(chance, root):
     calls = "".join(f"#ifdef F_{macro(path)}\n    y += F_{macro(path)};\n#endif\n" for path in guards)
     guard = chance.choice(("", "", "#pragma once\n", "#ifndef K_CU\n#define K_CU\n"))
     source = includes(chance, "k.cu", [*guards, *["k.cu"] * bool(guard)])
-    kernel = f'extern "C" __global__ void k(int* y) {{\n{calls}}}\n'
+    kernel = f'__device__ int table[2];\nextern "C" __global__ void k(int* y) {{\n{calls}}}\n'  # for ptxas to finish
     (root / "k.cu").write_text(f"{guard}{source}{kernel}" + "#endif\n" * ("ifndef" in guard))
     before = (chance.choice([*guards, "cuda_fp16.h"]),) if chance.random() < 0.2 else ()
     return NvrtcOptions(include=(".",), pre_include=before)

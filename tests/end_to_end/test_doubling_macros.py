@@ -1,0 +1,56 @@
+"""Macros that double from line to line, sixty times: nothing that reads sources runs out of memory, or of time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import doubling_macros
+import pytest
+from doubling_macros import INCLUDES, KERNEL, MARK, OTHERS, READERS
+from slow_parameters import slow_but
+from waiting import HANG_SECONDS
+
+from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.manifest import load_manifest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
+
+#: What reads no source.
+BLIND = {"inspect"}
+#: Where the includes are.
+LINES = {"include": 62, "hidden include": 63, "nested calls": 3}
+
+
+@pytest.fixture
+def store(make_project, tmp_path):
+    """Return a store whose source has a line to be replaced."""
+    root = make_project("{schema: 1, arches: [sm_90], modules: {k: {source: k.cu}}}", **{"k.cu": MARK + KERNEL})
+    build_store(load_manifest(root / "kernels.yaml"), tmp_path / "store")
+    return tmp_path / "store"
+
+
+@pytest.mark.parametrize("reader", slow_but(["check", "run time"], READERS))
+def test_every_reader_has_a_budget(store, tmp_path, reader):
+    """Beyond it, a computed include is an error that says where; what includes nothing is read as it is."""
+    support = Path(doubling_macros.__file__)
+    folder = tmp_path / "read"
+    folder.mkdir()
+    done = subprocess.run(
+        [sys.executable, support, reader, store, folder],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(support.parent), os.environ.get("PYTHONPATH", "")])},
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=False,
+    )
+    read = {name: (status, told) for name, status, told in map(json.loads, done.stdout.splitlines())}
+    assert (done.returncode, list(read)) == (0, [*INCLUDES, *OTHERS]), done.stderr
+    told = {name: any("macros make more than" in str(part) for part in found) for name, found in read.items()}
+    expected = dict.fromkeys(INCLUDES, reader not in BLIND) | dict.fromkeys(OTHERS, False)
+    assert told == expected
+    assert all(f".cu:{line}: macros make" in f"{read[name]}" for name, line in LINES.items() if told[name])
+    assert {read[name][0] for name in OTHERS} <= ({0, 1} if "verify" in reader else {0})
