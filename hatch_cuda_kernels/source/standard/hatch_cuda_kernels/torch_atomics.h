@@ -121,7 +121,7 @@ inline __device__ _T _change(_T* __p, _T __value, _Op __op) {
     _HATCH_CHANGES(name, int8_t, op)                                                                            \
     _HATCH_CHANGES(name, int16_t, op)                                                                           \
     _HATCH_CHANGES(name, int32_t, op)                                                                           \
-    _HATCH_CHANGES(name, int64_t, op)                                                                           \
+    _HATCH_CHANGES(name, long long, op)                                                                         \
     _HATCH_CHANGES(name, long, op)                                                                              \
     _HATCH_RETURNS(name, at::Half, op, true)                                                                    \
     _HATCH_RETURNS(name, float, op, false)                                                                      \
@@ -149,7 +149,7 @@ inline __device__ double gpuAtomicAdd(double* __p, double __value) { return atom
     inline __device__ void gpuAtomicAdd(T* __p, T __value) {                                    \
         atomicAdd((unsigned long long*)__p, static_cast<unsigned long long>(__value)); \
     }
-_HATCH_OF_64_BITS(int64_t)
+_HATCH_OF_64_BITS(long long)
 _HATCH_OF_64_BITS(long)
 #undef _HATCH_OF_64_BITS
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700
@@ -185,7 +185,7 @@ _HATCH_ADDS_BOTH(bool)
 _HATCH_ADDS_BOTH(uint8_t)
 _HATCH_ADDS_BOTH(int8_t)
 _HATCH_ADDS_BOTH(int16_t)
-_HATCH_ADDS_BOTH(int64_t)
+_HATCH_ADDS_BOTH(long long)
 _HATCH_ADDS_BOTH(long)
 _HATCH_ADDS_ONLY(int32_t)
 _HATCH_ADDS_ONLY(float)

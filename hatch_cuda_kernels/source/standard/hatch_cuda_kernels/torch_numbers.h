@@ -247,7 +247,7 @@ _HATCH_SUMS(uint8_t, int64_t)
 _HATCH_SUMS(int16_t, int64_t)
 _HATCH_SUMS(int32_t, int64_t)
 _HATCH_SUMS(long, int64_t)
-_HATCH_SUMS(int64_t, int64_t)
+_HATCH_SUMS(long long, int64_t)
 #undef _HATCH_SUMS
 #undef _HATCH_COMPUTES
 template <class _T, bool _on_gpu>
