@@ -54,7 +54,7 @@ class _Header(NamedTuple):
     """Empty for one of the project's."""
 
 
-class _Reading:
+class _TextBeingRead:
     """A text that is being read, as far as it is includes."""
 
     def __init__(
@@ -156,7 +156,7 @@ class Beginning:
 
     def _front(self, start: str) -> Iterator[str]:
         """Yield what the program begins with. Includes may be nested deeper than Python's calls."""
-        reading = [_Reading(self._source), _Reading(start)]
+        reading = [_TextBeingRead(self._source), _TextBeingRead(start)]
         passed: set[str] = set()  # what has no effect where it is included again
         while reading:
             text = reading[-1]
@@ -177,18 +177,18 @@ class Beginning:
             elif reading:
                 reading[-1].stop()
 
-    def _opened(self, header: _Header) -> _Reading:
+    def _opened(self, header: _Header) -> _TextBeingRead:
         """Return a header to be read; one of the toolkit's without what it begins with, if that depends on a macro."""
         guard = read_opening(header.text).guard
         if not header.path:
-            return _Reading(header.text, header.name)
+            return _TextBeingRead(header.text, header.name)
         cycle = self._toolkit.cycle(header.path)
-        found = _Reading(header.text, header.name, header.path, cycle=cycle, is_moved=bool(guard))
+        found = _TextBeingRead(header.text, header.name, header.path, cycle=cycle, is_moved=bool(guard))
         if guard not in {ONCE, ""}:
             found.stop()
         return found
 
-    def _is_read(self, header: _Header, reading: Sequence[_Reading]) -> bool:
+    def _is_read(self, header: _Header, reading: Sequence[_TextBeingRead]) -> bool:
         """Return whether a header that is included here is read here, whatever came before, and can be moved."""
         if header.path:  # in a cycle, it would be read before the one that includes it, not inside
             cycle = self._toolkit.cycle(header.path)

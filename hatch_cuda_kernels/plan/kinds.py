@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.image import ImageId
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import TypeAlias
 
     from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.image import Kind
 
     Kinds: TypeAlias = dict[SmArch, tuple[Kind, ...]]
 
-__all__ = ["image_kind", "shared_run", "wanted_kinds"]
+__all__ = ["image_kind", "job_images", "shared_run", "wanted_kinds"]
 
 
 def image_kind(arch: SmArch, *, lto: bool) -> Kind:
@@ -31,6 +34,12 @@ def wanted_kinds(arches: Iterable[SmArch], *, lto: bool) -> Kinds:
     for arch in sorted(arches):
         wanted[arch.real] = (*wanted.get(arch.real, ()), image_kind(arch, lto=lto))
     return wanted
+
+
+def job_images(job: Job) -> list[ImageId]:
+    """Return what a job's images are called, in the order of its kinds."""
+    unit = job.source_path if isinstance(job, CompileJob) and job.is_unit else ""
+    return [ImageId(job.module, job.image_arch(kind), kind, unit) for kind in job.kinds]
 
 
 def shared_run(arches: Iterable[SmArch], rest: Sequence[SmArch], front_end: str) -> SmArch:

@@ -6,7 +6,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.source_reader import SourceReader
 from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.image import ImageId
@@ -21,13 +20,14 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.finish_job import FinishJob, Job
+    from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.manifest import Manifest, Module
     from hatch_cuda_kernels.source.library import DeviceLibrary
     from hatch_cuda_kernels.source.source_set import SourceSet
     from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 
-__all__ = ["PlannedModule", "job_images", "make_plan", "read_sources"]
+__all__ = ["PlannedModule", "make_plan", "read_sources"]
 
 _CHUNK_GLOBALS: Final = "each chunk is a program with variables of its own; leave out chunk, or globals"
 _CHUNK_LINKED: Final = "chunk is for modules of one source; leave it out, and put instances into sources of their own"
@@ -129,12 +129,6 @@ def _planned(module: Module, sources: SourceSet, launch: tuple[LaunchRule, ...])
     for chunk in module.chunks():
         jobs, finishing = lay_out_jobs(chunk.recipe, sources, chunk.arches, chunk.front_end)
         yield PlannedModule(module=chunk, sources=sources, jobs=jobs, finishing=finishing, launch=launch)
-
-
-def job_images(job: Job) -> list[ImageId]:
-    """Return what a job's images are called, in the order of its kinds."""
-    unit = job.source_path if isinstance(job, CompileJob) and job.is_unit else ""
-    return [ImageId(job.module, job.image_arch(kind), kind, unit) for kind in job.kinds]
 
 
 def read_sources(manifest: Manifest) -> dict[str, SourceSet]:

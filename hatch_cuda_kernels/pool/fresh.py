@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.plan.plan import job_images
+from hatch_cuda_kernels.plan.kinds import job_images
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -60,17 +60,17 @@ class _Definitions(dict[str, dict[tuple[object, ...], "MacroText"]]):
         self._left = _BUDGET
 
     def spend(self, characters: int) -> None:
-        """Take notice of what is made. Raises _TooLongError beyond the budget."""
+        """Take notice of what is made. Raises _OverBudgetError beyond the budget."""
         self._left -= characters + 1
         if self._left < 0:
-            raise _TooLongError
+            raise _OverBudgetError
 
 
 class _Unknown(Exception):  # noqa: N818 - an answer
     """What an include names is not known."""
 
 
-class _TooLongError(Exception):
+class _OverBudgetError(Exception):
     """An include is expanded to more than one has a budget for."""
 
 
@@ -104,7 +104,7 @@ class OperandNames:
         for operand, place in sorted(operands.items()):
             try:
                 found[operand] = _names(operand, macros)
-            except _TooLongError:
+            except _OverBudgetError:
                 found[operand] = set()
                 self.problems.append(_TOO_LONG.format(place=place, budget=_BUDGET))
         return found

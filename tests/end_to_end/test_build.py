@@ -161,7 +161,7 @@ def test_another_toolkit_release_is_an_error_with_the_command(make_project, tmp_
     with pytest.raises(ToolchainError, match=r"asks for CUDA 13\.4, the NVRTC found is 13\.\d+") as caught:
         build(root, tmp_path / "out")
     assert '"nvidia-cuda-nvrtc==13.4.*"' in caught.value.fix
-    assert '"cuda-bindings>=13,<14"' in caught.value.fix
+    assert "cuda-bindings" not in caught.value.fix  # which are there, and fit
 
 
 def test_missing_source_files_are_all_located(make_project):
