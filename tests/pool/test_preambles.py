@@ -59,18 +59,24 @@ def test_other_headers_are_another_preamble(make_jobs):
     assert len({(preamble.digest, preamble.headers) for preamble in found}) == 2
 
 
-def test_headers_that_include_each_other_build(make_project, tmp_path, fresh_cache, worker_processes):
-    """One module uses them; with two trivial ones, a build looks for what is worth precompiling."""
+@pytest.mark.parametrize(
+    "modules",
+    [
+        'm0: {source: m0.cu, instances: ["t<1>"]}, m1: {source: m1.cu}, m2: {source: m2.cu}',
+        'm0: {source: m0.cu, chunk: 1, instances: ["t<1>", "t<2>", "t<3>"]}',
+    ],
+)
+def test_headers_that_include_each_other_build(make_project, tmp_path, fresh_cache, worker_processes, modules):
+    """From three jobs on, those of one source among them, a build looks for what is worth precompiling."""
     header = '#pragma once\n#include "{}.cuh"\n__device__ inline int f{}() {{ return 1; }}\n'
     root = make_project(
-        "{schema: 1, arches: [sm_90], modules: {"
-        + ", ".join(f"m{number}: {{source: m{number}.cu}}" for number in range(3))
-        + "}}",
+        f"{{schema: 1, arches: [sm_90], modules: {{{modules}}}}}",
         **{f"m{number}.cu": KERNEL.format(number, number) for number in (1, 2)},
-        **{"m0.cu": '#include "a.cuh"\n' + KERNEL.format(0, "fa() + fb()")},
+        **{"m0.cu": '#include "a.cuh"\ntemplate <int> __global__ void t(int* y) { *y = fa() + fb(); }\n'},
         **{"a.cuh": header.format("b", "a"), "b.cuh": header.format("a", "b")},
     )
-    assert len(build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out").modules) == 3
+    report = build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out")
+    assert len(report.compiled) == 3
 
 
 def test_few_jobs_share_none(make_jobs):
