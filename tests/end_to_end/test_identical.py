@@ -167,7 +167,7 @@ LINES = {
     "relative": '#line 1 "gen.cu"\n',
     "upwards": '#line 1 "../x.cu"\n',
     "absolute": '#line 1 "/abs/x.cu"\n',
-    "marker": '# 1 "gen.cu" 1 3\n',
+    "marker": '# 1 "gen.cu" 1 3\n# 1 "k.cu" 2\n',
     "macros": '#define FILE "gen.cu"\n#define LINE 7\n#line LINE FILE\n',
     "number": "#line 5\n",
     "empty": '#line 1 ""\n',
