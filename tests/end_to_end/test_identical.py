@@ -174,9 +174,7 @@ LINES = {
 }
 BODY = """
 #include <toy.h>
-#ifndef __CUDACC_RTC__
 class Task {};
-#endif
 static __device__ int seen;
 static __device__ __noinline__ int length(const char* s) { int n = 0; while (s[n]) ++n; return n; }
 extern "C" __global__ void %s(int* y) {
@@ -194,7 +192,8 @@ def placed_project(root, options, line):
     ends = {"per-arch", "lto", "ptx"}.difference(*(ends for word, ends in refused.items() if word in options))
     modules = [f"{end}: {{source: a.cu, front_end: {end}}}" for end in sorted(ends)]
     modules = ", ".join([*modules, "linked: {sources: [a.cu, b.cu]}"])
-    arches = "[sm_80, sm_90]" if "debug" in options else "[sm_80, sm_90, compute_90]"
+    linked_ptx = not any(word in options for word in ("debug", "-extra"))  # which is made from LTO-IR
+    arches = "[sm_80, sm_90, compute_90]" if linked_ptx else "[sm_80, sm_90]"
     manifest = f"{{schema: 1, arches: {arches}, options: {{{options}}}, modules: {{{modules}}}}}"
     texts = {"kernels.yaml": manifest, "first.h": "", "include/any.h": ""}
     texts |= {f"{name}.cu": LINES[line] + BODY % name for name in "ab"}
