@@ -18,7 +18,7 @@ from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputEr
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.names import spelled_without_archs
 from hatch_cuda_kernels.plan.notes import arch_warnings
-from hatch_cuda_kernels.plan.plan import make_plan
+from hatch_cuda_kernels.plan.plan import learn, make_plan, open_reader
 from hatch_cuda_kernels.plan.release import check_release
 from hatch_cuda_kernels.pool.fresh import find_fresh, find_missing
 from hatch_cuda_kernels.pool.progress import open_progress
@@ -64,18 +64,24 @@ def build_store(
     prepare_place(out)
     # While the sources are read: lzma runs without the GIL.
     before = None if editable else DaemonThreads(1).submit(packed_before, out)
-    plan = make_plan(manifest)
+    reader = open_reader(manifest)
+    plan = make_plan(manifest, reader)
     warnings = [*check_release(manifest), *arch_warnings(plan)]
     toolchain, cache = find_toolchain(), open_cache()
     fresh = find_fresh(plan, toolchain, cache)
     made: Mapping[ImageId, Entry] = {}
     problems: list[Problem] = []
     compiled: frozenset[str] = frozenset()
-    if missing := find_missing(plan, fresh):
+    while missing := find_missing(plan, fresh := {**fresh, **made}):
         from hatch_cuda_kernels.pool.compilation import compile_missing  # a rebuild needs none of it
 
         compile_now = partial(compile_missing, executor=executor, workers=workers, progress=progress)
-        made, problems, _, compiled = compile_now(missing, fresh, toolchain, cache, warn=warnings.append)
+        made, problems, failures, keys = compile_now(missing, fresh, toolchain, cache, warn=warnings.append)
+        compiled |= keys
+        if not failures or not learn(plan, failures, reader):
+            break
+        plan = make_plan(manifest, reader)
+        fresh = find_fresh(plan, toolchain, cache)
     images = {**fresh, **made}
     modules = tuple(planned.built(images, toolchain) for planned in plan if images.keys() >= {*planned.images})
     problems += check_built(modules, manifest.promises)

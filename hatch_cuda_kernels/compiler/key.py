@@ -98,7 +98,12 @@ def finish_key(
 
 
 def source_digest(
-    *, program_name: str, source: str, headers: Iterable[tuple[str, str]], pre_include: Iterable[str]
+    *,
+    program_name: str,
+    source: str,
+    headers: Iterable[tuple[str, str]],
+    pre_include: Iterable[str],
+    default_device: bool = False,
 ) -> str:
     """Return the sha256 of exactly what NVRTC is shown: the source and each in-memory header under its name."""
     return _digest(
@@ -107,6 +112,7 @@ def source_digest(
             "source": _sha256(source),
             "headers": sorted([name, _sha256(text)] for name, text in headers),
             "pre_include": list(pre_include),
+            **({"default_device": True} if default_device else {}),
         }
     )
 

@@ -27,13 +27,14 @@ from hatch_cuda_kernels.compiler.taint import is_tainted
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.execution_space.use import undefined_variables, use_faults, used_variables
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.header_names import RENAMED
 from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.compiler.finish_job import Job
@@ -156,10 +157,34 @@ def _answer(job: CompileJob, start: Given, questions: Questions) -> _Made:
             if not job.kinds:
                 return _Made({}, (), lowered, (0, 0), log)
             images, ptx, log = _images(job, program, lowered, log)
+        if job.program.cut_variables and "ptx" in images:  # an object's are undefined symbols, which no link takes
+            _check_use(job, images["ptx"].decode(), lambda: _relocatable(source, headers, job, start.flags))
     except NvrtcError as error:
         raise CompileError(job.module, str(job.arch), str(error)) from error
     _check_names(job, ptx, lowered)
     return _Made(images, found_kernels(job, ptx, lowered, questions.answers(lowered)), lowered, ptx.isa, log)
+
+
+def _check_use(job: CompileJob, ptx: str, relocatable: Callable[[], str]) -> None:
+    """Raise CompileError for code that uses a variable of the host, which NVRTC would take for a zeroed one."""
+    variables = job.program.cut_variables
+    used = {*used_variables(ptx, variables)}
+    if job.program.loses_constants and not used:
+        used |= {*undefined_variables(relocatable(), variables)}
+    if used:
+        raise CompileError(
+            job.module,
+            str(job.arch),
+            "device code uses variables of the host",
+            faults=use_faults(used, job.program.dropped),
+        )
+
+
+def _relocatable(source: str, headers: Sequence[tuple[str, str]], job: CompileJob, flags: tuple[str, ...]) -> str:
+    """Return the PTX of relocatable code, which shows every variable that is not defined."""
+    with open_program(source, job.program.name, headers, job.expressions) as program:
+        taken, _ = compile_program(program, (*flags, "-dc"))
+        return output(program, "PTX").rstrip(b"\0").decode() if taken else ""
 
 
 def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
@@ -167,6 +192,9 @@ def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
     only_ptx = job.finisher == "ptxas" or not (job.assembled or job.is_unit)
     flags = [f"-arch={job.arch.as_virtual if only_ptx else job.arch}", *telling_flags(job.options.flags())]
     flags += [] if job.kinds else ["--fdevice-syntax-only"]
+    if job.program.default_device and not job.options.default_device:
+        flags.append("-default-device")
+    flags += ["--diag-suppress=20044"] if job.program.cut_variables else []  # each of them, used or not
     flags += ["--device-int128"] if job.program.has_int128 else []  # twice is no error
     flags += ["-dc"] if "object" in job.kinds else []  # LTO-IR is such code by itself
     # Without a seed, the process id enters symbol names as soon as CUB is in (internal-linkage objects).

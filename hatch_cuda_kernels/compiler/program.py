@@ -35,13 +35,23 @@ class Program:
     computed: tuple[str, ...]
     """``path:line`` of includes and probes whose header a macro names; it may be one of the toolkit's too."""
     dropped: tuple[Dropped, ...] = ()
-    """What was left out as host code, for messages."""
+    """What was cut as host code, for messages."""
+    default_device: bool = False
+    """Whether NVRTC takes what has no mark for device code."""
+    cut_variables: tuple[str, ...] = ()
+    """Qualified names of variables that lost their values: no code may use them."""
+    loses_constants: bool = False
+    """Whether one of these is const."""
     sha256: str = field(init=False, compare=False, repr=False)
     """Digest of everything NVRTC is shown but the toolkit's headers, in hex."""
 
     def __post_init__(self) -> None:
         digest = source_digest(
-            program_name=self.name, source=self.source, headers=self.headers, pre_include=self.pre_include
+            program_name=self.name,
+            source=self.source,
+            headers=self.headers,
+            pre_include=self.pre_include,
+            default_device=self.default_device,
         )
         object.__setattr__(self, "sha256", digest)
 
@@ -57,6 +67,9 @@ class Program:
             outside=closure.outside,
             computed=closure.computed + closure.probes,
             dropped=closure.dropped,
+            default_device=closure.cut.default_device,
+            cut_variables=closure.cut.variables,
+            loses_constants=closure.cut.loses_constants,
         )
 
     @property

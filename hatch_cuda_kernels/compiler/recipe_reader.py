@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from hatch_cuda_kernels.compiler.toolchain.remembered import installed_headers
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.host_code.closures import without_host_code
+from hatch_cuda_kernels.execution_space.cut import Place
+from hatch_cuda_kernels.execution_space.device_pass import as_device_pass, cut_closure
+from hatch_cuda_kernels.execution_space.oracle import blame
 from hatch_cuda_kernels.source.closure_reader import read_closure
 from hatch_cuda_kernels.source.implied import with_implied_headers
 from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, DeviceLibrary
@@ -14,14 +16,17 @@ from hatch_cuda_kernels.source.project import Project
 from hatch_cuda_kernels.source.source_set import SourceSet
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.compiler.recipe import Recipe
-    from hatch_cuda_kernels.source.closure import Closure
+    from hatch_cuda_kernels.execution_space.cut import Level
+    from hatch_cuda_kernels.execution_space.device_pass import DevicePass
+    from hatch_cuda_kernels.source.closure import Closure, ClosureCut
     from hatch_cuda_kernels.source.outer_headers import OuterHeaders
 
-__all__ = ["read_recipe"]
+__all__ = ["further_levels", "read_recipe"]
 
 
 def read_recipe(
@@ -33,36 +38,85 @@ def read_recipe(
     project: Project | None = None,
     outer: Sequence[OuterHeaders] = (),
     clocks: bool = False,
+    levels: Iterable[tuple[str, int, str]] = (),
+    cuts: Sequence[ClosureCut | None] = (),
 ) -> SourceSet:
     """Return a recipe's sources, or ``text`` in place of the one, with their header closures. Raises InputError.
 
     ``include`` stands in for the options' folders. Of those, folders that are not there are left out: a store and
     an sdist carry no folder that gave no file, and elsewhere the manifest's reader has refused them. ``outer`` are,
     for each source, the headers outside the project; none for those that are installed here. With ``clocks``,
-    ``__DATE__`` and its kin are let be: what is read will not be compiled as it is.
+    ``__DATE__`` and its kin are let be: what is read will not be compiled as it is. ``levels`` say of which
+    declarations more is cut than the rules say; ``cuts`` are what a build has cut of each source, and all that is.
     """
     project = project or Project(root)
     folders = [folder for folder in recipe.options.include if project.files.is_folder(folder)]
     if include is not None:
         folders = [*include]
     headers = outer or [installed_headers()] * len(recipe.sources)
+    levels = tuple(levels)
+    known = _levels(levels)
     units = tuple(
-        _read_unit(recipe, source, text, folders, project, found)
-        for source, found in zip(recipe.sources, headers, strict=True)
+        _read_unit(recipe, source, text, folders, project, found, known, cut)[0]
+        for source, found, cut in zip(recipe.sources, headers, cuts or [None] * len(headers), strict=True)
     )
     if not clocks and (uses := dict.fromkeys(clock for unit in units for clock in unit.clocks)):
         raise InputError("\n".join(uses))
     files = (name for name in recipe.libraries if name != DEVICE_RUNTIME)
-    return SourceSet(units, tuple(DeviceLibrary(name, project.files.read(name)) for name in files))
+    return SourceSet(units, tuple(DeviceLibrary(name, project.files.read(name)) for name in files), levels)
+
+
+def further_levels(
+    recipe: Recipe,
+    root: Path,
+    sources: SourceSet,
+    errors: Iterable[Diagnostic],
+    *,
+    text: str | None = None,
+    include: Sequence[str] | None = None,
+    project: Project | None = None,
+    outer: Sequence[OuterHeaders] = (),
+) -> tuple[tuple[str, int, str], ...] | None:
+    """Return the levels by which sources may be read again that NVRTC refused with errors; None where nothing may go.
+
+    All but the errors is as for ``read_recipe``, whose outcome ``sources`` are.
+    """
+    project = project or Project(root)
+    folders = [folder for folder in recipe.options.include if project.files.is_folder(folder)]
+    levels = _levels(sources.levels)
+    fresh: dict[Place, Level] = {}
+    errors = [*errors]
+    for source, found in zip(recipe.sources, outer or [installed_headers()] * len(recipe.sources), strict=True):
+        passed = _read_unit(recipe, source, text, folders if include is None else [*include], project, found, levels)[1]
+        if passed is not None:
+            fresh |= blame(passed, errors, levels)
+    if not fresh or all(levels.get(place) == level for place, level in fresh.items()):
+        return None
+    return tuple(sorted((place.file, place.offset, level) for place, level in (levels | fresh).items()))
+
+
+def _levels(stated: Iterable[tuple[str, int, str]]) -> dict[Place, Level]:
+    return {Place(file, offset): cast("Level", level) for file, offset, level in stated}
 
 
 def _read_unit(
-    recipe: Recipe, source: str, text: str | None, folders: Sequence[str], project: Project, outer: OuterHeaders
-) -> Closure:
-    """Return what NVRTC is shown of a source, with the project's headers that implied ones ask for, too."""
+    recipe: Recipe,
+    source: str,
+    text: str | None,
+    folders: Sequence[str],
+    project: Project,
+    outer: OuterHeaders,
+    levels: Mapping[Place, Level],
+    cut: ClosureCut | None = None,
+) -> tuple[Closure, DevicePass | None]:
+    """Return what NVRTC is shown of a source, with the project's headers that implied ones ask for, too.
+
+    With it comes how it was cut, unless that is known.
+    """
     options = recipe.options
     outer = outer if options.standard_headers else outer.without_standard()
     asked: list[str] = []
+    passed: DevicePass | None = None
     while True:
         closure = read_closure(
             project.files.root,
@@ -75,17 +129,13 @@ def _read_unit(
             project=project,
             outer=outer,
         )
-        if options.may_drop:
-            closure = without_host_code(
-                closure,
-                options.define,
-                if_refused=not options.drops,
-                host_only=options.host_only,
-                readings=project.readings,
-            )
+        if cut is not None:
+            closure = cut_closure(closure, cut, project.readings)
+        elif options.may_drop:
+            closure, passed = as_device_pass(closure, options, levels, project.readings)
         whole = with_implied_headers(closure, outer, project.readings)
         fresh = sorted({*whole.outside}.difference(closure.outside))
         own = [path for name in fresh if (path := project.included(name, folders)) and path not in asked]
         if not own:
-            return whole
+            return whole, passed
         asked += own

@@ -19,7 +19,7 @@ from hatch_cuda_kernels.compiler.reading_rules import rule_files
 from hatch_cuda_kernels.compiler.toolchain.remembered import installed_headers
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.source.closure import Closure
+from hatch_cuda_kernels.source.closure import Closure, ClosureCut
 from hatch_cuda_kernels.source.dropped import Dropped
 from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, DeviceLibrary
 from hatch_cuda_kernels.source.outer_headers import STANDARD_FOLDER, Asked
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.source.project import Project
 
@@ -39,7 +40,16 @@ _NOTES: Final = Notes("sources")
 #: Bytes of an unpacked note; a damaged one must not fill the memory.
 _MOST: Final = 256_000_000
 #: What of a closure is a tuple of text.
-_TUPLES: Final = ("pre_include", "outside", "computed", "probes", "standard", "named", "asked", "clocks")
+_TUPLES: Final = (
+    "pre_include",
+    "outside",
+    "computed",
+    "probes",
+    "standard",
+    "named",
+    "asked",
+    "clocks",
+)
 
 
 class _Looked:
@@ -98,17 +108,35 @@ class SourceReader:
             self._noted = {}
             self._looked = _Looked(root)
         self._sources: dict[str, SourceSet] = {}
+        self._learned: set[str] = set()
+        """What was read again after an error."""
         self._project: Project | None = None
 
     def read(self, recipe: Recipe) -> SourceSet:
         """Return the sources of a recipe, as ``read_recipe`` does. Raises InputError."""
         question = _question(recipe)
+        if question in self._learned:
+            return self._sources[question]
         noted = self._noted["modules"].get(question) if self._noted else None
         if noted is not None and all(self._looked.digest(path) == digest for path, digest in noted["files"]):
-            self._sources[question] = self._recalled(recipe, noted["units"])
+            self._sources[question] = self._recalled(recipe, noted)
         else:
             self._sources[question] = self._read(recipe)
         return self._sources[question]
+
+    def learn(self, recipe: Recipe, errors: Iterable[Diagnostic]) -> bool:
+        """Read a recipe's sources again, of which NVRTC refused some declarations; return whether that changes them."""
+        from hatch_cuda_kernels.compiler.recipe_reader import further_levels  # few sources need it
+
+        question, project = _question(recipe), self._projects()
+        outer = [self._looked.outer] * len(recipe.sources)
+        root = self._looked.files.root
+        levels = further_levels(recipe, root, self._sources[question], errors, project=project, outer=outer)
+        if levels is None:
+            return False
+        self._sources[question] = self._read(recipe, levels)
+        self._learned.add(question)
+        return True
 
     def save(self) -> None:
         """Remember what was read, if something is new."""
@@ -119,21 +147,25 @@ class SourceReader:
         note = {"looked": self._looked.to_json(), "modules": modules, "texts": [*numbers]}
         _NOTES.write(self._subject, _packed(note))
 
-    def _read(self, recipe: Recipe) -> SourceSet:
+    def _read(self, recipe: Recipe, levels: Iterable[tuple[str, int, str]] = ()) -> SourceSet:
         from hatch_cuda_kernels.compiler.recipe_reader import read_recipe  # a rebuild needs none of it
 
+        outer = [self._looked.outer] * len(recipe.sources)
+        return read_recipe(recipe, self._looked.files.root, project=self._projects(), outer=outer, levels=levels)
+
+    def _projects(self) -> Project:
         if self._project is None:
-            from hatch_cuda_kernels.source.project import Project
+            from hatch_cuda_kernels.source.project import Project  # as above
 
             self._project = Project(self._looked.files)
-        outer = [self._looked.outer] * len(recipe.sources)
-        return read_recipe(recipe, self._looked.files.root, project=self._project, outer=outer)
+        return self._project
 
-    def _recalled(self, recipe: Recipe, units: Iterable[Mapping[str, Any]]) -> SourceSet:
+    def _recalled(self, recipe: Recipe, noted: Mapping[str, Any]) -> SourceSet:
         libraries = (name for name in recipe.libraries if name != DEVICE_RUNTIME)
         return SourceSet(
-            tuple(_closure(unit, self._noted["texts"]) for unit in units),
+            tuple(_closure(unit, self._noted["texts"]) for unit in noted["units"]),
             tuple(DeviceLibrary(name, self._looked.files.read(name)) for name in libraries),
+            tuple((file, offset, level) for file, offset, level in noted["levels"]),
         )
 
 
@@ -163,10 +195,12 @@ def _described(sources: SourceSet, numbers: dict[str, int]) -> dict[str, Any]:
             "headers": [[name, number(text)] for name, text in unit.headers],
             "files": unit.files,
             "dropped": unit.dropped,
+            "cut": unit.cut.to_json(),
             **{name: getattr(unit, name) for name in _TUPLES},
         }
 
-    return {"files": [*sources.files.items()], "units": [describe(unit) for unit in sources.units]}
+    units = [describe(unit) for unit in sources.units]
+    return {"files": [*sources.files.items()], "units": units, "levels": sources.levels}
 
 
 def _closure(described: Mapping[str, Any], texts: Sequence[str]) -> Closure:
@@ -177,6 +211,7 @@ def _closure(described: Mapping[str, Any], texts: Sequence[str]) -> Closure:
         files=tuple((path, digest) for path, digest in described["files"]),
         dropped=tuple(Dropped(*one) for one in described["dropped"]),
         **{name: tuple(described[name]) for name in _TUPLES},
+        cut=ClosureCut.from_json(described["cut"]),
     )
 
 

@@ -6,8 +6,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.compiler.output.log import parse_log
 from hatch_cuda_kernels.compiler.source_reader import SourceReader
-from hatch_cuda_kernels.errors import InputError, ManifestError
+from hatch_cuda_kernels.errors import CompileError, InputError, ManifestError
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.plan.front_end import lay_out_jobs
 from hatch_cuda_kernels.plan.kinds import image_kind
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.finish_job import FinishJob, Job
     from hatch_cuda_kernels.compiler.job import CompileJob
+    from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.manifest import Manifest, Module
+    from hatch_cuda_kernels.pool.failures import FailedJob
     from hatch_cuda_kernels.source.library import DeviceLibrary
     from hatch_cuda_kernels.source.source_set import SourceSet
     from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 
-__all__ = ["PlannedModule", "make_plan", "read_sources"]
+__all__ = ["PlannedModule", "learn", "make_plan", "open_reader", "read_sources"]
 
 _CHUNK_GLOBALS: Final = "each chunk is a program with variables of its own; leave out chunk, or globals"
 _CHUNK_LINKED: Final = "chunk is for modules of one source; leave it out, and put instances into sources of their own"
@@ -89,12 +92,12 @@ class PlannedModule:
         )
 
 
-def make_plan(manifest: Manifest) -> tuple[PlannedModule, ...]:
-    """Read the sources and return the plan, ordered by module.
+def make_plan(manifest: Manifest, reader: SourceReader | None = None) -> tuple[PlannedModule, ...]:
+    """Read the sources, by a reader of them if one is given, and return the plan, ordered by module.
 
     Raises ManifestError naming every unreadable source, or everything that does not fit the sources.
     """
-    sources = read_sources(manifest)
+    sources = read_sources(manifest, reader)
     plan: list[PlannedModule] = []
     rules, found = name_rules(manifest.modules, sources)
     problems = [str(problem) for problem in sorted(found, key=Problem.place)]
@@ -131,10 +134,26 @@ def _planned(module: Module, sources: SourceSet, launch: tuple[LaunchRule, ...])
         yield PlannedModule(module=chunk, sources=sources, jobs=jobs, finishing=finishing, launch=launch)
 
 
-def read_sources(manifest: Manifest) -> dict[str, SourceSet]:
+def open_reader(manifest: Manifest) -> SourceReader:
+    """Return what reads the sources of a manifest's modules."""
+    return SourceReader(manifest.root, [module.name for module in manifest.modules])
+
+
+def learn(plan: Iterable[PlannedModule], failures: Iterable[FailedJob], reader: SourceReader) -> bool:
+    """Read sources again of which NVRTC refused what is the host's; return whether another plan follows from that."""
+    recipes = {planned.module.name: planned.module.recipe for planned in plan}
+    errors: dict[str, list[Diagnostic]] = defaultdict(list)
+    for job, error in failures:
+        if isinstance(error, CompileError):
+            errors[job.module] += [found for found in parse_log(error.log) if found.severity != "warning"]
+    learned = [name for name, found in errors.items() if reader.learn(recipes[name], found)]
+    return bool(learned)
+
+
+def read_sources(manifest: Manifest, reader: SourceReader | None = None) -> dict[str, SourceSet]:
     """Return each module's sources with their header closures. Raises ManifestError with all problems."""
     sources, problems = {}, []
-    reader = SourceReader(manifest.root, [module.name for module in manifest.modules])
+    reader = reader or open_reader(manifest)
     for module in manifest.modules:
         try:
             sources[module.name] = reader.read(module.recipe)

@@ -2,13 +2,58 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from hatch_cuda_kernels.digest import sha256
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hatch_cuda_kernels.source.dropped import Dropped
 
-__all__ = ["Closure"]
+__all__ = ["NOT_CUT", "Closure", "ClosureCut"]
+
+
+class ClosureCut(NamedTuple):
+    """What was cut of a closure's texts, which are as they are without it."""
+
+    edits: tuple[tuple[str, int, int, str, bool], ...] = ()
+    """In-memory name, start, end and new text of each change, and whether pragmas inside go with it."""
+    default_device: bool = False
+    """Whether something without a mark stays, which NVRTC takes under ``-default-device`` only."""
+    variables: tuple[str, ...] = ()
+    """Qualified names of variables that lost their values: no code may use them."""
+    loses_constants: bool = False
+    """Whether one of these is const: of its use, only relocatable code shows a symbol."""
+    host_headers: tuple[str, ...] = ()
+    """Headers that are no longer included."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON data that ``from_json`` reads."""
+        return {**self._asdict(), "sha256": self._digest()}
+
+    def _digest(self) -> str:
+        return sha256(json.dumps(self, separators=(",", ":")).encode()).hexdigest()
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ClosureCut:
+        """Read what ``to_json`` wrote. Raises KeyError, TypeError or ValueError on other data."""
+        found = cls(
+            tuple((name, start, end, text, drops) for name, start, end, text, drops in data["edits"]),
+            data["default_device"],
+            tuple(data["variables"]),
+            data["loses_constants"],
+            tuple(data["host_headers"]),
+        )
+        if data["sha256"] != found._digest():
+            message = "what was cut of a source is damaged"
+            raise ValueError(message)
+        return found
+
+
+NOT_CUT: Final = ClosureCut()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,5 +84,7 @@ class Closure:
     """Names in memory, of project files or standard headers, that the toolkit's headers ask for."""
     dropped: tuple[Dropped, ...] = ()
     """What of the project's texts was left out as host code, by place."""
+    cut: ClosureCut = NOT_CUT
+    """What was cut of the texts."""
     clocks: tuple[str, ...] = ()
     """Uses of ``__DATE__`` and its kin; no such source is compiled."""

@@ -13,6 +13,9 @@ __all__ = ["Dropped", "DroppedKind", "left_out"]
 
 _TEXTS: Final = {
     "body": "the body of {}",
+    "definition": "the definition of {}",
+    "throw": "throw in {} traps",
+    "attribute": "the attribute behind {} is moved to its key",
     "mark": "{} is marked __host__ __device__",
     "constant": "{} is made constexpr",
     "value": "the value of {}",
@@ -24,6 +27,11 @@ _TEXTS: Final = {
 #: stays, changed.
 DroppedKind: TypeAlias = Literal[
     "function",
+    "definition",
+    "instantiation",
+    "removed",
+    "throw",
+    "attribute",
     "type",
     "variable",
     "texture",

@@ -24,6 +24,8 @@ class SourceSet:
     """In the order of the manifest; most modules have one."""
     libraries: tuple[DeviceLibrary, ...] = ()
     """Those that are files of the project."""
+    levels: tuple[tuple[str, int, str], ...] = ()
+    """File, offset and level of each declaration of which more was cut than the rules say, as NVRTC refused it."""
 
     @cached_property
     def files(self) -> dict[str, str]:

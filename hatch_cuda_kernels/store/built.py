@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.names import listed_module, normalize_name, without_archs
 from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.source.closure import NOT_CUT
 from hatch_cuda_kernels.store.details import ModuleDetails
 from hatch_cuda_kernels.store.image_record import ImageRecord
 from hatch_cuda_kernels.store.index import ModuleIndex, UnitRecord
@@ -96,7 +97,13 @@ class BuiltModule:
         """What the index leaves to ``details.json``."""
         resources = {record.file: record.resources for record in self.images if record.kind == "cubin"}
         lowered = {record.file: record.lowered for record in self.images if record.renames}
-        return ModuleDetails(names=self.recipe.names, resources=resources, lowered=lowered)
+        cuts = tuple(unit.cut for unit in self.sources.units)
+        return ModuleDetails(
+            names=self.recipe.names,
+            resources=resources,
+            lowered=lowered,
+            cuts=cuts if any(cut != NOT_CUT for cut in cuts) else (),
+        )
 
     def _renamed(self, entry: Entry) -> dict[str, str]:
         """Return an image's own lowered names where they are not those of the list, by key in ``kernels.tsv``."""

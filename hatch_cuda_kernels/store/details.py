@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from hatch_cuda_kernels.shape import check_shape
+from hatch_cuda_kernels.source.closure import ClosureCut
 from hatch_cuda_kernels.store.shapes import DETAILS
 
 __all__ = ["ModuleDetails"]
@@ -24,14 +25,22 @@ class ModuleDetails(NamedTuple):
     """
     lowered: dict[str, dict[str, str]] = {}  # noqa: RUF012 - never changed
     """Per image that renames, by the key in ``kernels.tsv``: the lowered names that differ from those listed there."""
+    cuts: tuple[ClosureCut, ...] = ()
+    """What was cut of each source and its headers; none where nothing was of any."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of ``details.json``."""
         data = {"schema": DETAILS_SCHEMA, "names": list(self.names), "resources": self.resources}
-        return data | ({"lowered": self.lowered} if self.lowered else {})
+        data |= {"lowered": self.lowered} if self.lowered else {}
+        return data | ({"cuts": [cut.to_json() for cut in self.cuts]} if self.cuts else {})
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ModuleDetails:
         """Read what ``to_json`` wrote. Raises ValueError on other data."""
         check_shape(data, DETAILS)
-        return cls(names=tuple(data["names"]), resources=data["resources"], lowered=data.get("lowered", {}))
+        return cls(
+            names=tuple(data["names"]),
+            resources=data["resources"],
+            lowered=data.get("lowered", {}),
+            cuts=tuple(map(ClosureCut.from_json, data.get("cuts", ()))),
+        )

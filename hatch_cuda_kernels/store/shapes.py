@@ -54,4 +54,17 @@ INDEX: Final = {
 #: Where images are, of an index of which the rest does not count: a large one takes long to look through.
 PLACES: Final = {"images": [{name: _IMAGE[name] for name in ("sha256", "bytes", "stored?")}]}
 STANDARD: Final = {str: str}
-DETAILS: Final = {"names": [str], "resources": {str: {str: {str: int}}}, "lowered?": {str: {str: str}}}
+_CUT: Final = {
+    "edits": [[(str, int, bool)]],
+    "default_device": bool,
+    "variables": [str],
+    "loses_constants": bool,
+    "host_headers": [str],
+    "sha256": str,
+}
+DETAILS: Final = {
+    "names": [str],
+    "resources": {str: {str: {str: int}}},
+    "lowered?": {str: {str: str}},
+    "cuts?": [_CUT],
+}

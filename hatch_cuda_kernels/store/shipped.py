@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.source.closure import NOT_CUT
 from hatch_cuda_kernels.source.outer_headers import OuterHeaders, StandardHeaders, packaged_standard_headers
 from hatch_cuda_kernels.source.project import Project
 
@@ -45,11 +46,12 @@ def read_shipped(reader: StoreReader, index: ModuleIndex, recipe: Recipe, *, as_
     """
     root = reader.source_root(index.module)
     project = Project(root, only=index.files)  # other modules' files are there, too
+    cuts = reader.details(index.module).cuts or [NOT_CUT] * len(index.units)
     if as_here:
-        return read_recipe(recipe, root, project=project)
+        return read_recipe(recipe, root, project=project, cuts=cuts)
     texts = reader.standard_headers(index.standard) if index.standard else {}
     standard = StandardHeaders(texts, lambda name: texts[name].encode())
-    return read_recipe(recipe, root, project=project, outer=_as_built(index, standard))
+    return read_recipe(recipe, root, project=project, outer=_as_built(index, standard), cuts=cuts)
 
 
 def read_edited(root: Path, index: ModuleIndex, recipe: Recipe) -> SourceSet:

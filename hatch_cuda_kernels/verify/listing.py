@@ -115,7 +115,8 @@ def _text_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     summed = index._replace(images=tuple(image.with_summary() for image in index.images))
     resources = {image.file: image.resources for image in index.images if image.kind == "cubin"}
     lowered = {image.file: image.lowered for image in index.images if image.renames}
-    details = ModuleDetails(names=index.names, resources=resources, lowered=lowered)
+    cuts = subject.reader.details(index.module).cuts
+    details = ModuleDetails(names=index.names, resources=resources, lowered=lowered, cuts=cuts)
     for file, data in ((INDEX_FILE, summed.to_json()), (DETAILS_FILE, details.to_json())):
         there = (subject.reader.folder / index.module / file).read_bytes()
         if there == json_text(data).encode():

@@ -1,0 +1,303 @@
+"""The value of an ``#if``: true, false, or unknown where a macro's value is.
+
+Numbers are C++'s: 64 bits, signed unless a suffix or an operand says otherwise. What is unknown stays so unless the rest
+decides: ``0 && UNKNOWN`` is false.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from itertools import product
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.cpp.lexer import is_identifier, is_number
+from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Expander, ExpansionError, MacroToken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hatch_cuda_kernels.cpp.lexer import Directive
+    from hatch_cuda_kernels.cpp.macros import Macro
+
+    #: Which definitions of a macro may hold; None among them that it has none. Nothing is known of no definitions.
+    LookUp = Callable[[str], tuple[Macro | None, ...]]
+
+__all__ = ["evaluate"]
+
+_INTEGER: Final = re.compile(r"(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9][0-9']*)([uU]?(?:[lL]{0,2}|[zZ])[uU]?)")
+_CHARACTER: Final = re.compile(r"'([^'\\\n])'")
+_WORDS: Final = {
+    "and": "&&",
+    "or": "||",
+    "not": "!",
+    "bitand": "&",
+    "bitor": "|",
+    "xor": "^",
+    "compl": "~",
+    "not_eq": "!=",
+}
+_PROBES: Final = frozenset(
+    {"__has_include", "__has_include_next", "__has_attribute", "__has_cpp_attribute", "__has_builtin", "__has_feature"}
+)
+_PRECEDENCE: Final = (
+    ("||",),
+    ("&&",),
+    ("|",),
+    ("^",),
+    ("&",),
+    ("==", "!="),
+    ("<", ">", "<=", ">="),
+    ("<<", ">>"),
+    ("+", "-"),
+    ("*", "/", "%"),
+)
+#: More ways for macros to be than one condition tells apart in code that people write.
+_MOST_WAYS: Final = 64
+
+
+class _Value(NamedTuple):
+    """A number, or None where it is unknown."""
+
+    number: int | None
+    is_unsigned: bool = False
+
+
+_UNKNOWN: Final = _Value(None)
+
+
+class _SyntaxError(Exception):
+    """No expression that a preprocessor takes."""
+
+
+def evaluate(directive: Directive, look_up: LookUp) -> bool | None:
+    """Return whether an ``#if`` or ``#elif`` of any kind holds; None where that is unknown.
+
+    A condition that no preprocessor takes is unknown, too: where it counts, the compiler says so.
+    """
+    tokens = [MacroToken(token.text, token.is_spaced) for token in directive.tokens()]
+    word = directive.word.removeprefix("el")
+    if word in {"ifdef", "ifndef"}:
+        if not tokens:
+            return None
+        is_defined = _is_defined(tokens[0].text, look_up)
+        return is_defined if is_defined is None or word == "ifdef" else not is_defined
+    outcomes = {_outcome(tokens, choice) for choice in _choices(tokens, look_up)}
+    return outcomes.pop() if len(outcomes) == 1 else None
+
+
+def _is_defined(name: str, look_up: LookUp) -> bool | None:
+    found = look_up(name)
+    states = {one is not None for one in found}
+    return states.pop() if len(states) == 1 else None
+
+
+def _choices(tokens: Sequence[MacroToken], look_up: LookUp) -> list[LookUp]:
+    """Return one look-up for each way in which the macros of a condition may be defined."""
+    reached: dict[str, tuple[Macro | None, ...]] = {}
+    waiting = [token.text for token in tokens if is_identifier(token.text)]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached[name] = look_up(name)
+            waiting += [word for one in reached[name] if one is not None for word in one.words]
+    several = [name for name, found in reached.items() if len(found) > 1]
+    ways = 1
+    for name in several:
+        ways *= len(reached[name])
+    if ways > _MOST_WAYS:
+        return [lambda name: () if name in several else look_up(name)]
+    return [
+        _choice(dict(zip(several, chosen, strict=True)), look_up)
+        for chosen in product(*(reached[name] for name in several))
+    ]
+
+
+def _choice(chosen: dict[str, Macro | None], look_up: LookUp) -> LookUp:
+    return lambda name: (chosen[name],) if name in chosen else look_up(name)
+
+
+def _outcome(tokens: Sequence[MacroToken], look_up: LookUp) -> bool | None:
+    try:
+        value = _Parser(_prepared(tokens, look_up), look_up).value()
+    except (_SyntaxError, ExpansionError, RecursionError):
+        return None
+    return None if value.number is None else bool(value.number)
+
+
+def _prepared(tokens: Sequence[MacroToken], look_up: LookUp) -> list[str]:
+    """Return a condition's tokens with its macros expanded, but for the operands of ``defined`` and of probes."""
+
+    def known(name: str) -> Macro | None:
+        found = look_up(name)
+        return found[0] if len(found) == 1 else None
+
+    expanded = Expander(known, kept={"defined", *_PROBES}).expand(tokens)
+    return [_WORDS.get(token.text, token.text) for token in expanded]
+
+
+class _Parser:
+    """Reads a condition's tokens, whose macros are expanded."""
+
+    def __init__(self, tokens: list[str], look_up: LookUp) -> None:
+        self._tokens: Final = tokens
+        self._look_up: Final = look_up
+        self._at = 0
+
+    def value(self) -> _Value:
+        found = self._ternary()
+        if self._at < len(self._tokens):
+            raise _SyntaxError
+        return found
+
+    def _next(self) -> str:
+        if self._at >= len(self._tokens):
+            raise _SyntaxError
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _takes(self, token: str) -> bool:
+        if self._tokens[self._at : self._at + 1] != [token]:
+            return False
+        self._at += 1
+        return True
+
+    def _operator(self, among: Sequence[str]) -> str:
+        """Take one of some operators, if it is next; ``>>`` is two tokens, as templates close with them."""
+        here = self._tokens[self._at : self._at + 1]
+        found = here[0] if here else ""
+        if found == ">" and self._tokens[self._at + 1 : self._at + 2] == [">"]:
+            found = ">>"
+        if found not in among:
+            return ""
+        self._at += 2 if found == ">>" else 1
+        return found
+
+    def _ternary(self) -> _Value:
+        condition = self._binary(0)
+        if not self._takes("?"):
+            return condition
+        first = self._ternary()
+        if not self._takes(":"):
+            raise _SyntaxError
+        second = self._ternary()
+        if condition.number is None:
+            return first if first == second else _UNKNOWN
+        return first if condition.number else second
+
+    def _binary(self, level: int) -> _Value:
+        if level == len(_PRECEDENCE):
+            return self._unary()
+        left = self._binary(level + 1)
+        while symbol := self._operator(_PRECEDENCE[level]):
+            left = _applied(symbol, left, self._binary(level + 1))
+        return left
+
+    def _unary(self) -> _Value:
+        token = self._next()
+        if token in {"!", "~", "-", "+"}:
+            value = self._unary()
+            if value.number is None:
+                return _UNKNOWN
+            if token == "!":  # noqa: S105 - no password
+                return _Value(int(not value.number))
+            number = {"~": ~value.number, "-": -value.number, "+": value.number}[token]
+            return _wrapped(number, is_unsigned=value.is_unsigned)
+        if token == "(":  # noqa: S105
+            value = self._ternary()
+            if not self._takes(")"):
+                raise _SyntaxError
+            return value
+        return self._primary(token)
+
+    def _primary(self, token: str) -> _Value:
+        if token == UNKNOWN_VALUE.text:
+            return _UNKNOWN
+        if is_number(token):
+            found = _INTEGER.fullmatch(token)
+            if found is None:
+                raise _SyntaxError
+            digits = found[1].replace("'", "")
+            octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
+            return _wrapped(int(digits, 8 if octal else 0), is_unsigned="u" in found[2].lower())
+        if token == "defined":  # noqa: S105
+            name = self._next()
+            if name == "(":
+                name = self._next()
+                self._takes(")")
+            is_defined = _is_defined(name, self._look_up)
+            return _UNKNOWN if is_defined is None else _Value(int(is_defined))
+        if token in _PROBES:
+            return self._probe()
+        if is_identifier(token):
+            return self._word(token)
+        character = _CHARACTER.fullmatch(token)
+        if character is None:
+            raise _SyntaxError
+        return _Value(ord(character[1]))
+
+    def _word(self, name: str) -> _Value:
+        """Return the value of a word that no macro replaced: 0, but for ``true``, and unless it may be a macro's."""
+        if name == "true":
+            return _Value(1)
+        if self._look_up(name) != (None,):
+            if self._tokens[self._at : self._at + 1] == ["("]:
+                self._probe()
+            return _UNKNOWN
+        return _Value(0)
+
+    def _probe(self) -> _Value:
+        depth = 0
+        while True:
+            token = self._next()
+            depth += (token == "(") - (token == ")")
+            if not depth:
+                return _UNKNOWN
+
+
+_OPERATORS: Final[dict[str, Callable[[int, int], int]]] = {
+    "|": operator.or_,
+    "^": operator.xor,
+    "&": operator.and_,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+}
+_COMPARISONS: Final = frozenset({"==", "!=", "<", ">", "<=", ">="})
+
+
+def _applied(symbol: str, left: _Value, right: _Value) -> _Value:
+    if symbol in {"&&", "||"}:
+        decides = symbol == "||"
+        if any(one.number is not None and bool(one.number) == decides for one in (left, right)):
+            return _Value(int(decides))
+        return _UNKNOWN if left.number is None or right.number is None else _Value(int(not decides))
+    if left.number is None or right.number is None:
+        return _UNKNOWN
+    if symbol in {"<<", ">>"}:
+        return _shifted(left, right.number if symbol == "<<" else -right.number)
+    is_unsigned = left.is_unsigned or right.is_unsigned
+    first, second = (_wrapped(one.number or 0, is_unsigned=is_unsigned).number or 0 for one in (left, right))
+    if symbol in {"/", "%"}:
+        if not second:
+            raise _SyntaxError
+        quotient = abs(first) // abs(second) * (1 if (first < 0) == (second < 0) else -1)
+        return _wrapped(quotient if symbol == "/" else first - quotient * second, is_unsigned=is_unsigned)
+    number = int(_OPERATORS[symbol](first, second))
+    return _Value(number) if symbol in _COMPARISONS else _wrapped(number, is_unsigned=is_unsigned)
+
+
+def _shifted(value: _Value, places: int) -> _Value:
+    number, places = value.number or 0, max(-64, min(places, 64))
+    return _wrapped(number << places if places >= 0 else number >> -places, is_unsigned=value.is_unsigned)
+
+
+def _wrapped(number: int, *, is_unsigned: bool) -> _Value:
+    number &= (1 << 64) - 1
+    return _Value(number if is_unsigned or number < 1 << 63 else number - (1 << 64), is_unsigned)

@@ -1,0 +1,117 @@
+"""Declarations as a tree of scopes, each with the tokens that it is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from hatch_cuda_kernels.cpp.lexer import is_identifier
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hatch_cuda_kernels.cpp.stream import Stream, StreamToken
+
+__all__ = ["Declaration", "Declarator", "Kind"]
+
+Kind = Literal[
+    "namespace",
+    "class",
+    "enum",
+    "function",
+    "variable",
+    "alias",
+    "using",
+    "forward",
+    "assertion",
+    "instantiation",
+    "concept",
+    "guide",
+    "unknown",
+]
+
+
+class Declarator(NamedTuple):
+    """One name of a declaration of variables or types. Indices are of the declaration's tokens."""
+
+    name: str
+    first: int
+    """Its first token; the first one's is behind the specifiers."""
+    value: tuple[int, int] | None
+    """What initialises it: ``= x``, ``{x}`` or ``(x)``."""
+    is_const: bool
+    """Whether the object itself is, not what it points to."""
+    is_open_array: bool
+    """Whether it has brackets without a bound."""
+
+
+@dataclass(eq=False)
+class Declaration:
+    """One declaration. ``tokens`` are all of it but for what is in the braces of a body or a scope."""
+
+    kind: Kind
+    stream: Stream
+    tokens: list[StreamToken]
+    parent: Declaration | None
+    """The class or namespace that it stands in; None at the top of a file."""
+    name: str = ""
+    """Without a qualifier: ``f``, ``~S``, ``operator+``; empty where it has none."""
+    qualifier: tuple[str, ...] = ()
+    """The classes or namespaces before its name."""
+    top: list[int] = field(default_factory=list)
+    """The indices of the tokens that are in no parentheses, brackets or angle brackets."""
+    template: tuple[int, int] | None = None
+    """The tokens of ``template <...>``, with those of all of them if there are several."""
+    is_specialization: bool = False
+    """Whether one of them is ``template <>``, or its name has arguments."""
+    parameters: tuple[int, int] | None = None
+    """The tokens from a function's parenthesis to the one that closes it."""
+    body: tuple[int, int] | None = None
+    """Of a function, the tokens from its initialisers, ``try`` or brace to the closing brace; of a scope, its braces."""
+    declarators: list[Declarator] = field(default_factory=list)
+    members: list[Declaration] = field(default_factory=list)
+    enumerators: tuple[str, ...] = ()
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """The names of the scopes around it, from the outermost; empty names are of those without."""
+        found: list[str] = []
+        scope = self.parent
+        while scope is not None:
+            found = [*scope.qualifier, scope.name, *found]
+            scope = scope.parent
+        return tuple(found)
+
+    @property
+    def is_member(self) -> bool:
+        """Whether it stands in a class."""
+        return self.parent is not None and self.parent.kind == "class"
+
+    @property
+    def is_friend(self) -> bool:
+        """Whether it is a friend of the class in which it stands."""
+        return "friend" in self.words
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The identifiers and keywords outside brackets, before a first value or a body.
+
+        Where several definitions of a macro may hold, those of all of them.
+        """
+        tokens = [self.tokens[at] for at in self.head]
+        others = (word for token in tokens if token.use is not None for word in token.use.others)
+        return frozenset((*(token.text for token in tokens if is_identifier(token.text)), *others))
+
+    @property
+    def head(self) -> Iterator[int]:
+        """The tokens outside brackets that come before a function's body, a scope's braces or a first value."""
+        ends = [span[0] for span in (self.body, *(one.value for one in self.declarators)) if span is not None]
+        end = min(ends, default=len(self.tokens))
+        return (at for at in self.top if at < end)
+
+    def __iter__(self) -> Iterator[Declaration]:
+        """Yield the declaration and all that stand in it, in order."""
+        yield self
+        for member in self.members:
+            yield from member

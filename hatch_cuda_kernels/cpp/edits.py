@@ -1,0 +1,163 @@
+"""The only way in which a text changes: spans with what takes their place, applied at once."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
+    from hatch_cuda_kernels.cpp.macros import MacroToken
+    from hatch_cuda_kernels.cpp.stream import Stream, StreamToken, Use
+
+__all__ = ["Edit", "Edited", "Editor"]
+
+_NOT_NEWLINE: Final = re.compile(r"[^\n]+")
+
+
+class Edit(NamedTuple):
+    """One change of a text. Offsets are in the original."""
+
+    start: int
+    end: int
+    text: str
+    reason: str = ""
+    """What is done, for people."""
+    name: str = ""
+    """To what."""
+    drops_pragmas: bool = False
+    """Whether pragmas inside go with it, because the compiler heeds them later than they stand there."""
+
+
+class Editor:
+    """Gathers the edits of a file's declarations; what macros give is edited where they are used."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream: Final = stream
+        self._edits: Final[dict[str, list[Edit]]] = defaultdict(list)
+        self._uses: Final[dict[int, tuple[Use, list[tuple[int, int, Edit]]]]] = {}
+
+    def replace(self, tokens: Sequence[StreamToken], edit: Edit) -> None:
+        """Put an edit's text in the place of tokens that follow each other; its offsets do not count."""
+        pieces = [*self._pieces(tokens)]
+        for number, (first, last) in enumerate(pieces):
+            piece = edit if not number else edit._replace(text="")
+            if first.use is None or (number and number < len(pieces) - 1):
+                self._add(first.at, last.at if last.use is None else last.use.last - 1, piece)
+            else:
+                use, changes = self._uses.setdefault(first.at, (first.use, []))
+                changes.append((first.nth, last.nth + 1 if last.use is use else len(use.tokens), piece))
+
+    def insert(self, before: StreamToken, edit: Edit) -> None:
+        """Put an edit's text before a token."""
+        if before.use is None:
+            file, start, _ = self._stream.place(before.at)
+            self._edits[file.name].append(edit._replace(start=start, end=start))
+        else:
+            self._uses.setdefault(before.at, (before.use, []))[1].append((before.nth, before.nth, edit))
+
+    def _pieces(self, tokens: Sequence[StreamToken]) -> Iterable[tuple[StreamToken, StreamToken]]:
+        """Yield the first and last tokens of stretches outside macros, and of what is in each use."""
+        first, last = tokens[0], tokens[-1]
+        if first.use is None and last.use is None:
+            yield first, last
+            return
+        begin = 0
+        for at in range(1, len(tokens) + 1):
+            if at == len(tokens) or (tokens[at].use is not tokens[begin].use):
+                yield tokens[begin], tokens[at - 1]
+                begin = at
+
+    def _add(self, first: int, last: int, edit: Edit) -> None:
+        file, start, _ = self._stream.place(first)
+        behind, _, end = self._stream.place(last)
+        if file is not behind:
+            raise self._stream.error("a declaration that begins in one file and ends in another", first)
+        self._edits[file.name].append(edit._replace(start=start, end=end))
+
+    def edits(self) -> dict[str, list[Edit]]:
+        """Return the edits by file."""
+        for at, (use, changes) in self._uses.items():
+            tokens = self._stream.spelled(use)
+            for group in (changes,):
+                edit = group[0][2]
+                self._add(at, use.last - 1, edit._replace(text=_rendered(tokens, group)))
+        self._uses.clear()
+        return self._edits
+
+
+def _rendered(tokens: Sequence[MacroToken], changes: Iterable[tuple[int, int, Edit]]) -> str:
+    """Return what a use becomes, changed."""
+    pieces: list[str] = []
+    done = 0
+    for first, last, edit in sorted(changes, key=lambda change: change[:2]):
+        if first < done:
+            continue
+        pieces += [*_spaced(tokens[done:first]), " ", edit.text]
+        done = last
+    return "".join((*pieces, *_spaced(tokens[done:]))).strip()
+
+
+def _spaced(tokens: Iterable[MacroToken]) -> Iterable[str]:
+    return (f" {token.text}" for token in tokens)
+
+
+class Edited:
+    """A text with its edits applied. What is cut leaves its newlines and directives, so that lines stay."""
+
+    def __init__(self, file: SourceFile, edits: Iterable[Edit]) -> None:
+        self.file: Final = file
+        self._pieces: Final[list[tuple[int, int, bool]]] = []
+        """Where each piece begins here and in the original, and whether it is as it was there."""
+        pieces: list[str] = []
+        done = length = 0
+
+        def add(text: str, original: int, *, is_same: bool) -> None:
+            nonlocal length
+            self._pieces.append((length, original, is_same))
+            pieces.append(text)
+            length += len(text)
+
+        for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
+            if edit.start >= done:
+                add(file.text[done : edit.start], done, is_same=True)
+                add(edit.text + _left(file, edit), edit.start, is_same=False)
+                done = edit.end
+        add(file.text[done:], done, is_same=True)
+        self.text: Final = "".join(pieces)
+
+    def original(self, line: int, column: int) -> int:
+        """Return the offset, in the original, of a column, from 0, of a line, from 1."""
+        start = -1
+        for _ in range(line - 1):
+            start = self.text.find("\n", start + 1)
+        offset = start + 1 + column
+        begin, original, is_same = self._pieces[bisect_right(self._pieces, (offset, len(self.file.text), True)) - 1]
+        return original + (offset - begin) * is_same
+
+
+def _left(file: SourceFile, edit: Edit) -> str:
+    """Return what a cut leaves of a text: its newlines, without those of the new text, and its directives."""
+    text = file.text
+    if "\n" not in text[edit.start : edit.end]:
+        return ""
+    pieces: list[str] = []
+    at, spare = edit.start, edit.text.count("\n")
+    for directive in _inside(file.directives, edit):
+        if edit.drops_pragmas and directive.word == "pragma":
+            continue
+        pieces += "\n" * text.count("\n", at, directive.start), text[directive.start : directive.end]
+        at = directive.end
+    pieces.append("\n" * text.count("\n", at, edit.end))
+    left = "".join(pieces)
+    return left[min(spare, len(left) - len(left.lstrip("\n"))) :]
+
+
+def _inside(directives: Sequence[Directive], edit: Edit) -> Sequence[Directive]:
+    first = bisect_left(directives, edit.start, key=lambda directive: directive.start)
+    last = bisect_left(directives, edit.end, key=lambda directive: directive.start)
+    return directives[first:last]

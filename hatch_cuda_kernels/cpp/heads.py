@@ -1,0 +1,303 @@
+"""The tokens of a declaration, and what these say: what is declared, how it is called, and what initialises it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.cpp.declarations import Declaration, Declarator
+from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal, is_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hatch_cuda_kernels.cpp.declarations import Kind
+    from hatch_cuda_kernels.cpp.stream import Stream, StreamToken
+
+__all__ = [
+    "CALLED",
+    "CLASS_KEYS",
+    "CLOSED",
+    "OPENING",
+    "POINTERS",
+    "Head",
+    "class_names",
+    "declarators_of",
+    "described",
+]
+
+CLASS_KEYS: Final = frozenset({"class", "struct", "union", "enum"})
+POINTERS: Final = frozenset({"*", "&", "&&"})
+OPENING: Final = frozenset("([{")
+CLOSED: Final = frozenset(")]}")
+#: What takes parentheses and is no declarator.
+CALLED: Final = frozenset(
+    """
+    alignas decltype noexcept throw explicit requires typeof __typeof__ __typeof asm __asm__ __asm sizeof alignof
+    static_assert _Static_assert _Pragma __pragma __attribute__ __attribute __declspec __align__ __builtin_align__
+    __launch_bounds__ __cluster_dims__ __maxnreg__ __block_size__ __nv_pure__ __grid_constant__ __underlying_type
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)
+#: What is no type.
+_SPECIFIERS: Final = frozenset(
+    """
+    inline static extern virtual constexpr consteval constinit friend explicit mutable thread_local typedef export
+    __inline__ __inline __forceinline__ __noinline__ __host__ __device__ __global__ __managed__ __constant__ __shared__
+    const volatile noexcept override final try
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)
+_TYPES: Final = frozenset({"decltype", "typeof", "__typeof__", "__typeof", "__underlying_type"})
+
+
+@dataclass
+class Head:
+    """The tokens of a declaration as they are read, and what was noticed of them."""
+
+    tokens: list[StreamToken] = field(default_factory=list)
+    top: list[int] = field(default_factory=list)
+    angles: dict[int, int] = field(default_factory=dict)
+    """Where angle brackets open, by where they close."""
+    template: tuple[int, int] | None = None
+    is_specialization: bool = False
+    key: int = -1
+    """The last class key."""
+    operator: int = -1
+    """Where ``operator`` stands that begins a function's name."""
+    parameters: tuple[int, int] | None = None
+    inner_name: int = -1
+    """The name in ``(*name)`` or ``(name)``."""
+    colon: int = -1
+    """Where members' initialisers, bases or a bit-field's width begin."""
+    value: int = -1
+    """Where the value that is being read begins."""
+    values: list[tuple[int, int]] = field(default_factory=list)
+    commas: list[int] = field(default_factory=list)
+    body: tuple[int, int] | None = None
+
+    @property
+    def last(self) -> str:
+        return self.tokens[-1].text if self.tokens else ""
+
+    def add(self, token: StreamToken, *, is_top: bool = True) -> int:
+        if is_top:
+            self.top.append(len(self.tokens))
+        self.tokens.append(token)
+        return len(self.tokens) - 1
+
+    def end_value(self) -> None:
+        if self.value >= 0:
+            self.values.append((self.value, len(self.tokens)))
+            self.value = -1
+
+    def words(self, first: int = 0, last: int | None = None) -> list[str]:
+        end = len(self.tokens) if last is None else last
+        return [self.tokens[at].text for at in self.top if first <= at < end and is_identifier(self.tokens[at].text)]
+
+
+def class_names(head: Head) -> tuple[list[str], bool]:
+    """Return a class's name with its qualifiers, and whether it has template arguments."""
+    names: list[str] = []
+    end = head.colon if head.colon >= 0 else len(head.tokens)
+    closes = [close for close in head.angles if head.key < close < end]
+    for at in head.top:
+        text = head.tokens[at].text
+        if not head.key < at < end or not is_identifier(text) or text in {*CLASS_KEYS, *CALLED, "final"}:
+            continue
+        is_qualified = head.tokens[at - 1].text == "::"
+        names = [*names, text] if is_qualified and names else [text]
+    return names, bool(closes)
+
+
+def declarators_of(head: Head, first: int) -> list[Declarator]:
+    """Return the declarators from a token on."""
+    ends = [*head.commas, len(head.tokens)]
+    found: list[Declarator] = []
+    specifiers: list[str] = []
+    for begin, end in zip([first, *(comma + 1 for comma in head.commas)], ends, strict=True):
+        value = next((one for one in head.values if begin <= one[0] < end), None)
+        stop = value[0] if value else head.colon if begin <= head.colon < end else end
+        top = [at for at in head.top if begin <= at < stop]
+        if begin <= head.inner_name < stop:
+            name = head.inner_name
+        else:
+            names = (at for at in reversed(top) if is_identifier(head.tokens[at].text))
+            name = next((at for at in names if head.tokens[at].text not in CALLED), -1)
+        if name < 0:
+            continue
+        if not found:
+            specifiers = [*takewhile(lambda text: text != "*", (head.tokens[at].text for at in top if at < name))]
+        brackets = [at for at in range(name, stop) if head.tokens[at].text == "["]
+        found.append(
+            Declarator(
+                head.tokens[name].text,
+                begin,
+                value,
+                is_const=_is_const(head, begin, name, specifiers if found else ()),
+                is_open_array=any(head.tokens[at + 1].text == "]" for at in brackets),
+            )
+        )
+    return found
+
+
+def _is_const(head: Head, begin: int, name: int, specifiers: Sequence[str]) -> bool:
+    """Return whether an object itself is const: of a pointer, what is behind the last ``*`` says it."""
+    texts = [*specifiers, *(head.tokens[at].text for at in head.top if begin <= at < name)]
+    if name == head.inner_name:
+        opening = max(at for at in range(name) if head.tokens[at].text == "(")
+        texts += [token.text for token in head.tokens[opening:name]]
+    return next((text == "const" for text in reversed(texts) if text in {"*", "const"}), False)
+
+
+def described(head: Head, stream: Stream, parent: Declaration | None) -> Declaration:
+    """Return the declaration that a head is."""
+    found = Declaration("unknown", stream, head.tokens, parent, top=head.top)
+    found.template, found.is_specialization = head.template, head.is_specialization
+    found.parameters, found.body = head.parameters, head.body
+    first = head.template[1] if head.template else 0
+    words = head.words(first)
+    kind = _kind_by_word(head, words)
+    if kind is not None:
+        found.kind = kind
+        found.name = _plain_name(head, kind, words)
+        return found
+    if head.parameters is not None and head.body is None and _is_value(head, parent):
+        head.values.insert(0, (head.parameters[0], head.parameters[1] + 1))
+        found.parameters = head.parameters = None
+    if head.parameters is not None:
+        begin = _name_function(found, head)
+        if _is_guide(head, first):
+            found.kind = "guide"
+        elif _needs_no_type(found) or _has_type(head.words(first, begin)):
+            found.kind = "function"
+        return found
+    found.declarators = declarators_of(head, first)
+    if found.declarators and (len(words) > 1 or head.inner_name >= 0):
+        found.kind = "variable"
+        found.name = found.declarators[0].name
+        found.qualifier = _qualifier(head, found.declarators[0].name)
+    return found
+
+
+def _kind_by_word(head: Head, words: Sequence[str]) -> Kind | None:
+    """Return what a declaration is by its keywords alone; None for a function, a variable or what is not clear."""
+    begins = words[0] if words else ""
+    if begins == "template" or words[:2] == ["extern", "template"]:
+        return "instantiation"
+    if begins == "using":
+        return "alias" if head.values or any(head.tokens[at].text == "=" for at in head.top) else "using"
+    if "typedef" in words:
+        return "alias"
+    if begins == "namespace":
+        return "using"
+    if begins in {"static_assert", "_Static_assert", "asm", "__asm__", "__asm"}:
+        return "assertion"
+    if "concept" in words:
+        return "concept"
+    if head.key >= 0 and head.parameters is None and not head.values:
+        names = [at for at in head.top if at > head.key and is_identifier(head.tokens[at].text)]
+        qualified = sum(head.tokens[at - 1].text == "::" for at in names)
+        is_opaque = head.tokens[head.key].text == "enum" and head.colon >= 0
+        if (is_opaque or len(names) - qualified <= 1) and not any(head.tokens[at].text in POINTERS for at in head.top):
+            return "forward"
+    return None
+
+
+def _plain_name(head: Head, kind: Kind, words: Sequence[str]) -> str:
+    if kind == "alias":
+        if words[0] == "using":
+            return words[1] if len(words) > 1 else ""
+        if head.parameters is not None and head.inner_name < 0:
+            return head.tokens[head.parameters[0] - 1].text
+        declared = declarators_of(head, 0)
+        return declared[-1].name if declared else ""
+    if kind == "concept":
+        return words[list(words).index("concept") + 1]
+    return words[-1] if kind in {"forward", "using", "instantiation"} and words else ""
+
+
+def _name_function(found: Declaration, head: Head) -> int:
+    """Set a function's name and qualifier; return where these begin."""
+    assert head.parameters is not None  # noqa: S101 - it is a function
+    at = head.parameters[0] - 1
+    if head.operator >= 0:
+        at = head.operator
+        texts = [token.text for token in head.tokens[at : head.parameters[0]]]
+        pairs = zip(texts, [*texts[1:], ";"], strict=True)
+        found.name = "".join(f"{one} " if is_identifier(one) and is_identifier(two) else one for one, two in pairs)
+    elif head.inner_name >= 0:
+        at = head.inner_name
+        found.name = head.tokens[at].text
+    else:
+        if at in head.angles:
+            at = head.angles[at] - 1
+            found.is_specialization = True
+        found.name = head.tokens[at].text
+        if at and head.tokens[at - 1].text == "~":
+            at -= 1
+            found.name = f"~{found.name}"
+    found.qualifier, begin = _qualifier_before(head, at)
+    return begin
+
+
+def _qualifier(head: Head, name: str) -> tuple[str, ...]:
+    at = next((at for at in head.top if head.tokens[at].text == name and head.tokens[at - 1].text == "::"), -1)
+    return _qualifier_before(head, at)[0] if at > 0 else ()
+
+
+def _qualifier_before(head: Head, at: int) -> tuple[tuple[str, ...], int]:
+    """Return the names of ``a::b<c>::`` before a name, and where they begin."""
+    names: list[str] = []
+    while at > 0 and head.tokens[at - 1].text == "::":
+        at -= 2
+        if at in head.angles:
+            at = head.angles[at] - 1
+        if at < 0 or not is_identifier(head.tokens[at].text):
+            return tuple(names), at + 1
+        names.insert(0, head.tokens[at].text)
+    return tuple(names), at
+
+
+def _is_value(head: Head, parent: Declaration | None) -> bool:
+    """Return whether what is in parentheses is no parameter: a literal, or what only expressions begin with."""
+    if head.parameters is None or head.operator >= 0 or (parent is not None and parent.kind == "class"):
+        return False
+    first, close = head.parameters
+    is_first, at = True, first + 1
+    while at < close:
+        text = head.tokens[at].text
+        if is_first and (is_number(text) or is_literal(text) or text in {"-", "&", "*", "!", "{", "nullptr", "true"}):
+            return True
+        if is_first and text == "false":
+            return True
+        if text == "=":
+            return False
+        is_first = text == ","
+        depth = 0
+        while at < close:
+            depth += (head.tokens[at].text in OPENING) - (head.tokens[at].text in CLOSED)
+            at += 1
+            if depth <= 0:
+                break
+    return False
+
+
+def _needs_no_type(found: Declaration) -> bool:
+    """Return whether a function is a constructor, a destructor or a conversion."""
+    if found.name.startswith(("~", "operator ")):
+        return True
+    owner = found.parent.name if found.is_member and found.parent else ""
+    return found.name == (found.qualifier[-1] if found.qualifier else owner)
+
+
+def _has_type(words: Sequence[str]) -> bool:
+    """Return whether one of the words before a function's name is a type's; without one, it is an unknown macro."""
+    return any(word not in _SPECIFIERS and (word not in CALLED or word in _TYPES) for word in words)
+
+
+def _is_guide(head: Head, first: int) -> bool:
+    """Return whether a function without a type has one behind its parameters: ``S(int) -> S<int>;``."""
+    assert head.parameters is not None  # noqa: S101 - it is a function
+    opening, close = head.parameters
+    before = [head.tokens[at].text for at in head.top if first <= at < opening]
+    return len(before) == 1 and head.tokens[close + 1].text == "->" if close + 1 < len(head.tokens) else False

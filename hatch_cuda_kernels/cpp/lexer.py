@@ -1,0 +1,230 @@
+"""One text taken apart once: directives, and the tokens of the runs between them, by offsets in the original.
+
+Comments, literals and lines joined by a backslash are told apart here and nowhere else. What C++ leaves to the compiler
+was tried with NVRTC: only ASCII letters make identifiers, and a literal without an end stops where its line does.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from functools import cached_property
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+__all__ = ["Directive", "SourceFile", "UnbalancedError", "is_identifier", "is_literal", "is_number", "lex"]
+
+# Every repetition is possessive, so that reading takes a time linear in the text, whatever the text. Before Python
+# 3.11.5, such a repetition stands where its last alternative gave up; hence one that gives up at once.
+_END: Final = "(?!)"
+_BLANKS: Final = r"[ \t\v\f\r]++"
+_BLOCK_COMMENT: Final = rf"/\*(?:[^*]++|\*(?!/)|{_END})*+(?:\*/)?+"
+_COMMENT: Final = rf"//[^\n]*+|{_BLOCK_COMMENT}"
+_STRING: Final = rf'"(?:[^"\\\n]++|\\.|{_END})*+"?+'
+_CHARACTER: Final = rf"'(?:[^'\\\n]++|\\.|{_END})*+'?+"
+_NUMBER: Final = rf"\.?+[0-9](?:[eEpP][+-]|'\w|[\w.]|{_END})*+"
+_ENCODING: Final = "(?:u8|[uUL])"
+_RAW: Final = rf'{_ENCODING}?+R"(?P<delimiter>[^()\\\s"]{{0,16}}+)\((?s:.*?)\)(?P=delimiter)"'
+_IDENTIFIER: Final = rf"(?!{_ENCODING}?+R\"|{_ENCODING}[\"'])[A-Za-z_$][\w$]*+"
+_OPERATOR: Final = (
+    r"::|->\*?+|\.\.\.|\.\*|<=>|<<=?+|>=|[=!<+\-*/%&|^]=|\+\+|--|&&|\|\||\#\#|%:%:|%:|<%|%>|<:(?!:(?![:>]))|:>"
+)
+_HASH: Final = r"(?:\#|%:)"
+#: Between a newline and the ``#`` of a directive: a comment that begins a line may end on another one.
+_LEAD: Final = rf"(?:{_BLANKS}|{_BLOCK_COMMENT}|{_END})*+"
+_LINE: Final = rf"(?:[^\n\w/\"'.$]++|{_NUMBER}|[\w$]++|\.|{_COMMENT}|/|{_STRING}|{_CHARACTER}|{_END})*+"
+_GAP: Final = rf"(?:[ \t\v\f\r\n]++|{_COMMENT}|{_END})*+"
+
+_TOKEN: Final = (
+    f"{_IDENTIFIER}|[;,(){{}}]|{_NUMBER}|{_ENCODING}?+{_STRING}|{_ENCODING}?+{_CHARACTER}|{_OPERATOR}|(?s:.)"
+)
+# What matches at the end, too, is not looked for at each place after a failure.
+_TOKENS: Final = re.compile(rf"{_GAP}(?:({_TOKEN})|\Z)", re.ASCII)
+_TOKENS_AND_RAW: Final = re.compile(rf"{_GAP}(?:({_RAW}|{_TOKEN})|\Z)", re.ASCII)
+_DIRECTIVES: Final = re.compile(
+    rf"(?:[^\w$\n\"'/.]++|{_RAW}|{_IDENTIFIER}|{_NUMBER}|{_ENCODING}|R|{_STRING}|{_CHARACTER}|{_COMMENT}|[/.]"
+    rf"|\n(?!{_LEAD}{_HASH})|{_END})*+"
+    rf"(?:\n{_LEAD}(?P<hash>{_HASH}{_LEAD})(?P<word>(?:[A-Za-z_]\w*+)?+)(?P<operand>{_LINE})|\Z)",
+    re.ASCII,
+)
+_SPLICE: Final = re.compile(r"\\\r*+\n")
+_DIGRAPHS: Final = {"<%": "{", "%>": "}", "<:": "[", ":>": "]", "%:": "#", "%:%:": "##"}
+_GROUP_BEGINS: Final = frozenset({"if", "ifdef", "ifndef"})
+_GROUP_GOES_ON: Final = frozenset({"elif", "elifdef", "elifndef", "else", "endif"})
+
+
+def is_identifier(token: str) -> bool:
+    """Return whether a token is an identifier or a keyword."""
+    return (token[0].isalpha() or token[0] in "_$") and token[-1] not in "\"'" and token.isascii()
+
+
+def is_number(token: str) -> bool:
+    """Return whether a token is a number, as the preprocessor knows numbers."""
+    return token[0].isdigit() or (token[0] == "." and token[1:2].isdigit())
+
+
+def is_literal(token: str) -> bool:
+    """Return whether a token is a string or a character, perhaps one without an end."""
+    return token[0] in "\"'" or (token[0] in "uULR" and ('"' in token or "'" in token))
+
+
+class Token(NamedTuple):
+    """A token with its place in the text it was read from."""
+
+    text: str
+    start: int
+    is_spaced: bool
+    """Whether a blank or a comment stands before it."""
+
+
+def lex(text: str) -> list[str]:
+    """Return the tokens of a text without directives, whose lines are joined."""
+    if 'R"' in text:
+        found = [match[1] for match in _TOKENS_AND_RAW.finditer(text) if match[1]]
+    else:
+        found = [*filter(None, _TOKENS.findall(text))]
+    return found if _DIGRAPHS.keys().isdisjoint(found) else [_DIGRAPHS.get(token, token) for token in found]
+
+
+def lex_with_places(text: str) -> list[Token]:
+    """Return the same with the places of the tokens."""
+    pattern = _TOKENS_AND_RAW if 'R"' in text else _TOKENS
+    return [
+        Token(_DIGRAPHS.get(found[1], found[1]), found.start(1), found.start() < found.start(1))
+        for found in pattern.finditer(text)
+        if found[1]
+    ]
+
+
+class Directive(NamedTuple):
+    """A directive. Offsets are in the original text."""
+
+    word: str
+    """Empty where the ``#`` stands alone, or before what is no word."""
+    operand: str
+    """What follows the word on its line, in the joined text, with comments."""
+    start: int
+    """Where the ``#`` stands."""
+    end: int
+    """Where its line ends."""
+    joined_start: int
+    """Where the ``#`` stands in the joined text."""
+    joined_end: int
+    """Where its line ends there."""
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether it begins, goes on with or ends a conditional group."""
+        return self.word in _GROUP_BEGINS or self.word in _GROUP_GOES_ON
+
+    def tokens(self) -> list[Token]:
+        """Return the tokens of the operand, with their places in the joined text."""
+        base = self.joined_end - len(self.operand)
+        return [token._replace(start=base + token.start) for token in lex_with_places(self.operand)]
+
+
+class SourceFile:
+    """A text under a name. Offsets are in the original text, unless they are said to be in the joined one."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name: Final = name
+        self.text: Final = text
+        cuts = [cut.span() for cut in _SPLICE.finditer(text)] if "\\" in text else []
+        self.joined: Final = _SPLICE.sub("", text) if cuts else text
+        """The text with the lines joined that end in a backslash."""
+        self._removed: Final = [0, *accumulate(end - start for start, end in cuts)]
+        self._starts: Final = [start for start, _ in cuts]
+        self._joints: Final = [start - gone for (start, _), gone in zip(cuts, self._removed, strict=False)]
+
+    def place(self, position: int) -> int:
+        """Return the offset of a character of the joined text."""
+        return position + self._removed[bisect_right(self._joints, position)] if self._joints else position
+
+    def place_behind(self, place: int, token: str) -> int:
+        """Return the offset behind a token of the joined text that begins at an offset."""
+        if not self._joints:
+            return place + self._length(place, token)
+        start = bisect_right(self._starts, place)
+        position = place - self._removed[start]
+        return self.place(position + self._length(position, token) - 1) + 1
+
+    def _length(self, position: int, token: str) -> int:
+        """Return how long a token is as it is spelled: a digraph is longer than what it stands for."""
+        return len(token) if self.joined.startswith(token, position) else len(token) * 2
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(found.end() for found in re.finditer("\n", self.text))]
+
+    def line(self, offset: int) -> int:
+        """Return the line, from 1, of an offset."""
+        return bisect_right(self._line_starts, offset)
+
+    def offset(self, line: int, column: int) -> int:
+        """Return the offset of a column, from 0, of a line, from 1; no further than the line's end."""
+        starts = self._line_starts
+        if line > len(starts):
+            return len(self.text)
+        end = starts[line] - 1 if line < len(starts) else len(self.text)
+        return min(starts[line - 1] + column, end)
+
+    def at(self, offset: int) -> str:
+        """Return ``name:line``."""
+        return f"{self.name}:{self.line(offset)}"
+
+    @cached_property
+    def directives(self) -> tuple[Directive, ...]:
+        """The directives in order, those in groups that are off among them."""
+        found = []
+        for match in _DIRECTIVES.finditer(f"\n{self.joined}"):
+            if match["hash"] is None:
+                break
+            start, end = match.start("hash") - 1, match.end() - 1
+            span = self.place(start), self.place(end - 1) + 1
+            found.append(Directive(match["word"], match["operand"], *span, start, end))
+        return tuple(found)
+
+    @cached_property
+    def _runs(self) -> list[tuple[int, int]]:
+        """Where, in the joined text, each run between directives begins and ends: one more than there are directives."""
+        starts = [0, *(one.joined_end for one in self.directives)]
+        return [*zip(starts, [*(one.joined_start for one in self.directives), len(self.joined)], strict=True)]
+
+    def tokens(self, run: int) -> list[str]:
+        """Return the tokens of a run, the one before the directive of that index."""
+        start, end = self._runs[run]
+        return lex(self.joined[start:end])
+
+    def starts(self, run: int) -> list[int]:
+        """Return where each token of a run begins."""
+        start, end = self._runs[run]
+        return [self.place(start + token.start) for token in lex_with_places(self.joined[start:end])]
+
+    @cached_property
+    def groups(self) -> dict[int, int]:
+        """For each directive of a conditional, by its index, the index of the next of its group.
+
+        The ``#endif`` has none. Raises UnbalancedError where a group does not end, or ends without a beginning.
+        """
+        following: dict[int, int] = {}
+        waiting: list[int] = []
+        for at, directive in enumerate(self.directives):
+            if directive.word in _GROUP_GOES_ON:
+                if not waiting:
+                    raise UnbalancedError(self, directive.start, f"#{directive.word} without #if")
+                following[waiting.pop()] = at
+            if directive.is_conditional and directive.word != "endif":
+                waiting.append(at)
+        if waiting:
+            directive = self.directives[waiting[-1]]
+            raise UnbalancedError(self, directive.start, f"#{directive.word} without #endif")
+        return following
+
+
+class UnbalancedError(Exception):
+    """Something of a text begins or ends without its counterpart."""
+
+    def __init__(self, file: SourceFile, offset: int, message: str) -> None:
+        super().__init__(f"{file.at(offset)}: {message}")
+        self.file: Final = file
+        self.offset: Final = offset

@@ -1,0 +1,364 @@
+"""Macros: their definitions, which of them hold at a place, and what a use of one becomes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal, lex_with_places
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
+
+__all__ = [
+    "UNKNOWN_VALUE",
+    "Expander",
+    "ExpansionError",
+    "Macro",
+    "MacroTable",
+    "MacroToken",
+    "parse_define",
+    "parse_definition",
+]
+
+_NOTHING: Final[frozenset[str]] = frozenset()
+_VARIADIC: Final = "__VA_ARGS__"
+_OPTIONAL: Final = "__VA_OPT__"
+#: More tokens than one use becomes in code that people write.
+_BUDGET: Final = 1 << 18
+
+
+class ExpansionError(Exception):
+    """A use of a macro becomes more than anybody writes, or is no use that the language knows."""
+
+
+class MacroToken(NamedTuple):
+    """A token of a macro's text, or of what a use becomes."""
+
+    text: str
+    is_spaced: bool = False
+    """Whether a blank stands before it."""
+    hidden: frozenset[str] = _NOTHING
+    """Macros that it can no longer become."""
+
+
+#: The text of a macro that is defined, with a value that nobody knows before the compile.
+UNKNOWN_VALUE: Final = MacroToken("<unknown>")
+#: What stands for an operand of ``##`` that is empty.
+_PLACEMARKER: Final = MacroToken("")
+
+
+class Macro(NamedTuple):
+    """One definition of a macro."""
+
+    name: str
+    parameters: tuple[str, ...] | None
+    """None for a macro without parentheses. The last one stands for the rest if it is variadic."""
+    is_variadic: bool
+    body: tuple[MacroToken, ...]
+    file: str = ""
+    """The file that defines it; empty for an option, and for what a compiler defines."""
+    offset: int = 0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a compile does not decide what it stands for."""
+        return self.body != (UNKNOWN_VALUE,)
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The identifiers of its text."""
+        return frozenset(token.text for token in self.body if is_identifier(token.text))
+
+
+def parse_definition(directive: Directive, file: SourceFile) -> Macro | None:
+    """Return the macro of a ``#define``; None for one that no compiler takes."""
+    return _parse(directive.operand, file.name, directive.start)
+
+
+def parse_define(name: str, value: str | None) -> Macro | None:
+    """Return the macro of an option: ``NAME`` or ``NAME(x)``, and its text; None stands for 1."""
+    return _parse(f"{name} {'1' if value is None else value}", "", 0)
+
+
+def _parse(text: str, file: str, offset: int) -> Macro | None:
+    tokens = lex_with_places(text)
+    if not tokens or not is_identifier(tokens[0].text):
+        return None
+    parameters: list[str] | None = None
+    is_variadic, first = False, 1
+    if len(tokens) > 1 and tokens[1].text == "(" and not tokens[1].is_spaced:
+        close = next((at for at, token in enumerate(tokens) if token.text == ")"), None)
+        if close is None:
+            return None
+        words = [token.text for token in tokens[2:close] if token.text != ","]
+        is_variadic = words[-1:] == ["..."]
+        if is_variadic:
+            words.pop()
+            if not words or tokens[close - 2].text == ",":
+                words.append(_VARIADIC)
+        parameters, first = words, close + 1
+    body = [MacroToken(token.text, token.is_spaced) for token in tokens[first:]]
+    if body:
+        body[0] = body[0]._replace(is_spaced=False)
+    return Macro(
+        tokens[0].text, None if parameters is None else tuple(parameters), is_variadic, tuple(body), file, offset
+    )
+
+
+class MacroTable:
+    """Which definitions of each macro hold at a time, which grows with each directive that is read.
+
+    Where a condition is unknown, several may hold, and None among them is that there is none. ``predefined`` hold where
+    no directive says anything of a name. Nothing is known of other names for which ``is_foreign`` returns True.
+    """
+
+    def __init__(
+        self,
+        predefined: Mapping[str, tuple[Macro | None, ...]] | None = None,
+        is_foreign: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        self.time = 0
+        self._predefined: Final = predefined or {}
+        self._is_foreign: Final = is_foreign
+        self._history: Final[dict[str, list[tuple[int, tuple[Macro | None, ...]]]]] = {}
+        self._branches: Final[list[dict[str, tuple[Macro | None, ...]]]] = []
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every name that may be a macro's somewhere."""
+        return frozenset(self._history.keys() | self._predefined.keys())
+
+    def standing_for(self, words: Collection[str]) -> frozenset[str]:
+        """Return the words, and the macros that some definition makes stand for nothing but these."""
+        found = {*words}
+        while True:
+            fresh = {
+                one.name
+                for one in self.definitions()
+                if one.parameters is None and one.body and all(token.text in found for token in one.body)
+            } - found
+            if not fresh:
+                return frozenset(found)
+            found |= fresh
+
+    def _at_first(self, name: str) -> tuple[Macro | None, ...]:
+        found = self._predefined.get(name)
+        return found or (() if self._is_foreign(name) else (None,))
+
+    def definitions(self) -> Iterator[Macro]:
+        """Yield every definition that was read so far."""
+        return (one for history in self._history.values() for _, found in history for one in found if one is not None)
+
+    def at(self, name: str, time: int) -> tuple[Macro | None, ...]:
+        """Return the definitions that may hold at a time."""
+        for since, found in reversed(self._history.get(name, ())):
+            if since <= time:
+                return found
+        return self._at_first(name)
+
+    def now(self, name: str) -> tuple[Macro | None, ...]:
+        """Return the definitions that may hold now."""
+        history = self._history.get(name)
+        return history[-1][1] if history else self._at_first(name)
+
+    def set(self, name: str, found: tuple[Macro | None, ...]) -> None:
+        """Say which definitions hold from now on."""
+        for branch in self._branches[-1:]:
+            branch.setdefault(name, self.now(name))
+        self.time += 1
+        self._history.setdefault(name, []).append((self.time, found))
+
+    def begin_branch(self) -> None:
+        """Begin to read what may or may not be compiled."""
+        self._branches.append({})
+
+    def end_branch(self) -> dict[str, tuple[Macro | None, ...]]:
+        """Return what the branch leaves of each macro that it changed, and undo that."""
+        before = self._branches.pop()
+        after = {name: self.now(name) for name in before}
+        for name, found in before.items():
+            self.set(name, found)
+        return after
+
+    def merge(self, branches: Sequence[dict[str, tuple[Macro | None, ...]]]) -> None:
+        """Let hold what any of some branches leaves; one without a change stands for the state before."""
+        for name in dict.fromkeys(name for branch in branches for name in branch):
+            before = self.now(name)
+            self.set(name, tuple(dict.fromkeys(one for branch in branches for one in branch.get(name, before))))
+
+
+class Expander:
+    """Expands macros as the standard says, each token knowing what it can no longer become.
+
+    ``look_up`` returns the macro that a name is at the place in question. One expander is for one use: its budget of
+    tokens is that of the use. The names ``kept`` and what is in the parentheses behind them stay as they are.
+    """
+
+    def __init__(
+        self, look_up: Callable[[str], Macro | None], *, kept: Collection[str] = (), budget: int = _BUDGET
+    ) -> None:
+        self._look_up: Final = look_up
+        self._kept: Final = kept
+        self._left = budget
+
+    def expand(self, tokens: Iterable[MacroToken]) -> list[MacroToken]:
+        """Return what tokens become. Raises ExpansionError where that is too long."""
+        waiting = [*tokens][::-1]
+        found: list[MacroToken] = []
+        while waiting:
+            token = waiting.pop()
+            self._spend(1)
+            macro = self._macro(token)
+            if token.text in self._kept:
+                found += [token, *self._operand(waiting)]
+            elif macro is None:
+                found.append(token)
+            elif macro.parameters is None:
+                waiting += self._replaced(macro, token, {}, token.hidden)[::-1]
+            elif waiting and waiting[-1].text == "(":
+                arguments, close = self._arguments(macro, waiting)
+                if close is None:
+                    found.append(token)
+                else:
+                    waiting += self._replaced(macro, token, arguments, token.hidden & close.hidden)[::-1]
+            else:
+                found.append(token)
+        return found
+
+    def _operand(self, waiting: list[MacroToken]) -> list[MacroToken]:
+        """Take a word, or all between parentheses, off what waits."""
+        found: list[MacroToken] = []
+        depth = 0
+        while waiting:
+            found.append(waiting.pop())
+            depth += (found[-1].text == "(") - (found[-1].text == ")")
+            if not depth:
+                break
+        return found
+
+    def _macro(self, token: MacroToken) -> Macro | None:
+        return None if token.text in token.hidden or not is_identifier(token.text) else self._look_up(token.text)
+
+    def _spend(self, count: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            raise ExpansionError("this use of a macro becomes more than 262,144 tokens")
+
+    def _arguments(
+        self, macro: Macro, waiting: list[MacroToken]
+    ) -> tuple[dict[str, list[MacroToken]], MacroToken | None]:
+        """Take a call's arguments off what waits; return them by parameter, and the closing parenthesis if it is there."""
+        depth, at = 0, len(waiting) - 1
+        parts: list[list[MacroToken]] = [[]]
+        names = macro.parameters or ()
+        while at >= 0:
+            token = waiting[at]
+            depth += (token.text == "(") - (token.text == ")")
+            if depth == 0:
+                break
+            if token.text == "," and depth == 1 and not (macro.is_variadic and len(parts) >= len(names)):
+                parts.append([])
+            elif at != len(waiting) - 1:
+                parts[-1].append(token)
+            at -= 1
+        else:
+            return {}, None
+        if len(parts) > len(names) and not (len(parts) == 1 and not parts[0]):
+            return {}, None  # a call that no compiler takes
+        close = waiting[at]
+        del waiting[at:]
+        return dict(zip(names, [*parts, *([] for _ in names)], strict=False)), close
+
+    def _replaced(
+        self, macro: Macro, use: MacroToken, arguments: dict[str, list[MacroToken]], hidden: frozenset[str]
+    ) -> list[MacroToken]:
+        """Return a macro's text with its arguments, in place of a use."""
+        found = [token for token in self._substituted(macro, list(macro.body), arguments) if token.text]
+        self._spend(len(found))
+        hidden = hidden | {macro.name}
+        found = [token._replace(hidden=token.hidden | hidden) for token in found]
+        if found:
+            found[0] = found[0]._replace(is_spaced=use.is_spaced)
+        return found
+
+    def _substituted(
+        self, macro: Macro, body: list[MacroToken], arguments: dict[str, list[MacroToken]]
+    ) -> list[MacroToken]:
+        expanded: dict[str, list[MacroToken]] = {}
+        found: list[MacroToken] = []
+        at, is_pasted = 0, False
+        while at < len(body):
+            token = body[at]
+            follows = body[at + 1].text if at + 1 < len(body) else ""
+            at += 1
+            if token.text == "##" and found + body[at:]:
+                is_pasted = True
+                continue
+            if token.text == "#" and macro.parameters is not None and follows in arguments:
+                new = [MacroToken(_quoted(arguments[follows]), token.is_spaced)]
+                at += 1
+            elif token.text == _OPTIONAL and follows == "(" and macro.is_variadic:
+                close = _closing(body, at)
+                has_rest = bool(self._whole(macro.parameters[-1] if macro.parameters else "", arguments, expanded))
+                new = self._substituted(macro, body[at + 1 : close], arguments) if has_rest else []
+                at = close + 1
+            elif token.text in arguments:
+                is_operand = is_pasted or follows == "##"
+                new = arguments[token.text] if is_operand else self._whole(token.text, arguments, expanded)
+                new = [new[0]._replace(is_spaced=token.is_spaced), *new[1:]] if new else [_PLACEMARKER] * is_operand
+                if is_pasted and _swallows_comma(macro, token, found):
+                    is_pasted = False
+                    found = found[:-1] if new == [_PLACEMARKER] else found
+            else:
+                new = [token]
+            found = _pasted(found, new) if is_pasted else found + new
+            is_pasted = False
+        return found
+
+    def _whole(
+        self, name: str, arguments: dict[str, list[MacroToken]], expanded: dict[str, list[MacroToken]]
+    ) -> list[MacroToken]:
+        """Return an argument with its own macros expanded, each once."""
+        if name not in expanded:
+            expanded[name] = self.expand(arguments.get(name, []))
+        return expanded[name]
+
+
+def _closing(body: Sequence[MacroToken], opening: int) -> int:
+    """Return where the parenthesis is that closes the one at ``opening``; the end where there is none."""
+    depth = 0
+    for at in range(opening, len(body)):
+        depth += (body[at].text == "(") - (body[at].text == ")")
+        if not depth:
+            return at
+    return len(body)
+
+
+def _swallows_comma(macro: Macro, token: MacroToken, found: Sequence[MacroToken]) -> bool:
+    """Return whether ``, ##__VA_ARGS__`` is meant, of which the comma goes with an empty rest."""
+    is_rest = macro.is_variadic and macro.parameters is not None and token.text == macro.parameters[-1]
+    return is_rest and bool(found) and found[-1].text == ","
+
+
+def _pasted(found: list[MacroToken], new: list[MacroToken]) -> list[MacroToken]:
+    """Return tokens and more of them, of which the two that meet are made one."""
+    if not found or not new:
+        return found + new
+    last, first = found[-1], new[0]
+    if not last.text or not first.text:
+        return [*found[:-1], first if first.text else last, *new[1:]]
+    made = lex_with_places(last.text + first.text)
+    hidden = last.hidden & first.hidden
+    joined = [MacroToken(one.text, last.is_spaced if not at else one.is_spaced, hidden) for at, one in enumerate(made)]
+    return [*found[:-1], *joined, *new[1:]]
+
+
+def _quoted(argument: Sequence[MacroToken]) -> str:
+    """Return an argument as the string that ``#`` makes of it."""
+    pieces = []
+    for at, token in enumerate(argument):
+        text = token.text.replace("\\", "\\\\").replace('"', '\\"') if is_literal(token.text) else token.text
+        pieces.append(f" {text}" if at and token.is_spaced else text)
+    return f'"{"".join(pieces)}"'

@@ -1,0 +1,512 @@
+"""Reads declarations: what a compiler's parser has to know of a text before it looks into bodies and values.
+
+Nothing is looked up. Where C++ lets a name decide (``f < a``, ``T x(y)``), both readings are tried in the order that
+code is written in, and neither changes where the declaration ends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.cpp.declarations import Declaration
+from hatch_cuda_kernels.cpp.heads import (
+    CALLED,
+    CLASS_KEYS,
+    CLOSED,
+    OPENING,
+    POINTERS,
+    Head,
+    class_names,
+    declarators_of,
+    described,
+)
+from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal
+from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, Stream, TextError, brace_macros
+from hatch_cuda_kernels.cpp.unit import Branches, Inclusion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from hatch_cuda_kernels.cpp.declarations import Kind
+    from hatch_cuda_kernels.cpp.stream import StreamToken
+    from hatch_cuda_kernels.cpp.unit import Unit, Visit
+
+    #: Is told of each inclusion the scope in which it stands; False for one inside a class, a declaration or a body.
+    Included = Callable[[Inclusion, Declaration | None, bool], None]
+
+__all__ = ["Reading", "parse"]
+
+_PRAGMAS: Final = frozenset({"_Pragma", "__pragma"})
+_ACCESS: Final = frozenset({"public", "private", "protected"})
+#: What may follow a function's parameters besides punctuation.
+_BEHIND_PARAMETERS: Final = frozenset(
+    {"const", "volatile", "noexcept", "override", "final", "try", "requires", "throw"}
+)
+_CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
+
+
+class Reading(NamedTuple):
+    """One way to read a file, and what it declares."""
+
+    stream: Stream
+    declarations: list[Declaration]
+
+    def __iter__(self) -> Iterator[Declaration]:  # type: ignore[override]
+        """Yield all declarations, those inside others among them."""
+        return (one for declaration in self.declarations for one in declaration)
+
+
+class _FragmentError(Exception):
+    """A file's braces close in another file."""
+
+
+def parse(unit: Unit, is_read: Callable[[str], bool] = lambda _: True) -> tuple[list[Reading], frozenset[str]]:
+    """Return what the files of a unit declare, and the names of files that stand inside declarations of others.
+
+    Of files whose names ``is_read`` does not want, only the macros count. Raises TextError for brackets without their
+    counterpart.
+    """
+    fragments: set[str] = set()
+    while True:
+        try:
+            return _UnitParser(unit, fragments, is_read).read()
+        except _FragmentError as error:
+            fragments.add(str(error))
+
+
+class _UnitParser:
+    """Reads the files of a unit, each in the scope in which it is included."""
+
+    def __init__(self, unit: Unit, fragments: Collection[str], is_read: Callable[[str], bool]) -> None:
+        self._unit: Final = unit
+        self._fragments: Final = fragments
+        self._is_read: Final = is_read
+        self._bracing: Final = brace_macros(unit.macros)
+        self._readings: Final[list[Reading]] = []
+        self._parts: Final[set[str]] = set()
+
+    def read(self) -> tuple[list[Reading], frozenset[str]]:
+        for root in self._unit.roots:
+            self._visit(root, None, is_root=True)
+        return self._readings, frozenset(self._parts)
+
+    def _visit(self, visit: Visit, scope: Declaration | None, *, is_root: bool = False) -> None:
+        if not self._is_read(visit.file.name):
+            return
+        scopes: dict[int, Declaration | None] = {}
+        inside: dict[int, Visit] = {}
+
+        def included(found: Inclusion, parent: Declaration | None, is_scope: bool) -> None:
+            if is_scope:
+                scopes[id(found.visit)] = parent
+            else:
+                inside[id(found.visit)] = found.visit
+
+        inclusions: dict[int, Inclusion] = {}
+        for stream in Stream.readings(visit, self._unit.macros, self._bracing, self._fragments):
+            try:
+                self._readings.append(Reading(stream, _Parser(stream, included).scope(scope, is_open=False)))
+            except TextError as error:
+                if is_root:
+                    raise
+                raise _FragmentError(visit.file.name) from error
+            inclusions |= {id(found.visit): found for found in stream.inclusions}
+        for key, found in inclusions.items():
+            if key in inside or key not in scopes:
+                self._add_parts(found.visit)
+            else:
+                self._visit(found.visit, scopes[key])
+
+    def _add_parts(self, visit: Visit) -> None:
+        """Note a file that stands inside a declaration, and all that it includes."""
+        self._parts.add(visit.file.name)
+        waiting = [*visit.items]
+        while waiting:
+            item = waiting.pop()
+            if isinstance(item, Inclusion):
+                self._add_parts(item.visit)
+            elif isinstance(item, Branches):
+                waiting += [one for branch in item.branches for one in branch]
+
+
+class _Parser:
+    def __init__(self, stream: Stream, included: Included) -> None:
+        self._stream: Final = stream
+        self._cursor: Final = Cursor(stream)
+        self._included: Final = included
+
+    def scope(self, parent: Declaration | None, *, is_open: bool) -> list[Declaration]:
+        """Read declarations up to the brace that closes a scope, which is left to be read, or to the end of the file."""
+        found: list[Declaration] = []
+        while (token := self._cursor.peek()) is not None:
+            if token.text == "}":
+                if is_open:
+                    return found
+                raise self._stream.error("a brace that closes nothing", token.at)
+            if token.text.startswith(INCLUSION):
+                self._cursor.take()
+                is_scope = parent is None or parent.kind == "namespace"
+                self._included(self._inclusion(token), parent, is_scope)
+            elif token.text == ";" or self._is_label(token):
+                self._cursor.take()
+            elif token.text in _PRAGMAS:
+                self._take(pragma := Head())
+                if self._next() == "(":
+                    self._group(pragma)
+            else:
+                found.append(self._declaration(parent))
+        if is_open and parent is not None:
+            raise self._stream.error("a brace that nothing closes", parent.tokens[0].at)
+        return found
+
+    def _inclusion(self, token: StreamToken) -> Inclusion:
+        return self._stream.inclusions[int(token.text.removeprefix(INCLUSION))]
+
+    def _is_label(self, token: StreamToken) -> bool:
+        """Return whether an access specifier is next, of which the colon is left to be read."""
+        if token.text == ":":
+            return True
+        if token.text not in _ACCESS:
+            return False
+        self._cursor.take()
+        is_label = self._next() == ":"
+        if is_label:
+            return True
+        self._cursor.put_back([token])
+        return False
+
+    def _next(self) -> str:
+        token = self._cursor.peek()
+        return "" if token is None else token.text
+
+    def _take(self, head: Head, *, is_top: bool = True) -> StreamToken:
+        """Take the next token into a head; an inclusion there is part of the declaration."""
+        while True:
+            token = self._cursor.take()
+            if token is None:
+                raise self._stream.error("a bracket that nothing closes", head.tokens[0].at if head.tokens else 0)
+            if not token.text.startswith(INCLUSION):
+                head.add(token, is_top=is_top)
+                return token
+            self._included(self._inclusion(token), None, False)
+
+    def _group(self, head: Head) -> tuple[int, int]:
+        """Take a bracket that is next, and all up to the one that closes it; return their places in the head."""
+        first = len(head.tokens)
+        waiting = [_CLOSING[self._take(head, is_top=False).text]]
+        while waiting:
+            text = self._take(head, is_top=False).text
+            if text in OPENING:
+                waiting.append(_CLOSING[text])
+            elif text in CLOSED and waiting.pop() != text:
+                raise self._stream.error(f"a {text} that closes nothing", head.tokens[-1].at)
+        return first, len(head.tokens) - 1
+
+    def _angle(self, head: Head, *, is_value: bool = False) -> bool:
+        """Take ``<`` and what is up to the ``>`` that closes it, unless it is the operator; return whether it was."""
+        inner = Head()
+        depth = 0
+        while True:
+            token = self._cursor.peek()
+            text = "" if token is None else token.text
+            if (
+                text in {"", ";", ")", "]", "}"}
+                or (text == "{" and not is_identifier(inner.last or " "))
+                or (is_value and text == "=" and depth == 1)
+            ):
+                self._cursor.put_back(inner.tokens)
+                return False
+            if text in OPENING:
+                self._group(inner)
+                continue
+            self._take(inner, is_top=False)
+            depth += (text == "<") - (text == ">")
+            if not depth:
+                break
+        head.angles[len(head.tokens) + len(inner.tokens) - 1] = len(head.tokens)
+        head.tokens += inner.tokens
+        return True
+
+    def _declaration(self, parent: Declaration | None) -> Declaration:
+        head = Head()
+        while True:
+            text = self._next()
+            if text == "}" or not text:
+                break
+            if text == ";":
+                head.end_value()
+                self._take(head)
+                break
+            if text == "{":
+                found = self._brace(head, parent)
+                if found is not None:
+                    return found
+                if head.body is not None:
+                    break
+                continue
+            self._step(head, text)
+        head.end_value()
+        return described(head, self._stream, parent)
+
+    def _step(self, head: Head, text: str) -> None:
+        """Take what is next of a declaration, a token or all between brackets."""
+        if text == "(":
+            self._parentheses(head)
+        elif text == "[":
+            self._group(head)
+        elif text == "<":
+            is_behind_name = is_identifier(head.last or " ") and head.last != "operator"
+            if not (is_behind_name and self._angle(head, is_value=head.value >= 0)):
+                self._take(head)
+        elif text == "=":
+            self._equals(head)
+        elif text == ",":
+            if head.colon < 0 or head.value >= 0:
+                head.end_value()
+                head.commas.append(len(head.tokens))
+            self._take(head)
+        elif text == ":":
+            self._colon(head)
+        elif text == "template":
+            self._template(head)
+        elif text == "operator" and head.value < 0:
+            self._operator(head)
+        elif text == "requires" and head.value < 0:
+            self._constraint(head)
+        else:
+            if text in CLASS_KEYS and head.parameters is None and head.value < 0 and head.colon < 0:
+                head.key = head.key if head.last in CLASS_KEYS else len(head.tokens)
+            self._take(head)
+
+    def _template(self, head: Head) -> None:
+        first = len(head.tokens)
+        self._take(head)
+        if self._next() != "<":
+            return
+        opening = len(head.tokens)
+        if not self._angle(head):
+            self._take(head)
+            return
+        head.is_specialization |= len(head.tokens) == opening + 2
+        head.template = (head.template[0] if head.template else first), len(head.tokens)
+
+    def _operator(self, head: Head) -> None:
+        """Take ``operator`` and the rest of the name, up to the parenthesis of the parameters."""
+        head.operator, head.parameters = len(head.tokens), None  # what has come in parentheses were no parameters
+        self._take(head)
+        if self._next() in {"(", "["}:
+            self._group(head)
+            return
+        while (text := self._next()) not in {"(", ";", "{", "}", ""}:
+            if text == "<" and is_identifier(head.last) and head.last != "operator":
+                if self._angle(head):
+                    continue
+            elif text == "[":
+                self._group(head)
+                continue
+            self._take(head)
+
+    def _constraint(self, head: Head) -> None:
+        """Take a requires clause: terms with ``&&`` and ``||`` between them."""
+        self._take(head, is_top=False)
+        while True:
+            text = self._next()
+            if text == "requires":
+                self._take(head, is_top=False)
+                if self._next() == "(":
+                    self._group(head)
+                if self._next() == "{":
+                    self._group(head)
+            elif text == "(":
+                self._group(head)
+            elif text == "!":
+                self._take(head, is_top=False)
+                continue
+            else:
+                while is_identifier(self._next() or " ") or self._next() == "::":
+                    name = self._take(head, is_top=False).text
+                    if name != "::" and self._next() == "<":
+                        self._angle(head)
+                    if name != "::" and self._next() != "::":
+                        break
+            if self._next() not in {"&&", "||"}:
+                return
+            self._take(head, is_top=False)
+
+    def _equals(self, head: Head) -> None:
+        """Take ``=``, which begins a value unless it makes a function default, deleted or pure."""
+        at = len(head.tokens)
+        self._take(head)
+        is_function = head.parameters is not None and self._next() in {"default", "delete", "0"}
+        if head.value < 0 and not is_function:
+            head.value = at
+
+    def _colon(self, head: Head) -> None:
+        if head.value < 0 and head.colon < 0:
+            head.colon = len(head.tokens)
+        self._take(head)
+
+    def _parentheses(self, head: Head) -> None:
+        """Take parentheses, and tell whether they are a function's parameters."""
+        before = head.last
+        first, close = self._group(head)
+        if head.value >= 0 or before in CALLED or head.parameters is not None or head.colon >= 0:
+            return
+        if head.commas:
+            head.values.append((first, close + 1))
+            return
+        following = self._next()
+        inner = head.tokens[first + 1 : close]
+        if following in {"(", "["} and _is_declarator(inner) and head.operator < 0:
+            name = next((at for at, token in enumerate(inner) if _is_name(token.text)), None)
+            if name is not None:
+                while name + 2 < len(inner) and inner[name + 1].text == "::" and is_identifier(inner[name + 2].text):
+                    name += 2
+                if name + 2 < len(inner) and inner[name + 1].text == "::" and inner[name + 2].text == "*":
+                    name = next((at for at in range(name + 3, len(inner)) if _is_name(inner[at].text)), name)
+                head.inner_name = first + 1 + name
+                if name + 1 < len(inner) and inner[name + 1].text == "(":
+                    head.parameters = first + 2 + name, close  # of a function that returns a pointer to one
+                elif len(inner) == 1 and following == "(":
+                    head.parameters = self._group(head)
+                else:
+                    self._group(head)
+            return
+        is_named = before == ">" or (is_identifier(before or " ")) or head.operator >= 0
+        if is_named and not self._is_attribute(head, first, following):
+            head.parameters = first, close
+
+    def _is_attribute(self, head: Head, first: int, following: str) -> bool:
+        """Return whether parentheses are of an unknown macro before a declaration: ``API(x) void f();``."""
+        begin = head.template[1] if head.template else 0
+        names = [at for at in head.top if begin <= at < first]
+        return (
+            len(names) == 1
+            and head.operator < 0
+            and is_identifier(following or " ")
+            and following not in _BEHIND_PARAMETERS
+        )
+
+    def _brace(self, head: Head, parent: Declaration | None) -> Declaration | None:
+        """Take a brace and what it holds. Return the declaration if it is a scope's, or ends with it."""
+        words = head.words()
+        if head.value >= 0:
+            self._group(head)
+        elif "namespace" in words[:2] and head.parameters is None:
+            return self._namespace(head, parent)
+        elif words == ["extern"] and is_literal(head.last):
+            return self._linkage(head, parent)
+        elif head.key >= 0 and head.parameters is None and self._is_class(head):
+            return self._class(head, parent)
+        elif head.parameters is not None and not (head.colon >= 0 and self._is_initializer(head)):
+            self._body(head)
+        elif head.colon >= 0 and head.parameters is not None:
+            self._group(head)
+        elif is_identifier(head.last or " ") or head.last in {">", "]", ")"}:
+            head.value = len(head.tokens)
+            self._group(head)
+        else:
+            self._body(head)
+        return None
+
+    def _is_initializer(self, head: Head) -> bool:
+        """Return whether a brace initialises a member or a base in a constructor's list."""
+        return is_identifier(head.last) or head.last == ">"
+
+    def _is_class(self, head: Head) -> bool:
+        """Return whether a brace behind a class key holds a class, and not a value of a variable: ``struct S s{1}``."""
+        if head.colon >= 0:
+            return True
+        return not any(head.tokens[at].text in POINTERS for at in head.top if at > head.key)
+
+    def _body(self, head: Head) -> None:
+        """Take a function's body with its handlers."""
+        first = head.colon if head.colon >= 0 and head.parameters is not None else len(head.tokens)
+        is_try = first > 0 and head.tokens[first - 1].text == "try"
+        opening = self._take(head)
+        self._close(head, opening)
+        while is_try and self._next() == "catch":
+            self._take(head)
+            self._group(head)
+            self._close(head, self._take(head))
+        head.body = first - is_try, len(head.tokens) - 1
+
+    def _close(self, head: Head, opening: StreamToken) -> None:
+        """Pass all up to the brace that closes one, and take that."""
+        before = opening.at
+        closing = self._cursor.skip_braces(opening)
+        head.add(closing)
+        for number in self._stream.inclusions_between(before, closing.at):
+            self._included(self._stream.inclusions[number], None, False)
+
+    def _namespace(self, head: Head, parent: Declaration | None) -> Declaration:
+        at = next(at for at in head.top if head.tokens[at].text == "namespace")
+        names = [word for word in head.words(at + 1) if word not in {"inline", *CALLED}]
+        return self._scoped(head, "namespace", parent, names)
+
+    def _linkage(self, head: Head, parent: Declaration | None) -> Declaration:
+        """Take ``extern "C" {...}``, which is no scope: what it holds stands in the one around it."""
+        return self._scoped(head, "namespace", parent, [])
+
+    def _scoped(self, head: Head, kind: Kind, parent: Declaration | None, names: Sequence[str]) -> Declaration:
+        first = len(head.tokens)
+        self._take(head)
+        found = Declaration(kind, self._stream, head.tokens, parent, top=head.top)
+        found.template, found.is_specialization = head.template, head.is_specialization
+        if names:
+            found.qualifier, found.name = tuple(names[:-1]), names[-1]
+        found.members = self.scope(found, is_open=True)
+        self._take(head)
+        found.body = first, len(head.tokens) - 1
+        return found
+
+    def _class(self, head: Head, parent: Declaration | None) -> Declaration:
+        words, specialized = class_names(head)
+        if head.tokens[head.key].text == "enum":
+            found = self._enumeration(head, parent, words)
+        else:
+            found = self._scoped(head, "class", parent, words)
+        found.is_specialization |= specialized
+        tail = Head(head.tokens, head.top, head.angles)
+        first = len(head.tokens)
+        while (text := self._next()) not in {";", "}", ""}:
+            if text == "{":
+                tail.value = len(tail.tokens) if tail.value < 0 else tail.value
+                self._group(tail)
+            else:
+                self._step(tail, text)
+        tail.end_value()
+        if text == ";":
+            self._take(tail)
+        found.declarators = declarators_of(tail, first)
+        return found
+
+    def _enumeration(self, head: Head, parent: Declaration | None, names: Sequence[str]) -> Declaration:
+        first, close = self._group(head)
+        found = Declaration("enum", self._stream, head.tokens, parent, top=head.top, body=(first, close))
+        if names:
+            found.qualifier, found.name = tuple(names[:-1]), names[-1]
+        inner, depth, is_next = [], 0, True
+        for token in head.tokens[first + 1 : close]:
+            depth += (token.text in OPENING) - (token.text in CLOSED)
+            if is_next and is_identifier(token.text):
+                inner.append(token.text)
+            is_next = token.text == "," and not depth
+        found.enumerators = tuple(inner)
+        return found
+
+
+def _is_name(text: str) -> bool:
+    return is_identifier(text) and text not in {"const", "volatile", "__restrict__", "__restrict", "restrict"}
+
+
+def _is_declarator(inner: Sequence[StreamToken]) -> bool:
+    """Return whether what is in parentheses is a name, perhaps of a pointer: ``(*f)``, ``(S::*f)``, ``(f)``."""
+    texts = [token.text for token in inner]
+    if len(texts) == 1:
+        return _is_name(texts[0])
+    if not texts or texts[0] in POINTERS:
+        return bool(texts)
+    if is_identifier(texts[0]) and texts[1] in POINTERS:  # behind a macro for a calling convention
+        return True
+    return any(texts[at] == "::" and texts[at + 1] in POINTERS for at in range(1, len(texts) - 1))

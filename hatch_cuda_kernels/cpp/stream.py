@@ -1,0 +1,428 @@
+"""The tokens of one reading of a file, whose macros are expanded where a parser asks for them.
+
+A token knows where it stands, and the use of a macro that it comes from.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from functools import cached_property
+from itertools import compress, product
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, MacroToken
+from hatch_cuda_kernels.cpp.unit import Inclusion, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
+    from hatch_cuda_kernels.cpp.macros import Macro, MacroTable
+    from hatch_cuda_kernels.cpp.unit import Item, Visit
+
+__all__ = ["INCLUSION", "Cursor", "Stream", "StreamToken", "TextError", "Use", "brace_macros"]
+
+#: What the token of an included file begins with; the number of the inclusion follows.
+INCLUSION: Final = "#include "
+_CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
+_DEFINED: Final = re.compile(r"(?P<not>! )?defined (?:\( )?(?P<name>\w+)(?: \))?", re.ASCII)
+#: More conditions than braces depend on in code that people write.
+_MOST_ASSUMED: Final = 4
+
+
+class TextError(Exception):
+    """A text that cannot be read as C++, and where."""
+
+    def __init__(self, message: str, file: SourceFile, offset: int) -> None:
+        super().__init__(f"{file.at(offset)}: {message}")
+        self.message: Final = message
+        self.file: Final = file
+        self.offset: Final = offset
+
+
+class _Tokens(NamedTuple):
+    """The tokens of a run, and the time of the macros that hold there."""
+
+    file: SourceFile
+    number: int
+    time: int
+    tokens: list[str]
+
+
+class Use(NamedTuple):
+    """A use of a macro outside others: its tokens in the stream, and what they become."""
+
+    first: int
+    last: int
+    tokens: tuple[MacroToken, ...]
+    others: frozenset[str] = frozenset()
+    """The identifiers of other definitions that may hold there."""
+
+
+class StreamToken(NamedTuple):
+    """A token that a parser reads."""
+
+    text: str
+    at: int
+    """Its index in the stream; of a token of a macro, that of the use's first token."""
+    use: Use | None = None
+    nth: int = 0
+    """Its place among the tokens of the use."""
+
+
+def brace_macros(macros: MacroTable) -> frozenset[str]:
+    """Return the macros that may become a brace, by any of their definitions."""
+    users: dict[str, list[str]] = {}
+    found: set[str] = set()
+    for macro in macros.definitions():
+        if any(token.text in {"{", "}"} for token in macro.body):
+            found.add(macro.name)
+        for word in macro.words:
+            users.setdefault(word, []).append(macro.name)
+    waiting = [*found]
+    while waiting:
+        fresh = {*users.get(waiting.pop(), ())} - found
+        found |= fresh
+        waiting += fresh
+    return frozenset(found)
+
+
+class Stream:
+    """What counts of a file, as a list of tokens.
+
+    Where the branches of a group do not come out even, only one of them can be read at a time: ``assumed`` says of
+    conditions whether they hold, and the others are assumed to.
+    """
+
+    def __init__(
+        self,
+        visit: Visit,
+        macros: MacroTable,
+        bracing: frozenset[str],
+        assumed: Mapping[str, bool] | None = None,
+        fragments: Collection[str] = (),
+    ) -> None:
+        self.file: Final = visit.file
+        self.texts: Final[list[str]] = []
+        self.inclusions: Final[list[Inclusion]] = []
+        self.known: Final = macros.names
+        self.assumed: Final[dict[str, bool]] = dict(assumed or {})
+        self._macros: Final = macros
+        self._starts: Final[list[int]] = []
+        self._runs: Final[list[_Tokens]] = []
+        self._places: Final[dict[tuple[str, int], list[int]]] = {}
+        self._bracing: Final = bracing
+        self._fragments: Final = fragments
+        for item in self._counting(visit):
+            if isinstance(item, Inclusion):
+                self.texts.append(f"{INCLUSION}{len(self.inclusions)}")
+                self.inclusions.append(item)
+            elif item.tokens:
+                self._starts.append(len(self.texts))
+                self._runs.append(item)
+                self.texts.extend(item.tokens)
+
+    @classmethod
+    def readings(
+        cls, visit: Visit, macros: MacroTable, bracing: frozenset[str], fragments: Collection[str] = ()
+    ) -> list[Stream]:
+        """Return every way to read a file: one, unless braces depend on conditions of which nothing is known.
+
+        Of the files ``fragments``, the tokens are part of those that include them. Raises TextError where there are
+        too many ways.
+        """
+        first = cls(visit, macros, bracing, None, fragments)
+        found, waiting = [first], [*first.assumed]
+        if len(waiting) > _MOST_ASSUMED:
+            raise TextError("braces depend on too many conditions", visit.file, 0)
+        for values in product((True, False), repeat=len(waiting)):
+            if not all(values):
+                found.append(cls(visit, macros, bracing, dict(zip(waiting, values, strict=True)), fragments))
+        return found
+
+    def _counting(self, visit: Visit, items: Iterable[Item] | None = None) -> Iterator[_Tokens | Inclusion]:
+        """Yield what counts: all branches of a group, or the one that is assumed to where they do not come out even."""
+        for item in visit.items if items is None else items:
+            if isinstance(item, Run):
+                yield _Tokens(visit.file, item.number, item.time, visit.file.tokens(item.number))
+            elif isinstance(item, Inclusion):
+                if item.visit.file.name in self._fragments:
+                    yield from self._counting(item.visit)
+                else:
+                    yield item
+            else:
+                branches = [[*self._counting(visit, branch)] for branch in item.branches]
+                if not all(map(self._is_even, branches)):
+                    branches = [
+                        one
+                        for at, one in zip(item.conditions, branches, strict=True)
+                        if self._holds(visit.file.directives[at])
+                    ][:1]
+                yield from (one for branch in branches for one in branch)
+
+    def _holds(self, condition: Directive) -> bool:
+        """Return whether a condition is assumed to hold."""
+        if condition.word == "else":
+            return True
+        text = " ".join(token.text for token in condition.tokens())
+        plain = _DEFINED.fullmatch(text)
+        key = f"defined {plain['name']}" if plain else f"defined {text}" if condition.word.endswith("def") else text
+        is_negated = condition.word.endswith("ndef") != bool(plain and plain["not"])
+        return self.assumed.setdefault(key, True) != is_negated
+
+    def _is_even(self, items: Iterable[_Tokens | Inclusion]) -> bool:
+        """Return whether brackets that open in a branch close in it, and none others."""
+        waiting: list[str] = []
+        for item in items:
+            if isinstance(item, Inclusion):
+                continue
+            for text in item.tokens:
+                for one in self._brackets(text, item.time) if text in self._bracing else (text,):
+                    if one in _CLOSING:
+                        waiting.append(_CLOSING[one])
+                    elif one in {")", "]", "}"} and (not waiting or waiting.pop() != one):
+                        return False
+        return not waiting
+
+    def _brackets(self, name: str, time: int) -> Sequence[str]:
+        macro = self._macro_at(name, time)
+        return () if macro is None else [token.text for token in macro.body]
+
+    def _run(self, at: int) -> tuple[_Tokens, int]:
+        number = bisect_right(self._starts, at) - 1
+        return self._runs[number], at - self._starts[number]
+
+    def place(self, at: int) -> tuple[SourceFile, int, int]:
+        """Return the file that a token stands in, and where it begins and ends there."""
+        run, index = self._run(at)
+        key = run.file.name, run.number
+        if key not in self._places:
+            self._places[key] = run.file.starts(run.number)
+        start = self._places[key][index]
+        return run.file, start, run.file.place_behind(start, self.texts[at])
+
+    def time(self, at: int) -> int:
+        """Return the time of the macros that hold at a token."""
+        return self._run(at)[0].time
+
+    @cached_property
+    def braces(self) -> list[int]:
+        """The indices of braces, and of macros that may become some."""
+        wanted = self._bracing | {"{", "}"}
+        return [*compress(range(len(self.texts)), map(wanted.__contains__, self.texts))]
+
+    @cached_property
+    def _included_at(self) -> list[int]:
+        return [at for at, text in enumerate(self.texts) if text.startswith(INCLUSION)]
+
+    def inclusions_between(self, first: int, last: int) -> range:
+        """Return the numbers of the inclusions between two tokens."""
+        return range(bisect_right(self._included_at, first), bisect_left(self._included_at, last))
+
+    def error(self, message: str, at: int) -> TextError:
+        """Return an error about a token."""
+        at = min(at, len(self.texts) - 1)
+        while at > 0 and self.texts[at].startswith(INCLUSION):
+            at -= 1
+        if at < 0 or not self._starts or at < self._starts[0]:
+            return TextError(message, self.file, 0)
+        file, start, _ = self.place(at)
+        return TextError(message, file, start)
+
+    def macro(self, at: int) -> Macro | None:
+        """Return the macro that a token is; of several that may hold, the first."""
+        return self._macro_at(self.texts[at], self.time(at))
+
+    def use(self, at: int, macro: Macro) -> Use | None:
+        """Return the use of a macro that begins at a token; None where its name stands for itself.
+
+        Raises TextError where it becomes more than anybody writes.
+        """
+        time, last = self.time(at), at + 1
+        if macro.parameters is not None:
+            last = self._behind_call(last)
+            if last == at + 1:
+                return None
+        while True:
+            taken = [MacroToken(text, is_spaced=True) for text in self.texts[at:last]]
+            try:
+                found = self._expanded(taken, time)
+            except ExpansionError as error:
+                raise self.error(str(error), at) from error
+            called = self._macro_at(found[-1].text, time) if found else None
+            further = self._behind_call(last) if called is not None and called.parameters is not None else last
+            if further == last or found[-1].text in found[-1].hidden:
+                return Use(at, last, tuple(found), self._others(self.texts[at], time))
+            last = further
+
+    def _others(self, name: str, time: int) -> frozenset[str]:
+        """Return the identifiers that other definitions of a macro lead to, if several may hold."""
+        found = self._macros.at(name, time)
+        if len(found) == 1:
+            return frozenset()
+        words: set[str] = set()
+        waiting = [one for one in found if one is not None]
+        while waiting:
+            fresh = waiting.pop().words - words
+            words |= fresh
+            waiting += [one for word in fresh for one in self._macros.at(word, time) if one is not None]
+        return frozenset(words)
+
+    def is_empty(self, opening: StreamToken, closing: StreamToken) -> bool:
+        """Return whether nothing stands between two braces."""
+        return closing.at == opening.at + 1 or (opening.use is not None and closing.use is opening.use)
+
+    def throws(self, first: StreamToken, last: StreamToken) -> Iterator[list[StreamToken]]:
+        """Yield the throw expressions between two tokens."""
+        at = first.at
+        while at < last.at:
+            if self.texts[at] != "throw":
+                at += 1
+                continue
+            begin, depth = at, 0
+            while at < last.at:
+                text = self.texts[at]
+                if not depth and text in {";", ",", ":", ")", "]", "}"}:
+                    break
+                depth += (text in _CLOSING) - (text in _CLOSING.values())
+                at += 1
+            yield [StreamToken(self.texts[one], one) for one in range(begin, at)]
+
+    def behind_captures(self, words: Collection[str]) -> Iterator[list[StreamToken]]:
+        """Yield those of some words that stand between a lambda's captures and its parameters."""
+        texts = self.texts
+        candidates = compress(range(len(texts)), map(words.__contains__, texts))
+        for first in candidates:
+            if first == 0 or texts[first - 1] != "]":
+                continue
+            last = first
+            while last < len(texts) and texts[last] in words:
+                last += 1
+            if texts[last : last + 1] in (["("], ["{"], ["mutable"], ["->"]):
+                yield [StreamToken(texts[at], at) for at in range(first, last)]
+
+    def spelled(self, use: Use) -> tuple[MacroToken, ...]:
+        """Return what a use becomes, with the blanks that ``#`` sees."""
+        taken, behind = [], -1
+        for at in range(use.first, use.last):
+            _, start, end = self.place(at)
+            taken.append(MacroToken(self.texts[at], is_spaced=start != behind))
+            behind = end
+        return tuple(self._expanded(taken, self.time(use.first)))
+
+    def _expanded(self, tokens: Sequence[MacroToken], time: int) -> list[MacroToken]:
+        return Expander(lambda name: self._macro_at(name, time)).expand(tokens)
+
+    def _macro_at(self, name: str, time: int) -> Macro | None:
+        """Return the macro that a name is; of several that may hold, the first."""
+        return next((one for one in self._macros.at(name, time) if one is not None and one.is_known), None)
+
+    def _behind_call(self, at: int) -> int:
+        """Return the index behind the parentheses that open at a token; that token's where none do."""
+        if self.texts[at : at + 1] != ["("]:
+            return at
+        depth = 0
+        for position in range(at, len(self.texts)):
+            text = self.texts[position]
+            if text == "(":
+                depth += 1
+            elif text == ")":
+                depth -= 1
+                if not depth:
+                    return position + 1
+            elif text.startswith(INCLUSION):
+                return at
+        return at
+
+
+class Cursor:
+    """Reads a stream token by token, each macro expanded."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream: Final = stream
+        self._at = 0
+        self._waiting: list[StreamToken] = []
+        """What comes before the token at ``_at``, last token first."""
+
+    def peek(self) -> StreamToken | None:
+        """Return the next token; None at the end."""
+        if not self._waiting and not self._pull():
+            return None
+        return self._waiting[-1]
+
+    def take(self) -> StreamToken | None:
+        """Return the next token and go on behind it; None at the end."""
+        token = self.peek()
+        if token is not None:
+            self._waiting.pop()
+        return token
+
+    def put_back(self, tokens: Sequence[StreamToken]) -> None:
+        """Let tokens that were taken come next."""
+        self._waiting += reversed(tokens)
+
+    def _pull(self) -> bool:
+        """Read on until a token waits; return whether one does."""
+        texts, stream = self.stream.texts, self.stream
+        while self._at < len(texts):
+            at = self._at
+            macro = stream.macro(at) if texts[at] in stream.known else None
+            use = None if macro is None else stream.use(at, macro)
+            if use is None:
+                self._waiting.append(StreamToken(texts[at], at))
+                self._at += 1
+                return True
+            self._at = use.last
+            if use.tokens:
+                made = (StreamToken(one.text, at, use, nth) for nth, one in enumerate(use.tokens))
+                self._waiting += [*made][::-1]
+                return True
+        return False
+
+    def skip_braces(self, opening: StreamToken) -> StreamToken:
+        """Go on behind the brace that closes one that was taken, and return it. Raises TextError without one."""
+        stream, depth = self.stream, 1
+        while self._waiting:
+            token = self._waiting.pop()
+            depth += (token.text == "{") - (token.text == "}")
+            if not depth:
+                return token
+        braces, texts = stream.braces, stream.texts
+        number = bisect_left(braces, self._at)
+        while number < len(braces):
+            at = braces[number]
+            text = texts[at]
+            if text == "{":
+                depth += 1
+            elif text == "}":
+                depth -= 1
+                if not depth:
+                    self._at = at + 1
+                    return StreamToken("}", at)
+            else:
+                closing = self._skip_use(at, depth)
+                if isinstance(closing, StreamToken):
+                    return closing
+                depth = closing
+                number = bisect_left(braces, self._at)
+                continue
+            number += 1
+        raise stream.error("a brace that nothing closes", opening.at)
+
+    def _skip_use(self, at: int, depth: int) -> StreamToken | int:
+        """Go on behind a macro that may become a brace; return the depth there, or the brace that closes the last."""
+        macro = self.stream.macro(at)
+        use = None if macro is None else self.stream.use(at, macro)
+        self._at = at + 1 if use is None else use.last
+        for nth, one in enumerate(() if use is None else use.tokens):
+            depth += (one.text == "{") - (one.text == "}")
+            if not depth and use is not None:
+                self.put_back([StreamToken(two.text, at, use, n) for n, two in enumerate(use.tokens) if n > nth])
+                return StreamToken("}", at, use, nth)
+        return depth
+
+    def tokens(self) -> Iterator[StreamToken]:
+        """Yield what is left."""
+        while (token := self.take()) is not None:
+            yield token

@@ -1,0 +1,218 @@
+"""A source with its headers in the order of inclusion: what of each text may be compiled, and which macros hold there.
+
+Only directives are read for it. A condition whose value is unknown lets all of its branches count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from hatch_cuda_kernels.cpp.conditions import evaluate
+from hatch_cuda_kernels.cpp.macros import parse_definition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
+    from hatch_cuda_kernels.cpp.macros import Macro, MacroTable
+
+    #: Returns the names of the files that a directive may include; none for a header that is not read.
+    Resolve = Callable[[SourceFile, Directive, MacroTable], Sequence[str]]
+    Item: TypeAlias = "Run | Inclusion | Branches"
+
+__all__ = ["Branches", "Condition", "Inclusion", "InclusionError", "Run", "Unit", "Visit"]
+
+#: As deep as gcc goes.
+_DEEPEST: Final = 200
+#: More inclusions than one source makes in code that people write.
+_MOST_VISITS: Final = 1 << 16
+
+
+class Run(NamedTuple):
+    """Tokens between two directives."""
+
+    number: int
+    """Which run of the file it is."""
+    time: int
+    """The time of the macros that hold there."""
+
+
+class Inclusion(NamedTuple):
+    """A file that is read here, and all that is read of it."""
+
+    visit: Visit
+    directive: int
+    """The index of the directive."""
+
+
+class Branches(NamedTuple):
+    """The branches of a group of which it is unknown which one counts."""
+
+    directive: int
+    """The index of the ``#if``."""
+    conditions: tuple[int, ...]
+    """The index of the directive that begins each branch."""
+    branches: tuple[tuple[Item, ...], ...]
+    is_whole: bool
+    """Whether one of them surely counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One reading of a file."""
+
+    file: SourceFile
+    items: tuple[Item, ...] = ()
+
+
+class Condition(NamedTuple):
+    """A conditional directive that was reached, and whether it holds: None where that is unknown."""
+
+    file: SourceFile
+    directive: Directive
+    holds: bool | None
+    time: int
+
+
+class InclusionError(Exception):
+    """Files include each other without an end."""
+
+
+@dataclass(slots=True)
+class Unit:
+    """What is read of a source and its headers."""
+
+    macros: MacroTable
+    count: int = 0
+    """How many files were read, each as often as it is included."""
+    conditions: list[Condition] = field(default_factory=list)
+    unresolved: list[tuple[SourceFile, Directive]] = field(default_factory=list)
+    """Includes that were reached, of which no file is read."""
+    roots: list[Visit] = field(default_factory=list)
+    """The files that nothing includes, in order."""
+
+    @classmethod
+    def read(
+        cls,
+        files: Mapping[str, SourceFile],
+        start: Iterable[str],
+        resolve: Resolve,
+        macros: MacroTable,
+    ) -> Unit:
+        """Read the files ``start`` of some files, one after another, and all they include.
+
+        Raises UnbalancedError for a group without an end, and InclusionError.
+        """
+        unit = cls(macros)
+        reader = _Reader(unit, files, resolve)
+        unit.roots += [reader.visit(files[name]) for name in start]
+        return unit
+
+
+class _Reader:
+    def __init__(self, unit: Unit, files: Mapping[str, SourceFile], resolve: Resolve) -> None:
+        self._unit: Final = unit
+        self._files: Final = files
+        self._resolve: Final = resolve
+        self._once: Final[set[str]] = set()
+        self._open: Final[set[str]] = set()
+        """Files that are being read and may be read once."""
+        self._depth = 0
+        self._unknown = 0
+        """How many groups are open of which it is unknown whether they count."""
+
+    def visit(self, file: SourceFile) -> Visit:
+        """Read a file, and return what may count of it."""
+        if file.name in self._once or file.name in self._open:
+            return Visit(file)
+        self._depth += 1
+        if self._depth > _DEEPEST or self._unit.count > _MOST_VISITS:
+            raise InclusionError(f"{file.name}: files include each other without an end")
+        found = Visit(file, tuple(self._items(file, 0, len(file.directives))))
+        self._depth -= 1
+        self._open.discard(file.name)
+        self._unit.count += 1
+        return found
+
+    def _items(self, file: SourceFile, first: int, last: int) -> Iterator[Item]:
+        """Yield what may count of a file between two directives."""
+        at = first
+        while at < last:
+            yield Run(at, self._unit.macros.time)
+            directive = file.directives[at]
+            if directive.is_conditional:
+                end = at
+                while end in file.groups:
+                    end = file.groups[end]
+                yield from self._group(file, at)
+                at = end + 1
+                continue
+            yield from self._directive(file, at, directive)
+            at += 1
+        yield Run(last, self._unit.macros.time)
+
+    def _group(self, file: SourceFile, first: int) -> Iterator[Item]:
+        """Yield what may count of a conditional group."""
+        chain = [first]
+        while chain[-1] in file.groups:
+            chain.append(file.groups[chain[-1]])
+        counting: list[tuple[int, int]] = []
+        is_decided = False
+        for at, end in pairwise(chain):
+            holds = self._holds(file, at)
+            if holds is not False:
+                counting.append((at, end))
+            if holds:
+                is_decided = True
+                break
+        if is_decided and len(counting) == 1:
+            at, end = counting[0]
+            yield from self._items(file, at + 1, end)
+        elif counting:
+            yield self._branches(file, counting, is_whole=is_decided)
+
+    def _branches(self, file: SourceFile, counting: list[tuple[int, int]], *, is_whole: bool) -> Branches:
+        macros, found, after = self._unit.macros, [], []
+        self._unknown += 1
+        for at, end in counting:
+            macros.begin_branch()
+            found.append(tuple(self._items(file, at + 1, end)))
+            after.append(macros.end_branch())
+        self._unknown -= 1
+        macros.merge(after if is_whole else [*after, {}])
+        return Branches(counting[0][0], tuple(at for at, _ in counting), tuple(found), is_whole)
+
+    def _holds(self, file: SourceFile, at: int) -> bool | None:
+        directive, macros = file.directives[at], self._unit.macros
+        if directive.word == "else":
+            return True
+        holds = evaluate(directive, macros.now)
+        self._unit.conditions.append(Condition(file, directive, holds, macros.time))
+        return holds
+
+    def _directive(self, file: SourceFile, at: int, directive: Directive) -> Iterator[Item]:
+        """Yield what a directive includes, and let it change the macros."""
+        if directive.word == "define":
+            macro = parse_definition(directive, file)
+            if macro is not None:
+                self._define(macro.name, macro)
+        elif directive.word == "undef":
+            tokens = directive.tokens()
+            if tokens:
+                self._define(tokens[0].text, None)
+        elif directive.word == "pragma":
+            if [token.text for token in directive.tokens()] == ["once"]:
+                (self._open if self._unknown else self._once).add(file.name)
+        elif directive.word in {"include", "include_next", "import"}:
+            names = self._resolve(file, directive, self._unit.macros)
+            if not names:
+                self._unit.unresolved.append((file, directive))
+            for name in names:
+                yield Inclusion(self.visit(self._files[name]), at)
+                if directive.word == "import" and not self._unknown:
+                    self._once.add(name)
+
+    def _define(self, name: str, macro: Macro | None) -> None:
+        self._unit.macros.set(name, (macro,))

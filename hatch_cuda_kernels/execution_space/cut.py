@@ -1,0 +1,429 @@
+"""Cut, never drop: of what has no device mark, bodies and values go; names, types and layouts stay.
+
+NVRTC takes the rest under ``-default-device``. What was cut cannot be used: of a function, a symbol stays undefined, and
+``use.py`` looks for variables.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from hatch_cuda_kernels.cpp.edits import Edit, Editor
+from hatch_cuda_kernels.cpp.lexer import is_identifier
+from hatch_cuda_kernels.execution_space.marks import is_constant, is_marked, is_virtual
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from hatch_cuda_kernels.cpp.declarations import Declaration, Declarator
+    from hatch_cuda_kernels.cpp.parser import Reading
+    from hatch_cuda_kernels.cpp.stream import Stream, StreamToken
+
+__all__ = ["Cut", "Level", "Place", "cut"]
+
+_INLINE: Final = frozenset({"inline", "__inline__", "__inline", "__forceinline__", "__forceinline"})
+_STORAGE: Final = frozenset({"static", "inline", "thread_local", "extern", "__thread"})
+_THREAD_LOCAL: Final = frozenset({"thread_local", "__thread"})
+_TRAP: Final = "{ __trap(); }"
+#: A function in an anonymous namespace has to have a body if it is used. No assembler takes this one.
+_STUB: Final = '{{ asm("host code of {};"); }}'
+
+#: How much of a declaration goes: what the rules say; a value or a deduced body, too; all of it.
+Level = Literal["plain", "deep", "whole"]
+
+
+class Place(NamedTuple):
+    """A declaration, by where it begins."""
+
+    file: str
+    offset: int
+
+
+@dataclass
+class Cut:
+    """What is cut of the files of a unit."""
+
+    edits: dict[str, list[Edit]] = field(default_factory=lambda: defaultdict(list))
+    variables: set[tuple[tuple[str, ...], str]] = field(default_factory=set)
+    """Scope and name of each variable whose value was cut, or whose definition is only declared."""
+    device_variables: set[tuple[tuple[str, ...], str]] = field(default_factory=set)
+    """Those of variables with a mark."""
+    loses_constants: bool = False
+    """Whether one of the variables is const: NVRTC takes such a one for 0, and no symbol tells."""
+    has_unmarked: bool = False
+    """Whether something without a mark stays, which NVRTC takes under ``-default-device`` only."""
+
+
+def cut(
+    readings: Iterable[Reading],
+    parts: frozenset[str],
+    levels: Mapping[Place, Level],
+    is_foreign_mark: Callable[[str], bool],
+    lambda_marks: Collection[str],
+) -> Cut:
+    """Return what is cut of the declarations of a unit.
+
+    The files ``parts`` stand inside declarations of others and stay as they are. ``levels`` say what the compiler has
+    objected to. ``lambda_marks`` are the words that may mark a lambda.
+    """
+    return _Cutter([*readings], parts, levels, is_foreign_mark, lambda_marks).cut()
+
+
+class _Cutter:
+    def __init__(
+        self,
+        readings: list[Reading],
+        parts: frozenset[str],
+        levels: Mapping[Place, Level],
+        is_foreign_mark: Callable[[str], bool],
+        lambda_marks: Collection[str],
+    ) -> None:
+        self._lambda_marks: Final = lambda_marks
+        self._readings: Final = readings
+        self._parts: Final = parts
+        self._levels: Final = levels
+        self._is_foreign_mark: Final = is_foreign_mark
+        self._found: Final = Cut()
+        self._marked: Final[set[int]] = set()
+        """The declarations that are for the device, by identity."""
+        self._marked_names: Final[set[tuple[tuple[str, ...], str]]] = set()
+        self._constants: Final[set[tuple[tuple[str, ...], str]]] = set()
+        self._forward: Final[set[str]] = set()
+        """The names of marked functions that are declared outside classes without a body."""
+        self._floats: Final[list[tuple[Declaration, Editor]]] = []
+        """Constants that may have to be ``constexpr``."""
+        self._functions: Final[set[str]] = set()
+        """The names of all marked functions."""
+
+    def cut(self) -> Cut:
+        for reading in self._readings:
+            for declaration in reading:
+                self._note(declaration)
+        editors = [Editor(reading.stream) for reading in self._readings]
+        for reading, editor in zip(self._readings, editors, strict=True):
+            for declaration in reading:
+                self._declaration(declaration, editor)
+            self._lambdas(reading.stream, editor)
+        for declaration, editor in self._floats:
+            if self._found.has_unmarked or _has_names(declaration):
+                self._fold(declaration, editor)
+        for editor in editors:
+            for file, edits in editor.edits().items():
+                if file not in self._parts:
+                    self._found.edits[file] += edits
+        return self._found
+
+    def _lambdas(self, stream: Stream, editor: Editor) -> None:
+        """Take the marks of lambdas out: in device code they say nothing, and NVRTC does not know them."""
+        for tokens in stream.behind_captures(self._lambda_marks):
+            editor.replace(tokens, Edit(0, 0, "", "mark", "lambda"))
+
+    def _note(self, declaration: Declaration) -> None:
+        if declaration.kind not in {"function", "variable", "class", "unknown"}:
+            return
+        marked = declaration.kind != "class" and is_marked(declaration, self._is_foreign_mark)
+        key = _key(declaration)
+        if marked:
+            self._marked.add(id(declaration))
+            self._marked_names.add(key)
+        if is_constant(declaration):
+            self._constants.add(key)
+        if declaration.kind == "function" and marked:
+            self._functions.add(declaration.name)
+            if declaration.body is None and not declaration.is_member:
+                self._forward.add(declaration.name)
+        if declaration.kind == "variable" and marked:
+            self._found.device_variables |= {(key[0], one.name) for one in declaration.declarators}
+
+    def _level(self, declaration: Declaration) -> Level:
+        return self._levels.get(place_of(declaration), "plain") if self._levels else "plain"
+
+    def _declaration(self, declaration: Declaration, editor: Editor) -> None:
+        if self._level(declaration) == "whole":
+            editor.replace(declaration.tokens, _edit(declaration, "removed", ""))
+            return
+        if declaration.kind == "class":
+            self._move_attributes(declaration, editor)
+        if id(declaration) in self._marked:
+            return
+        self._found.has_unmarked |= _needs_default(declaration)
+        if declaration.kind == "instantiation":
+            self._instantiation(declaration, editor)
+        elif declaration.kind == "function":
+            self._strip(declaration, editor, {"__host__"})
+            self._function(declaration, editor)
+        elif declaration.kind == "variable":
+            self._strip(declaration, editor, {"__host__"})
+            self._variable(declaration, editor)
+
+    def _strip(self, declaration: Declaration, editor: Editor, words: Iterable[str]) -> None:
+        """Take words out of a head."""
+        for at in declaration.head:
+            if declaration.tokens[at].text in words:
+                editor.replace([declaration.tokens[at]], _edit(declaration, "mark", ""))
+
+    def _move_attributes(self, declaration: Declaration, editor: Editor) -> None:
+        """Move attributes behind a class to behind its key, where NVRTC heeds them."""
+        if declaration.body is None:
+            return
+        tokens, close = declaration.tokens, declaration.body[1]
+        last = close + 1
+        while last < len(tokens) and tokens[last].text in {"__attribute__", "__attribute", "["}:
+            last = _behind_group(tokens, last if tokens[last].text == "[" else last + 1)
+        if last == close + 1:
+            return
+        key = next(at for at in declaration.top if tokens[at].text in {"class", "struct", "union", "enum"})
+        if tokens[key].text == "enum":
+            return
+        moved = " ".join(token.text for token in tokens[close + 1 : last])
+        editor.insert(tokens[key + 1], _edit(declaration, "attribute", f"{moved} "))
+        editor.replace(tokens[close + 1 : last], _edit(declaration, "attribute", ""))
+
+    def _instantiation(self, declaration: Declaration, editor: Editor) -> None:
+        """Take out an explicit instantiation of a function that is no device code."""
+        words = {token.text for token in declaration.tokens}
+        if words.isdisjoint({"class", "struct", "union"}) and words.isdisjoint(self._functions):
+            editor.replace(declaration.tokens, _edit(declaration, "instantiation", ""))
+
+    def _function(self, declaration: Declaration, editor: Editor) -> None:
+        is_deep = self._level(declaration) == "deep"
+        if is_constant(declaration) or (_is_deduced(declaration) and not is_deep):
+            self._trap(declaration, editor)
+            return
+        if declaration.body is None and not is_virtual(declaration):
+            return
+        if self._stays(declaration):
+            return
+        tokens, body = declaration.tokens, declaration.body
+        if is_virtual(declaration):
+            first = declaration.template[1] if declaration.template else 0
+            editor.insert(tokens[first], _edit(declaration, "mark", "__host__ __device__ "))
+        is_hidden = not declaration.is_member and "" in declaration.scope
+        if not is_hidden:
+            self._strip(declaration, editor, _INLINE if declaration.is_member else _INLINE | {"static"})
+        if body is None:
+            return
+        if declaration.qualifier and not declaration.is_specialization:
+            editor.replace(tokens, _edit(declaration, "definition", ""))
+            return
+        is_called = not {"virtual", "override", "final"}.isdisjoint(declaration.words) and declaration.name[:1] != "~"
+        if declaration.is_member and _is_anonymous(declaration):
+            return  # the compiler takes no function there without a body
+        text = _TRAP if is_called else _STUB.format(declaration.name) if is_hidden else ";"
+        in_class = declaration.is_member
+        editor.replace(tokens[body[0] : body[1] + 1], _edit(declaration, "body", text)._replace(drops_pragmas=in_class))
+
+    def _stays(self, declaration: Declaration) -> bool:
+        """Return whether a function keeps its body though it has no mark: another declaration has it, or nothing is in it."""
+        scope, name = _key(declaration)
+        if name.startswith(("operator new", "operator delete")) and not declaration.is_member:
+            return True  # the toolkit declares these with marks
+        if declaration.is_specialization and name in self._functions:
+            return True
+        if declaration.qualifier and {(scope, name)} & (self._marked_names | self._constants):
+            return True
+        if not declaration.is_member and not declaration.qualifier and name in self._forward:
+            return True
+        is_own = declaration.is_member and declaration.parent and name.lstrip("~") == declaration.parent.name
+        if is_own and declaration.body is not None:  # variables of such a class need no code to start
+            first, last = declaration.body
+            return last == first + 1 and declaration.stream.is_empty(
+                declaration.tokens[first], declaration.tokens[last]
+            )
+        return False
+
+    def _trap(self, declaration: Declaration, editor: Editor) -> None:
+        """Put a trap in the place of each ``throw`` in a body that stays."""
+        if declaration.body is None:
+            return
+        first, last = declaration.body
+        for tokens in declaration.stream.throws(declaration.tokens[first], declaration.tokens[last]):
+            editor.replace(tokens, _edit(declaration, "throw", "__trap()"))
+
+    def _variable(self, declaration: Declaration, editor: Editor) -> None:
+        words = declaration.words
+        if is_constant(declaration) or "friend" in words:
+            return
+        if declaration.is_member:
+            if "static" in words:
+                self._static_member(declaration, editor)
+            return
+        if declaration.qualifier:
+            self._member_definition(declaration, editor)
+            return
+        if "auto" in words:
+            if self._level(declaration) == "deep":
+                editor.replace(declaration.tokens, _edit(declaration, "variable", ""))
+            return
+        self._namespace_variable(declaration, editor)
+
+    def _static_member(self, declaration: Declaration, editor: Editor) -> None:
+        scope = _key(declaration)[0]
+        cut_values = [one for one in declaration.declarators if not one.is_const]
+        if not cut_values:
+            return
+        self._found.variables |= {(scope, one.name) for one in cut_values}
+        if any(one.value for one in cut_values):
+            self._strip(declaration, editor, {"inline"})
+        for one in cut_values:
+            self._cut_value(declaration, one, editor)
+
+    def _member_definition(self, declaration: Declaration, editor: Editor) -> None:
+        """Take out the definition of a static member, whose declaration stays in its class."""
+        if {_key(declaration)} & (self._marked_names | self._constants):
+            return
+        if all(one.is_const for one in declaration.declarators):
+            return
+        if declaration.is_specialization and not any(one.value for one in declaration.declarators):
+            return
+        editor.replace(declaration.tokens, _edit(declaration, "definition", ""))
+
+    def _namespace_variable(self, declaration: Declaration, editor: Editor) -> None:
+        kept = [one for one in declaration.declarators if self._keeps_value(declaration, one)]
+        if len(kept) == len(declaration.declarators):
+            self._strip(declaration, editor, _THREAD_LOCAL)
+            self._floats.append((declaration, editor))
+            return
+        cut_ones = [one for one in declaration.declarators if one not in kept]
+        if declaration.is_specialization:  # no storage class stands there
+            for one in cut_ones:
+                self._cut_value(declaration, one, editor)
+            return
+        if declaration.tokens[-1].text != ";":
+            return
+        scope = _key(declaration)[0]
+        self._found.variables |= {(scope, one.name) for one in cut_ones}
+        self._found.loses_constants |= any(one.is_const for one in cut_ones)
+        if kept:
+            editor.replace(declaration.tokens, _edit(declaration, "value", _split(declaration, cut_ones)))
+            return
+        self._declare(declaration, editor)
+        for one in cut_ones:
+            self._cut_value(declaration, one, editor)
+
+    def _keeps_value(self, declaration: Declaration, declarator: Declarator) -> bool:
+        """Return whether a variable keeps its value: a constant, or an array whose bound is its value's."""
+        if declarator.value is None or not (declarator.is_const or declarator.is_open_array):
+            return False
+        return not self._levels or self._levels.get(place_of(declaration, declarator.first)) != "deep"
+
+    def _fold(self, declaration: Declaration, editor: Editor) -> None:
+        """Make floating-point constants ``constexpr``: nvcc folds them, and NVRTC makes variables of them."""
+        if {"float", "double"}.isdisjoint(declaration.words) or any(
+            one.is_open_array for one in declaration.declarators
+        ):
+            return
+        tokens = declaration.tokens
+        const = next((at for at in declaration.head if tokens[at].text == "const"), None)
+        if const is not None and all(tokens[at].text != "*" for at in declaration.head):
+            editor.replace([tokens[const]], _edit(declaration, "constant", "constexpr"))
+
+    def _declare(self, declaration: Declaration, editor: Editor) -> None:
+        """Make a definition a declaration."""
+        is_done = False
+        for at in declaration.head:
+            word = declaration.tokens[at].text
+            if word in _STORAGE:
+                is_new = not is_done and word in {"static", "extern", "inline"}
+                editor.replace([declaration.tokens[at]], _edit(declaration, "value", "extern" if is_new else ""))
+                is_done = is_done or is_new
+        if not is_done:
+            first = declaration.template[1] if declaration.template else 0
+            editor.insert(declaration.tokens[first], _edit(declaration, "value", "extern "))
+
+    def _cut_value(self, declaration: Declaration, declarator: Declarator, editor: Editor) -> None:
+        if declarator.value is not None:
+            first, last = declarator.value
+            editor.replace(declaration.tokens[first:last], _edit(declaration, "value", ""))
+
+
+def place_of(declaration: Declaration, at: int = 0) -> Place:
+    """Return where a declaration begins, or one of its tokens."""
+    file, start, _ = declaration.stream.place(declaration.tokens[at].at)
+    return Place(file.name, start)
+
+
+def _split(declaration: Declaration, cut_ones: Iterable[Declarator]) -> str:
+    """Return declarations of one variable each, of which some lose their values."""
+    tokens = declaration.tokens
+    first = declaration.declarators[0].first
+    begin = _specifiers_end(declaration)
+    specifiers = [token.text for token in tokens[first:begin]]
+    lead = [token.text for token in tokens[:first]]
+    pieces: list[str] = []
+    for number, one in enumerate(declaration.declarators):
+        following = declaration.declarators[number + 1 : number + 2]
+        end = following[0].first - 1 if following else len(tokens) - 1
+        start = begin if not number else one.first
+        is_cut = one in cut_ones
+        words = [word for word in specifiers if not is_cut or word not in _STORAGE]
+        stop = one.value[0] if is_cut and one.value else end
+        pieces += [*lead, *(["extern"] if is_cut else []), *words, *(token.text for token in tokens[start:stop]), ";"]
+    return " ".join(pieces)
+
+
+def _specifiers_end(declaration: Declaration) -> int:
+    """Return where the first declarator begins behind the specifiers that all of them share."""
+    tokens, first = declaration.tokens, declaration.declarators[0]
+    end = first.value[0] if first.value else len(tokens)
+    name = max(at for at in range(first.first, end) if tokens[at].text == first.name)
+    while name > first.first and tokens[name - 1].text in {"*", "&", "&&", "("}:
+        name -= 1
+    while name > first.first and tokens[name - 1].text == "const" and tokens[name - 2].text == "*":
+        name -= 2
+    return name
+
+
+def _is_anonymous(declaration: Declaration) -> bool:
+    """Return whether a member's class has neither a name nor variables."""
+    owner = declaration.parent
+    return owner is not None and not owner.name and not owner.declarators
+
+
+def _needs_default(declaration: Declaration) -> bool:
+    """Return whether NVRTC takes an unmarked declaration only under ``-default-device``."""
+    if declaration.kind == "function":
+        return True
+    if declaration.kind != "variable" or is_constant(declaration) or "friend" in declaration.words:
+        return False
+    is_data = declaration.is_member and "static" not in declaration.words
+    return not is_data and any(not one.is_const for one in declaration.declarators)
+
+
+def _has_names(declaration: Declaration) -> bool:
+    """Return whether a name stands in a declaration's values."""
+    spans = (one.value for one in declaration.declarators if one.value is not None)
+    return any(is_identifier(token.text) for first, last in spans for token in declaration.tokens[first:last])
+
+
+def _key(declaration: Declaration) -> tuple[tuple[str, ...], str]:
+    """Return the scope and the name of what is declared."""
+    return (*declaration.scope, *declaration.qualifier), declaration.name
+
+
+def _edit(declaration: Declaration, reason: str, text: str) -> Edit:
+    return Edit(0, 0, text, reason, "::".join((*filter(None, declaration.qualifier), declaration.name)))
+
+
+def _is_deduced(declaration: Declaration) -> bool:
+    """Return whether a function's body tells its type."""
+    if declaration.body is None or declaration.parameters is None:
+        return False
+    head = [declaration.tokens[at].text for at in declaration.head]
+    is_auto = "auto" in head or any(
+        declaration.tokens[at].text == "decltype" and declaration.tokens[at + 2].text == "auto"
+        for at in declaration.head
+    )
+    return is_auto and "->" not in head
+
+
+def _behind_group(tokens: list[StreamToken], at: int) -> int:
+    depth = 0
+    while at < len(tokens):
+        depth += (tokens[at].text in "([") - (tokens[at].text in ")]")
+        at += 1
+        if not depth:
+            return at
+    return at

@@ -1,0 +1,64 @@
+"""Which declarations are for the device: the marks of CUDA C++, as words and as attributes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hatch_cuda_kernels.cpp.declarations import Declaration
+
+from hatch_cuda_kernels.host_code.facts import KNOWN_UNMARKED, TOOLKITS
+
+__all__ = ["MARKS", "is_constant", "is_foreign_mark", "is_marked", "is_virtual"]
+
+MARKS: Final = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
+_ATTRIBUTES: Final = frozenset({"__attribute__", "__attribute", "__declspec"})
+_ATTRIBUTE_MARKS: Final = frozenset(
+    {f"{lead}{mark}{lead}" for lead in ("", "__") for mark in ("device", "global", "constant", "shared", "managed")}
+    | {f"__{mark}__" for mark in ("device", "global", "constant", "shared", "managed")}
+)
+_CONSTANT: Final = frozenset({"constexpr", "consteval"})
+_VIRTUAL: Final = frozenset({"virtual", "override", "final"})
+
+
+def is_foreign_mark(word: str) -> bool:
+    """Return whether a word that no text defines may be a macro of the toolkit's that hides a mark."""
+    return TOOLKITS.fullmatch(word) is not None and word not in KNOWN_UNMARKED
+
+
+def is_marked(declaration: Declaration, is_foreign_mark: Callable[[str], bool]) -> bool:
+    """Return whether a declaration is for the device, by a mark or by a word of the toolkit's that may hide one."""
+    words = declaration.words
+    if words & MARKS:
+        return True
+    if words & _ATTRIBUTES and _has_attribute(declaration):
+        return True
+    return any(map(is_foreign_mark, words))
+
+
+def _has_attribute(declaration: Declaration) -> bool:
+    """Return whether ``__attribute__((device))`` or its kin stands in a head."""
+    tokens = declaration.tokens
+    for at in declaration.head:
+        if tokens[at].text not in _ATTRIBUTES:
+            continue
+        depth = 0
+        for token in tokens[at + 1 :]:
+            depth += (token.text == "(") - (token.text == ")")
+            if token.text in _ATTRIBUTE_MARKS:
+                return True
+            if not depth:
+                break
+    return False
+
+
+def is_constant(declaration: Declaration) -> bool:
+    """Return whether a declaration is ``constexpr`` or ``consteval``, which needs no mark."""
+    return not _CONSTANT.isdisjoint(declaration.words)
+
+
+def is_virtual(declaration: Declaration) -> bool:
+    """Return whether a function may be in a table of virtual functions; a destructor is if its base's is."""
+    return not _VIRTUAL.isdisjoint(declaration.words) or (declaration.is_member and declaration.name[:1] == "~")

@@ -1,0 +1,159 @@
+"""What NVRTC says of declarations that cannot stay: only its error, by caret, inside a declaration takes that out.
+
+First more of it is cut. It goes as a whole only if nothing else in sight has its name and could be found in its stead.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.execution_space.cut import place_of
+from hatch_cuda_kernels.execution_space.marks import is_constant, is_foreign_mark, is_marked, is_virtual
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from hatch_cuda_kernels.compiler.output.log import Diagnostic
+    from hatch_cuda_kernels.cpp.declarations import Declaration
+    from hatch_cuda_kernels.execution_space.cut import Level, Place
+    from hatch_cuda_kernels.execution_space.device_pass import DevicePass
+
+__all__ = ["blame"]
+
+#: How errors begin that are not NVRTC's, but about what it ignores.
+_OURS: Final = "NVRTC ignores"
+
+
+def blame(
+    source: DevicePass,
+    errors: Iterable[Diagnostic],
+    levels: Mapping[Place, Level],
+) -> dict[Place, Level]:
+    """Return the levels of the declarations that errors are about; none where one may not be cut any further.
+
+    The errors name the project's files as it does.
+    """
+    return _Oracle(source, levels).blame(errors)
+
+
+class _Oracle:
+    def __init__(self, source: DevicePass, levels: Mapping[Place, Level]) -> None:
+        self._source: Final = source
+        self._levels: Final = levels
+        self._by_name: Final[dict[str, list[Declaration]]] = defaultdict(list)
+        self._spans: Final[dict[str, list[tuple[int, int, Declaration]]]] = defaultdict(list)
+        self._enumerators: Final[set[str]] = set()
+        for reading in source.readings:
+            for declaration in reading:
+                self._add(declaration)
+
+    def _add(self, declaration: Declaration) -> None:
+        for name in {declaration.name, *(one.name for one in declaration.declarators)} - {""}:
+            self._by_name[name].append(declaration)
+        self._enumerators.update(declaration.enumerators)
+        stream, first, last = declaration.stream, declaration.tokens[0], declaration.tokens[-1]
+        file, start, _ = stream.place(first.at)
+        behind, _, end = stream.place(last.at if last.use is None else last.use.last - 1)
+        if file is behind:
+            self._spans[file.name].append((start, end, declaration))
+
+    def blame(self, errors: Iterable[Diagnostic]) -> dict[Place, Level]:
+        found: dict[Place, Level] = {}
+        for error in errors:
+            if error.message.startswith(_OURS):
+                continue
+            for declaration, offset in self._around(error):
+                level = self._further(declaration)
+                if level is not None:
+                    place = self._declarator_at(declaration, offset) if level == "deep" else place_of(declaration)
+                    found[place] = level
+                    break
+                if self._is_marked(declaration) or self._levels.get(place_of(declaration)) == "whole":
+                    break
+        return found
+
+    def _around(self, error: Diagnostic) -> Iterator[tuple[Declaration, int]]:
+        """Yield the declarations that an error is in, from the innermost, with its place in their file."""
+        file = f"{VIRTUAL_ROOT}{error.file}"
+        edited = self._source.edited(file)
+        if edited is None or not error.column:
+            return
+        line = edited.text.split("\n")[error.line - 1]
+        shown = error.excerpt[0].strip()
+        start = line.find(shown)
+        lead = len(error.excerpt[0]) - len(error.excerpt[0].lstrip())
+        if start < 0:
+            return
+        offset = edited.original(error.line, start + error.column - 1 - lead)
+        around = [one for one in self._spans[file] if one[0] <= offset < one[1]]
+        for _, _, declaration in sorted(around, key=lambda one: one[1] - one[0]):
+            yield declaration, offset
+
+    def _declarator_at(self, declaration: Declaration, offset: int) -> Place:
+        """Return the place of the declarator that an error is in; of a function, its own."""
+        found = place_of(declaration)
+        for one in declaration.declarators:
+            place = place_of(declaration, one.first)
+            if place.offset <= offset:
+                found = place
+        return found
+
+    def _is_marked(self, declaration: Declaration) -> bool:
+        return declaration.kind not in {"class", "namespace"} and is_marked(declaration, is_foreign_mark)
+
+    def _further(self, declaration: Declaration) -> Level | None:
+        """Return how much more of a declaration may go; None where nothing."""
+        if declaration.kind in {"namespace", "unknown"} or self._is_marked(declaration):
+            return None
+        if self._levels.get(place_of(declaration)) == "whole":
+            return None
+        has_value = (
+            declaration.kind == "variable"
+            and not declaration.is_member
+            and any(one.value for one in declaration.declarators)
+        )
+        is_deduced = declaration.kind == "function" and declaration.body is not None and "auto" in declaration.words
+        places = [place_of(declaration), *(place_of(declaration, one.first) for one in declaration.declarators)]
+        if all(self._levels.get(place) != "deep" for place in places) and (has_value or is_deduced):
+            return "deep"
+        if declaration.kind == "class" and any(self._is_marked(one) for one in declaration if one is not declaration):
+            return None
+        if declaration.is_member and not self._may_leave_class(declaration):
+            return None
+        return "whole" if self._is_alone(declaration) else None
+
+    def _may_leave_class(self, declaration: Declaration) -> bool:
+        """Return whether a class has the same layout and the same table without a member."""
+        if declaration.kind == "function":
+            assert declaration.parent is not None  # noqa: S101 - it is a member
+            return not is_virtual(declaration) and declaration.name.lstrip("~") != declaration.parent.name
+        return declaration.kind in {"alias", "using", "assertion", "forward"} or declaration.is_friend
+
+    def _is_alone(self, declaration: Declaration) -> bool:
+        """Return whether nothing else could be found by a declaration's names."""
+        if declaration.kind == "instantiation":
+            return True
+        names = {declaration.name, *(one.name for one in declaration.declarators)} - {""}
+        if not names.isdisjoint(self._enumerators):
+            return False
+        own = {id(one) for one in declaration}
+        return all(
+            self._is_alike(declaration, other)
+            for name in names
+            for other in self._by_name[name]
+            if id(other) not in own
+        )
+
+    def _is_alike(self, declaration: Declaration, other: Declaration) -> bool:
+        kind = declaration.kind
+        if declaration.is_specialization or _scope(other) != _scope(declaration):
+            return kind == other.kind == "function" and not self._is_marked(other) and not is_constant(other)
+        if kind == other.kind or {kind, other.kind} == {"class", "forward"}:
+            return kind == "function" or not self._is_marked(other)
+        return kind in {"function", "class"} and other.kind == "instantiation"
+
+
+def _scope(declaration: Declaration) -> tuple[str, ...]:
+    return (*declaration.scope, *declaration.qualifier)

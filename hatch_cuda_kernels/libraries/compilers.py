@@ -1,0 +1,62 @@
+"""The macros that nvcc and NVRTC define before the first line of a source.
+
+``nvcc_macros.txt`` has what ``nvcc -E -Xcompiler -dM`` prints for an empty source on Linux x86-64 with gcc 12, without what
+NVRTC defines alike. The value of a macro that both define may depend on the architecture or the release.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Macro, parse_define
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["NVRTC_ONLY", "nvcc_macros", "shared_macros"]
+
+#: nvcc lets gcc read directives, so these are for NVRTC's own preprocessor. ``__CUDACC_RTC__`` is not among them: what
+#: a source has for NVRTC is meant.
+NVRTC_ONLY: Final = frozenset(
+    {"__EDG__", "__EDG_VERSION__", "__CUDA_FTZ", "__CUDA_PREC_DIV", "__CUDA_PREC_SQRT", "__USE_FAST_MATH__"}
+)
+_PLAIN: Final = {"__CUDACC__": "1", "__CUDACC_RTC__": "1", "__LP64__": "1", "__STDC__": "1", "__STDC_HOSTED__": "1"}
+_UNKNOWN: Final = """
+    __CUDA_ARCH__ __CUDA_ARCH_LIST__ __CUDACC_VER_MAJOR__ __CUDACC_VER_MINOR__ __CUDACC_VER_BUILD__
+    __CUDA_API_VER_MAJOR__ __CUDA_API_VER_MINOR__ CUDART_VERSION __EXCEPTIONS
+    """.split()  # noqa: SIM905 - a list would take a line a word
+#: What depends on the architecture or on options: whether it is defined, too.
+_PERHAPS: Final = ("__CUDA_ARCH_FEAT_", "__CUDA_ARCH_SPECIFIC__", "__CUDA_ARCH_FAMILY_SPECIFIC__", "__cpp_", "__has_")
+
+
+@cache
+def nvcc_macros() -> Mapping[str, tuple[Macro | None, ...]]:
+    """Return the macros that nvcc defines and NVRTC does not."""
+    text = Path(__file__).with_name("nvcc_macros.txt").read_text(encoding="utf-8")
+    found: dict[str, tuple[Macro | None, ...]] = {}
+    for line in text.splitlines():
+        name, _, value = line.partition(" ")
+        found[name.removesuffix("()")] = (
+            _opaque(name.removesuffix("()"), is_called=True) if name.endswith("()") else parse_define(name, value),
+        )
+    return found
+
+
+@cache
+def shared_macros(std: str) -> Mapping[str, tuple[Macro | None, ...]]:
+    """Return the macros that both define, for a version of C++ such as ``c++17``."""
+    version = {"c++14": "201402L", "c++17": "201703L", "c++20": "202002L"}[std]
+    known = {**_PLAIN, "__cplusplus": version}
+    found: dict[str, tuple[Macro | None, ...]] = {name: (parse_define(name, value),) for name, value in known.items()}
+    return found | {name: (_opaque(name),) for name in _UNKNOWN}
+
+
+def may_be_defined(name: str) -> bool:
+    """Return whether an architecture or an option may define a macro of both compilers."""
+    return name.startswith(_PERHAPS)
+
+
+def _opaque(name: str, *, is_called: bool = False) -> Macro:
+    return Macro(name, () if is_called else None, False, (UNKNOWN_VALUE,))
