@@ -128,6 +128,8 @@ def test_kernels_are_as_with_nvcc(tmp_path, file):
         root = tmp_path / str(number)
         root.mkdir()
         found = outcome(root, name, body, "auto")
-        if name not in expected.get(found, {name}) or any(name in names for how, names in expected.items() if how != found):
+        if name not in expected.get(found, {name}) or any(
+            name in names for how, names in expected.items() if how != found
+        ):
             wrong.append((found, name))
     assert wrong == []
