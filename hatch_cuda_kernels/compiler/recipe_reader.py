@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["further_levels", "read_recipe"]
 
 
-def read_recipe(
+def read_recipe(  # noqa: PLR0913 - what builds, stores and editable installs know
     recipe: Recipe,
     root: Path,
     *,
@@ -99,7 +99,7 @@ def _levels(stated: Iterable[tuple[str, int, str]]) -> dict[Place, Level]:
     return {Place(file, offset): cast("Level", level) for file, offset, level in stated}
 
 
-def _read_unit(
+def _read_unit(  # noqa: PLR0917 - private
     recipe: Recipe,
     source: str,
     text: str | None,

@@ -1,7 +1,7 @@
 """The value of an ``#if``: true, false, or unknown where a macro's value is.
 
-Numbers are C++'s: 64 bits, signed unless a suffix or an operand says otherwise. What is unknown stays so unless the rest
-decides: ``0 && UNKNOWN`` is false.
+Numbers are C++'s: 64 bits, signed unless a suffix or an operand says otherwise. What is unknown stays so unless the
+rest decides: ``0 && UNKNOWN`` is false.
 """
 
 from __future__ import annotations
@@ -249,8 +249,8 @@ class _Parser:
     def _probe(self) -> _Value:
         depth = 0
         while True:
-            token = self._next()
-            depth += (token == "(") - (token == ")")
+            text = self._next()
+            depth += (text == "(") - (text == ")")
             if not depth:
                 return _UNKNOWN
 

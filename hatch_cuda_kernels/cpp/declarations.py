@@ -68,7 +68,7 @@ class Declaration:
     parameters: tuple[int, int] | None = None
     """The tokens from a function's parenthesis to the one that closes it."""
     body: tuple[int, int] | None = None
-    """Of a function, the tokens from its initialisers, ``try`` or brace to the closing brace; of a scope, its braces."""
+    """Of a function, the tokens from its initialisers, ``try`` or brace to the last brace; of a scope, its braces."""
     declarators: list[Declarator] = field(default_factory=list)
     members: list[Declaration] = field(default_factory=list)
     enumerators: tuple[str, ...] = ()

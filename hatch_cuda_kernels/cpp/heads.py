@@ -77,20 +77,24 @@ class Head:
 
     @property
     def last(self) -> str:
+        """The text of the last token; empty without one."""
         return self.tokens[-1].text if self.tokens else ""
 
     def add(self, token: StreamToken, *, is_top: bool = True) -> int:
+        """Add a token, and return its index."""
         if is_top:
             self.top.append(len(self.tokens))
         self.tokens.append(token)
         return len(self.tokens) - 1
 
     def end_value(self) -> None:
+        """End the value that is being read, if one is."""
         if self.value >= 0:
             self.values.append((self.value, len(self.tokens)))
             self.value = -1
 
     def words(self, first: int = 0, last: int | None = None) -> list[str]:
+        """Return the identifiers outside brackets between two tokens."""
         end = len(self.tokens) if last is None else last
         return [self.tokens[at].text for at in self.top if first <= at < end and is_identifier(self.tokens[at].text)]
 
@@ -159,7 +163,10 @@ def described(head: Head, stream: Stream, parent: Declaration | None) -> Declara
     kind = _kind_by_word(head, words)
     if kind is not None:
         found.kind = kind
-        found.name = _plain_name(head, kind, words)
+        if kind == "instantiation" and head.parameters is not None:
+            _name_function(found, head)
+        else:
+            found.name = _plain_name(head, kind, words)
         return found
     if head.parameters is not None and head.body is None and _is_value(head, parent):
         head.values.insert(0, (head.parameters[0], head.parameters[1] + 1))
@@ -179,28 +186,37 @@ def described(head: Head, stream: Stream, parent: Declaration | None) -> Declara
     return found
 
 
+#: What a declaration is that begins with a keyword.
+_BEGINNINGS: Final[dict[str, Kind]] = {
+    "template": "instantiation",
+    "namespace": "using",
+    **dict.fromkeys(("static_assert", "_Static_assert", "asm", "__asm__", "__asm"), "assertion"),
+}
+
+
 def _kind_by_word(head: Head, words: Sequence[str]) -> Kind | None:
     """Return what a declaration is by its keywords alone; None for a function, a variable or what is not clear."""
     begins = words[0] if words else ""
-    if begins == "template" or words[:2] == ["extern", "template"]:
+    if words[:2] == ["extern", "template"]:
         return "instantiation"
     if begins == "using":
-        return "alias" if head.values or any(head.tokens[at].text == "=" for at in head.top) else "using"
+        return "alias" if any(head.tokens[at].text == "=" for at in head.top) else "using"
     if "typedef" in words:
         return "alias"
-    if begins == "namespace":
-        return "using"
-    if begins in {"static_assert", "_Static_assert", "asm", "__asm__", "__asm"}:
-        return "assertion"
     if "concept" in words:
         return "concept"
-    if head.key >= 0 and head.parameters is None and not head.values:
-        names = [at for at in head.top if at > head.key and is_identifier(head.tokens[at].text)]
-        qualified = sum(head.tokens[at - 1].text == "::" for at in names)
-        is_opaque = head.tokens[head.key].text == "enum" and head.colon >= 0
-        if (is_opaque or len(names) - qualified <= 1) and not any(head.tokens[at].text in POINTERS for at in head.top):
-            return "forward"
-    return None
+    return _BEGINNINGS.get(begins) or ("forward" if _is_forward(head) else None)
+
+
+def _is_forward(head: Head) -> bool:
+    """Return whether a class or an enumeration is declared without what it holds."""
+    if head.key < 0 or head.parameters is not None or head.values:
+        return False
+    names = [at for at in head.top if at > head.key and is_identifier(head.tokens[at].text)]
+    qualified = sum(head.tokens[at - 1].text == "::" for at in names)
+    is_opaque = head.tokens[head.key].text == "enum" and head.colon >= 0
+    has_one_name = is_opaque or len(names) - qualified <= 1
+    return has_one_name and not any(head.tokens[at].text in POINTERS for at in head.top)
 
 
 def _plain_name(head: Head, kind: Kind, words: Sequence[str]) -> str:
@@ -213,7 +229,9 @@ def _plain_name(head: Head, kind: Kind, words: Sequence[str]) -> str:
         return declared[-1].name if declared else ""
     if kind == "concept":
         return words[list(words).index("concept") + 1]
-    return words[-1] if kind in {"forward", "using", "instantiation"} and words else ""
+    if kind in {"forward", "instantiation"} and head.key >= 0:
+        return class_names(head)[0][-1]
+    return words[-1] if kind in {"using", "instantiation"} and words else ""
 
 
 def _name_function(found: Declaration, head: Head) -> int:

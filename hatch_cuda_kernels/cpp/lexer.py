@@ -186,7 +186,7 @@ class SourceFile:
 
     @cached_property
     def _runs(self) -> list[tuple[int, int]]:
-        """Where, in the joined text, each run between directives begins and ends: one more than there are directives."""
+        """Where, in the joined text, each run between directives begins and ends; there is one more than directives."""
         starts = [0, *(one.joined_end for one in self.directives)]
         return [*zip(starts, [*(one.joined_start for one in self.directives), len(self.joined)], strict=True)]
 

@@ -249,7 +249,7 @@ class Expander:
     def _arguments(
         self, macro: Macro, waiting: list[MacroToken]
     ) -> tuple[dict[str, list[MacroToken]], MacroToken | None]:
-        """Take a call's arguments off what waits; return them by parameter, and the closing parenthesis if it is there."""
+        """Take a call's arguments off what waits; return them by parameter, with the parenthesis that closes it."""
         depth, at = 0, len(waiting) - 1
         parts: list[list[MacroToken]] = [[]]
         names = macro.parameters or ()

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Reading", "parse"]
 
+#: Keywords that begin nothing in an initialiser.
+_NOT_IN_VALUES: Final = frozenset({"operator", "requires"})
 _PRAGMAS: Final = frozenset({"_Pragma", "__pragma"})
 _ACCESS: Final = frozenset({"public", "private", "protected"})
 #: What may follow a function's parameters besides punctuation.
@@ -57,7 +59,11 @@ class Reading(NamedTuple):
 
 
 class _FragmentError(Exception):
-    """A file's braces close in another file."""
+    """The braces of some files close in others."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        super().__init__(*names)
+        self.names: Final = names
 
 
 def parse(unit: Unit, is_read: Callable[[str], bool] = lambda _: True) -> tuple[list[Reading], frozenset[str]]:
@@ -71,7 +77,7 @@ def parse(unit: Unit, is_read: Callable[[str], bool] = lambda _: True) -> tuple[
         try:
             return _UnitParser(unit, fragments, is_read).read()
         except _FragmentError as error:
-            fragments.add(str(error))
+            fragments.update(error.names)
 
 
 class _UnitParser:
@@ -107,9 +113,12 @@ class _UnitParser:
             try:
                 self._readings.append(Reading(stream, _Parser(stream, included).scope(scope, is_open=False)))
             except TextError as error:
+                uneven = [one.visit.file.name for one in stream.inclusions if not stream.is_even(one.visit)]
+                if uneven:
+                    raise _FragmentError(uneven) from error
                 if is_root:
                     raise
-                raise _FragmentError(visit.file.name) from error
+                raise _FragmentError([visit.file.name]) from error
             inclusions |= {id(found.visit): found for found in stream.inclusions}
         for key, found in inclusions.items():
             if key in inside or key not in scopes:
@@ -134,9 +143,21 @@ class _Parser:
         self._stream: Final = stream
         self._cursor: Final = Cursor(stream)
         self._included: Final = included
+        self._steps: Final[dict[str, Callable[[Head], object]]] = {
+            "(": self._parentheses,
+            "[": self._group,
+            "<": self._less,
+            "=": self._equals,
+            ",": self._comma,
+            ":": self._colon,
+            "template": self._template,
+            "operator": self._operator,
+            "requires": self._constraint,
+        }
+        """How a declaration goes on, by its next token."""
 
     def scope(self, parent: Declaration | None, *, is_open: bool) -> list[Declaration]:
-        """Read declarations up to the brace that closes a scope, which is left to be read, or to the end of the file."""
+        """Read declarations up to the brace that closes a scope, which is left to be read, or to the file's end."""
         found: list[Declaration] = []
         while (token := self._cursor.peek()) is not None:
             if token.text == "}":
@@ -250,33 +271,25 @@ class _Parser:
 
     def _step(self, head: Head, text: str) -> None:
         """Take what is next of a declaration, a token or all between brackets."""
-        if text == "(":
-            self._parentheses(head)
-        elif text == "[":
-            self._group(head)
-        elif text == "<":
-            is_behind_name = is_identifier(head.last or " ") and head.last != "operator"
-            if not (is_behind_name and self._angle(head, is_value=head.value >= 0)):
-                self._take(head)
-        elif text == "=":
-            self._equals(head)
-        elif text == ",":
-            if head.colon < 0 or head.value >= 0:
-                head.end_value()
-                head.commas.append(len(head.tokens))
+        step = self._steps.get(text)
+        if step is not None and (head.value < 0 or text not in _NOT_IN_VALUES):
+            step(head)
+            return
+        if text in CLASS_KEYS and head.parameters is None and head.value < 0 and head.colon < 0:
+            head.key = head.key if head.last in CLASS_KEYS else len(head.tokens)
+        self._take(head)
+
+    def _less(self, head: Head) -> None:
+        """Take ``<``, with all up to its ``>`` behind a template's name."""
+        is_behind_name = is_identifier(head.last or " ") and head.last != "operator"
+        if not (is_behind_name and self._angle(head, is_value=head.value >= 0)):
             self._take(head)
-        elif text == ":":
-            self._colon(head)
-        elif text == "template":
-            self._template(head)
-        elif text == "operator" and head.value < 0:
-            self._operator(head)
-        elif text == "requires" and head.value < 0:
-            self._constraint(head)
-        else:
-            if text in CLASS_KEYS and head.parameters is None and head.value < 0 and head.colon < 0:
-                head.key = head.key if head.last in CLASS_KEYS else len(head.tokens)
-            self._take(head)
+
+    def _comma(self, head: Head) -> None:
+        if head.colon < 0 or head.value >= 0:
+            head.end_value()
+            head.commas.append(len(head.tokens))
+        self._take(head)
 
     def _template(self, head: Head) -> None:
         first = len(head.tokens)
@@ -310,28 +323,30 @@ class _Parser:
         """Take a requires clause: terms with ``&&`` and ``||`` between them."""
         self._take(head, is_top=False)
         while True:
-            text = self._next()
-            if text == "requires":
+            while self._next() == "!":
                 self._take(head, is_top=False)
-                if self._next() == "(":
-                    self._group(head)
-                if self._next() == "{":
-                    self._group(head)
-            elif text == "(":
-                self._group(head)
-            elif text == "!":
-                self._take(head, is_top=False)
-                continue
-            else:
-                while is_identifier(self._next() or " ") or self._next() == "::":
-                    name = self._take(head, is_top=False).text
-                    if name != "::" and self._next() == "<":
-                        self._angle(head)
-                    if name != "::" and self._next() != "::":
-                        break
+            self._term(head)
             if self._next() not in {"&&", "||"}:
                 return
             self._take(head, is_top=False)
+
+    def _term(self, head: Head) -> None:
+        """Take one term of a requires clause: an expression of its own, what is in parentheses, or a name."""
+        if self._next() == "requires":
+            self._take(head, is_top=False)
+            for bracket in ("(", "{"):
+                if self._next() == bracket:
+                    self._group(head)
+            return
+        if self._next() == "(":
+            self._group(head)
+            return
+        while is_identifier(self._next() or " ") or self._next() == "::":
+            is_name = self._take(head, is_top=False).text != "::"
+            if is_name and self._next() == "<":
+                self._angle(head)
+            if is_name and self._next() != "::":
+                return
 
     def _equals(self, head: Head) -> None:
         """Take ``=``, which begins a value unless it makes a function default, deleted or pure."""

@@ -136,9 +136,8 @@ class Stream:
         found, waiting = [first], [*first.assumed]
         if len(waiting) > _MOST_ASSUMED:
             raise TextError("braces depend on too many conditions", visit.file, 0)
-        for values in product((True, False), repeat=len(waiting)):
-            if not all(values):
-                found.append(cls(visit, macros, bracing, dict(zip(waiting, values, strict=True)), fragments))
+        others = (values for values in product((True, False), repeat=len(waiting)) if not all(values))
+        found += (cls(visit, macros, bracing, dict(zip(waiting, values, strict=True)), fragments) for values in others)
         return found
 
     def _counting(self, visit: Visit, items: Iterable[Item] | None = None) -> Iterator[_Tokens | Inclusion]:
@@ -170,6 +169,10 @@ class Stream:
         key = f"defined {plain['name']}" if plain else f"defined {text}" if condition.word.endswith("def") else text
         is_negated = condition.word.endswith("ndef") != bool(plain and plain["not"])
         return self.assumed.setdefault(key, True) != is_negated
+
+    def is_even(self, visit: Visit) -> bool:
+        """Return whether brackets that open in a file that is read close in it, and none others."""
+        return self._is_even(self._counting(visit))
 
     def _is_even(self, items: Iterable[_Tokens | Inclusion]) -> bool:
         """Return whether brackets that open in a branch close in it, and none others."""

@@ -199,20 +199,21 @@ class _Reader:
             if macro is not None:
                 self._define(macro.name, macro)
         elif directive.word == "undef":
-            tokens = directive.tokens()
-            if tokens:
-                self._define(tokens[0].text, None)
-        elif directive.word == "pragma":
-            if [token.text for token in directive.tokens()] == ["once"]:
-                (self._open if self._unknown else self._once).add(file.name)
+            for token in directive.tokens()[:1]:
+                self._define(token.text, None)
+        elif directive.word == "pragma" and [token.text for token in directive.tokens()] == ["once"]:
+            (self._open if self._unknown else self._once).add(file.name)
         elif directive.word in {"include", "include_next", "import"}:
-            names = self._resolve(file, directive, self._unit.macros)
-            if not names:
-                self._unit.unresolved.append((file, directive))
-            for name in names:
-                yield Inclusion(self.visit(self._files[name]), at)
-                if directive.word == "import" and not self._unknown:
-                    self._once.add(name)
+            yield from self._include(file, at, directive)
+
+    def _include(self, file: SourceFile, at: int, directive: Directive) -> Iterator[Inclusion]:
+        names = self._resolve(file, directive, self._unit.macros)
+        if not names:
+            self._unit.unresolved.append((file, directive))
+        for name in names:
+            yield Inclusion(self.visit(self._files[name]), at)
+            if directive.word == "import" and not self._unknown:
+                self._once.add(name)
 
     def _define(self, name: str, macro: Macro | None) -> None:
         self._unit.macros.set(name, (macro,))

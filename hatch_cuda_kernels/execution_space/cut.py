@@ -1,7 +1,7 @@
 """Cut, never drop: of what has no device mark, bodies and values go; names, types and layouts stay.
 
-NVRTC takes the rest under ``-default-device``. What was cut cannot be used: of a function, a symbol stays undefined, and
-``use.py`` looks for variables.
+NVRTC takes the rest under ``-default-device``. What was cut cannot be used: of a function, a symbol stays undefined,
+and ``use.py`` looks for variables.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class _Cutter:
         editor.replace(tokens[body[0] : body[1] + 1], _edit(declaration, "body", text)._replace(drops_pragmas=in_class))
 
     def _stays(self, declaration: Declaration) -> bool:
-        """Return whether a function keeps its body though it has no mark: another declaration has it, or nothing is in it."""
+        """Return whether a function without a mark keeps its body: another declaration has one, or nothing is in it."""
         scope, name = _key(declaration)
         if name.startswith(("operator new", "operator delete")) and not declaration.is_member:
             return True  # the toolkit declares these with marks

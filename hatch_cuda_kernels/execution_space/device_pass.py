@@ -1,4 +1,4 @@
-"""A source as nvcc's device pass sees it: conditions as they hold there, without the host's headers, bodies and values."""
+"""A source as nvcc's device pass sees it: conditions as they hold there, the host's headers, bodies and values cut."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def read_device_pass(
     predefined = {**nvcc_macros(), **shared_macros(std), **options}
     macros = MacroTable(predefined, lambda name: may_be_defined(name) or _is_toolkits(name))
 
-    def resolve(file: SourceFile, directive: Directive, macros: MacroTable) -> Sequence[str]:
+    def resolve(_file: SourceFile, directive: Directive, _macros: MacroTable) -> Sequence[str]:
         name = _spelled(directive)
         return [name] if name in files else []
 

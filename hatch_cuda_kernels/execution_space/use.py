@@ -1,7 +1,7 @@
 """What was cut cannot be used in silence: the finished image is asked for it.
 
-A function that was cut is an undefined symbol. A variable is a zeroed one of the device to NVRTC, so its symbol is looked
-for; of a constant without its value no symbol is left, but in relocatable code.
+A function that was cut is an undefined symbol. A variable is a zeroed one of the device to NVRTC, so its symbol is
+looked for; of a constant without its value no symbol is left, but in relocatable code.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The macros that nvcc and NVRTC define before the first line of a source.
 
-``nvcc_macros.txt`` has what ``nvcc -E -Xcompiler -dM`` prints for an empty source on Linux x86-64 with gcc 12, without what
-NVRTC defines alike. The value of a macro that both define may depend on the architecture or the release.
+``nvcc_macros.txt`` has what ``nvcc -E -Xcompiler -dM`` prints for an empty source on Linux x86-64 with gcc 12, without
+what NVRTC defines alike. The value of a macro that both define may depend on the architecture or the release.
 """
 
 from __future__ import annotations

@@ -1,0 +1,143 @@
+"""Declarations: what kind each is, what it is called, and where its head, values and body are."""
+
+from __future__ import annotations
+
+import pytest
+
+from hatch_cuda_kernels.cpp.edits import Edit, Edited, Editor
+from hatch_cuda_kernels.cpp.lexer import SourceFile
+from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Macro, MacroTable
+from hatch_cuda_kernels.cpp.parser import parse
+from hatch_cuda_kernels.cpp.stream import TextError
+from hatch_cuda_kernels.cpp.unit import Unit
+
+UNKNOWN = {"ARCH": (Macro("ARCH", None, False, (UNKNOWN_VALUE,)),)}
+
+
+def readings(text, **headers):
+    """Return the readings of a text and the names of files inside its declarations."""
+    files = {"k.cu": SourceFile("k.cu", text)}
+    files |= {f"{name}.h": SourceFile(f"{name}.h", header) for name, header in headers.items()}
+    unit = Unit.read(
+        files, ["k.cu"], lambda _f, directive, _m: [directive.operand.strip().strip('"')], MacroTable(UNKNOWN)
+    )
+    return parse(unit)
+
+
+def declared(text, **headers):
+    """Return kind and qualified name of each declaration that is no namespace, in order."""
+    found, _ = readings(text, **headers)
+    return [
+        f"{one.kind} {'::'.join((*one.scope, *one.qualifier, one.name))}"
+        for reading in found
+        for one in reading
+        if one.kind != "namespace"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("int f(int a); void g() {}", ["function f", "function g"]),
+        ("int a = 1, *b, c[3] = {1}; T d{2}; T e(3);", ["variable a", "variable d", "variable e"]),
+        ("int (*p)(int); int (max)(int a); void (*s(int))(int);", ["variable p", "function max", "function s"]),
+        ("namespace a::b { inline namespace c { int x; } }", ["variable a::b::c::x"]),
+        ("struct S { int a : 3; S() : a{1} {} ~S(); operator bool() const; };", [
+            "class S", "variable S::a", "function S::S", "function S::~S", "function S::operator bool"]),
+        ("template <class T, int N = (1 < 2)> struct A; template <> struct A<int> : B<C{1}> {} a, *b;", [
+            "forward A", "class A"]),
+        ("template <class T> void A<T>::f() requires (N > 2) && C<T> {}", ["function A::f"]),
+        ('bool operator<(S a, S b) { return a.x < b.x; } S operator""_s(unsigned long long v);', [
+            "function operator<", 'function operator""_s']),
+        ("auto f = [](int a) -> int { return a < 1; }; auto g() -> decltype(1) { return 1; }", [
+            "variable f", "function g"]),
+        ("enum class E : int { A, B = f(1, 2) }; enum F : int; enum { X };", ["enum E", "forward F", "enum "]),
+        ("using T = int; typedef struct U { int a; } *V; typedef int (*W)(int); using std::x;", [
+            "alias T", "class U", "variable U::a", "alias W", "using x"]),
+        ("template void f<int>(int); extern template class A<int>; static_assert(1); S(int) -> S<int>;", [
+            "instantiation f", "instantiation A", "assertion ", "guide S"]),
+        ("struct P { int a; } __attribute__((packed)); class API Q final : R {};", [
+            "class P", "variable P::a", "class Q"]),
+        ("S::S(int) try : a(1) {} catch (...) {} int S::b = 1;", ["function S::S", "variable S::b"]),
+        ("API(x) void f(); TEST(a, b) { g(); } int after;", ["function f", "unknown TEST", "variable after"]),
+        ("std::map<int, std::function<void(int)>> m{{1, {}}}; constexpr bool a = b < c, d = e > f;", [
+            "variable m", "variable a"]),
+    ],
+)  # fmt: skip
+def test_declarations(text, expected):
+    """Each is found once, with its scope, and nothing of bodies and values counts."""
+    assert declared(text) == expected
+
+
+def test_macros_that_hold_declarations_are_read_as_what_they_become():
+    """Members, a whole function, a class that one macro opens and another closes."""
+    text = (
+        "#define FIELDS int a; int b;\n#define DEF(n) void n() {}\n#define OPEN(n) struct n {\n#define CLOSE };\n"
+        "struct S { FIELDS int c; };\nDEF(f)\nOPEN(T) int d; CLOSE\nint e;\n"
+    )
+    expected = "class S, variable S::a, variable S::b, variable S::c, function f, class T, variable T::d, variable e"
+    assert declared(text) == expected.split(", ")
+
+
+def test_an_included_file_stands_in_the_scope_of_its_include():
+    """In a namespace its declarations are members; in a class or a body, the file is part of that."""
+    found, parts = readings(
+        'namespace a {\n#include "x.h"\n}\nstruct S {\n#include "y.h"\n};\nvoid f() {\n#include "z.h"\n}\n',
+        x="int x;", y="int y;", z="int z;",
+    )  # fmt: skip
+    names = ["::".join((*one.scope, one.name)) for reading in found for one in reading]
+    assert "a::x" in names
+    assert parts == {"y.h", "z.h"}
+
+
+def test_braces_may_open_in_one_file_and_close_in_another():
+    """What begins a namespace and what ends it are one text with what is between them."""
+    text = '#include "begin.h"\nint x;\n#include "end.h"\nint y;\n'
+    assert declared(text, begin="namespace a {\n", end="}\n") == ["variable a::x", "variable y"]
+
+
+def test_branches_that_do_not_come_out_even_are_read_one_at_a_time():
+    """Each way gives its own declarations; even ones are read together."""
+    text = "#if ARCH\nvoid f(int a) {\n#else\nvoid f(long a) {\n#endif\n}\n#if ARCH\nint x;\n#else\nint y;\n#endif\n"
+    found, _ = readings(text)
+    assert [[one.name for one in reading] for reading in found] == [["f", "x", "y"], ["f", "x", "y"]]
+
+
+@pytest.mark.parametrize("text", ["void f() {", "}", "int a(1;", "struct S { int a;"])
+def test_brackets_without_a_counterpart_are_an_error_with_the_place(text):
+    """The line is named."""
+    with pytest.raises(TextError, match=r"k\.cu:3: "):
+        readings(f"\n\n{text}")
+
+
+def edited(text, word, new):
+    """Return a text with each token that is a word replaced, in heads."""
+    found, _ = readings(text)
+    edits = []
+    for reading in found:
+        editor = Editor(reading.stream)
+        for declaration in reading:
+            for token in declaration.tokens:
+                if token.text == word:
+                    editor.replace([token], Edit(0, 0, new))
+        edits += editor.edits().get("k.cu", [])
+    return Edited(SourceFile("k.cu", text), edits)
+
+
+def test_an_edit_inside_a_macro_replaces_its_use_by_what_it_becomes():
+    """The definition stays, and so does every other use."""
+    text = "#define HD __host__ inline\nHD int f();\n#define S(x) #x\nint g(HD int);\n"
+    assert edited(text, "__host__", "").text.split("\n")[1] == "inline int f();"
+
+
+def test_edits_keep_lines_and_directives():
+    """A place of the new text is found in the original again."""
+    text = "int f() {\n#define N 1\n  return 1;\n}\nint last;\n"
+    found, _ = readings(text)
+    (reading,) = found
+    editor = Editor(reading.stream)
+    function = reading.declarations[0]
+    editor.replace(function.tokens[function.body[0] : function.body[1] + 1], Edit(0, 0, ";"))
+    new = Edited(SourceFile("k.cu", text), editor.edits()["k.cu"])
+    assert new.text == "int f() ;\n#define N 1\n\n\nint last;\n"
+    assert text[new.original(5, 4) :] == "last;\n"
