@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 __all__ = ["compile", "compile_flags"]
 
 T = TypeVar("T")
+_UNREAD: Final = "a source cannot be read, so that it is not known what of it is for the host"
+_KEEP: Final = "to fix: write it in another way, or set 'host_code: keep' where nothing of it is"
 #: What the standard headers put before the names of functions that NVRTC has otherwise than nvcc.
 _RENAMED: Final = re.compile(rf"\b__hatch_(?=(?:{'|'.join(sorted(RENAMED))})\b)")
 
@@ -152,6 +154,8 @@ def _answer(job: CompileJob, start: Given, questions: Questions) -> _Made:
             judged = judged_log(said, job.program, (name for name, _ in job.options.define))
             if not taken or judged != said:
                 raise _refused(job, _readable(judged, job), start.flags)
+            if job.program.unread:
+                raise CompileError(job.module, str(job.arch), _UNREAD, faults=(f"{job.program.unread}\n  {_KEEP}",))
             log = shown_log(said, job.options.extra)
             lowered = {name: lowered_name(program, name) for name in expressions}
             if not job.kinds:

@@ -42,6 +42,8 @@ class Program:
     """Qualified names of variables that lost their values: no code may use them."""
     loses_constants: bool = False
     """Whether one of these is const."""
+    unread: str = ""
+    """Why the texts could not be read as C++: NVRTC has to refuse them."""
     sha256: str = field(init=False, compare=False, repr=False)
     """Digest of everything NVRTC is shown but the toolkit's headers, in hex."""
 
@@ -70,6 +72,7 @@ class Program:
             default_device=closure.cut.default_device,
             cut_variables=closure.cut.variables,
             loses_constants=closure.cut.loses_constants,
+            unread=closure.cut.unread,
         )
 
     @property

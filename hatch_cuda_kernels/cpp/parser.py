@@ -92,23 +92,28 @@ class _UnitParser:
         self._parts: Final[set[str]] = set()
 
     def read(self) -> tuple[list[Reading], frozenset[str]]:
-        for root in self._unit.roots:
-            self._visit(root, None, is_root=True)
+        roots = {id(root) for root in self._unit.roots}
+        waiting: list[tuple[Visit, Declaration | None]] = [(root, None) for root in reversed(self._unit.roots)]
+        while waiting:
+            visit, scope = waiting.pop()
+            if self._is_read(visit.file.name):
+                waiting += reversed([*self._visit(visit, scope, is_root=id(visit) in roots)])
         return self._readings, frozenset(self._parts)
 
-    def _visit(self, visit: Visit, scope: Declaration | None, *, is_root: bool = False) -> None:
-        if not self._is_read(visit.file.name):
-            return
+    def _visit(
+        self, visit: Visit, scope: Declaration | None, *, is_root: bool
+    ) -> Iterator[tuple[Visit, Declaration | None]]:
+        """Read a file in its scope; yield what it includes, with the scopes of that."""
         scopes: dict[int, Declaration | None] = {}
-        inside: dict[int, Visit] = {}
+        inside: set[int] = set()
 
         def included(found: Inclusion, parent: Declaration | None, is_scope: bool) -> None:
             if is_scope:
                 scopes[id(found.visit)] = parent
             else:
-                inside[id(found.visit)] = found.visit
+                inside.add(id(found.visit))
 
-        inclusions: dict[int, Inclusion] = {}
+        inclusions: dict[int, Visit] = {}
         for stream in Stream.readings(visit, self._unit.macros, self._bracing, self._fragments):
             try:
                 self._readings.append(Reading(stream, _Parser(stream, included).scope(scope, is_open=False)))
@@ -119,12 +124,12 @@ class _UnitParser:
                 if is_root:
                     raise
                 raise _FragmentError([visit.file.name]) from error
-            inclusions |= {id(found.visit): found for found in stream.inclusions}
+            inclusions |= {id(found.visit): found.visit for found in stream.inclusions}
         for key, found in inclusions.items():
             if key in inside or key not in scopes:
-                self._add_parts(found.visit)
+                self._add_parts(found)
             else:
-                self._visit(found.visit, scopes[key])
+                yield found, scopes[key]
 
     def _add_parts(self, visit: Visit) -> None:
         """Note a file that stands inside a declaration, and all that it includes."""
@@ -133,7 +138,8 @@ class _UnitParser:
         while waiting:
             item = waiting.pop()
             if isinstance(item, Inclusion):
-                self._add_parts(item.visit)
+                self._parts.add(item.visit.file.name)
+                waiting += item.visit.items
             elif isinstance(item, Branches):
                 waiting += [one for branch in item.branches for one in branch]
 

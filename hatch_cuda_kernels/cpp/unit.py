@@ -13,7 +13,7 @@ from hatch_cuda_kernels.cpp.conditions import evaluate
 from hatch_cuda_kernels.cpp.macros import parse_definition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
     from hatch_cuda_kernels.cpp.macros import Macro, MacroTable
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     #: Returns the names of the files that a directive may include; none for a header that is not read.
     Resolve = Callable[[SourceFile, Directive, MacroTable], Sequence[str]]
     Item: TypeAlias = "Run | Inclusion | Branches"
+    #: Yields files that are to be read next, takes what may count of them, and returns what may count here.
+    Steps: TypeAlias = "Generator[SourceFile, Visit | None, Sequence[Item]]"
 
 __all__ = ["Branches", "Condition", "Inclusion", "InclusionError", "Run", "Unit", "Visit"]
 
-#: As deep as gcc goes.
-_DEEPEST: Final = 200
+_DEEPEST: Final = 1 << 12
 #: More inclusions than one source makes in code that people write.
 _MOST_VISITS: Final = 1 << 16
 
@@ -119,42 +120,52 @@ class _Reader:
         self._once: Final[set[str]] = set()
         self._open: Final[set[str]] = set()
         """Files that are being read and may be read once."""
-        self._depth = 0
         self._unknown = 0
         """How many groups are open of which it is unknown whether they count."""
 
     def visit(self, file: SourceFile) -> Visit:
-        """Read a file, and return what may count of it."""
-        if file.name in self._once or file.name in self._open:
-            return Visit(file)
-        self._depth += 1
-        if self._depth > _DEEPEST or self._unit.count > _MOST_VISITS:
-            raise InclusionError(f"{file.name}: files include each other without an end")
-        found = Visit(file, tuple(self._items(file, 0, len(file.directives))))
-        self._depth -= 1
-        self._open.discard(file.name)
-        self._unit.count += 1
-        return found
+        """Read a file and all that it includes, and return what may count of it."""
+        waiting = [(file, self._items(file, 0, len(file.directives)))]
+        result: Visit | None = None
+        while waiting:
+            here, steps = waiting[-1]
+            try:
+                wanted = steps.send(result)
+            except StopIteration as stop:
+                waiting.pop()
+                self._open.discard(here.name)
+                result = Visit(here, tuple(stop.value))
+                continue
+            result = Visit(wanted) if wanted.name in self._once or wanted.name in self._open else None
+            if result is None:
+                self._unit.count += 1
+                if len(waiting) > _DEEPEST or self._unit.count > _MOST_VISITS:
+                    raise InclusionError(f"{wanted.name}: files include each other without an end")
+                waiting.append((wanted, self._items(wanted, 0, len(wanted.directives))))
+        assert result is not None  # noqa: S101 - of the first file
+        return result
 
-    def _items(self, file: SourceFile, first: int, last: int) -> Iterator[Item]:
-        """Yield what may count of a file between two directives."""
+    def _items(self, file: SourceFile, first: int, last: int) -> Steps:
+        """Return what may count of a file between two directives; yield each file that it includes for its reading."""
+        found: list[Item] = []
         at = first
         while at < last:
-            yield Run(at, self._unit.macros.time)
+            found.append(Run(at, self._unit.macros.time))
             directive = file.directives[at]
             if directive.is_conditional:
                 end = at
                 while end in file.groups:
                     end = file.groups[end]
-                yield from self._group(file, at)
+                found += yield from self._group(file, at)
                 at = end + 1
                 continue
-            yield from self._directive(file, at, directive)
+            found += yield from self._directive(file, at, directive)
             at += 1
-        yield Run(last, self._unit.macros.time)
+        found.append(Run(last, self._unit.macros.time))
+        return found
 
-    def _group(self, file: SourceFile, first: int) -> Iterator[Item]:
-        """Yield what may count of a conditional group."""
+    def _group(self, file: SourceFile, first: int) -> Steps:
+        """Return what may count of a conditional group."""
         chain = [first]
         while chain[-1] in file.groups:
             chain.append(file.groups[chain[-1]])
@@ -169,20 +180,21 @@ class _Reader:
                 break
         if is_decided and len(counting) == 1:
             at, end = counting[0]
-            yield from self._items(file, at + 1, end)
-        elif counting:
-            yield self._branches(file, counting, is_whole=is_decided)
+            return (yield from self._items(file, at + 1, end))
+        return (yield from self._branches(file, counting, is_whole=is_decided)) if counting else []
 
-    def _branches(self, file: SourceFile, counting: list[tuple[int, int]], *, is_whole: bool) -> Branches:
-        macros, found, after = self._unit.macros, [], []
+    def _branches(self, file: SourceFile, counting: list[tuple[int, int]], *, is_whole: bool) -> Steps:
+        macros = self._unit.macros
+        found: list[tuple[Item, ...]] = []
+        after = []
         self._unknown += 1
         for at, end in counting:
             macros.begin_branch()
-            found.append(tuple(self._items(file, at + 1, end)))
+            found.append(tuple((yield from self._items(file, at + 1, end))))
             after.append(macros.end_branch())
         self._unknown -= 1
         macros.merge(after if is_whole else [*after, {}])
-        return Branches(counting[0][0], tuple(at for at, _ in counting), tuple(found), is_whole)
+        return [Branches(counting[0][0], tuple(at for at, _ in counting), tuple(found), is_whole)]
 
     def _holds(self, file: SourceFile, at: int) -> bool | None:
         directive, macros = file.directives[at], self._unit.macros
@@ -192,8 +204,8 @@ class _Reader:
         self._unit.conditions.append(Condition(file, directive, holds, macros.time))
         return holds
 
-    def _directive(self, file: SourceFile, at: int, directive: Directive) -> Iterator[Item]:
-        """Yield what a directive includes, and let it change the macros."""
+    def _directive(self, file: SourceFile, at: int, directive: Directive) -> Steps:
+        """Return what a directive includes, and let it change the macros."""
         if directive.word == "define":
             macro = parse_definition(directive, file)
             if macro is not None:
@@ -204,16 +216,21 @@ class _Reader:
         elif directive.word == "pragma" and [token.text for token in directive.tokens()] == ["once"]:
             (self._open if self._unknown else self._once).add(file.name)
         elif directive.word in {"include", "include_next", "import"}:
-            yield from self._include(file, at, directive)
+            return (yield from self._include(file, at, directive))
+        return []
 
-    def _include(self, file: SourceFile, at: int, directive: Directive) -> Iterator[Inclusion]:
+    def _include(self, file: SourceFile, at: int, directive: Directive) -> Steps:
         names = self._resolve(file, directive, self._unit.macros)
         if not names:
             self._unit.unresolved.append((file, directive))
+        found: list[Item] = []
         for name in names:
-            yield Inclusion(self.visit(self._files[name]), at)
+            visit = yield self._files[name]
+            if visit is not None:  # only the first step gets none
+                found.append(Inclusion(visit, at))
             if directive.word == "import" and not self._unknown:
                 self._once.add(name)
+        return found
 
     def _define(self, name: str, macro: Macro | None) -> None:
         self._unit.macros.set(name, (macro,))

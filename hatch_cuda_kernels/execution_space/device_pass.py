@@ -13,7 +13,6 @@ from hatch_cuda_kernels.cpp.macros import MacroTable, parse_define
 from hatch_cuda_kernels.cpp.parser import parse
 from hatch_cuda_kernels.cpp.stream import TextError
 from hatch_cuda_kernels.cpp.unit import InclusionError, Unit
-from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.execution_space.cut import Cut, cut
 from hatch_cuda_kernels.execution_space.marks import is_foreign_mark
 from hatch_cuda_kernels.host_code.includes import host_header
@@ -74,14 +73,20 @@ class DevicePass:
 
 def as_device_pass(
     closure: Closure, options: NvrtcOptions, levels: Mapping[Place, Level], readings: Readings
-) -> tuple[Closure, DevicePass]:
-    """Return a closure as nvcc's device pass sees it, and how. Raises InputError for what cannot be read as C++."""
+) -> tuple[Closure, DevicePass | None]:
+    """Return a closure as nvcc's device pass sees it, and how.
+
+    What cannot be read as C++ stays as it is, for NVRTC to say what is wrong with it; nothing comes with it then.
+    """
     texts = {closure.program_name: closure.source, **dict(closure.headers)}
     start = (*(name for name in closure.pre_include if name in texts), closure.program_name)
     try:
         passed = read_device_pass(texts, start, options.define, options.std, levels, options.host_only)
     except (TextError, UnbalancedError, InclusionError) as error:
-        raise InputError(f"{error}".replace(VIRTUAL_ROOT, "")) from error
+        return replace(closure, cut=ClosureCut(unread=str(error).replace(VIRTUAL_ROOT, ""))), None
+    except RecursionError:
+        path = closure.program_name.removeprefix(VIRTUAL_ROOT)
+        return replace(closure, cut=ClosureCut(unread=f"{path}: brackets are nested deeper than can be read")), None
     found = passed.found
     edits = ((name, edit) for name, edits in sorted(found.edits.items()) for edit in sorted(edits))
     made = ClosureCut(

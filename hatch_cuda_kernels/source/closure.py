@@ -29,6 +29,8 @@ class ClosureCut(NamedTuple):
     """Whether one of these is const: of its use, only relocatable code shows a symbol."""
     host_headers: tuple[str, ...] = ()
     """Headers that are no longer included."""
+    unread: str = ""
+    """Why the texts could not be read as C++, with the place: then nothing is cut, and NVRTC has to refuse them."""
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON data that ``from_json`` reads."""
@@ -46,6 +48,7 @@ class ClosureCut(NamedTuple):
             tuple(data["variables"]),
             data["loses_constants"],
             tuple(data["host_headers"]),
+            data["unread"],
         )
         if data["sha256"] != found._digest():
             message = "what was cut of a source is damaged"

@@ -60,6 +60,7 @@ _CUT: Final = {
     "variables": [str],
     "loses_constants": bool,
     "host_headers": [str],
+    "unread": str,
     "sha256": str,
 }
 DETAILS: Final = {
