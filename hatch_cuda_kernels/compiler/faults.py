@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.advice import advice
 from hatch_cuda_kernels.compiler.output.log import bad_names, parse_log
-from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
-from hatch_cuda_kernels.source.declarations import find_declarations
+from hatch_cuda_kernels.names import base_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,14 +49,8 @@ def _described(first: Diagnostic, program: Program, release: tuple[int, int]) ->
 def name_faults(log: str, names: Sequence[str], program: Program) -> dict[str, str]:
     """Return why NVRTC rejects name expressions, by expression, with the kernel that may have been meant."""
     rejected = bad_names(parse_log(log), names)
-    declared = _declared(program) if rejected else []
+    declared = sorted(program.declared.names)
     return {name: f"{reason}{_guess(name, declared)}" for name, reason in rejected.items()}
-
-
-def _declared(program: Program) -> list[str]:
-    """Return the names of the kernels that a program declares, without namespaces."""
-    texts = [program.source, *(text for name, text in program.headers if name.startswith(VIRTUAL_ROOT))]
-    return list(dict.fromkeys(name for text in texts for name in find_declarations(text)))
 
 
 def _guess(name: str, declared: Sequence[str]) -> str:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.key import source_digest
+from hatch_cuda_kernels.execution_space.kernels import NOTHING_DECLARED
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
+    from hatch_cuda_kernels.execution_space.kernels import Declared
     from hatch_cuda_kernels.options import NvrtcOptions
     from hatch_cuda_kernels.source.closure import Closure
     from hatch_cuda_kernels.source.dropped import Dropped
@@ -44,6 +46,8 @@ class Program:
     """Whether one of these is const."""
     unread: str = ""
     """Why the texts could not be read as C++: NVRTC has to refuse them."""
+    declared: Declared = NOTHING_DECLARED
+    """The kernels and variables that the texts declare."""
     sha256: str = field(init=False, compare=False, repr=False)
     """Digest of everything NVRTC is shown but the toolkit's headers, in hex."""
 
@@ -73,6 +77,7 @@ class Program:
             cut_variables=closure.cut.variables,
             loses_constants=closure.cut.loses_constants,
             unread=closure.cut.unread,
+            declared=closure.cut.declared,
         )
 
     @property

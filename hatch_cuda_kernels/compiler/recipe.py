@@ -10,10 +10,10 @@ from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.program import Program
 from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.compiler.toolchain.device_runtime import load_device_runtime
+from hatch_cuda_kernels.execution_space.kernels import owner_of
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.source.dropped import left_out
 from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, DeviceLibrary, library_kind
-from hatch_cuda_kernels.source.owners import Owners
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,9 +83,8 @@ class Recipe:
         if len(programs) > 1:
             computed = tuple(sorted({place for program in programs for place in program.computed}))
             programs = [replace(program, outside=sources.outside, computed=computed) for program in programs]
-        owners = Owners(sources.units)
-        names = [(owners.of_kernel(name), name) for name in self.names]
-        variables = [(owners.of_variable(name), name) for name in self.globals]
+        names = [(owner_of(name, sources.units, is_kernel=True), name) for name in self.names]
+        variables = [(owner_of(name, sources.units, is_kernel=False), name) for name in self.globals]
         return tuple(
             Unit(
                 source=source,

@@ -131,7 +131,7 @@ def _read_unit(  # noqa: PLR0917 - private
         )
         if cut is not None:
             closure = cut_closure(closure, cut, project.readings)
-        elif options.may_drop:
+        else:
             closure, passed = as_device_pass(closure, options, levels, project.readings)
         whole = with_implied_headers(closure, outer, project.readings)
         fresh = sorted({*whole.outside}.difference(closure.outside))

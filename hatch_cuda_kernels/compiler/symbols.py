@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.output.demangle import argument_parameters, function_parameters
 from hatch_cuda_kernels.image import Symbol
-from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, found_names, plain_name
+from hatch_cuda_kernels.names import base_name, found_names, plain_name
 from hatch_cuda_kernels.signature import sizes_agree
-from hatch_cuda_kernels.source.c_kernels import find_c_kernels
-from hatch_cuda_kernels.source.declarations import declarations_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,12 +37,12 @@ class Questions(NamedTuple):
 
     @classmethod
     def of(cls, job: CompileJob) -> Questions:
-        """Return the questions of a job: every kernel that is named, and those that its text seems to define.
+        """Return the questions of a job: every kernel that is named, and those that its text declares extern "C".
 
         A kernel that is not there after all is found as an enumerator, for a using directive is looked at only where
         nothing else has the name.
         """
-        candidates = [name for name in find_c_kernels(_texts(job)) if name not in job.names]
+        candidates = [name for name in job.program.declared.c_kernels if name not in job.names]
         asked = {name: name for name in job.names} | {name: f"::{name}" for name in candidates}
         if not asked:
             return NO_QUESTIONS
@@ -79,11 +77,6 @@ def _declared(candidates: Sequence[str]) -> str:
     return " ".join([f"namespace {_SPACE} {{ {own} }}", *uses])
 
 
-def _texts(job: CompileJob) -> tuple[str, ...]:
-    """Return a job's source and headers, but for those that are not the project's."""
-    return (job.program.source, *(text for name, text in job.program.headers if name.startswith(VIRTUAL_ROOT)))
-
-
 def found_kernels(
     job: CompileJob, ptx: Ptx, lowered: Mapping[str, str], answers: Mapping[str, tuple[str, ...]]
 ) -> tuple[Symbol, ...]:
@@ -91,7 +84,7 @@ def found_kernels(
     named = [(name, lowered[name]) for name in job.names]
     taken = {symbol for _, symbol in named}
     others = found_names(symbol for symbol in ptx.entries if symbol not in taken)
-    declared = declarations_of(_texts(job))
+    declared = job.program.declared
     plain = {name.rpartition("::")[2]: types for name, types in answers.items()}
     kernels = []
     for name, symbol in (*named, *((name, symbol) for symbol, name in others.items())):

@@ -17,6 +17,7 @@ __all__ = ["Declaration", "Declarator", "Kind"]
 
 Kind = Literal[
     "namespace",
+    "linkage",
     "class",
     "enum",
     "function",
@@ -79,9 +80,21 @@ class Declaration:
         found: list[str] = []
         scope = self.parent
         while scope is not None:
-            found = [*scope.qualifier, scope.name, *found]
+            found = found if scope.kind == "linkage" else [*scope.qualifier, scope.name, *found]
             scope = scope.parent
         return tuple(found)
+
+    @property
+    def has_c_linkage(self) -> bool:
+        """Whether it is declared ``extern "C"`` or stands in braces behind that; it may be by one of several macros."""
+        if self.kind in {"function", "variable", "linkage"} and any(map(self._begins_linkage, self.head)):
+            return True
+        return self.parent is not None and self.parent.kind in {"linkage", "namespace"} and self.parent.has_c_linkage
+
+    def _begins_linkage(self, at: int) -> bool:
+        token, following = self.tokens[at], self.tokens[at + 1 : at + 2]
+        is_written = token.text == "extern" and bool(following) and following[0].text == '"C"'
+        return is_written or (token.use is not None and "extern" in token.use.others)
 
     @property
     def is_member(self) -> bool:

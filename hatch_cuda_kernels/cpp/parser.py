@@ -21,20 +21,22 @@ from hatch_cuda_kernels.cpp.heads import (
     described,
 )
 from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal
+from hatch_cuda_kernels.cpp.macros import MacroTable
 from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, Stream, TextError, brace_macros
-from hatch_cuda_kernels.cpp.unit import Branches, Inclusion
+from hatch_cuda_kernels.cpp.unit import Branches, Inclusion, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from hatch_cuda_kernels.cpp.declarations import Kind
+    from hatch_cuda_kernels.cpp.lexer import SourceFile
     from hatch_cuda_kernels.cpp.stream import StreamToken
-    from hatch_cuda_kernels.cpp.unit import Unit, Visit
+    from hatch_cuda_kernels.cpp.unit import Visit
 
     #: Is told of each inclusion the scope in which it stands; False for one inside a class, a declaration or a body.
     Included = Callable[[Inclusion, Declaration | None, bool], None]
 
-__all__ = ["Reading", "parse"]
+__all__ = ["Reading", "parse", "read_alone"]
 
 #: Keywords that begin nothing in an initialiser.
 _NOT_IN_VALUES: Final = frozenset({"operator", "requires"})
@@ -78,6 +80,16 @@ def parse(unit: Unit, is_read: Callable[[str], bool] = lambda _: True) -> tuple[
             return _UnitParser(unit, fragments, is_read).read()
         except _FragmentError as error:
             fragments.update(error.names)
+
+
+def read_alone(file: SourceFile) -> Iterator[Declaration]:
+    """Yield what a file declares, as far as it can be read without what it includes.
+
+    Raises TextError or UnbalancedError for brackets or groups without their counterpart.
+    """
+    macros = MacroTable({}, lambda _: True)
+    unit = Unit.read({file.name: file}, [file.name], lambda _file, _directive, _macros: (), macros)
+    return (declaration for reading in parse(unit)[0] for declaration in reading)
 
 
 class _UnitParser:
@@ -172,7 +184,7 @@ class _Parser:
                 raise self._stream.error("a brace that closes nothing", token.at)
             if token.text.startswith(INCLUSION):
                 self._cursor.take()
-                is_scope = parent is None or parent.kind == "namespace"
+                is_scope = parent is None or parent.kind in {"namespace", "linkage"}
                 self._included(self._inclusion(token), parent, is_scope)
             elif token.text == ";" or self._is_label(token):
                 self._cursor.take()
@@ -467,7 +479,7 @@ class _Parser:
 
     def _linkage(self, head: Head, parent: Declaration | None) -> Declaration:
         """Take ``extern "C" {...}``, which is no scope: what it holds stands in the one around it."""
-        return self._scoped(head, "namespace", parent, [])
+        return self._scoped(head, "linkage", parent, [])
 
     def _scoped(self, head: Head, kind: Kind, parent: Declaration | None, names: Sequence[str]) -> Declaration:
         first = len(head.tokens)

@@ -14,6 +14,7 @@ from hatch_cuda_kernels.cpp.parser import parse
 from hatch_cuda_kernels.cpp.stream import TextError
 from hatch_cuda_kernels.cpp.unit import InclusionError, Unit
 from hatch_cuda_kernels.execution_space.cut import Cut, cut
+from hatch_cuda_kernels.execution_space.kernels import Declared
 from hatch_cuda_kernels.execution_space.marks import is_foreign_mark
 from hatch_cuda_kernels.host_code.includes import host_header
 from hatch_cuda_kernels.libraries.compilers import NVRTC_ONLY, may_be_defined, nvcc_macros, shared_macros
@@ -74,19 +75,24 @@ class DevicePass:
 def as_device_pass(
     closure: Closure, options: NvrtcOptions, levels: Mapping[Place, Level], readings: Readings
 ) -> tuple[Closure, DevicePass | None]:
-    """Return a closure as nvcc's device pass sees it, and how.
+    """Return a closure as nvcc's device pass sees it, and how; under ``host_code: keep`` as it is.
 
     What cannot be read as C++ stays as it is, for NVRTC to say what is wrong with it; nothing comes with it then.
     """
+    cuts = options.may_drop
     texts = {closure.program_name: closure.source, **dict(closure.headers)}
     start = (*(name for name in closure.pre_include if name in texts), closure.program_name)
     try:
         passed = read_device_pass(texts, start, options.define, options.std, levels, options.host_only)
     except (TextError, UnbalancedError, InclusionError) as error:
-        return replace(closure, cut=ClosureCut(unread=str(error).replace(VIRTUAL_ROOT, ""))), None
+        return replace(closure, cut=ClosureCut(unread=str(error).replace(VIRTUAL_ROOT, "") if cuts else "")), None
     except RecursionError:
         path = closure.program_name.removeprefix(VIRTUAL_ROOT)
-        return replace(closure, cut=ClosureCut(unread=f"{path}: brackets are nested deeper than can be read")), None
+        message = f"{path}: brackets are nested deeper than can be read"
+        return replace(closure, cut=ClosureCut(unread=message if cuts else "")), None
+    declared = Declared.from_declarations(one for reading in passed.readings for one in reading)
+    if not cuts:
+        return replace(closure, cut=ClosureCut(declared=declared)), None
     found = passed.found
     edits = ((name, edit) for name, edits in sorted(found.edits.items()) for edit in sorted(edits))
     made = ClosureCut(
@@ -97,6 +103,7 @@ def as_device_pass(
         host_headers=tuple(
             sorted({edit.name for edits in found.edits.values() for edit in edits if edit.reason == "include"})
         ),
+        declared=declared,
     )
     return replace(cut_closure(closure, made, readings), dropped=passed.notes()), passed
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import base_name
@@ -17,8 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["share_instances"]
 
-#: A function's name, where it is declared or called; ``__global__`` before it may be a macro's.
-_FUNCTION: Final = re.compile(r"([^\W\d]\w*)\s*\(")
+
+class _Functions(NamedTuple):
+    """The names of the functions that a file declares."""
+
+    kernels: frozenset[str]
+    functions: frozenset[str]
+    """All of them; a macro of a header may stand for the mark of a kernel."""
 
 
 def share_instances(
@@ -34,12 +38,9 @@ def share_instances(
     if not instances:
         yield from ((path, {}) for path in paths)
         return
-    from hatch_cuda_kernels.source.declarations import find_declarations  # most manifests have no such entry
-    from hatch_cuda_kernels.source.lexer import blank_literals
-
-    texts = {path: _text(files, path) for path in paths}
-    kernels = _owners({path: find_declarations(text) for path, text in texts.items()})
-    functions = _owners({path: _FUNCTION.findall(blank_literals(text)) for path, text in texts.items()})
+    read = {path: _functions(files, path) for path in paths}
+    kernels = _owners({path: found.kernels for path, found in read.items()})
+    functions = _owners({path: found.functions for path, found in read.items()})
     unused = matrix.keys() - _axes(instances)
     for path in paths:
         share = tuple(
@@ -66,9 +67,14 @@ def _owners(declared: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
     return owners
 
 
-def _text(files: ProjectFiles, path: str) -> str:
-    """Return a file's text; none if it cannot be read, which the plan reports."""
+def _functions(files: ProjectFiles, path: str) -> _Functions:
+    """Return the functions that a file declares, as far as it can be read without what it includes."""
+    from hatch_cuda_kernels.cpp import SourceFile, TextError, UnbalancedError, read_alone  # most manifests need none
+
     try:
-        return files.read(path).decode(errors="replace")
-    except InputError:
-        return ""
+        text = files.read(path).decode(errors="replace")
+        found = [one for one in read_alone(SourceFile(path, text)) if one.kind in {"function", "instantiation"}]
+    except (InputError, TextError, UnbalancedError):  # the plan reports it
+        return _Functions(frozenset(), frozenset())
+    kernels = (one.name for one in found if "__global__" in one.words)
+    return _Functions(frozenset(kernels), frozenset(one.name for one in found))

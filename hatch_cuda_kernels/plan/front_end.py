@@ -13,7 +13,6 @@ from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.plan.kinds import shared_run, wanted_kinds
 from hatch_cuda_kernels.plan.links import lay_out_links
-from hatch_cuda_kernels.source.tables import defines_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,6 +97,6 @@ def lay_out_jobs(
 
 def route_of(recipe: Recipe, front_end: str, sources: SourceSet) -> Route:
     """Return the route of a module with these sources."""
-    tables = any(defines_tables(unit, recipe.globals) for unit in sources.units)
+    tables = sources.declared.defines_tables(recipe.globals)
     linked, outside = recipe.is_linked, sources.outside
     return choose_route(recipe.options, front_end=front_end, outside=outside, tables=tables, linked=linked)

@@ -13,14 +13,12 @@ from hatch_cuda_kernels.store.launch_rules.expressions import ExpressionError, p
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from hatch_cuda_kernels.execution_space.kernels import Declared
     from hatch_cuda_kernels.manifest.model import Module, StatedRule
-    from hatch_cuda_kernels.source.declarations import Declarations
     from hatch_cuda_kernels.source.source_set import SourceSet
     from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 
 __all__ = ["name_rules"]
-
-_HIDDEN = "declare it without macros, for its parameters are known by their names in the source"
 
 
 def name_rules(
@@ -34,9 +32,7 @@ def name_rules(
     problems: list[Problem] = []
     if not any(module.launch for module in modules):
         return {module.name: () for module in modules}, []
-    from hatch_cuda_kernels.source.declarations import declarations_of  # most manifests state no rules
-
-    declared = {module.name: declarations_of(tuple(sources[module.name].texts.values())) for module in modules}
+    declared = {module.name: sources[module.name].declared for module in modules}
     for module in modules:
         siblings = [declared[other.name] for other in modules if other.entry == module.entry]
         rules = []
@@ -51,7 +47,7 @@ def name_rules(
     return found, list(dict.fromkeys(problems))
 
 
-def parameter_names(declared: Declarations, kernel: str) -> tuple[str, ...] | None:
+def parameter_names(declared: Declared, kernel: str) -> tuple[str, ...] | None:
     """Return a kernel's parameters as its declarations agree on them; None if there is none, or it is overloaded."""
     name = base_name(kernel)
     counts = declared.counts(name)
@@ -76,9 +72,9 @@ def _problems(stated: StatedRule, names: tuple[str, ...]) -> Iterator[Problem]:
                     yield Problem(problem, where=stated.places.get(key, stated.where))
 
 
-def _unknown(stated: StatedRule, declared: Declarations) -> Problem:
+def _unknown(stated: StatedRule, declared: Declared) -> Problem:
     name = base_name(stated.rule.kernel).rpartition("::")[2]
-    if name in declared.kernels:
+    if name in declared.names:
         return Problem(f"{name!r} is declared with different numbers of parameters", "rename one of them", stated.where)
-    message = f"no kernel {name!r} is declared in the sources{suggest(name, declared.kernels)}"
-    return Problem(message, _HIDDEN, stated.where)
+    message = f"no kernel {name!r} is declared in the sources{suggest(name, declared.names)}"
+    return Problem(message, "list a source that declares it", stated.where)

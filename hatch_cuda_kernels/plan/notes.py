@@ -6,10 +6,11 @@ those that NVRTC lacks. Host code is left out. A few types cannot be as with nvc
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
-from hatch_cuda_kernels.names import listed_module
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, listed_module
 from hatch_cuda_kernels.table import counted
 
 if TYPE_CHECKING:
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.plan.plan import PlannedModule
     from hatch_cuda_kernels.source.dropped import Dropped
+    from hatch_cuda_kernels.source.source_set import SourceSet
 
-__all__ = ["arch_warnings", "describe", "dropped_code"]
+__all__ = ["arch_uses", "arch_warnings", "describe", "dropped_code"]
 
 #: The folder of what standard headers share, whose names nobody writes.
 _SHARED: Final = "hatch_cuda_kernels/"
+#: What tells architectures apart: the macros of the compiler, and those of <nv/target>.
+_ARCH: Final = re.compile(r"__CUDA_ARCH_\w+|NV_(?:PROVIDES|IS_EXACTLY|HAS_FEATURE)_SM_\w+")
 #: What is another type than with nvcc, by its name.
 _UNLIKE: Final = {"va_list": "va_list has 8 bytes, and not 24"}
 #: The header that comes where a project declares its own.
@@ -93,8 +97,6 @@ def arch_warnings(plan: Sequence[PlannedModule]) -> Iterator[str]:
     for planned in plan:
         if not planned.shares_front_end:
             continue
-        from hatch_cuda_kernels.source.arch_macros import arch_uses  # few modules do
-
         if uses := arch_uses(planned.sources):
             shared = planned.finishing[0].fronts[0].arch
             others = [job.arch for job in planned.finishing if job.arch != shared]
@@ -103,6 +105,35 @@ def arch_warnings(plan: Sequence[PlannedModule]) -> Iterator[str]:
                 f"front_end: {planned.module.front_end} fixes to {shared} (__CUDA_ARCH__ is {_macro(shared)}) also for "
                 f"{_listed(others)}; front_end: per-arch compiles for each"
             )
+
+
+def arch_uses(sources: SourceSet) -> tuple[str, ...]:
+    """Return ``path:line`` of each use of ``__CUDA_ARCH__`` or a macro for features, once a line, by path.
+
+    A test whether ``__CUDA_ARCH__`` is defined does not count, nor what the toolkit's headers do.
+    """
+    project = sources.project_texts
+    found = (f"{name.removeprefix(VIRTUAL_ROOT)}:{line}" for name in sorted(project) for line in _lines(project[name]))
+    return tuple(dict.fromkeys(found))
+
+
+def _lines(text: str) -> list[int]:
+    from hatch_cuda_kernels.cpp.lexer import SourceFile  # few modules share a front end
+
+    file = SourceFile("", text)
+    found: list[int] = []
+    for run in range(len(file.directives) + 1):
+        uses = zip(file.tokens(run), file.starts(run), strict=True)
+        found += [file.line(start) for token, start in uses if _ARCH.fullmatch(token)]
+    for directive in file.directives:
+        texts = [token.text for token in directive.tokens()]
+        if directive.word in {"ifdef", "ifndef"} and texts[:1] == ["__CUDA_ARCH__"]:
+            continue
+        for at, token in enumerate(directive.tokens()):
+            is_test = token.text == "__CUDA_ARCH__" and "defined" in texts[max(0, at - 2) : at]
+            if _ARCH.fullmatch(token.text) and not is_test:
+                found.append(file.line(file.place(token.start)))
+    return sorted(found)
 
 
 def dropped_code(plan: Sequence[PlannedModule]) -> list[tuple[str, Dropped]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.execution_space.kernels import NOTHING_DECLARED, Declared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,10 +32,12 @@ class ClosureCut(NamedTuple):
     """Headers that are no longer included."""
     unread: str = ""
     """Why the texts could not be read as C++, with the place: then nothing is cut, and NVRTC has to refuse them."""
+    declared: Declared = NOTHING_DECLARED
+    """The kernels and variables that the texts declare."""
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON data that ``from_json`` reads."""
-        return {**self._asdict(), "sha256": self._digest()}
+        return {**self._asdict(), "declared": self.declared.to_json(), "sha256": self._digest()}
 
     def _digest(self) -> str:
         return sha256(json.dumps(self, separators=(",", ":")).encode()).hexdigest()
@@ -49,6 +52,7 @@ class ClosureCut(NamedTuple):
             data["loses_constants"],
             tuple(data["host_headers"]),
             data["unread"],
+            Declared.from_json(data["declared"]),
         )
         if data["sha256"] != found._digest():
             message = "what was cut of a source is damaged"

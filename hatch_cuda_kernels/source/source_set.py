@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels.execution_space.kernels import Declared
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
@@ -54,6 +55,11 @@ class SourceSet:
     def standard(self) -> tuple[str, ...]:
         """Names in memory of standard headers."""
         return tuple(sorted({name for unit in self.units for name in unit.standard}))
+
+    @cached_property
+    def declared(self) -> Declared:
+        """The kernels and variables of device code that the project's texts declare."""
+        return Declared.together(unit.cut.declared for unit in self.units)
 
     @property
     def dropped(self) -> tuple[Dropped, ...]:

@@ -61,6 +61,10 @@ _CUT: Final = {
     "loses_constants": bool,
     "host_headers": [str],
     "unread": str,
+    "declared": {
+        "kernels": [{"name": str, "parameters": [[str]], "is_template": bool, "has_c_linkage": bool, "file": str}],
+        "variables": [{"name": str, "is_table": bool, "file": str}],
+    },
     "sha256": str,
 }
 DETAILS: Final = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.execution_space.kernels import DeclaredParameter
 from hatch_cuda_kernels.names import base_name, plain_name, python_names
-from hatch_cuda_kernels.source.declarations import Declarations, DeclaredParameter
 from hatch_cuda_kernels.store.launch_rules.rule import find_rule
 
 if TYPE_CHECKING:
@@ -45,13 +45,13 @@ class SignatureReader:
     """The signatures of one module's kernels."""
 
     def __init__(self, built: BuiltModule) -> None:
-        self._declarations = Declarations(built.sources.texts.values())
+        self._declared = built.sources.declared
         self._rules = built.launch
 
     def read(self, symbol: Symbol) -> StubSignature:
         """Return a kernel's signature; parameters are ``arg0`` and so on if the source does not tell their names."""
         name = base_name(plain_name(symbol.name) or symbol.name)
-        merged = self._declarations.parameters(name, len(symbol.params))
+        merged = self._declared.parameters(name, len(symbol.params))
         parameters = merged or (DeclaredParameter("", ""),) * len(symbol.params)
         names = python_names([parameter.name for parameter in parameters])
         known = symbol.types or [parameter.type for parameter in parameters]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.route import Route, choose_route
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.source.closure_reader import read_closure
-from hatch_cuda_kernels.source.tables import defines_tables
 
 CUB = ("cub/block/block_reduce.cuh",)
 ROUTES = {
@@ -60,4 +60,5 @@ def test_tables_are_seen_in_the_text_of_sources_and_headers(tmp_path, case):
     (tmp_path / "k.cu").write_text(text)
     (tmp_path / "includes.cu").write_text('#include "k.cu"\n#include <cuda_fp16.h>\n')
     for source in ("k.cu", "includes.cu"):
-        assert defines_tables(read_closure(tmp_path, source), ("known", "n::seen")) is found
+        recipe = Recipe(module="m", sources=(source,), options=NvrtcOptions())
+        assert read_recipe(recipe, tmp_path).declared.defines_tables(("known", "n::seen")) is found

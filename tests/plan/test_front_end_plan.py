@@ -15,8 +15,8 @@ from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, load_tool
 from hatch_cuda_kernels.errors import CompileError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.plan.notes import arch_uses
 from hatch_cuda_kernels.plan.plan import make_plan
-from hatch_cuda_kernels.source.arch_macros import arch_uses
 from hatch_cuda_kernels.source.closure_reader import read_closure
 from hatch_cuda_kernels.source.source_set import SourceSet
 

@@ -79,10 +79,10 @@ def calls(stub):
 
 
 def test_names_come_from_the_source_and_types_from_the_compiler(build):
-    """Parameters are called as they are declared, by position where that is hidden, and have Python's types."""
+    """Parameters are called as they are declared, by a macro, too, and have Python's types."""
     assert calls(build()) == {
         "Declared": "scale: float, values: DeviceArray",
-        "MacroMade": "arg0: int, arg1: DeviceArray",
+        "MacroMade": "hidden: int, out: DeviceArray",
         "NsFill": "y: DeviceArray, value: float",
         "NsFill2": "y: DeviceArray, value: int",
         "Nothing": "",

@@ -1,0 +1,284 @@
+"""The kernels and the variables of device code that a source declares, read once and kept with it.
+
+PTX has neither the names of parameters nor the types of a kernel with C linkage. Macros are expanded; a branch that is
+off does not count, and of those of which nothing is known, all do. Callers use what all declarations of one agree on.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from hatch_cuda_kernels.cpp.declarations import Declaration
+    from hatch_cuda_kernels.source.closure import Closure
+
+__all__ = ["NOTHING_DECLARED", "Declared", "DeclaredKernel", "DeclaredParameter", "DeclaredVariable", "owner_of"]
+
+_VARIABLE_MARKS: Final = frozenset({"__device__", "__constant__", "__managed__"})
+_QUALIFIERS: Final = frozenset(
+    {"const", "volatile", "__restrict__", "__restrict", "restrict", "__grid_constant__", "struct", "class", "enum"}
+    | {"typename", "register"}
+)
+_TYPE_WORDS: Final = frozenset(
+    {"void", "bool", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "auto", "wchar_t"}
+    | {"char8_t", "char16_t", "char32_t", "__int64", "__int128"}
+)
+_CLOSING: Final = {"(": ")", "[": "]", "{": "}", "<": ">"}
+
+
+class DeclaredParameter(NamedTuple):
+    """One parameter as it is declared: its type, and its name (empty if it has none)."""
+
+    type: str
+    name: str
+
+
+class DeclaredKernel(NamedTuple):
+    """One declaration of a ``__global__`` function."""
+
+    name: str
+    """With its namespaces, but for those without a name."""
+    parameters: tuple[DeclaredParameter, ...]
+    is_template: bool
+    has_c_linkage: bool
+    file: str
+    """The name in memory of the file that it stands in."""
+
+    @property
+    def base(self) -> str:
+        """The name without namespaces."""
+        return self.name.rpartition("::")[2]
+
+
+class DeclaredVariable(NamedTuple):
+    """One declaration of a variable of device code, or of a constant array."""
+
+    name: str
+    """With its namespaces, but for those without a name."""
+    is_table: bool
+    """Whether NVRTC may leave it in an image that does not use it: marked and defined, or a constant array."""
+    file: str
+
+
+class Declared(NamedTuple):
+    """What the project's texts of one source declare, headers included."""
+
+    kernels: tuple[DeclaredKernel, ...] = ()
+    variables: tuple[DeclaredVariable, ...] = ()
+
+    @classmethod
+    def from_declarations(cls, declarations: Iterable[Declaration]) -> Declared:
+        """Return those among the declarations of a source, each once."""
+        every = [*declarations]
+        return cls(
+            tuple(dict.fromkeys(_kernel(one) for one in every if is_kernel(one))),
+            tuple(dict.fromkeys(variable for one in every for variable in _variables(one))),
+        )
+
+    @classmethod
+    def together(cls, several: Iterable[Declared]) -> Declared:
+        """Return what several sources declare, each once."""
+        found = [*several]
+        return cls(
+            tuple(dict.fromkeys(kernel for one in found for kernel in one.kernels)),
+            tuple(dict.fromkeys(variable for one in found for variable in one.variables)),
+        )
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All kernels, without namespaces."""
+        return frozenset(kernel.base for kernel in self.kernels)
+
+    @property
+    def c_kernels(self) -> tuple[str, ...]:
+        """The kernels with C linkage, with their namespaces: no symbol tells the types of their parameters."""
+        return tuple(dict.fromkeys(one.name for one in self.kernels if one.has_c_linkage and not one.is_template))
+
+    def counts(self, name: str) -> frozenset[int]:
+        """Return how many parameters a kernel is declared with; several numbers for an overloaded one."""
+        return frozenset(len(found) for found in self._parameter_lists(name))
+
+    def parameters(self, name: str, count: int) -> tuple[DeclaredParameter, ...]:
+        """Return what all declarations of a kernel with so many parameters agree on; nothing where there is none."""
+        fitting = [found for found in self._parameter_lists(name) if len(found) == count]
+        return tuple(map(_agreed, zip(*fitting, strict=True)))
+
+    def defines_tables(self, known: Iterable[str] = ()) -> bool:
+        """Return whether the texts define a variable that NVRTC would leave in every image, used or not.
+
+        Those in ``known`` stay in the image anyway.
+        """
+        names = {base_name(name).rpartition("::")[2] for name in known}
+        return any(one.is_table and one.name.rpartition("::")[2] not in names for one in self.variables)
+
+    def _parameter_lists(self, name: str) -> Iterator[tuple[DeclaredParameter, ...]]:
+        base = name.rpartition("::")[2]
+        return (kernel.parameters for kernel in self.kernels if kernel.base == base)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON data that ``from_json`` reads."""
+        return {
+            "kernels": [kernel._asdict() for kernel in self.kernels],
+            "variables": [variable._asdict() for variable in self.variables],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Declared:
+        """Read what ``to_json`` wrote. Raises KeyError, TypeError or ValueError on other data."""
+        return cls(
+            tuple(
+                DeclaredKernel(**{**one, "parameters": tuple(DeclaredParameter(*pair) for pair in one["parameters"])})
+                for one in data["kernels"]
+            ),
+            tuple(DeclaredVariable(**one) for one in data["variables"]),
+        )
+
+
+NOTHING_DECLARED: Final = Declared()
+
+
+def owner_of(name: str, units: Sequence[Closure], *, is_kernel: bool) -> int:
+    """Return which of a module's sources declares a kernel or a variable: its name expression is compiled there.
+
+    One that declares it itself comes before one whose header does; of several, the one that has most of the words of
+    the expression. A kernel that none declares goes where one with a similar name is.
+    """
+    if len(units) < 2:
+        return 0
+    declared = [_by_name(unit.cut.declared, is_kernel=is_kernel) for unit in units]
+    wanted = base_name(name).rpartition("::")[2]
+    every = {known for one in declared for known in one}
+    if is_kernel and wanted not in every:
+        wanted = next(iter(difflib.get_close_matches(wanted, sorted(every), n=1)), wanted)
+    scores = [
+        (unit.program_name in one.get(wanted, ()), wanted in one) for unit, one in zip(units, declared, strict=True)
+    ]
+    best = max(scores)
+    if scores.count(best) == 1 or best == (False, False):
+        return scores.index(best)
+    words = _identifiers(name)
+    counts = [len(words & _words(unit)) if score == best else -1 for unit, score in zip(units, scores, strict=True)]
+    return counts.index(max(counts))
+
+
+def _by_name(declared: Declared, *, is_kernel: bool) -> dict[str, set[str]]:
+    """Return the files that declare a name without namespaces, by name."""
+    found: dict[str, set[str]] = {}
+    for one in declared.kernels if is_kernel else declared.variables:
+        found.setdefault(one.name.rpartition("::")[2], set()).add(one.file)
+    return found
+
+
+def _words(unit: Closure) -> frozenset[str]:
+    """Return the identifiers in a source and the headers that are the project's."""
+    texts = (unit.source, *(text for name, text in unit.headers if name.startswith(VIRTUAL_ROOT)))
+    return frozenset().union(*map(_identifiers, texts))
+
+
+def _identifiers(text: str) -> frozenset[str]:
+    from hatch_cuda_kernels.cpp.lexer import is_identifier, lex  # few modules have two sources with a name
+
+    return frozenset(filter(is_identifier, lex(text)))
+
+
+def is_kernel(declaration: Declaration) -> bool:
+    """Return whether a declaration is of a kernel."""
+    return declaration.kind == "function" and not declaration.is_friend and "__global__" in declaration.words
+
+
+def _qualified(declaration: Declaration, name: str) -> str:
+    return "::".join(filter(None, (*declaration.scope, *declaration.qualifier, name)))
+
+
+def _file(declaration: Declaration) -> str:
+    return declaration.stream.place(declaration.tokens[0].at)[0].name
+
+
+def _kernel(declaration: Declaration) -> DeclaredKernel:
+    assert declaration.parameters is not None  # noqa: S101 - it is a function
+    first, last = declaration.parameters
+    texts = [token.text for token in declaration.tokens[first + 1 : last]]
+    return DeclaredKernel(
+        _qualified(declaration, declaration.name),
+        tuple(map(_parameter, _split(texts))),
+        declaration.template is not None,
+        declaration.has_c_linkage,
+        _file(declaration),
+    )
+
+
+def _variables(declaration: Declaration) -> Iterator[DeclaredVariable]:
+    if declaration.kind != "variable":
+        return
+    words = declaration.words
+    marked = not words.isdisjoint(_VARIABLE_MARKS)
+    is_constexpr = "constexpr" in words
+    if not marked and not is_constexpr:
+        return
+    for one, end in zip(declaration.declarators, _ends(declaration), strict=True):
+        brackets = any(token.text == "[" for token in declaration.tokens[one.first : end])
+        if marked or brackets:
+            is_table = "extern" not in words
+            yield DeclaredVariable(_qualified(declaration, one.name), is_table, _file(declaration))
+
+
+def _ends(declaration: Declaration) -> list[int]:
+    """Return where the part of each declarator that comes before its value ends."""
+    firsts = [one.first for one in declaration.declarators[1:]]
+    ends = [*firsts, len(declaration.tokens)]
+    return [one.value[0] if one.value else end for one, end in zip(declaration.declarators, ends, strict=True)]
+
+
+def _agreed(forms: Sequence[DeclaredParameter]) -> DeclaredParameter:
+    """Return what all declarations agree on for one parameter; those without a name do not count for the name."""
+    types, names = {form.type for form in forms}, {form.name for form in forms} - {""}
+    return DeclaredParameter(types.pop() if len(types) == 1 else "", names.pop() if len(names) == 1 else "")
+
+
+def _split(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the parameters of a list, separated by the commas outside all brackets."""
+    part: list[str] = []
+    waiting: list[str] = []
+    for text in texts:
+        if waiting and text == waiting[-1]:
+            waiting.pop()
+        elif text in {"(", "[", "{"} or (text == "<" and (not waiting or waiting[-1] == ">")):
+            waiting.append(_CLOSING[text])
+        if text == "," and not waiting:
+            yield part
+            part = []
+        else:
+            part.append(text)
+    if part and part != ["void"]:
+        yield part
+
+
+def _parameter(tokens: list[str]) -> DeclaredParameter:
+    if "=" in tokens:
+        tokens = tokens[: tokens.index("=")]
+    head = tokens[: tokens.index("[")] if "[" in tokens[1:] else tokens
+    rest = ["*"] if len(head) < len(tokens) else []
+    named = (
+        len([token for token in head if token not in _QUALIFIERS]) > 1
+        and head[-1].isidentifier()
+        and head[-1] not in _TYPE_WORDS | _QUALIFIERS
+        and head[-2] != "::"
+    )
+    kind = (head[:-1] if named else head) + rest
+    return DeclaredParameter(_spelled(kind), head[-1] if named else "")
+
+
+def _spelled(texts: Sequence[str]) -> str:
+    """Return tokens as text, with the spaces that people write in types."""
+    found = ""
+    for text in texts:
+        is_word = text[0].isalnum() or text[0] == "_"
+        if is_word and (found[-1:].isalnum() or found[-1:] in {"_", "*", "&", ">"}):
+            found += " "
+        found += f"{text} " if text == "," else text
+    return found
