@@ -12,11 +12,8 @@ from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.output.demangle import demangled
 from hatch_cuda_kernels.compiler.target_faults import advice_on_target
 from hatch_cuda_kernels.compiler.toolchain.libraries import known_numbers
+from hatch_cuda_kernels.libraries import cpp20_names, header_of, is_host_call, is_torch_name, std_names
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES, STD_NAMES, STD_NAMES_OF_CPP20
-from hatch_cuda_kernels.source.library_names import library_names
-from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_NAMES
-from hatch_cuda_kernels.source.torch_globals import TORCH_HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,11 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["advice"]
 
-#: A function of the host's libraries, or a type or constant that our headers of these do not have.
-_HOST_CALL: Final = re.compile(
-    r"(?:cu(?:da|blas|fft|rand|sparse|solver|dnn)?|nccl|nvtx)[A-Z]\w*|CU(?:BLAS(?:LT)?|DNN|FFT|RAND|SOLVER|SPARSE)_\w+"
-)
-_TORCH: Final = re.compile(r"at|c10|torch|AT_\w+|C10_\w+|TORCH_\w+|TensorAccessor|PackedTensorAccessor\w*")
 #: Constants of CUDA's libraries are spelled so, too.
 _MACRO: Final = re.compile(r"(?!CU[A-Z]*_|NCCL|MPI_)[A-Z][A-Z0-9_]{2,}")
 _LACKING: Final = re.compile(
@@ -141,14 +133,13 @@ def _dropped(name: str, dropped: Sequence[Dropped], *, is_declared: bool) -> str
 
 def _for_name(name: str) -> str:
     """Return what brings a name, or keeps its use from NVRTC; empty if neither is known."""
-    ours = GLOBAL_NAMES.get(name) or TOOLKIT_NAMES.get(name) or library_names().get(name)
-    header = ours or TORCH_HEADERS.get(name)
+    header = header_of(name)
     if header is not None:
         return f"add #include <{header}>"
-    if _TORCH.fullmatch(name):
+    if is_torch_name(name):
         use = "use CUDA's (__half for c10::Half, a pointer for a tensor)"
         return f"PyTorch's C++ types are the host's: {use}, or {KEEP_AWAY}"
-    if _HOST_CALL.fullmatch(name):
+    if is_host_call(name):
         return f"{name} is the host's: {KEEP_AWAY}"
     return ""
 
@@ -163,8 +154,9 @@ def _for_line(_: re.Match[str], found: Diagnostic) -> str:
 
 
 def _for_std(match: re.Match[str], _: Diagnostic) -> str:
-    known = f"add #include <{STD_NAMES[match[1]]}>" if match[1] in STD_NAMES else ""
-    return "it is C++20's: write 'std: c++20' in the module's options" if match[1] in STD_NAMES_OF_CPP20 else known
+    header = std_names().get(match[1], "")
+    known = f"add #include <{header}>" if header else ""
+    return "it is C++20's: write 'std: c++20' in the module's options" if match[1] in cpp20_names() else known
 
 
 def _for_int64(_: re.Match[str], found: Diagnostic) -> str:

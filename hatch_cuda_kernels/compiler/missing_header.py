@@ -6,9 +6,9 @@ import re
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.toolchain.host_headers import HOST_HEADERS
 from hatch_cuda_kernels.compiler.toolchain.packages import curand, pinned, pip_install
 from hatch_cuda_kernels.compiler.toolchain.parts import PARTS
+from hatch_cuda_kernels.libraries import is_standard_header, is_torch_header
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.outer_headers import packaged_standard_headers
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["is_for_device", "is_known", "missing_header"]
 
 _MISSING: Final = re.compile(r'(?:cannot|could not) open source file "([^"\n]+)"')
-_TORCH: Final = ("ATen/", "THC/", "c10/", "pybind11/", "torch/", "Python.h")
 _NO_TORCH: Final = (
     "NVRTC cannot compile PyTorch's headers, which are the host's; 'host_code: drop' leaves their includes out, and "
     "declares what kernels use of them, such as c10::Half; or keep the include from it with #ifndef __CUDACC_RTC__, "
@@ -50,9 +49,9 @@ def _short(path: str) -> str:
 
 
 def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
-    if name.startswith(_TORCH):
+    if is_torch_header(name):
         return _NO_TORCH
-    if name in HOST_HEADERS:
+    if is_standard_header(name):
         if name in packaged_standard_headers():
             return "NVRTC has no host library; without 'standard_headers: false', this package's own is found"
         return "NVRTC has no host library; keep this include from it with #ifndef __CUDACC_RTC__"

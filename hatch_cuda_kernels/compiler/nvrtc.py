@@ -29,8 +29,8 @@ from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.execution_space.use import undefined_variables, use_faults, used_variables
 from hatch_cuda_kernels.image import Symbol
+from hatch_cuda_kernels.libraries import renamed_functions
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.header_names import RENAMED
 from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ T = TypeVar("T")
 _UNREAD: Final = "a source cannot be read, so that it is not known what of it is for the host"
 _KEEP: Final = "to fix: write it in another way, or set 'host_code: keep' where nothing of it is"
 #: What the standard headers put before the names of functions that NVRTC has otherwise than nvcc.
-_RENAMED: Final = re.compile(rf"\b__hatch_(?=(?:{'|'.join(sorted(RENAMED))})\b)")
+_RENAMED: Final = re.compile(rf"\b__hatch_(?=(?:{'|'.join(sorted(renamed_functions()))})\b)")
 
 
 def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word

@@ -16,5 +16,5 @@ _FILES: Final = ("compiler/recipe_reader.py", "names.py", "options.py")
 def rule_files() -> list[str]:
     """Return the paths of that code, sorted, without the standard headers; none where the package is not in files."""
     package = Path(__file__).parents[1]
-    found = [path for folder in _FOLDERS for path in (package / folder).glob("*.py")]
+    found = [path for folder in _FOLDERS for path in (package / folder).glob("*") if path.is_file()]
     return sorted(map(os.fspath, [*found, *(package / name for name in _FILES)])) if found else []

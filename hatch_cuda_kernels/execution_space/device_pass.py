@@ -16,13 +16,17 @@ from hatch_cuda_kernels.cpp.unit import InclusionError, Unit
 from hatch_cuda_kernels.execution_space.cut import Cut, cut
 from hatch_cuda_kernels.execution_space.kernels import Declared
 from hatch_cuda_kernels.execution_space.marks import is_foreign_mark
-from hatch_cuda_kernels.host_code.includes import host_header
-from hatch_cuda_kernels.libraries.compilers import NVRTC_ONLY, may_be_defined, nvcc_macros, shared_macros
+from hatch_cuda_kernels.libraries import (
+    NVRTC_ONLY,
+    is_host_header,
+    is_toolkit_macro,
+    may_be_defined,
+    nvcc_macros,
+    shared_macros,
+)
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.clocks import find_clocks
 from hatch_cuda_kernels.source.closure import ClosureCut
-from hatch_cuda_kernels.source.computed import TOOLKIT_MACROS
-from hatch_cuda_kernels.source.directive_lines import DirectiveLine
 from hatch_cuda_kernels.source.dropped import Dropped
 
 if TYPE_CHECKING:
@@ -172,7 +176,7 @@ def _spelled(directive: Directive) -> str:
 
 
 def _is_toolkits(name: str) -> bool:
-    return TOOLKIT_MACROS.fullmatch(name) is not None and name not in NVRTC_ONLY and not name.startswith("__GNUC")
+    return is_toolkit_macro(name) and name not in NVRTC_ONLY and not name.startswith("__GNUC")
 
 
 def _change_conditions(unit: Unit, found: Cut) -> None:
@@ -199,8 +203,8 @@ def _take_includes(unit: Unit, found: Cut, host_only: Collection[str]) -> None:
         name = _spelled(directive)
         if not name or not file.name.startswith(VIRTUAL_ROOT):
             continue
-        line = DirectiveLine(directive.word, directive.operand.strip(), 0, 0)
-        if f"<{name}>" in host_only or host_header(line) is not None:
+        is_system = directive.operand.lstrip().startswith("<")
+        if f"<{name}>" in host_only or is_host_header(name, is_system=is_system):
             edit = Edit(directive.start, directive.end, "", "include", name)
             if edit not in found.edits[file.name]:
                 found.edits[file.name].append(edit)

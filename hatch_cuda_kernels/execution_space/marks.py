@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cpp.declarations import Declaration
 
-from hatch_cuda_kernels.host_code.facts import KNOWN_UNMARKED, TOOLKITS
+from hatch_cuda_kernels.libraries import hides_mark
 
 __all__ = ["MARKS", "is_constant", "is_foreign_mark", "is_marked", "is_virtual"]
 
@@ -25,7 +25,7 @@ _VIRTUAL: Final = frozenset({"virtual", "override", "final"})
 
 def is_foreign_mark(word: str) -> bool:
     """Return whether a word that no text defines may be a macro of the toolkit's that hides a mark."""
-    return TOOLKITS.fullmatch(word) is not None and word not in KNOWN_UNMARKED
+    return hides_mark(word)
 
 
 def is_marked(declaration: Declaration, is_foreign_mark: Callable[[str], bool]) -> bool:

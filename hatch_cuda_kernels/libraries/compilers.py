@@ -15,7 +15,7 @@ from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Macro, parse_define
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["NVRTC_ONLY", "nvcc_macros", "shared_macros"]
+__all__ = ["NVRTC_ONLY", "may_be_defined", "nvcc_macros", "shared_macros"]
 
 #: nvcc lets gcc read directives, so these are for NVRTC's own preprocessor. ``__CUDACC_RTC__`` is not among them: what
 #: a source has for NVRTC is meant.

@@ -1,0 +1,309 @@
+"""What libraries outside a project are to its sources: which header brings a name, and which headers are the host's.
+
+All of it is data, in the tables beside this file; each is read once, when something of it is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = [
+    "LeftOut",
+    "Torch",
+    "boost_headers",
+    "cpp20_names",
+    "device_names",
+    "global_names",
+    "header_of",
+    "hides_mark",
+    "implicit_names",
+    "is_host_call",
+    "is_host_header",
+    "is_library_header",
+    "is_standard_header",
+    "is_toolkit_macro",
+    "is_torch_header",
+    "is_torch_name",
+    "left_out_names",
+    "libcudacxx_headers",
+    "library_copies",
+    "own_functions",
+    "renamed_functions",
+    "runtime_headers",
+    "std_names",
+    "std_templates",
+    "torch",
+    "unasked_headers",
+    "version_headers",
+]
+
+
+@cache
+def _table(name: str) -> dict[str, Any]:
+    """Return a table, of which the texts are lists of words."""
+    with Path(__file__).with_name(f"{name}.toml").open("rb") as file:
+        return {key: _words(value) for key, value in tomllib.load(file).items()}
+
+
+def _words(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _words(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_words(one) for one in value]
+    return tuple(value.split()) if isinstance(value, str) else value
+
+
+def _by_name(headers: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    return {name: header for header, names in headers.items() for name in names}
+
+
+@cache
+def std_names() -> Mapping[str, str]:
+    """Return the members of namespace std, each with its header."""
+    return {name.removesuffix("+"): header for name, header in _by_name(_table("standard")["std"]).items()}
+
+
+@cache
+def cpp20_names() -> frozenset[str]:
+    """Return those members of std that no C++ before 20 has."""
+    return frozenset(name[:-1] for names in _table("standard")["std"].values() for name in names if name[-1] == "+")
+
+
+@cache
+def std_templates() -> frozenset[str]:
+    """Return the class templates of std whose names hardly stand for anything else."""
+    known = _table("standard")
+    traits = (name.removesuffix("+") for name in known["std"]["type_traits"])
+    return frozenset((*known["sets"]["templates"], *(name for name in traits if name.endswith(("_t", "_v")))))
+
+
+@cache
+def libcudacxx_headers() -> frozenset[str]:
+    """Return the headers of the standard library that libcu++ has, too."""
+    return frozenset(_table("standard")["sets"]["libcudacxx"])
+
+
+@cache
+def global_names() -> Mapping[str, str]:
+    """Return the global names of the standard libraries, each with the header that nvcc includes by itself."""
+    return _by_name(_table("standard")["global"])
+
+
+@cache
+def unasked_headers() -> frozenset[str]:
+    """Return the headers whose macros nvcc has only where a source includes them."""
+    return frozenset(_table("standard")["sets"]["not_included"])
+
+
+@cache
+def implicit_names() -> Mapping[str, str]:
+    """Return the names of the toolkit's headers that nvcc includes by itself."""
+    return _by_name(_table("cuda")["implicit"])
+
+
+@cache
+def device_names() -> Mapping[str, str]:
+    """Return the names of the toolkit's other headers for device code."""
+    return _by_name(_table("cuda")["device"])
+
+
+@cache
+def own_functions() -> frozenset[str]:
+    """Return the functions among all these names, which a project may define itself."""
+    standard = _table("standard")
+    names = (name for header in standard["sets"]["functions"] for name in standard["global"][header])
+    return frozenset((*names, *standard["sets"]["other_functions"], *_table("cuda")["sets"]["functions"]))
+
+
+@cache
+def renamed_functions() -> frozenset[str]:
+    """Return the functions that NVRTC has otherwise than nvcc, for which this package's stand."""
+    standard = _table("standard")
+    return frozenset(name for header in standard["sets"]["renamed"] for name in standard["global"][header])
+
+
+@cache
+def version_headers() -> Mapping[str, str]:
+    """Return the macros that tell the versions of CUB, Thrust and CCCL, each with its header."""
+    parts = ("", "MAJOR_", "MINOR_", "SUBMINOR_", "PATCH_")
+    known = _table("cuda")["versions"].items()
+    return {f"{library}_{part}VERSION": header for library, (header,) in known for part in parts}
+
+
+@cache
+def runtime_headers() -> tuple[str, ...]:
+    """Return the names of the headers of CUDA's runtime, without those in folders."""
+    return tuple(_table("cuda")["files"]["cudart"])
+
+
+class LeftOut(NamedTuple):
+    """A header of this package for what a library's header brings that is left out as the host's."""
+
+    header: str
+    names: frozenset[str]
+    by: tuple[str, ...] = ()
+    """Headers that bring the names; none for any."""
+    unless: tuple[str, ...] = ()
+    """How headers begin that declare the same where they are there."""
+    are_macros: bool = False
+    """Whether the names are macros, all of which stand for code."""
+
+
+@cache
+def left_out_names() -> tuple[LeftOut, ...]:
+    """Return what stands for left-out headers, of names in the global namespace."""
+    libraries = (*_table("cuda")["library"], *_table("torch")["library"])
+    found = [
+        LeftOut(one["header"][0], frozenset(one["names"]), (), one["unless"], one.get("macros", False))
+        for one in libraries
+    ]
+    brought = (LeftOut(one["header"][0], frozenset(one["names"]), one["by"]) for one in _table("torch")["global"])
+    return (*found, *brought)
+
+
+@cache
+def library_copies() -> frozenset[str]:
+    """Return the headers of the toolkit's host libraries that a project may have itself."""
+    return frozenset(_table("cuda")["copies"]["headers"])
+
+
+class Torch(NamedTuple):
+    """What is known of PyTorch's namespaces."""
+
+    roots: frozenset[str]
+    passed: frozenset[str]
+    """Namespaces that say nothing of what is in them."""
+    opened: tuple[tuple[str, ...], ...]
+    """Those of which code has names without them, where it opens them or is in them."""
+    names: Mapping[tuple[str, ...], str]
+    """The header of this package for each name, with the namespaces that tell it from others."""
+    only_with: Mapping[tuple[str, ...], str]
+    """Names that count without their namespace only where a header is left out."""
+    namespaces: str
+    """The header for the namespaces themselves."""
+    inner_namespaces: str
+    objects: str
+    """The header of what no device code computes with."""
+    complex: str
+    complex_math: str
+    complex_words: frozenset[str]
+    """Words that tell that code uses the latter, too."""
+
+
+@cache
+def torch() -> Torch:
+    """Return what is known of PyTorch's namespaces."""
+    known = _table("torch")["torch"]
+    headers = ("namespaces", "inner_namespaces", "objects", "complex", "complex_math")
+    return Torch(
+        roots=frozenset(known["roots"]),
+        passed=frozenset(known["passed"]),
+        opened=tuple(map(_path, known["opened"])),
+        names={_path(name): header for name, header in _by_name(known["names"]).items()},
+        only_with={_path(name): header for name, header in _by_name(known["only_with"]).items()},
+        complex_words=frozenset(known["complex_words"]),
+        **{name: known[name][0] for name in headers},
+    )
+
+
+def _path(name: str) -> tuple[str, ...]:
+    return tuple(name.split("::"))
+
+
+@cache
+def boost_headers() -> Mapping[str, Mapping[str, str]]:
+    """Return the names of namespace boost, each with Boost's headers that bring it and that of this package."""
+    known = _table("torch")["boost"]
+    return {name: dict.fromkeys(brought, *known["header"]) for name, brought in known["names"].items()}
+
+
+def header_of(name: str) -> str | None:
+    """Return the header that has a global name; None where none is known, or the host's alone has it."""
+    found = global_names().get(name) or device_names().get(name) or implicit_names().get(name)
+    if found is not None:
+        return found
+    return next((one.by[0] if one.by else one.header for one in left_out_names() if name in one.names), None)
+
+
+@cache
+def is_library_header(name: str) -> bool:
+    """Return whether a header is one of a library that is called from the host, whoever brings it."""
+    return _patterns("library", "headers").fullmatch(name) is not None and not _is_for_device(name)
+
+
+@cache
+def is_host_header(name: str, *, is_system: bool) -> bool:
+    """Return whether a header is a host library's, or the system's where it ``is_system``: spelled with ``<...>``."""
+    folder, slash, _ = name.partition("/")
+    if slash and folder in _table("host")["library"]["folders"]:
+        return not _is_for_device(name)
+    return (is_system and _patterns("system", "headers").fullmatch(name) is not None) or is_library_header(name)
+
+
+def _is_for_device(name: str) -> bool:
+    return _patterns("library", "for_device").fullmatch(name) is not None
+
+
+@cache
+def _patterns(group: str, key: str) -> re.Pattern[str]:
+    """Return what matches the patterns of a list: ``*`` is for what has no slash, ``**`` for anything."""
+    stars = {"*": "[^/]*", "**": ".*"}
+    texts = (
+        "".join(stars.get(piece) or re.escape(piece) for piece in re.split(r"(\*+)", pattern))
+        for pattern in _table("host")[group][key]
+    )
+    return re.compile("|".join(texts))
+
+
+@cache
+def is_standard_header(name: str) -> bool:
+    """Return whether a header is one of a host compiler's C and C++ libraries."""
+    known = _table("standard")["headers"]
+    return (
+        name in known["cpp"]
+        or name in known["system"]
+        or (name.removesuffix(".h") in known["c"] and name.endswith(".h"))
+        or (name.startswith("c") and name[1:] in known["c"])
+    )
+
+
+@cache
+def is_torch_header(name: str) -> bool:
+    """Return whether a header is PyTorch's, or one that these need."""
+    return name.startswith(_table("torch")["torch"]["headers"])
+
+
+@cache
+def is_torch_name(name: str) -> bool:
+    """Return whether a name is one of PyTorch's namespaces, macros, or types that need no namespace."""
+    known = _table("torch")["torch"]
+    return name in known["roots"] or name.startswith(known["words"])
+
+
+@cache
+def is_host_call(name: str) -> bool:
+    """Return whether a name is spelled as functions, types and constants of the toolkit's host libraries are."""
+    known = _table("cuda")["calls"]
+    leads = (name.removeprefix(word)[:1] for word in known["words"] if name.startswith(word))
+    return name.startswith(known["constants"]) or any(map(str.isupper, leads))
+
+
+@cache
+def hides_mark(word: str) -> bool:
+    """Return whether a word that no text defines may be a macro of the toolkit's that hides a mark."""
+    known = _table("cuda")["macros"]
+    return word.isupper() and word.startswith(known["marks"]) and word not in known["unmarked"]
+
+
+@cache
+def is_toolkit_macro(word: str) -> bool:
+    """Return whether a word may be a macro of the toolkit's, of which many are empty."""
+    known = _table("cuda")["macros"]
+    return word.startswith("_") or word in known["whole"] or ("_" in word and word.startswith(known["any"]))
