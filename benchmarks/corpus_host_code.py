@@ -34,7 +34,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import HostCode, NvrtcOptions
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.source.closure import Closure
+    from hatch_cuda_kernels.includes import Closure
 
 ARCH: Final = "sm_90"
 #: Folders of a checkout that its build searches for headers.

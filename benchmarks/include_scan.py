@@ -28,14 +28,13 @@ from preprocessors import disagreements, find_preprocessors
 
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.source.closure_reader import read_closure
+from hatch_cuda_kernels.includes import Project, read_closure
 from hatch_cuda_kernels.source.directives import find_directives
-from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hatch_cuda_kernels.source.closure import Closure
+    from hatch_cuda_kernels.includes import Closure
 
 SUFFIXES: Final = frozenset(
     ".cu .cuh .h .hpp .inl .hh .hxx .cpp .cc .c .ipp .cl .inc .tcc .def .cxx".split()  # noqa: SIM905 - as people list them

@@ -19,10 +19,9 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, StaleKernelError, ToolchainError
 from hatch_cuda_kernels.extra import extra_refusal
 from hatch_cuda_kernels.image import Image, Kind
+from hatch_cuda_kernels.includes import Project, normalize
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.source.project import Project
-from hatch_cuda_kernels.source.project_files import normalize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +29,9 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.image import Symbol
+    from hatch_cuda_kernels.includes import SourceSet
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
     from hatch_cuda_kernels.runtime.launch.loaded import Loaded
-    from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"]
 

@@ -17,7 +17,9 @@ ROOT = Path(__file__).parents[1] / PACKAGE
 SHARED = (
     {"leaves": "the words of every part: architectures, options, keys, errors"},
     {"cache": "keeps images by key, and knows no compiler"},
-    {"source": "reads source text into the closure that is compiled"},
+    {"cpp": "reads C++, and knows nothing of projects and compilers"},
+    {"includes": "follows what a source includes into the closure that is compiled"},
+    {"source": "tells which headers a closure implies, and what it declares"},
     {"host_code": "leaves out of a closure what is for the host only"},
     {"compiler/output": "reads what compilers write, which names the sources"},
     {"compiler/toolchain": "finds the compilers and headers that are installed"},

@@ -27,6 +27,7 @@ from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError
+from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
@@ -34,7 +35,6 @@ from hatch_cuda_kernels.port.check_instances import accepted_guesses, refused_in
 from hatch_cuda_kernels.port.other_sources import other_sources
 from hatch_cuda_kernels.port.port import port
 from hatch_cuda_kernels.port.project_tree import include_folders, list_files
-from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

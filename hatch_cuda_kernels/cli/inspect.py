@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from hatch_cuda_kernels.cli.arguments import add_package
 from hatch_cuda_kernels.cli.output import add_json, print_json
 from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
+from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 from hatch_cuda_kernels.signature import parameters_of
-from hatch_cuda_kernels.source.library import DEVICE_RUNTIME
 from hatch_cuda_kernels.table import counted, fitted, text_table
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.compiler.program import Program
-    from hatch_cuda_kernels.source.dropped import Dropped
+    from hatch_cuda_kernels.includes import Dropped
 
 __all__ = ["advice"]
 

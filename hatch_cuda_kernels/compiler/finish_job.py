@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.compiler.key import finish_key
-from hatch_cuda_kernels.source.library import DEVICE_RUNTIME
+from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Finisher, Kind, Symbol
-    from hatch_cuda_kernels.source.library import DeviceLibrary
+    from hatch_cuda_kernels.includes import DeviceLibrary
 
     Job: TypeAlias = "CompileJob | FinishJob"
 

@@ -6,9 +6,9 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.includes import parse_text
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.expansion import Macros
-from hatch_cuda_kernels.source.source_text import parse_text
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.output.log import Diagnostic

@@ -11,8 +11,8 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.includes import parse_text
 from hatch_cuda_kernels.source.lexer import blank_literals
-from hatch_cuda_kernels.source.source_text import parse_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -14,14 +14,14 @@ from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.demangle import demangled
 from hatch_cuda_kernels.compiler.output.linkage import Linkage, linkage_of_object, linkage_of_ptx
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.source.library import DEVICE_RUNTIME
+from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hatch_cuda_kernels.compiler.finish_job import FinishJob
     from hatch_cuda_kernels.compiler.nvjitlink import LinkInput
-    from hatch_cuda_kernels.source.library import DeviceLibrary
+    from hatch_cuda_kernels.includes import DeviceLibrary
 
 __all__ = [
     "KEEP_AWAY",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.toolchain.packages import curand, pinned, pip_install
 from hatch_cuda_kernels.compiler.toolchain.parts import PARTS
+from hatch_cuda_kernels.includes import packaged_standard_headers
 from hatch_cuda_kernels.libraries import is_standard_header, is_torch_header
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.outer_headers import packaged_standard_headers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

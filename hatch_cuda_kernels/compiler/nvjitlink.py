@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.includes import LibraryKind
     from hatch_cuda_kernels.options import NvrtcOptions
-    from hatch_cuda_kernels.source.library import LibraryKind
 
 __all__ = ["LinkInput", "link"]
 

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.components import components
 from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import include_graph, scan_headers
+from hatch_cuda_kernels.includes import ONCE, STANDARD_FOLDER, named_headers, read_opening, words_of
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import macro_name
-from hatch_cuda_kernels.source.opening import ONCE, named_headers, read_opening, words_of
-from hatch_cuda_kernels.source.outer_headers import STANDARD_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -12,9 +12,8 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.execution_space.kernels import Declared
+    from hatch_cuda_kernels.includes import Closure, Dropped
     from hatch_cuda_kernels.options import NvrtcOptions
-    from hatch_cuda_kernels.source.closure import Closure
-    from hatch_cuda_kernels.source.dropped import Dropped
 
 __all__ = ["Program"]
 

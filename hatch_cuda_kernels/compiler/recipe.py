@@ -11,9 +11,8 @@ from hatch_cuda_kernels.compiler.program import Program
 from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.compiler.toolchain.device_runtime import load_device_runtime
 from hatch_cuda_kernels.execution_space.kernels import owner_of
+from hatch_cuda_kernels.includes import DEVICE_RUNTIME, DeviceLibrary, left_out, library_kind
 from hatch_cuda_kernels.names import listed_module
-from hatch_cuda_kernels.source.dropped import left_out
-from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, DeviceLibrary, library_kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.image import Finisher, Kind
+    from hatch_cuda_kernels.includes import SourceSet
     from hatch_cuda_kernels.options import NvrtcOptions
-    from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["Recipe", "Unit"]
 

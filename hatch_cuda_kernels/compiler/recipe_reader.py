@@ -9,11 +9,8 @@ from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.execution_space.cut import Place
 from hatch_cuda_kernels.execution_space.device_pass import as_device_pass, cut_closure
 from hatch_cuda_kernels.execution_space.oracle import blame
-from hatch_cuda_kernels.source.closure_reader import read_closure
+from hatch_cuda_kernels.includes import DEVICE_RUNTIME, DeviceLibrary, Project, SourceSet, read_closure
 from hatch_cuda_kernels.source.implied import with_implied_headers
-from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, DeviceLibrary
-from hatch_cuda_kernels.source.project import Project
-from hatch_cuda_kernels.source.source_set import SourceSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,8 +20,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.execution_space.cut import Level
     from hatch_cuda_kernels.execution_space.device_pass import DevicePass
-    from hatch_cuda_kernels.source.closure import Closure, ClosureCut
-    from hatch_cuda_kernels.source.outer_headers import OuterHeaders
+    from hatch_cuda_kernels.includes import Closure, ClosureCut, OuterHeaders
 
 __all__ = ["further_levels", "read_recipe"]
 

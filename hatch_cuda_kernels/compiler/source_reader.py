@@ -19,12 +19,17 @@ from hatch_cuda_kernels.compiler.reading_rules import rule_files
 from hatch_cuda_kernels.compiler.toolchain.remembered import installed_headers
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.source.closure import Closure, ClosureCut
-from hatch_cuda_kernels.source.dropped import Dropped
-from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, DeviceLibrary
-from hatch_cuda_kernels.source.outer_headers import STANDARD_FOLDER, Asked
-from hatch_cuda_kernels.source.project_files import ProjectFiles
-from hatch_cuda_kernels.source.source_set import SourceSet
+from hatch_cuda_kernels.includes import (
+    DEVICE_RUNTIME,
+    STANDARD_FOLDER,
+    Asked,
+    Closure,
+    ClosureCut,
+    DeviceLibrary,
+    Dropped,
+    ProjectFiles,
+    SourceSet,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.compiler.recipe import Recipe
-    from hatch_cuda_kernels.source.project import Project
+    from hatch_cuda_kernels.includes import Project
 
 __all__ = ["SourceReader", "read_again"]
 
@@ -155,7 +160,7 @@ class SourceReader:
 
     def _projects(self) -> Project:
         if self._project is None:
-            from hatch_cuda_kernels.source.project import Project  # as above
+            from hatch_cuda_kernels.includes import Project  # as above
 
             self._project = Project(self._looked.files)
         return self._project

@@ -16,6 +16,7 @@ from hatch_cuda_kernels.cpp.unit import InclusionError, Unit
 from hatch_cuda_kernels.execution_space.cut import Cut, cut
 from hatch_cuda_kernels.execution_space.kernels import Declared
 from hatch_cuda_kernels.execution_space.marks import is_foreign_mark
+from hatch_cuda_kernels.includes import ClosureCut, Dropped, find_clocks
 from hatch_cuda_kernels.libraries import (
     NVRTC_ONLY,
     is_host_header,
@@ -25,9 +26,6 @@ from hatch_cuda_kernels.libraries import (
     shared_macros,
 )
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.clocks import find_clocks
-from hatch_cuda_kernels.source.closure import ClosureCut
-from hatch_cuda_kernels.source.dropped import Dropped
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -36,10 +34,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.macros import Macro
     from hatch_cuda_kernels.cpp.parser import Reading
     from hatch_cuda_kernels.execution_space.cut import Level, Place
+    from hatch_cuda_kernels.includes import Closure, DroppedKind, Readings
     from hatch_cuda_kernels.options import NvrtcOptions
-    from hatch_cuda_kernels.source.closure import Closure
-    from hatch_cuda_kernels.source.dropped import DroppedKind
-    from hatch_cuda_kernels.source.readings import Readings
 
 __all__ = ["DevicePass", "as_device_pass", "cut_closure", "read_device_pass"]
 

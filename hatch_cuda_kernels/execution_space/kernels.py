@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.cpp.declarations import Declaration
-    from hatch_cuda_kernels.source.closure import Closure
+    from hatch_cuda_kernels.includes import Closure
 
 __all__ = ["NOTHING_DECLARED", "Declared", "DeclaredKernel", "DeclaredParameter", "DeclaredVariable", "owner_of"]
 

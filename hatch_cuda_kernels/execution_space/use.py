@@ -14,7 +14,7 @@ from hatch_cuda_kernels.compiler.output.demangle import demangled
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from hatch_cuda_kernels.source.dropped import Dropped
+    from hatch_cuda_kernels.includes import Dropped
 
 __all__ = ["undefined_variables", "use_faults", "used_variables"]
 

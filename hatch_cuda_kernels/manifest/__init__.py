@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.driver import native_archs
 from hatch_cuda_kernels.errors import ManifestError
+from hatch_cuda_kernels.includes import ProjectFiles
 from hatch_cuda_kernels.manifest.arches import Scope, make_scope
 from hatch_cuda_kernels.manifest.instances import expand_instances, too_many
 from hatch_cuda_kernels.manifest.keys import FRONT_ENDS, MANIFEST, PACKINGS
@@ -20,7 +21,6 @@ from hatch_cuda_kernels.manifest.project import project_version
 from hatch_cuda_kernels.manifest.spot import Reading, Spot
 from hatch_cuda_kernels.manifest.yaml_nodes import read_tree
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.source.project_files import ProjectFiles
 from hatch_cuda_kernels.store.promises.model import Supports
 
 if TYPE_CHECKING:

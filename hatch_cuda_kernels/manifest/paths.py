@@ -8,11 +8,10 @@ from glob import has_magic
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.includes import DEVICE_RUNTIME, LIBRARY_KINDS, normalize
 from hatch_cuda_kernels.manifest.kinds import text
 from hatch_cuda_kernels.manifest.project import project_folder
 from hatch_cuda_kernels.manifest.spot import RefusedError, Spot, suggest
-from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, LIBRARY_KINDS
-from hatch_cuda_kernels.source.project_files import normalize
 
 if TYPE_CHECKING:
     from pathlib import Path

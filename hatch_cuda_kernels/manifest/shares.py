@@ -11,8 +11,8 @@ from hatch_cuda_kernels.patterns import placeholders
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from hatch_cuda_kernels.includes import ProjectFiles
     from hatch_cuda_kernels.manifest.kinds import Item
-    from hatch_cuda_kernels.source.project_files import ProjectFiles
 
 __all__ = ["share_instances"]
 

@@ -12,7 +12,7 @@ from hatch_cuda_kernels.problem import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from hatch_cuda_kernels.source.project_files import ProjectFiles
+    from hatch_cuda_kernels.includes import ProjectFiles
 
 __all__ = ["Reading", "RefusedError", "Spot", "suggest", "wrong_type"]
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.includes import Closure
     from hatch_cuda_kernels.manifest import Supports
     from hatch_cuda_kernels.plan.plan import PlannedModule
-    from hatch_cuda_kernels.source.closure import Closure
 
 __all__ = ["missing_headers", "unkept_promises"]
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.compiler.route import Route
     from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.includes import SourceSet
     from hatch_cuda_kernels.plan.kinds import Kinds
-    from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["FrontEnd", "lay_out", "lay_out_jobs", "route_of"]
 

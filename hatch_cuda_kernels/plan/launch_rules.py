@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.execution_space.kernels import Declared
+    from hatch_cuda_kernels.includes import SourceSet
     from hatch_cuda_kernels.manifest.model import Module, StatedRule
-    from hatch_cuda_kernels.source.source_set import SourceSet
     from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 
 __all__ = ["name_rules"]

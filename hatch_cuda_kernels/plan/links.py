@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.includes import DEVICE_RUNTIME, library_kind
 from hatch_cuda_kernels.plan.kinds import shared_run, wanted_kinds
-from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, library_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.includes import SourceSet
     from hatch_cuda_kernels.plan.kinds import Kinds
-    from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["lay_out_links"]
 

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.includes import Dropped, SourceSet
     from hatch_cuda_kernels.plan.plan import PlannedModule
-    from hatch_cuda_kernels.source.dropped import Dropped
-    from hatch_cuda_kernels.source.source_set import SourceSet
 
 __all__ = ["arch_uses", "arch_warnings", "describe", "dropped_code"]
 

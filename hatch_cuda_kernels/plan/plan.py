@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.includes import DeviceLibrary, SourceSet
     from hatch_cuda_kernels.manifest import Manifest, Module
     from hatch_cuda_kernels.pool.failures import FailedJob
-    from hatch_cuda_kernels.source.library import DeviceLibrary
-    from hatch_cuda_kernels.source.source_set import SourceSet
     from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 
 __all__ = ["PlannedModule", "learn", "make_plan", "open_reader", "read_sources"]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Finisher
+    from hatch_cuda_kernels.includes import Project
     from hatch_cuda_kernels.manifest import Manifest, Module
-    from hatch_cuda_kernels.source.project import Project
 
 __all__ = ["check_release", "requirements"]
 
@@ -56,7 +56,7 @@ def _found(manifest: Manifest) -> Toolchain:
 
 def requirements(manifest: Manifest) -> list[str]:
     """Return the requirements for the toolkit release that a manifest asks for, with what finishes its modules."""
-    from hatch_cuda_kernels.source.project import Project  # only to say what to install
+    from hatch_cuda_kernels.includes import Project  # only to say what to install
 
     project = Project(manifest.root)
     finishers = {_finisher(module, manifest.root, project) for module in manifest.modules}

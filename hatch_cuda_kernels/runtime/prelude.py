@@ -30,7 +30,7 @@ _POSSIBLE: Final = (
 )
 #: Modules of a compile. They take much longer, so they wait unless the kernel is in no image.
 _OF_COMPILES: Final = (
-    "hatch_cuda_kernels.source.closure_reader",
+    "hatch_cuda_kernels.includes.reader",
     "hatch_cuda_kernels.runtime.ladder.jit",
     "hatch_cuda_kernels.runtime.ladder.finished",
     "hatch_cuda_kernels.compiler.nvrtc",

@@ -12,6 +12,7 @@ from hatch_cuda_kernels.compiler.link_faults import lacks_device_runtime
 from hatch_cuda_kernels.compiler.target_faults import lacking_targets
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
 from hatch_cuda_kernels.errors import CompileError, ToolchainError
+from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.plan.release import check_release, requirements
 from hatch_cuda_kernels.pool.compilation import compile_missing
@@ -20,7 +21,6 @@ from hatch_cuda_kernels.port.check_instances import refused_instances
 from hatch_cuda_kernels.port.device_runtime import stated_with_runtime
 from hatch_cuda_kernels.port.other_sources import linked, other_sources
 from hatch_cuda_kernels.scaffold.survey import Untried, manifest_of
-from hatch_cuda_kernels.source.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hatch_cuda_kernels.includes import NOT_CUT
 from hatch_cuda_kernels.names import listed_module, normalize_name, without_archs
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.source.closure import NOT_CUT
 from hatch_cuda_kernels.store.details import ModuleDetails
 from hatch_cuda_kernels.store.image_record import ImageRecord
 from hatch_cuda_kernels.store.index import ModuleIndex, UnitRecord
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.recipe import Recipe, Unit
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Symbol
-    from hatch_cuda_kernels.source.library import DeviceLibrary
-    from hatch_cuda_kernels.source.source_set import SourceSet
+    from hatch_cuda_kernels.includes import DeviceLibrary, SourceSet
     from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 
 __all__ = ["BuiltModule"]

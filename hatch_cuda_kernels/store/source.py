@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Finisher
-    from hatch_cuda_kernels.source.dropped import Dropped
+    from hatch_cuda_kernels.includes import Dropped
     from hatch_cuda_kernels.store.image_record import ImageRecord
     from hatch_cuda_kernels.store.reader import StoreReader
 

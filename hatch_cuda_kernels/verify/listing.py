@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.arch import ptx_isa_of_driver
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 from hatch_cuda_kernels.names import build_order, listed_module, normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.patterns import expand, placeholders
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.source.library import DEVICE_RUNTIME
 from hatch_cuda_kernels.store.details import ModuleDetails
 from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE
 from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule

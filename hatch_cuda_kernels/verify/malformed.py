@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.includes import normalize
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.source.project_files import normalize
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.store.image_record import ImageRecord

@@ -18,8 +18,8 @@ from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.source_reader import SourceReader
 from hatch_cuda_kernels.compiler.toolchain import remembered
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.includes import Asked
 from hatch_cuda_kernels.options import HostCode
-from hatch_cuda_kernels.source.outer_headers import Asked
 
 PACKAGE = Path(source_reader.__file__).parents[1]
 FILES = {

@@ -20,11 +20,10 @@ from hatch_cuda_kernels.compiler.toolchain import key_parts, remembered, toolkit
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import ToolchainError
+from hatch_cuda_kernels.includes import STANDARD_FOLDER, outer, packaged_standard_headers
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.promote.misses import find_misses
 from hatch_cuda_kernels.runtime.store import open_store
-from hatch_cuda_kernels.source import outer_headers
-from hatch_cuda_kernels.source.outer_headers import STANDARD_FOLDER, packaged_standard_headers
 from hatch_cuda_kernels.store.reader import StoreReader
 
 MANIFEST = """
@@ -71,7 +70,7 @@ def store(toolkit, make_project, fresh_cache):
 def standard(tmp_path, monkeypatch):
     """Return a copy of this package's standard headers that is used in their place."""
     folder = shutil.copytree(STANDARD_FOLDER, tmp_path / "standard")
-    for module in (outer_headers, toolkit_headers, installed_toolchain):
+    for module in (outer, toolkit_headers, installed_toolchain):
         monkeypatch.setattr(module, "STANDARD_FOLDER", str(folder))
     packaged_standard_headers.cache_clear()
     yield folder

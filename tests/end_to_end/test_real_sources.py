@@ -18,12 +18,11 @@ from hatch_cuda_kernels.compiler import source_reader
 from hatch_cuda_kernels.compiler.toolchain import remembered
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.includes import StandardHeaders, outer, packaged_standard_headers
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.promote.patch import Wanted, promote
 from hatch_cuda_kernels.runtime.store import open_store
-from hatch_cuda_kernels.source import outer_headers
-from hatch_cuda_kernels.source.outer_headers import StandardHeaders, packaged_standard_headers
 from hatch_cuda_kernels.standalone import compile_to_cubin
 from hatch_cuda_kernels.store import shipped
 from hatch_cuda_kernels.store.texts import digests_text
@@ -60,7 +59,7 @@ def another_version(monkeypatch):
     def change():
         ours = packaged_standard_headers()
         other = StandardHeaders(ours.names, lambda name: f"{ours.text(name).text}// of another version\n".encode())
-        for module in (remembered, outer_headers, shipped):
+        for module in (remembered, outer, shipped):
             monkeypatch.setattr(module, "packaged_standard_headers", lambda: other)
         monkeypatch.setattr(source_reader, "_code", lambda: "another version")
 

@@ -20,9 +20,9 @@ from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
 from hatch_cuda_kernels.errors import BuildError, CompileError
 from hatch_cuda_kernels.host_code import said
 from hatch_cuda_kernels.host_code.outline import read_outline
+from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import HostCode
-from hatch_cuda_kernels.source.project import Project
 
 REPOSITORY = Path(__file__).parents[2]
 KERNEL = "__global__ void k(int* p) { *p = 1; }\n"

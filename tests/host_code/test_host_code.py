@@ -18,9 +18,9 @@ from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.host_code.closures import without_host_code
+from hatch_cuda_kernels.includes import read_closure
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.options import HostCode, NvrtcOptions
-from hatch_cuda_kernels.source.closure_reader import read_closure
 
 CASES = {
     name: dict(re.findall(r"^--- (\w+)\n(.*?)(?=^---|\Z)", body, re.MULTILINE | re.DOTALL))

@@ -9,8 +9,8 @@ from raw_nvrtc import compile_raw
 
 from hatch_cuda_kernels import CompileError, compile_to_cubin
 from hatch_cuda_kernels.host_code.closures import without_host_code
+from hatch_cuda_kernels.includes import read_closure
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.source.closure_reader import read_closure
 
 DETECTED = """
 template <class T> T&& made();

@@ -9,7 +9,7 @@ import pytest
 from raw_nvrtc import compile_raw
 
 from hatch_cuda_kernels.host_code.closures import without_host_code
-from hatch_cuda_kernels.source.closure_reader import read_closure
+from hatch_cuda_kernels.includes import read_closure
 
 CASES = {
     name: (text, value)

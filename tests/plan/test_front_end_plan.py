@@ -13,12 +13,11 @@ from hatch_cuda_kernels.compiler.ptxas import assemble
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, load_toolchain
 from hatch_cuda_kernels.errors import CompileError, ManifestError
+from hatch_cuda_kernels.includes import SourceSet, read_closure
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan.notes import arch_uses
 from hatch_cuda_kernels.plan.plan import make_plan
-from hatch_cuda_kernels.source.closure_reader import read_closure
-from hatch_cuda_kernels.source.source_set import SourceSet
 
 #: Architectures, how they share, the shared run ("" for none), what it gives, and what NVRTC compiles besides.
 LAID_OUT = {

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from cuda.bindings import nvrtc
 
-from hatch_cuda_kernels.source.clocks import find_clocks
-from hatch_cuda_kernels.source.readings import Readings
+from hatch_cuda_kernels.includes import Readings, find_clocks
 
 USE = 'extern "C" __device__ const char* day() { return "day " __DATE__; }'
 OTHER = "__device__ int other;"

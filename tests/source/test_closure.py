@@ -11,9 +11,8 @@ import pytest
 from raw_nvrtc import RawResult, compile_raw
 
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.includes import Project, read_closure
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.closure_reader import read_closure
-from hatch_cuda_kernels.source.project import Project
 
 KERNEL = 'extern "C" __global__ void k(int* p) { *p = X; }\n'
 

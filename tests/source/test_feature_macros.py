@@ -13,7 +13,7 @@ from raw_nvrtc import compile_raw
 import hatch_cuda_kernels
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 
-STANDARD = Path(hatch_cuda_kernels.__file__).parent / "source/standard"
+STANDARD = Path(hatch_cuda_kernels.__file__).parent / "includes/standard"
 FEATURES = (STANDARD / "hatch_cuda_kernels/features.h").read_text()
 #: What a section is for, and what is in it.
 SECTION = re.compile(

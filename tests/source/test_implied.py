@@ -8,9 +8,9 @@ import pytest
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
+from hatch_cuda_kernels.includes import OuterHeaders, packaged_standard_headers
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES
-from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
 from hatch_cuda_kernels.source.std_names import STD_NAMES
 
 KERNEL = "__global__ void k(int* s) {{ s[0] = {}; }}\n"

@@ -6,11 +6,9 @@ import time
 
 import pytest
 
+from hatch_cuda_kernels.includes import Located, Project, parse_text, ways_out
 from hatch_cuda_kernels.source.lexer import Joined, blank_literals
 from hatch_cuda_kernels.source.macros import find_macro_texts
-from hatch_cuda_kernels.source.project import Project
-from hatch_cuda_kernels.source.source_text import parse_text
-from hatch_cuda_kernels.source.ways_out import Located, ways_out
 
 
 def test_places_of_joined_lines():

@@ -11,9 +11,9 @@ from hatch_cuda_kernels import compile_to_ptx
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.includes import OuterHeaders, packaged_standard_headers
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.source.library_names import library_headers, library_names
-from hatch_cuda_kernels.source.outer_headers import OuterHeaders, packaged_standard_headers
 
 KERNEL = "__global__ void k(int* s) {{ s[0] = {}; }}\n"
 CUBLAS = "hatch_cuda_kernels/cublas_types.h"

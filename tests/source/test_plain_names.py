@@ -9,9 +9,8 @@ import pytest
 from raw_nvrtc import compile_raw
 
 from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import scan_headers
+from hatch_cuda_kernels.includes import Asked, OuterHeaders, StandardHeaders, read_closure
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.closure_reader import read_closure
-from hatch_cuda_kernels.source.outer_headers import Asked, OuterHeaders, StandardHeaders
 
 KERNEL = 'extern "C" __global__ void k(int* p) { *p = X; }\n'
 STANDARD = {

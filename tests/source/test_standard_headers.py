@@ -21,7 +21,7 @@ from hatch_cuda_kernels.compiler.toolchain.host_headers import HOST_HEADERS
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.options import NvrtcOptions
 
-STANDARD = Path(hatch_cuda_kernels.__file__).parent / "source/standard"
+STANDARD = Path(hatch_cuda_kernels.__file__).parent / "includes/standard"
 SOURCES = Path(__file__).parent / "standard_headers"
 NAMES = sorted(path.stem for path in SOURCES.glob("*.cu"))
 TEXTS = {

@@ -12,7 +12,7 @@ from hatch_cuda_kernels.compiler.toolchain.libraries import identity
 from hatch_cuda_kernels.compiler.toolchain.packages import exactly, pinned, pip_install
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major, find_library, library_version
 from hatch_cuda_kernels.errors import ToolchainError
-from hatch_cuda_kernels.source.library import DEVICE_RUNTIME, DeviceLibrary
+from hatch_cuda_kernels.includes import DEVICE_RUNTIME, DeviceLibrary
 from hatch_cuda_kernels.versions import release_of
 
 if TYPE_CHECKING:

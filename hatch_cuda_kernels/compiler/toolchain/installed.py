@@ -22,7 +22,7 @@ from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
 from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import HeaderScan, scan_headers
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders, library_version
 from hatch_cuda_kernels.errors import ToolchainError
-from hatch_cuda_kernels.source.outer_headers import STANDARD_FOLDER
+from hatch_cuda_kernels.includes import STANDARD_FOLDER
 from hatch_cuda_kernels.versions import release_of
 
 if TYPE_CHECKING:

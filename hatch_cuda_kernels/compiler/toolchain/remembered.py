@@ -15,7 +15,7 @@ from hatch_cuda_kernels.compiler.toolchain.libraries import library_files
 from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders
 from hatch_cuda_kernels.errors import ToolchainError
-from hatch_cuda_kernels.source.outer_headers import Asked, OuterHeaders, packaged_standard_headers
+from hatch_cuda_kernels.includes import Asked, OuterHeaders, packaged_standard_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.cache.notes import file_state, unchanged
 from hatch_cuda_kernels.compiler.toolchain.contents import contents_at, digest_of_all, record_digest
 from hatch_cuda_kernels.compiler.toolchain.parts import PartFiles
-from hatch_cuda_kernels.source.outer_headers import STANDARD_FOLDER, Asked
+from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -146,7 +146,8 @@ class _Scan:
 def _readers() -> list[str]:
     """Return the files of the code that reads headers, each with its state: another version of it reads them anew."""
     package = Path(__file__).parents[2]
-    files = [*(package / "source").glob("*.py"), *Path(__file__).parent.glob("*.py")]
+    folders = (package / "cpp", package / "includes", package / "source", Path(__file__).parent)
+    files = [path for folder in folders for path in folder.glob("*.py")]
     return [f"{path}: {file_state(path)}" for path in sorted(files)]
 
 

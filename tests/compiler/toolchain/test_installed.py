@@ -18,7 +18,7 @@ from hatch_cuda_kernels.compiler.toolchain.parts import find_parts
 from hatch_cuda_kernels.compiler.toolchain.remembered import known_toolchains
 from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import scan_headers
 from hatch_cuda_kernels.errors import ToolchainError
-from hatch_cuda_kernels.source.outer_headers import packaged_standard_headers
+from hatch_cuda_kernels.includes import packaged_standard_headers
 from hatch_cuda_kernels.standalone import compile_to_ptx
 
 HEADERS = {

@@ -26,7 +26,7 @@ import sys
 from pathlib import Path
 from hatch_cuda_kernels import open_store
 image = open_store(Path(sys.argv[1])).find_image("saxpy", arch="sm_75")
-slow = {"source.closure_reader", "compiler.job", "compiler.record", "compiler.toolchain.installed"}
+slow = {"includes.reader", "compiler.job", "compiler.record", "compiler.toolchain.installed"}
 slow |= {"runtime.ladder.notices"}
 loaded = [name for name in slow if f"hatch_cuda_kernels.{name}" in sys.modules]
 print(image.origin, loaded, [name for name in ("logging", "filelock", "platformdirs") if name in sys.modules])

@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.source.computed import ESCAPED_LETTER, TOOLKIT_MACROS
+from hatch_cuda_kernels.includes.computed import ESCAPED_LETTER, TOOLKIT_MACROS
 from hatch_cuda_kernels.source.macros import possible_names
 from hatch_cuda_kernels.source.probes import without_spelled
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
+    from hatch_cuda_kernels.includes.source_text import SourceText
     from hatch_cuda_kernels.source.macros import MacroText
-    from hatch_cuda_kernels.source.source_text import SourceText
 
 __all__ = ["Located", "ways_out"]
 

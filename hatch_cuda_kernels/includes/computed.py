@@ -17,8 +17,8 @@ from hatch_cuda_kernels.source.macros import parse_define
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from hatch_cuda_kernels.includes.source_text import SourceText
     from hatch_cuda_kernels.source.macros import MacroText
-    from hatch_cuda_kernels.source.source_text import SourceText
 
 __all__ = ["ESCAPED_LETTER", "TOOLKIT_MACROS", "OperandNames", "possible_spellings"]
 

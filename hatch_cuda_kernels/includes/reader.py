@@ -1,0 +1,221 @@
+"""Finds every project file that a source can see, and gives each the one virtual name under which NVRTC is shown it.
+
+NVRTC finds an in-memory header by the literal spelling of the directive, so the directives of project files are
+rewritten to absolute virtual names. ``#pragma once``, ``..`` and ``__FILE__`` then mean the same in every checkout, and
+what is not hashed cannot be seen. Standard headers, and project headers that the toolkit's ask for, are in memory under
+the names that directives spell. ``#if`` is not evaluated: the closure is a superset of what a compile opens.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from glob import has_magic
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.includes.clocks import clocks_of_option, find_clocks
+from hatch_cuda_kernels.includes.closure import Closure
+from hatch_cuda_kernels.includes.computed import OperandNames, possible_spellings
+from hatch_cuda_kernels.includes.opening import once_in_source
+from hatch_cuda_kernels.includes.outer import NO_OUTER_HEADERS, OuterHeaders
+from hatch_cuda_kernels.includes.project import normalize, wandering
+from hatch_cuda_kernels.includes.rewrite import Project, Rewritten
+from hatch_cuda_kernels.includes.source_text import SourceText, parse_text
+from hatch_cuda_kernels.includes.ways_out import Located, ways_out
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.source.macros import parse_define
+from hatch_cuda_kernels.source.plain_names import PlainNames
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+
+__all__ = ["read_closure"]
+
+
+def read_closure(  # noqa: PLR0913 - what modules state, and what they share
+    root: Path,
+    source: str,
+    *,
+    text: str | None = None,
+    include: Sequence[str] = (),
+    headers: Sequence[str] = (),
+    pre_include: Sequence[str] = (),
+    define: Sequence[tuple[str, str | None]] = (),
+    project: Project | None = None,
+    outer: OuterHeaders = NO_OUTER_HEADERS,
+) -> Closure:
+    """Read a source and all project headers it names, all paths relative to ``root``.
+
+    With ``text``, the source is that text and ``source`` only the name it goes by. ``include`` are folders; ``headers``
+    are paths of what computed includes need, and globs of what they may; ``define`` are the options' macros, which may
+    name headers too. A ``project`` of that root, shared by many calls, lists each folder and reads each file once.
+    ``outer`` are the headers outside the project. Raises InputError, one line for each problem.
+    """
+    reader = _Reader(project or Project(root), {} if text is None else {source: text.encode()}, define)
+    start = reader.source(source)
+    reader.search_in(include)
+    declared = list(dict.fromkeys(path for pattern in headers for path in reader.declared(pattern)))
+    forced = tuple(reader.forced(spelling) for spelling in pre_include)
+    if not reader.problems:
+        reader.follow()
+    names = possible_spellings(declared, [posixpath.dirname(start), *reader.rewriter.include, ""])
+    plain = reader.plain_names(PlainNames(outer, reader.include_file, names), names)
+    names = {name: path for name, path in names.items() if path in reader.wanted}
+    if reader.problems:
+        raise InputError("\n".join(dict.fromkeys(reader.problems)))
+    in_memory = {VIRTUAL_ROOT + path: reader.done[path].text for path in reader.wanted}
+    shown = reader.done[start].text
+    if start in reader.wanted:
+        shown = in_memory[VIRTUAL_ROOT + start] = once_in_source(shown)
+    in_memory |= {name: f'#include "{VIRTUAL_ROOT}{path}"\n' for name, path in (plain.project | names).items()}
+    in_memory |= {name: outer.standard.text(name).text for name in plain.standard}
+    return Closure(
+        source=shown,
+        program_name=VIRTUAL_ROOT + start,
+        headers=tuple(sorted(in_memory.items())),
+        files=tuple(sorted((path, reader.text(path).sha256) for path in reader.done)),
+        pre_include=forced,
+        outside=tuple(sorted(plain.outside)),
+        computed=tuple(reader.named("computed")),
+        probes=tuple(reader.named("probes")),
+        standard=tuple(sorted(plain.standard)),
+        named=tuple(sorted(plain.named)),
+        asked=tuple(sorted(plain.asked)),
+        clocks=tuple(find_clocks({path: found.text for path, found in reader.done.items()}, reader.project.readings)),
+    )
+
+
+class _Reader:
+    """Reads project files, follows their directives, and gathers every problem."""
+
+    def __init__(self, project: Project, given: Mapping[str, bytes], define: Sequence[tuple[str, str | None]]) -> None:
+        self.project = project
+        self.given = {path: parse_text(path, data) for path, data in given.items()}
+        self.define = [(name, "1" if value is None else value) for name, value in define]
+        self.rewriter = project.rewriter(())
+        self.done: dict[str, Rewritten] = {}
+        self.wanted: set[str] = set()  # what must be in memory: the source is not, unless something includes it
+        self.problems: list[str] = [problem for name, value in self.define for problem in clocks_of_option(name, value)]
+        self._forced: set[str] = set()
+        self._waiting: list[str] = []
+        self.operands = OperandNames(self.define)
+
+    def source(self, path: str) -> str:
+        """Return the source's path, having checked that it is a project file."""
+        found = normalize("", path)
+        if found is None:
+            self.problems.append(f"{path}: the source must be inside the project, given relative to it")
+        elif found not in self.given and self.project.files.kind(found) not in {"file", "outside"}:
+            self.problems.append(f"{path}: no such source file in {self.project.files.root}")
+        self._waiting.append(found or path)
+        return found or path
+
+    def search_in(self, folders: Sequence[str]) -> None:
+        """Look for headers in these folders from now on."""
+        self.rewriter = self.project.rewriter([found for path in folders if (found := self._folder(path)) is not None])
+
+    def _folder(self, path: str) -> str | None:
+        """Return an include folder's path; None, with a problem noted, when it is not a folder of the project."""
+        found = normalize("", path)
+        kind = None if found is None else self.project.files.kind(found)
+        if found is None or kind == "outside":
+            self.problems.append(f"{path}: an include folder must be inside the project, given relative to it")
+        elif kind != "folder":
+            self.problems.append(f"{path}: no such include folder in {self.project.files.root}")
+        else:
+            return found
+        return None
+
+    def declared(self, pattern: str) -> list[str]:
+        """Return the files of a declared glob, maybe none. Without wildcards it is wanted, whoever may ask for it."""
+        found = normalize("", pattern)
+        files = list(self.project.files.glob(found)) if found else []
+        if not found:
+            self.problems.append(f"{pattern}: headers must be inside the project, given relative to it")
+        elif not files and not has_magic(found):
+            self.problems.append(f"{pattern}: no such header in {self.project.files.root}")
+        elif not has_magic(found):
+            self._want(files)
+        return files
+
+    def forced(self, spelling: str) -> str:
+        """Return the name NVRTC pre-includes. A project header is looked for from the root, then as ``<...>`` is."""
+        found = self.rewriter.search(["", *self.rewriter.include], spelling)
+        if found is not None:
+            self._want([found])
+            return VIRTUAL_ROOT + found
+        if wandering(spelling):
+            self.problems.append(f"{spelling}: no such header to pre-include in {self.project.files.root}")
+        self._forced.add(spelling)
+        return spelling
+
+    def follow(self) -> None:
+        """Read all wanted files and all they lead to."""
+        while self._waiting:
+            path = self._waiting.pop()
+            if path not in self.done:
+                given = self.given.get(path)
+                found = self.project.rewritten(path, self.rewriter) if given is None else self.rewriter.rewrite(given)
+                self.done[path] = found
+                self.problems += found.problems
+                self._want(found.wanted)
+
+    def include_file(self, name: str) -> str | None:
+        """Return the file in the include folders that a name stands for, to headers outside the project."""
+        return self.project.included(name, self.rewriter.include)
+
+    def plain_names(self, plain: PlainNames, spellings: dict[str, str]) -> PlainNames:
+        """Return the names, complete: project files that headers outside, or macros, ask for lead to others in turn."""
+        while (
+            self._want(self._computed(spellings))
+            or self._want(sorted(plain.answer(self.outside(spellings)) | {spellings[name] for name in plain.used}))
+            or self._want(self._computed(spellings, at_last=True))
+        ):
+            self.follow()
+        return plain
+
+    def _computed(self, spellings: dict[str, str], *, at_last: bool = False) -> list[str]:
+        """Return the files that computed includes may name; at last all declared ones, where a name is not known.
+
+        To the spellings are added those that macros make, of files where includes of headers look for them.
+        """
+        if not self.named("computed") + self.named("probes"):
+            return []
+        operands = self.operands.of(map(self.text, self.done)).values()
+        self.problems += self.operands.problems
+        names = set().union(*operands)
+        found = {name: self.include_file(name) for name in names - spellings.keys()}
+        spellings |= {name: path for name, path in found.items() if path is not None}
+        every = at_last and (not all(operands) or bool(self.named("probes")))
+        return sorted({path for name, path in spellings.items() if every or name in names})
+
+    def text(self, path: str) -> SourceText:
+        """Return a file as it is on disk, or was given."""
+        return self.given.get(path) or self.project.text(path)
+
+    def named(self, what: str) -> list[str]:
+        """Return one kind of note about all files that were read, in order."""
+        return sorted({note for found in self.done.values() for note in getattr(found, what)})
+
+    def outside(self, spellings: Mapping[str, str]) -> set[str]:
+        """Return what is not the project's: spelled in directives, and where a macro names headers, in macros too."""
+        outside = {*self._forced, *self.named("outside")}
+        uses = self.named("computed") + self.named("probes")
+        if not uses:
+            return outside
+        texts = [Located(text, macro) for text in map(self.text, self.done) for macro in text.macros]
+        for name, value in self.define:
+            option = f"{uses[0]}: a macro names this header, and the option define {name}={value}"
+            texts.append(Located(option, parse_define(f"{name} {value}")))
+        known = self.operands.of(map(self.text, self.done)).items()
+        self.problems += ways_out(texts, [one for one, made in known if made and not any(map(wandering, made))])
+        return outside | ({name for located in texts for name in located.names} - spellings.keys())
+
+    def _want(self, paths: Iterable[str]) -> bool:
+        """Want files in memory; return whether one of them is new."""
+        fresh = [path for path in dict.fromkeys(paths) if path not in self.wanted]
+        self.wanted.update(fresh)
+        self._waiting += fresh
+        return bool(fresh)
