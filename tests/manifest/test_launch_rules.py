@@ -125,8 +125,10 @@ def test_what_does_not_fit_the_sources(problems):
     assert found == [
         "9:21: modules.m.launch.saxpy.grid: unknown name 'm'; the parameters are y, x, n, a",
         "9:21: modules.m.launch.saxpy.grid: unknown name 'k'; the parameters are y, x, n, a",
-        "10:7: modules.m.launch.saxpi: no kernel 'saxpi' is declared in the sources (did you mean 'saxpy'?); "
-        "list a source that declares it",
+        (
+            "10:7: modules.m.launch.saxpi: no kernel 'saxpi' is declared in the sources (did you mean 'saxpy'?); "
+            "list a source that declares it"
+        ),
         "11:7: modules.m.launch.twice: 'twice' is declared with different numbers of parameters; rename one of them",
     ]
 
