@@ -91,21 +91,13 @@ OTHERS = {
     ),
     "an unmarked variable": (
         "float table[4];\n" + kernel("*x = table[1];"),
-        "mark it __device__ or set 'default_device",
+        "mark it __device__ or __constant__",
     ),
     "a name of a later standard": (kernel("*x = std::bit_width(7u);"), "it is C++20's: write 'std: c++20'"),
     "the host's API": (kernel("cudaMemcpy(x, x, 4);"), "cudaMemcpy is the host's: keep it from NVRTC with #ifndef"),
     "PyTorch's types": (kernel("*x = 1;", "at::Half* x"), "PyTorch's C++ types are the host's: use CUDA's"),
     "PyTorch's functions": (kernel("gpuAtomicAdd(x, 1.f);"), "add #include <ATen/cuda/Atomic.cuh>"),
-    "PyTorch's headers": (
-        "#ifndef NO_TORCH\n#include <torch/extension.h>\n#endif\n",
-        "NVRTC cannot compile PyTorch's headers, which are the host's; 'host_code: drop' leaves their includes out",
-    ),
     "a texture reference": ("texture<float> t;\n" + kernel("*x = tex1Dfetch(t, 1);"), "cudaTextureObject_t"),
-    "a texture reference that was left out": (
-        "texture<float> t;\nvoid host() {}\n" + kernel("*x = tex1Dfetch(t, 1);"),
-        "t (source.cu:1) cannot be used: CUDA 12 removed texture and surface references",
-    ),
     "a word of C's": ("#define R register\n" + kernel("R float y = 1; *x = y;"), 'define: {register: ""}'),
     "what Thrust has no more": (
         "#include <thrust/functional.h>\nstruct S : thrust::unary_function<int, int> {};\n" + kernel("*x = 1;"),
@@ -174,6 +166,13 @@ OTHERS = {
 def test_what_nvrtc_cannot_know(source, fix):
     """Code of the host's is told from a mistake, with the ways to keep it from NVRTC."""
     assert fix in str(failed(source))
+
+
+def test_headers_of_the_host_that_are_kept():
+    """Whoever keeps host code is told what brings PyTorch's headers in."""
+    source = "#ifndef NO_TORCH\n#include <torch/extension.h>\n#endif\n"
+    fix = "NVRTC cannot compile PyTorch's headers, which are the host's; 'host_code: drop' leaves their includes out"
+    assert fix in str(failed(source, options=NvrtcOptions(host_code="keep")))
 
 
 def test_a_macro_of_another_compiler_is_not_to_be_defined():

@@ -20,7 +20,8 @@ PACKED = "struct S { char c; int i; } __attribute__((packed));"
 
 
 def compiled(source, **options):
-    """Return what a source with a kernel compiles to."""
+    """Return what a source with a kernel compiles to, with nothing cut or moved."""
+    options = {"host_code": "keep", **options}
     return compile_to_ptx(source + KERNEL, arch="sm_90", options=NvrtcOptions(**options), use_cache=False)
 
 
@@ -59,7 +60,7 @@ def test_what_decides_a_layout_and_is_ignored_is_an_error(source, place, name, f
         ("struct __attribute__((packed)) S { char c; int i; }; static_assert(sizeof(S) == 5);", {}),
         ("struct S { char c; int i __attribute__((packed)); }; static_assert(sizeof(S) == 5);", {}),
         ("struct S { int i; } __attribute__((used));", {}),
-        ("void f(); __attribute__((packed)) struct S { int i; };", {}),
+        ("__device__ void f(); __attribute__((packed)) struct S { int i; };", {}),
         ("namespace n {} __attribute__((packed)) struct S { int i; };", {}),
         ("[[gnu::noinline]] __device__ int f() { return 1; }", {}),
         (
@@ -73,6 +74,11 @@ def test_what_decides_a_layout_and_is_ignored_is_an_error(source, place, name, f
 def test_what_changes_nothing_is_none(source, options):
     """Attributes that NVRTC heeds, that decide no layout, or that no compiler heeds there, compile as before."""
     compiled(f"{source}\n", **options)
+
+
+def test_what_stands_behind_a_class_is_moved_to_where_it_is_heeded():
+    """By default, the layout is nvcc's."""
+    compiled(f"{PACKED}\nstatic_assert(sizeof(S) == 5);\n", host_code="auto")
 
 
 HIDDEN = {
@@ -133,7 +139,8 @@ def test_on_every_route_of_a_build(front_end, write, tmp_path, fresh_cache):
     write("s.h", f"\n{PACKED}\n")
     manifest = write(
         "kernels.yaml",
-        f"schema: 1\narches: [sm_80, sm_90]\nmodules: {{k: {{source: k.cu, front_end: {front_end}}}}}\n",
+        f"schema: 1\narches: [sm_80, sm_90]\noptions: {{host_code: keep}}\n"
+        f"modules: {{k: {{source: k.cu, front_end: {front_end}}}}}\n",
     )
     with pytest.raises(BuildError, match=r"s\.h:2:44: error: NVRTC ignores attribute packed here"):
         build_kernels(manifest, tmp_path, jobs=1)
@@ -143,7 +150,7 @@ def test_where_a_cubin_is_made_of_text_at_run_time(fresh_cache):
     """A stand-alone compile, with the cache, raises it each time."""
     for _ in range(2):
         with pytest.raises(CompileError, match="NVRTC ignores attribute packed here"):
-            compile_to_cubin(f"{PACKED}\n{KERNEL}", arch="sm_90")
+            compile_to_cubin(f"{PACKED}\n{KERNEL}", arch="sm_90", options=NvrtcOptions(host_code="keep"))
 
 
 ATTRIBUTES = ["packed", "__packed__", "aligned(16)", "aligned", "packed, aligned(2)", "used", 'visibility("hidden")']

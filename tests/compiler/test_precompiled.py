@@ -125,7 +125,7 @@ def test_a_changed_header_is_never_taken_for_the_old_one(tmp_path, compile_begun
 def test_an_error_is_told_as_without(tmp_path, compile_begun):
     """A source that NVRTC refuses has its own lines in the message."""
     (tmp_path / "h.h").write_text(HEADER)
-    (tmp_path / "k.cu").write_text(f"{SOURCE}int broken = missing;\n")
+    (tmp_path / "k.cu").write_text(f"{SOURCE}__device__ int broken = missing;\n")
     job = job_of(tmp_path)
     with pytest.raises(CompileError) as without:
         plain(job)

@@ -35,9 +35,6 @@ DIFFERENT = {
     "12: CUB_VERSION cub.cuh": "likewise",
     "12: CCCL_VERSION": "likewise",
     "12: cuda_fp16 versions": "the toolkit's headers define other macros for NVRTC",
-    "12: int64_t overloads": "int64_t is long long in the toolkit's headers for NVRTC",
-    "12: int64_t is_same size_t / traits": "likewise",
-    "12: int_fast": "the same for the fast types",
     "12: va": "va_list is a pointer in device code",
 }
 #: nvcc refuses a use for its mark alone; the entity and its value are the same.
