@@ -62,8 +62,7 @@ def isolation(tmp_path_factory):
             "hatch_cuda_kernels.pool.compile_all.local_executor",
             lambda costs, workers=None: DaemonThreads(min(workers or default_workers(), len(costs)) or 1),
         )
-        for caller in ("refine", "check_instances"):
-            patch.setattr(f"hatch_cuda_kernels.port.{caller}.compile_apart", compile_here)
+        patch.setattr("hatch_cuda_kernels.port.trials.compile_apart", lambda job, _seconds: compile_here(job))
         patch.setenv("MYPY_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "mypy"))
         yield
 
@@ -74,8 +73,7 @@ def worker_processes(monkeypatch):
     from hatch_cuda_kernels.pool.apart import compile_apart
     from hatch_cuda_kernels.pool.executors import local_executor
 
-    for caller in ("refine", "check_instances"):
-        monkeypatch.setattr(f"hatch_cuda_kernels.port.{caller}.compile_apart", compile_apart)
+    monkeypatch.setattr("hatch_cuda_kernels.port.trials.compile_apart", compile_apart)
     monkeypatch.setattr("hatch_cuda_kernels.pool.compile_all.local_executor", local_executor)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sources import kernel_sources, load_list
 
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
-from hatch_cuda_kernels.port.project_tree import include_folders, list_files
+from hatch_cuda_kernels.port import include_folders, list_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -34,7 +34,7 @@ from prepared import prepare
 from run import some
 from sources import Repository, kernel_sources, load_list
 
-from hatch_cuda_kernels.port.project_tree import include_folders, list_files
+from hatch_cuda_kernels.port import include_folders, list_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -31,16 +31,20 @@ from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
-from hatch_cuda_kernels.port.check_instances import accepted_guesses, refused_instances
-from hatch_cuda_kernels.port.other_sources import other_sources
-from hatch_cuda_kernels.port.port import port
-from hatch_cuda_kernels.port.project_tree import include_folders, list_files
+from hatch_cuda_kernels.port import (
+    accepted_guesses,
+    include_folders,
+    list_files,
+    other_sources,
+    port,
+    refused_instances,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
-    from hatch_cuda_kernels.port.model import Ported
+    from hatch_cuda_kernels.port import Ported
 
 _DROP: Final = {"host_code": "drop"}
 #: The options for all modules that ``port`` drafts besides those that it is given.

@@ -17,7 +17,7 @@ from hatch_cuda_kernels.terminal import printable
 if TYPE_CHECKING:
     import argparse
 
-    from hatch_cuda_kernels.port.model import Ported
+    from hatch_cuda_kernels.port import Ported
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the patch; the status is 1 if NVRTC still refuses a source."""
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.options import CppStd, NvrtcOptions
-    from hatch_cuda_kernels.port.port import port  # loads NVRTC
+    from hatch_cuda_kernels.port import port  # loads NVRTC
 
     if args.manifest is not None and args.manifest.exists():
         raise InputError(f"{args.manifest} is there already; name another file for the draft")

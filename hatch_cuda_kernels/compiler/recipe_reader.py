@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.execution_space.device_pass import DevicePass
     from hatch_cuda_kernels.includes import Closure, ClosureCut, OuterHeaders
 
-__all__ = ["further_levels", "read_recipe"]
+__all__ = ["further_levels", "read_device_passes", "read_recipe"]
 
 
 def read_recipe(  # noqa: PLR0913 - what builds, stores and editable installs know
@@ -60,6 +60,19 @@ def read_recipe(  # noqa: PLR0913 - what builds, stores and editable installs kn
         raise InputError("\n".join(uses))
     files = (name for name in recipe.libraries if name != DEVICE_RUNTIME)
     return SourceSet(units, tuple(DeviceLibrary(name, project.files.read(name)) for name in files), levels)
+
+
+def read_device_passes(
+    recipe: Recipe, levels: Mapping[Place, Level], project: Project
+) -> tuple[SourceSet, list[DevicePass | None]]:
+    """Return a recipe's sources, and how each was cut: None where it cannot be read as C++. Raises InputError."""
+    folders = [folder for folder in recipe.options.include if project.files.is_folder(folder)]
+    outer = installed_headers()
+    read = [_read_unit(recipe, source, None, folders, project, outer, levels) for source in recipe.sources]
+    stated = tuple(sorted((place.file, place.offset, level) for place, level in levels.items()))
+    files = (name for name in recipe.libraries if name != DEVICE_RUNTIME)
+    libraries = tuple(DeviceLibrary(name, project.files.read(name)) for name in files)
+    return SourceSet(tuple(closure for closure, _ in read), libraries, stated), [passed for _, passed in read]
 
 
 def further_levels(

@@ -13,7 +13,7 @@ from hatch_cuda_kernels.cpp.macros import MacroTable, parse_define
 from hatch_cuda_kernels.cpp.parser import parse
 from hatch_cuda_kernels.cpp.stream import TextError
 from hatch_cuda_kernels.cpp.unit import InclusionError, Unit
-from hatch_cuda_kernels.execution_space.cut import Cut, cut
+from hatch_cuda_kernels.execution_space.cut import Cut, cut, place_of
 from hatch_cuda_kernels.execution_space.kernels import Declared
 from hatch_cuda_kernels.execution_space.marks import is_foreign_mark
 from hatch_cuda_kernels.includes import ClosureCut, Dropped, find_clocks
@@ -28,7 +28,7 @@ from hatch_cuda_kernels.libraries import (
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.cpp.lexer import Directive
     from hatch_cuda_kernels.cpp.macros import Macro
@@ -47,6 +47,7 @@ class DevicePass:
     """What is changed in the texts of a source, and what they declare."""
 
     files: dict[str, SourceFile]
+    unit: Unit
     readings: list[Reading]
     found: Cut
 
@@ -156,13 +157,25 @@ def read_device_pass(
     unit = Unit.read(files, start, resolve, macros)
     readings, parts = parse(unit, lambda name: name.startswith(VIRTUAL_ROOT))
     lambda_marks = macros.standing_for(_LAMBDA_MARKS)
-    found = cut(readings, parts, levels, is_foreign_mark, lambda_marks)
+    found = cut(readings, parts, {**levels, **dict(_stated(readings, host_only))}, is_foreign_mark, lambda_marks)
     _change_conditions(unit, found)
     _take_includes(unit, found, host_only)
+    defined = {(macro.file, macro.offset) for macro in macros.definitions()}
     for file in files.values():
         if file.name.startswith(VIRTUAL_ROOT):
-            _spell_macros(file, found, lambda_marks)
-    return DevicePass(files, readings, found)
+            _spell_macros(file, found, lambda_marks, defined)
+    return DevicePass(files, unit, readings, found)
+
+
+def _stated(readings: Iterable[Reading], names: Collection[str]) -> Iterator[tuple[Place, Level]]:
+    """Yield the declarations that go because the user says that they are the host's, by the end of their full names."""
+    for reading in readings if names else ():
+        for one in reading:
+            scope = (*one.scope, *one.qualifier)
+            own = {one.name, *(declarator.name for declarator in one.declarators if one.kind != "class")} - {""}
+            full = ("::".join(("", *filter(None, scope), name)) for name in own)
+            if any(name.endswith(f"::{stated}") for name in full for stated in names):
+                yield place_of(one), "whole"
 
 
 def _spelled(directive: Directive) -> str:
@@ -206,10 +219,12 @@ def _take_includes(unit: Unit, found: Cut, host_only: Collection[str]) -> None:
                 found.edits[file.name].append(edit)
 
 
-def _spell_macros(file: SourceFile, found: Cut, lambda_marks: Collection[str]) -> None:
-    """Change what macros stand for: a pragma becomes the operator, a lambda's mark goes."""
+def _spell_macros(
+    file: SourceFile, found: Cut, lambda_marks: Collection[str], defined: Collection[tuple[str, int]]
+) -> None:
+    """Change what macros stand for that are ``defined``: a pragma becomes the operator, a lambda's mark goes."""
     for directive in file.directives:
-        if directive.word != "define":
+        if directive.word != "define" or (file.name, directive.start) not in defined:
             continue
         tokens = directive.tokens()
         texts = [token.text for token in tokens]

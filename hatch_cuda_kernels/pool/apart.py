@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Event, Timer
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess
@@ -17,7 +18,11 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import Compiled
 
-__all__ = ["compile_apart", "one_worker"]
+__all__ = ["OutOfTimeError", "compile_apart", "one_worker"]
+
+
+class OutOfTimeError(Exception):
+    """A compile took longer than it may, and was ended."""
 
 
 class _Worker:
@@ -36,6 +41,11 @@ class _Worker:
             return error
         except Exception as error:  # noqa: BLE001 - raised where it was asked for
             return error
+
+    def kill(self) -> None:
+        """Let the compile that is going on end without an answer."""
+        if self._child is not None:
+            self._child.kill()
 
     def end(self) -> None:
         """End the process."""
@@ -64,16 +74,34 @@ def one_worker() -> Iterator[_Worker]:
         worker.end()
 
 
-def compile_apart(job: Job) -> Compiled:
+def compile_apart(job: Job, seconds: float | None = None) -> Compiled:
     """Return what ``compile`` returns or raise what it raises; a crash of NVRTC is a CompileError, too.
 
-    Raises OSError where no process can be started.
+    Raises OSError where no process can be started, and OutOfTimeError after some seconds.
     """
+    expired = Event()
+    if seconds == 0:
+        raise OutOfTimeError
     with one_worker() as worker:
-        outcome = interruptible(lambda: worker.compile(job))
-        if isinstance(outcome, ChildDiedError):
-            lost = LostJob(job, outcome)
-            outcome = lost.outcome(interruptible(lambda: worker.compile(lost.again)))
+
+        def end() -> None:
+            expired.set()
+            worker.kill()
+
+        timer = None if seconds is None else Timer(seconds, end)
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        try:
+            outcome = interruptible(lambda: worker.compile(job))
+            if isinstance(outcome, ChildDiedError) and not expired.is_set():
+                lost = LostJob(job, outcome)
+                outcome = lost.outcome(interruptible(lambda: worker.compile(lost.again)))
+        finally:
+            if timer is not None:
+                timer.cancel()
     if isinstance(outcome, Exception):
+        if expired.is_set():
+            raise OutOfTimeError
         raise outcome
     return outcome

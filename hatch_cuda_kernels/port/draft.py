@@ -1,4 +1,4 @@
-"""Drafts a manifest from the templates and launches of sources."""
+"""The draft of a manifest: what launches say of each source's instances, and what to try where nothing tells them."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ import json
 import re
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.options import CppStd, HostCode
 from hatch_cuda_kernels.patterns import expand, placeholders
-from hatch_cuda_kernels.port.model import DraftedModule, Template
-from hatch_cuda_kernels.port.overloads import signature
-from hatch_cuda_kernels.port.template_head import required, template_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.host_code.items import Outline
+    from hatch_cuda_kernels.cpp.declarations import Declaration
     from hatch_cuda_kernels.options import NvrtcOptions
-    from hatch_cuda_kernels.port.model import SeenLaunch
+    from hatch_cuda_kernels.port.instances import SeenLaunch, Template
 
-__all__ = ["draft_modules", "find_templates", "flow", "manifest_text", "stated_options"]
+__all__ = ["DraftedModule", "draft_modules", "enumerators_of", "flow", "guesses_for", "manifest_text", "stated_options"]
 
 #: What declares the types that instances may have.
 _HEADERS: Final = {
@@ -39,21 +36,14 @@ schema: 1
 """
 
 
-def find_templates(path: str, outline: Outline) -> list[Template]:
-    """Return the kernels of a text that are templates, each overload once."""
-    text = outline.source.text
-    found: dict[tuple[str, ...], Template] = {}
-    for item in outline.items:
-        declared = item.declaration
-        head = text[item.start : declared.last or item.end]
-        if declared.form == "template" and declared.kind == "function" and "__global__" in head:
-            name = "::".join(filter(None, (item.namespace, declared.name)))
-            line = outline.source.original.count("\n", 0, outline.source.place(item.start)) + 1
-            own = text[item.start : declared.first]
-            parameters = template_parameters(own)
-            kernel = Template(path, line, name, parameters, declared.parameters, required(own), head=head)
-            found.setdefault((name, *signature(kernel)), kernel)
-    return list(found.values())
+class DraftedModule(NamedTuple):
+    """What a manifest states of one source."""
+
+    name: str
+    stated: dict[str, Any]
+    """By key, ``source`` among them."""
+    open_ends: tuple[str, ...]
+    """What the launches do not say, and what NVRTC refuses."""
 
 
 def module_name(source: str) -> str:
@@ -137,10 +127,8 @@ def _instances(
     instances: dict[str, None] = {}
     open_ends: dict[str, None] = {}
     for template in templates:
-        found = [launch for launch in launches if _plain(launch.kernel) == _plain(template.name)]
+        found = [launch for launch in launches if launch.plain == template.plain]
         named = [f"{template.name}<{', '.join(each)}>" for each in template.uses if len(each) >= template.required]
-        if not found:
-            instances |= dict.fromkeys(named)
         if not found and not named:
             open_ends[f"{_shown(template)}: no launch was seen; list its instances"] = None
         for launch in found:
@@ -149,6 +137,7 @@ def _instances(
                 unknown = f"{_shown(template)}: launched at {launch.path}:{launch.line} as {_spelled(launch)}"
                 open_ends[f"{unknown}; list its instances"] = None
             instances |= dict.fromkeys(known)
+        instances |= dict.fromkeys(named)
     expanded = _expanded(instances, matrix)
     instances = dict.fromkeys(_left(expanded, refused))
     open_ends |= dict.fromkeys(_left_out([*chain.from_iterable(expanded.values())], refused))
@@ -207,11 +196,6 @@ def _expressions(template: Template, launch: SeenLaunch, matrix: dict[str, tuple
     return [f"{template.name}<{arguments}>"]
 
 
-def _plain(name: str) -> str:
-    """Return a name without its namespaces."""
-    return name.rpartition("::")[2]
-
-
 def _shown(template: Template) -> str:
     return f"{template.name}<{', '.join(template.parameters)}>"
 
@@ -219,3 +203,95 @@ def _shown(template: Template) -> str:
 def _spelled(launch: SeenLaunch) -> str:
     arguments = "" if launch.template is None else f"<{', '.join(launch.template)}>"
     return f"{launch.kernel}{arguments}({', '.join(launch.arguments)})"
+
+
+# What to try where nothing tells a template's arguments: plausible ones, of which NVRTC takes some or none.
+
+_TYPES: Final = ("float", "int", "double", "unsigned int", "unsigned char", "__half", "float4", "long long")
+_INTEGERS: Final = ("int", "long long", "unsigned int")
+#: A type that counts.
+_COUNT: Final = re.compile(r"size|index|idx|offset|count", re.IGNORECASE)
+_BLOCKS: Final = ("256", "128", "512", "64", "32", "1024")
+_NUMBERS: Final = ("4", "1", "2", "8", "16", "32", "3", "64")
+_FLAGS: Final = ("false", "true")
+#: Which type, and which number, each guess takes.
+_ROUNDS: Final = ((0, 0), (0, 1), (1, 0), (0, 2), (2, 1), (5, 0), (0, 5), (0, 4), (4, 1), (6, 1))
+_INTEGRAL: Final = frozenset(
+    [
+        "short",
+        "int",
+        "long",
+        "char",
+        "signed",
+        "unsigned",
+        "uint",
+        "size_t",
+        "int8_t",
+        "int16_t",
+        "int32_t",
+        "int64_t",
+        "uint8_t",
+        "uint16_t",
+        "uint32_t",
+        "uint64_t",
+    ]
+)
+_BLOCK: Final = re.compile(r"BLOCK|THREAD|CTA|TPB|block|thread|Block|Thread")
+_KNOWN: Final = re.compile(
+    r"[\d\s()+*/-]+|true|false|(?:un)?signed[\w\s]*|float\d?|double\d?|int\d?|char|short|bool|__half|(?!typename\b).*::.*"
+)
+
+
+def enumerators_of(declarations: Iterable[Declaration]) -> dict[str, tuple[str, ...]]:
+    """Return the first values of the enumerations outside classes, as a manifest spells them."""
+    found: dict[str, tuple[str, ...]] = {}
+    for one in declarations:
+        if one.kind == "enum" and not one.is_member:
+            is_scoped = not {"class", "struct"}.isdisjoint(one.words)
+            scope = [*filter(None, (*one.scope, one.name if is_scoped else ""))]
+            found[one.name] = tuple("::".join((*scope, name)) for name in one.enumerators[:2])
+    return found
+
+
+def guesses_for(
+    template: Template, launches: Sequence[SeenLaunch], enumerators: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
+    """Return instances of a kernel to try, the likeliest first; what launches tell of its arguments is kept."""
+    seen = next((each for launch in launches for each in (*launch.meanings, launch.template or ())), ())
+    open_ = {name for launch in launches for name, values in launch.axes if not values}
+    seen = tuple("" if open_ & {*re.findall(r"\w+", part)} else part for part in seen)
+    found = (_guess(template, seen, enumerators, round_) for round_ in _ROUNDS)
+    return tuple(dict.fromkeys(f"{template.name}<{', '.join(each)}>" for each in found if each is not None))
+
+
+def _guess(
+    template: Template, seen: Sequence[str], enumerators: Mapping[str, tuple[str, ...]], round_: tuple[int, int]
+) -> tuple[str, ...] | None:
+    parts: list[str] = []
+    for at, tokens in enumerate(template.heads):
+        texts = [token.text for token in tokens]
+        if at < len(seen) and _KNOWN.fullmatch(seen[at]):
+            parts.append(seen[at])
+        elif "=" in texts or "..." in texts:
+            break
+        else:
+            values = _values(texts, template.parameters[at], template, enumerators)
+            if not values:
+                return None
+            number = round_[0] if values is _TYPES else round_[1]
+            parts.append(values[number % len(values)])
+    return tuple(parts)
+
+
+def _values(
+    texts: Sequence[str], name: str, template: Template, enumerators: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
+    """Return what may be given for a parameter; nothing where that cannot be guessed."""
+    if texts[0] in {"typename", "class"}:
+        return _INTEGERS if _COUNT.search(name) else _TYPES
+    if texts[0] == "bool":
+        return _FLAGS
+    kind = {text for text in texts[: -1 if name else None] if text not in {"const", "std", "::"}}
+    if kind and kind <= _INTEGRAL:
+        return _BLOCKS if _BLOCK.search(name) or name in template.bounds else _NUMBERS
+    return next((enumerators[word] for word in texts[:-1] if word in enumerators), ())

@@ -2,50 +2,74 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
+from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.errors import CompileError, InputError
+from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.pool.apart import one_worker
-from hatch_cuda_kernels.port.bindings import Bindings
-from hatch_cuda_kernels.port.check_instances import accepted_guesses, refused_instances
-from hatch_cuda_kernels.port.device_runtime import stated_of, with_device_runtime
-from hatch_cuda_kernels.port.draft import draft_modules, find_templates, manifest_text
-from hatch_cuda_kernels.port.guard import guarded
-from hatch_cuda_kernels.port.guesses import enumerators_of, guesses_for
-from hatch_cuda_kernels.port.hidden import with_hidden
-from hatch_cuda_kernels.port.launches import find_launches, resolved
-from hatch_cuda_kernels.port.macro_namespaces import with_macro_namespaces
-from hatch_cuda_kernels.port.model import Ported
-from hatch_cuda_kernels.port.other_sources import linked, may_lack, other_sources
-from hatch_cuda_kernels.port.overloads import as_cast, candidates, overload
-from hatch_cuda_kernels.port.project_tree import list_files
-from hatch_cuda_kernels.port.qualified import names_of_namespaces, qualified
-from hatch_cuda_kernels.port.refine import as_they_are, errors_of, in_options, refined, without_guards
-from hatch_cuda_kernels.port.sources import read_project_files
-from hatch_cuda_kernels.source.project import Project
+from hatch_cuda_kernels.pool.apart import OutOfTimeError, one_worker
+from hatch_cuda_kernels.port.draft import DraftedModule, draft_modules, enumerators_of, guesses_for, manifest_text
+from hatch_cuda_kernels.port.guards import Guard, guarded, needed
+from hatch_cuda_kernels.port.instances import Instances
+from hatch_cuda_kernels.port.project import list_files, needed_macros
+from hatch_cuda_kernels.port.trials import (
+    Trials,
+    find_other_sources,
+    linked,
+    may_lack,
+    stated_with_runtime,
+    with_device_runtime,
+)
+from hatch_cuda_kernels.source.torch_names import computed_with
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
-    from hatch_cuda_kernels.host_code.items import Outline
-    from hatch_cuda_kernels.port.model import DraftedModule, SeenLaunch, Template
-    from hatch_cuda_kernels.port.sources import Sources
-    from hatch_cuda_kernels.source.expansion import Macros
+    from hatch_cuda_kernels.cpp.declarations import Declaration
+    from hatch_cuda_kernels.port.instances import SeenLaunch, Template
+    from hatch_cuda_kernels.port.trials import ReadSource
 
-__all__ = ["port"]
+__all__ = ["Ported", "port"]
 
 _DEFAULTS: Final = NvrtcOptions()
 _LINKED: Final = "{} is listed because device code here uses {}, which it defines"
 _OF_TORCH: Final = "for NVRTC, headers of this package declare what kernels use of Torch, as Torch 2.13 has it: {}"
+_NO_GUARDS: Final = (
+    "nothing is changed: NVRTC takes the sources as they are, where each compile leaves host code out, but not with "
+    "guards around the same, or not together with the sources that define what they use"
+)
+_OUT_OF_TIME: Final = "NVRTC was asked for {:.0f} s; what it had not answered by then was not tried"
+_OFF: Final = "{}:{}: a kernel is compiled only with {}: state it under define"
 #: Kernels of a module whose arguments are guessed.
 _MOST_GUESSED: Final = 6
+#: What NVRTC may be asked for in one port.
+_SECONDS: Final = 15.0
+
+
+class Ported(NamedTuple):
+    """The texts of the files that change, by path, and what there is to say about them."""
+
+    before: dict[str, str]
+    after: dict[str, str]
+    guards: tuple[Guard, ...]
+    templates: tuple[Template, ...]
+    launches: tuple[SeenLaunch, ...]
+    modules: tuple[DraftedModule, ...]
+    guesses: Mapping[str, tuple[tuple[str, ...], ...]]
+    """For each module's name, the instances to try of each kernel of which nothing tells the arguments."""
+    manifest: str
+    """A draft, with these modules."""
+    notes: tuple[str, ...]
+    remaining: tuple[str, ...]
+    """What NVRTC still complains about, as ``path:line: message``; empty if all sources compile, or were not tried."""
 
 
 @one_worker()
@@ -57,140 +81,203 @@ def port(
     arch: SmArch | None = None,
     patch: bool = True,
 ) -> Ported:
-    """Return the changes that let NVRTC compile sources and their headers; writes nothing.
+    """Return the changes that show NVRTC of sources and their headers what a compile cuts by itself; writes nothing.
 
     Paths are relative to ``root``. ``options`` are those that the sources are compiled with. With ``arch``, NVRTC
-    compiles for it, and what it complains about is guarded too where that is safe. Without ``patch``, no file changes:
-    the draft has options for the same. Raises InputError for sources that cannot be read, ToolchainError where NVRTC is
-    missing.
+    compiles for it, and what it refuses of host code goes, too. Without ``patch``, no file changes. Raises InputError
+    for sources that cannot be read, ToolchainError where NVRTC is missing.
     """
-    found = read_project_files(root, sources, options)
+    trials = Trials(Project(root), arch, _SECONDS)
+    recipes = [Recipe(module=source, sources=(source,), options=options) for source in sources]
     if arch is not None:
-        found = with_device_runtime(found, arch)
-        found = as_they_are(found, arch) or refined(found, arch)
-    if not patch and not found.stays:
-        found = in_options(found)
-    ported, is_whole = _drafted(found, arch)
-    for other in () if is_whole or found.stays else without_guards(found):
-        draft, is_better = _drafted(other, arch)
-        if is_better:
-            return draft
-    return ported
+        recipes = [with_device_runtime(one, trials) for one in recipes]
+    return _Port(trials, [trials.read(one) for one in recipes], options).ported(patch=patch)
 
 
-def _drafted(found: Sources, arch: SmArch | None) -> tuple[Ported, bool]:
-    """Return sources with their manifest, and whether NVRTC takes them and other sources have all that they lack."""
-    options = found.options
-    of_torch = found.of_torch()
-    after = _after(found, found.brought())
-    remaining = errors_of(found, after, arch) if arch is not None else []
-    outlines = {path: with_macro_namespaces(one, found.facts.texts) for path, one in found.outlines.items()}
-    bindings = Bindings(outlines, found.facts.macros)
-    names = names_of_namespaces(outlines.values())
-    templates = {path: _templates(path, outline, bindings, names) for path, outline in outlines.items()}
-    all_templates = list(chain.from_iterable(templates.values()))
-    all_launches = _launches(outlines, found.facts.macros, bindings, all_templates, names)
-    modules = []
-    for recipe in found.recipes:
-        sources = read_recipe(recipe, found.root, project=found.project, clocks=True)
-        own = [path for path in sources.files if path in outlines]
-        modules.append(
-            (stated_of(recipe, found.root), list(chain.from_iterable(templates[path] for path in own)), all_launches)
+class _Port:
+    def __init__(self, trials: Trials, read: Sequence[ReadSource], options: NvrtcOptions) -> None:
+        self._trials: Final = trials
+        self._project: Final = trials.project
+        self._read: Final = read
+        self._options: Final = options
+        self._passes: Final = [one.passed for one in read if one.passed is not None]
+        self._notes: Final[dict[str, None]] = {}
+        self._after: dict[str, str] = {}
+        self._guards: Final[dict[Guard, None]] = {}
+
+    def ported(self, *, patch: bool) -> Ported:
+        for one in self._read:
+            unread = one.sources.units[0].cut.unread
+            if unread:
+                self._notes[f"{unread}: nothing in {one.recipe.sources[0]} is guarded, and no launch is seen"] = None
+        self._write_guards()
+        options = self._options
+        if not patch:
+            self._after = {}
+            names = {name for one in self._read for name in one.recipe.options.host_only}
+            options = options.override(host_only=tuple(sorted(names)))
+        instances = Instances([(one.readings, one.unit.macros) for one in self._passes])
+        modules = [self._module(one, instances) for one in self._read]
+        remaining = [error for one in self._read for error in one.errors]
+        drafted, guesses = self._drafted(modules, is_tried=self._trials.arch is not None and not remaining)
+        if self._after and self._trials.arch is not None and not remaining and not self._is_taken(drafted):
+            self._after = {}
+            self._guards.clear()
+            self._notes[_NO_GUARDS] = None
+        self._say_what_is_off(drafted)
+        if self._trials.is_over:
+            self._notes[_OUT_OF_TIME.format(_SECONDS)] = None
+        return Ported(
+            before={path: self._project.text(path).text for path in self._after},
+            after=self._after,
+            guards=tuple(sorted(self._guards)),
+            templates=tuple(instances.templates),
+            launches=tuple(instances.launches),
+            modules=tuple(drafted),
+            guesses=guesses,
+            manifest=manifest_text(drafted, options),
+            notes=tuple(self._notes),
+            remaining=tuple(dict.fromkeys(map(_told, remaining))),
         )
-    drafted = draft_modules(modules)
-    guesses = _guesses(drafted, modules, enumerators_of(found.outlines))
-    is_whole = True
-    if arch is not None and not remaining:
-        shown = {path: after.get(path, text) for path, text in found.texts.items()}
-        project = Project(found.root, shown, readings=found.project.readings)
-        refused = refused_instances(project, manifest_text(drafted, options), arch)
-        drafted = draft_modules(modules, refused)
-        guesses = _guesses(drafted, modules, enumerators_of(found.outlines))
-        guessed = accepted_guesses(project, manifest_text(drafted, options), arch, guesses)
-        drafted = draft_modules(modules, refused, guessed)
-        if may_lack(found.outlines.values(), found.facts):
-            drafted, is_whole = _linked(drafted, manifest_text(drafted, options), project, arch)
-    ported = Ported(
-        before={path: found.originals[path] for path in after},
-        after=after,
-        guards=tuple(sorted(found.guards)),
-        templates=tuple(all_templates),
-        launches=tuple(all_launches),
-        modules=tuple(drafted),
-        guesses=guesses,
-        manifest=manifest_text(drafted, options),
-        notes=tuple(dict.fromkeys([*found.notes, *([_OF_TORCH.format(", ".join(of_torch))] if of_torch else [])])),
-        remaining=tuple(dict.fromkeys(map(_told, remaining))),
-    )
-    return ported, is_whole and not remaining
 
+    @property
+    def _declarations(self) -> Iterator[Declaration]:
+        return (one for passed in self._passes for reading in passed.readings for one in reading)
 
-def _linked(
-    drafted: Sequence[DraftedModule], manifest: str, project: Project, arch: SmArch
-) -> tuple[list[DraftedModule], bool]:
-    """Return modules with the other sources that define what their device code uses, and whether none lacks one."""
-    files = list_files(project.files.root)
-    found, are_whole = [], True
-    for one, module in zip(drafted, parse_manifest(manifest, root=project.files.root).modules, strict=True):
-        others = other_sources(module.recipe, project, arch, files)
-        are_whole &= others is not None
-        notes = [_LINKED.format(path, name) for path, name in (others or {}).items()]
-        stated = linked(one.stated, others) if others else one.stated
-        found.append(one._replace(stated=stated, open_ends=(*one.open_ends, *notes)))
-    return found, are_whole
+    # Guards.
+
+    def _write_guards(self) -> None:
+        for one in self._read:
+            if one.passed is None:
+                continue
+            said = {(place.file, place.offset): message for place, message in one.said.items()}
+            starts = one.recipe.sources[0]
+            for name, edits in sorted(one.passed.found.edits.items()):
+                path, file = name.removeprefix(VIRTUAL_ROOT), one.passed.files[name]
+                own = needed(file, edits)
+                for edit in own:
+                    told = said.get((name, edit.start), "")
+                    self._guards[Guard.of(path, file.line(edit.start), edit, told)] = None
+                if path != starts:
+                    self._write(path, one, "")
+            self._write(starts, one, "")
+            brought = self._brought(one)
+            if brought:
+                self._write(starts, one, brought)
+            self._note_torch(one)
+
+    def _write(self, path: str, one: ReadSource, additions: str) -> None:
+        assert one.passed is not None  # noqa: S101 - of a source that was read
+        name = f"{VIRTUAL_ROOT}{path}"
+        edits = needed(one.passed.files[name], one.passed.found.edits.get(name, ()))
+        if edits or additions:
+            original = self._project.text(path).text
+            text, notes = guarded(path, original, one.passed.files[name], edits, additions)
+            self._notes.update(dict.fromkeys(notes))
+            if text != original:
+                self._after[path] = text
+
+    def _brought(self, one: ReadSource) -> str:
+        """Return includes for NVRTC of what a compile brings by itself for the headers that are guarded now."""
+        (closure,) = one.sources.units
+        if not closure.cut.host_headers:
+            return ""
+        project = Project(self._project.files.root, self._after, readings=self._project.readings)
+        (after,) = Trials(project, None).read(self._plain(one)).sources.units
+        lines = [f"#include <{name}>" for name in closure.pre_include if name not in after.pre_include]
+        return "\n".join(["#if defined(__CUDACC_RTC__)", *lines, "#endif", ""]) if lines else ""
+
+    def _plain(self, one: ReadSource) -> Recipe:
+        """Return a source's recipe with the options that the user gave."""
+        return replace(one.recipe, options=self._options)
+
+    def _note_torch(self, one: ReadSource) -> None:
+        (closure,) = one.sources.units
+        texts = [*one.sources.project_texts.values()]
+        names = computed_with(texts, self._project.readings, closure.cut.host_headers)
+        if names:
+            self._notes[_OF_TORCH.format(", ".join(names))] = None
+
+    def _is_taken(self, drafted: Sequence[DraftedModule]) -> bool:
+        """Return whether NVRTC takes the guarded files, with the other sources that they are linked with."""
+        project = Project(self._project.files.root, self._after, readings=self._project.readings)
+        trials = self._trials.of(project)
+        recipes = [
+            module.recipe if len(module.recipe.sources) > 1 else None
+            for module in parse_manifest(manifest_text(drafted, self._options), root=project.files.root).modules
+        ]
+        try:
+            for one, recipe in zip(self._read, recipes, strict=True):
+                if trials.read(self._plain(one)).errors:
+                    return False
+                if recipe is not None:
+                    trials.compiled(recipe, "cubin")
+        except OutOfTimeError:
+            self._trials.is_over = True
+        except (CompileError, InputError):
+            return False
+        return True
+
+    # The draft.
+
+    def _module(self, one: ReadSource, instances: Instances) -> tuple[dict[str, Any], list[Template], list[SeenLaunch]]:
+        """Return what is stated of a source, the kernels that are templates in its files, and all launches."""
+        stated: dict[str, Any] = {"source": one.recipe.sources[0]}
+        if one.recipe.libraries:
+            text = json.dumps({"schema": 1, "modules": {"module": stated}})
+            (module,) = parse_manifest(text, root=self._project.files.root).modules
+            stated = stated_with_runtime(stated, module.arches)
+        files = one.sources.files
+        return stated, [found for found in instances.templates if found.path in files], instances.launches
+
+    def _drafted(
+        self,
+        modules: Sequence[tuple[dict[str, Any], list[Template], list[SeenLaunch]]],
+        *,
+        is_tried: bool,
+    ) -> tuple[list[DraftedModule], dict[str, tuple[tuple[str, ...], ...]]]:
+        """Return the modules, and the instances to try; where NVRTC is asked, with what it says of them."""
+        drafted = draft_modules(modules)
+        enumerators = enumerators_of(self._declarations)
+        guesses = _guesses(drafted, modules, enumerators)
+        if is_tried:
+            refused = self._trials.refused(manifest_text(drafted, self._options))
+            drafted = draft_modules(modules, refused)
+            guesses = _guesses(drafted, modules, enumerators)
+            guessed = self._trials.accepted(manifest_text(drafted, self._options), guesses)
+            drafted = draft_modules(modules, refused, guessed)
+            if may_lack(self._declarations):
+                drafted = self._linked(drafted)
+        return drafted, guesses
+
+    def _linked(self, drafted: Sequence[DraftedModule]) -> list[DraftedModule]:
+        """Return modules with the other sources that define what their device code uses."""
+        root = self._project.files.root
+        files, found = list_files(root), []
+        text = manifest_text(drafted, self._options)
+        for one, module in zip(drafted, parse_manifest(text, root=root).modules, strict=True):
+            others = find_other_sources(module.recipe, self._trials, files)
+            notes = [_LINKED.format(path, name) for path, name in (others or {}).items()]
+            stated = linked(one.stated, others) if others else one.stated
+            found.append(one._replace(stated=stated, open_ends=(*one.open_ends, *notes)))
+        return found
+
+    def _say_what_is_off(self, drafted: list[DraftedModule]) -> None:
+        """Add to each module which macros kernels of its files need that nothing defines."""
+        for at, one in enumerate(self._read):
+            if one.passed is not None:
+                off = needed_macros(one.passed.unit)
+                notes = [_OFF.format(path, line, " and ".join(names)) for (path, line), names in sorted(off.items())]
+                drafted[at] = drafted[at]._replace(open_ends=(*drafted[at].open_ends, *notes))
 
 
 def _told(error: Diagnostic) -> str:
     return ": ".join(filter(None, (f"{error.file}:{error.line}" if error.line else error.file, error.message)))
 
 
-def _templates(path: str, outline: Outline, bindings: Bindings, names: Mapping[str, frozenset[str]]) -> list[Template]:
-    """Return the kernels of a file that are templates, with the arguments that they are named with anywhere."""
-    found = []
-    for one in find_templates(path, outline):
-        uses = bindings.uses(one.name.rpartition("::")[2], one.parameters)
-        found.append(one._replace(uses=tuple(dict.fromkeys(qualified(each, one.name, names) for each in uses))))
-    return found
-
-
-def _launches(
-    outlines: Mapping[str, Outline],
-    macros: Macros,
-    bindings: Bindings,
-    templates: Sequence[Template],
-    names: Mapping[str, frozenset[str]],
-) -> list[SeenLaunch]:
-    """Return the launches of all files, with what their template arguments stand for."""
-    kernels = defaultdict(list)
-    for template in templates:
-        kernels[template.name.rpartition("::")[2]].append(template)
-    made = []
-    for path, outline in outlines.items():
-        for launch in with_hidden(path, outline, find_launches(path, outline), macros, kernels.keys()):
-            known = kernels.get(launch.kernel.rpartition("::")[2])
-            made.append(_resolved(launch, candidates(launch, known), bindings, names) if known else launch)
-    return made
-
-
-def _resolved(
-    launch: SeenLaunch, overloads: Sequence[Template], bindings: Bindings, names: Mapping[str, frozenset[str]]
-) -> SeenLaunch:
-    """Return the launch of one of some kernels with what its template arguments stand for, in all their namespaces."""
-    meant = overload(launch, overloads, bindings) if len(overloads) > 1 else None
-    template = meant or overloads[0]
-    found = resolved(launch, template, bindings)
-    meanings = [*dict.fromkeys(qualified(each, template.name, names) for each in found.meanings)]
-    casts = [qualified(as_cast(template, each), template.name, names) for each in meanings] if meant else []
-    return found._replace(
-        meanings=tuple(meanings),
-        casts=tuple(f"(void (*)({', '.join(types)})) {name}" for *types, name in casts),
-        template=found.template and qualified(found.template, template.name, names),
-    )
-
-
 def _guesses(
     drafted: Sequence[DraftedModule],
-    modules: Sequence[tuple[Mapping[str, Any], Sequence[Template], Sequence[SeenLaunch]]],
+    modules: Iterable[tuple[Mapping[str, Any], Sequence[Template], Sequence[SeenLaunch]]],
     enumerators: Mapping[str, tuple[str, ...]],
 ) -> dict[str, tuple[tuple[str, ...], ...]]:
     """Return what to try of the kernels of each module's source that have no instance; by the modules' names."""
@@ -200,18 +287,7 @@ def _guesses(
         tries = []
         for template in templates:
             if template.path == plain["source"] and not any(f"{template.name}<" in name for name in names):
-                own = [one for one in launches if one.kernel.rpartition("::")[2] == template.name.rpartition("::")[2]]
+                own = [one for one in launches if one.plain == template.plain]
                 tries.append(guesses_for(template, own, enumerators))
         found[module.name] = tuple(one for one in tries if one)[:_MOST_GUESSED]
     return found
-
-
-def _after(sources: Sources, includes: str) -> dict[str, str]:
-    """Return the files that change, with their guards, and with includes for NVRTC in each source."""
-    if sources.stays:
-        return {}
-    starts = {recipe.module for recipe in sources.recipes}
-    after = dict(sources.texts)
-    for path, outline in sources.outlines.items():
-        after[path] = guarded(outline, sources.changes[path], includes if path in starts else "")
-    return {path: text for path, text in after.items() if text != sources.originals[path]}

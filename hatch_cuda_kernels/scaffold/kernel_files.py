@@ -10,7 +10,7 @@ from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.plan.plan import read_sources
 from hatch_cuda_kernels.plan.release import requirements
-from hatch_cuda_kernels.port.project_tree import kernel_sources, list_files
+from hatch_cuda_kernels.port import kernel_sources, list_files
 from hatch_cuda_kernels.scaffold.files import filled, read_text
 from hatch_cuda_kernels.scaffold.second_try import try_again
 from hatch_cuda_kernels.scaffold.survey import survey

@@ -11,7 +11,7 @@ from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.manifest.edit import has_key
 from hatch_cuda_kernels.plan.release import check_release, requirements
-from hatch_cuda_kernels.port.project_tree import list_files
+from hatch_cuda_kernels.port import list_files
 from hatch_cuda_kernels.scaffold.survey import MARK, NOT_YET, Survey, Untried, drafted, left_out_line, module_head
 from hatch_cuda_kernels.scaffold.trial import compiled, tried
 from hatch_cuda_kernels.versions import version_text

@@ -12,9 +12,7 @@ from hatch_cuda_kernels.errors import HatchCudaKernelsError
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import HostCode, NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
-from hatch_cuda_kernels.port.draft import flow, stated_options
-from hatch_cuda_kernels.port.port import port
-from hatch_cuda_kernels.port.project_tree import count_kernels, include_folders
+from hatch_cuda_kernels.port import count_kernels, flow, include_folders, port, stated_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -17,9 +17,7 @@ from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.plan.release import check_release, requirements
 from hatch_cuda_kernels.pool.compilation import compile_missing
 from hatch_cuda_kernels.pool.fresh import find_fresh, find_missing
-from hatch_cuda_kernels.port.check_instances import refused_instances
-from hatch_cuda_kernels.port.device_runtime import stated_with_runtime
-from hatch_cuda_kernels.port.other_sources import linked, other_sources
+from hatch_cuda_kernels.port import linked, other_sources, refused_instances, stated_with_runtime
 from hatch_cuda_kernels.scaffold.survey import Untried, manifest_of
 
 if TYPE_CHECKING:

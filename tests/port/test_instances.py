@@ -6,7 +6,7 @@ import pytest
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.manifest import parse_manifest
-from hatch_cuda_kernels.port.port import port
+from hatch_cuda_kernels.port import port
 
 ARCH = SmArch.parse("sm_80")
 KERNEL = "template <typename T, int N = 1> __global__ void k(T* p, const T v) { p[N] = v; }\n"

@@ -12,7 +12,7 @@ from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.port.port import port
+from hatch_cuda_kernels.port import port
 
 ARCH = SmArch.parse("sm_80")
 OPTIONS = NvrtcOptions(include=("include",))
@@ -122,8 +122,8 @@ def test_init_lists_them(project, capsys):
     assert sources["user"] == sorted(["src/user.cu", *LINKED[1:]])
 
 
-def test_a_source_whose_patch_the_others_do_not_take_stays_as_it_is(project):
-    """A member that may be called by device code gets a mark for NVRTC, which its definition elsewhere lacks."""
+def test_a_member_may_be_defined_for_the_host_elsewhere(project):
+    """The patch of the one source changes nothing of what the other defines."""
     world = """#pragma once
 #include <vector>
 struct Other { __device__ void init(int n); float y; };
@@ -139,7 +139,8 @@ __device__ void World::step() { Other o; o.init(2); *x += o.y; }
     root = project(**{"include/world.h": world, "src/world.cu": definitions, "src/k.cu": kernel})
     ported = port(root, ["src/k.cu"], OPTIONS, arch=ARCH)
     assert ported.modules[0].stated["sources"] == ["src/k.cu", "src/world.cu"]
-    assert ported.after == {}
+    for path, text in ported.after.items():
+        (root / path).write_text(text)
     (root / "kernels.yaml").write_text(f"{ported.manifest}arches: [sm_80]\n")
     build_store(load_manifest(root / "kernels.yaml"), root / "out")
 

@@ -6,19 +6,18 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import replace
 
 import pytest
 
 from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
-from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
-from hatch_cuda_kernels.port.port import port
+from hatch_cuda_kernels.port import port
 
 ARCH = SmArch.parse("sm_80")
 
@@ -74,15 +73,11 @@ def test_a_mixed_source_compiles_and_means_the_same_to_nvcc(project):
     """NVRTC takes what was refused; without its macro, only line breaks are new."""
     ported = port(project, ["mixed.cu"], arch=ARCH)
     assert ported.remaining == ()
-    assert set(ported.after) == {"mixed.cu", "shapes.h"}
+    assert set(ported.after) == {"mixed.cu"}  # what the header declares has neither a body nor a value
     for path, text in ported.after.items():
         assert as_nvcc_reads(text).split() == ported.before[path].split()
     assert (
-        "#ifndef __CUDACC_RTC__\nvoid helper(int a); int twice(int a);  // for the host\n#endif\n"
-        in ported.after["shapes.h"]
-    )
-    assert (
-        "    __host__ __device__ Box(float a);\n#else\n    Box(float a) : w(a) { count++; }\n#endif\n"
+        "#ifdef __CUDACC_RTC__\n    Box(float a);\n#else\n    Box(float a) : w(a) { count++; }\n#endif\n"
         in ported.after["mixed.cu"]
     )
     assert port(project, ["mixed.cu"]).after == ported.after  # without NVRTC, too
@@ -93,14 +88,10 @@ def test_each_guard_has_its_reason(project):
     guards = [str(guard) for guard in port(project, ["mixed.cu"]).guards]
     assert guards == [
         "mixed.cu:1: include torch/extension.h: a header of the host's",
-        "mixed.cu:7: body Box::Box: what it declares belongs to its class; the body has no device mark",
-        "mixed.cu:8: variable Box::count: no device mark",
-        "mixed.cu:11: variable Box::count: no device mark",
-        "mixed.cu:12: mark four: NVRTC refuses it without marks",
-        "mixed.cu:16: function run_fill: no device mark",
-        "mixed.cu:19: function run: no device mark",
-        "shapes.h:3: function helper: no device mark",
-        "shapes.h:3: function twice: no device mark",
+        "mixed.cu:7: body Box: the body has no device mark; what it declares stays",
+        "mixed.cu:11: definition Box::count: it has no device mark; its declaration stays",
+        "mixed.cu:16: body run_fill: the body has no device mark; what it declares stays",
+        "mixed.cu:19: body run: the body has no device mark; what it declares stays",
     ]
 
 
@@ -139,18 +130,16 @@ __global__ void k(int* p) { *p = size(); }
 """
 
 
-def test_what_device_code_means_is_never_guarded(tmp_path):
-    """NVRTC's errors guard what nothing else names; members, assertions, specialisations and what is used stay."""
+def test_what_nvrtc_cannot_take_goes_unless_something_else_has_its_name(tmp_path):
+    """The reason is what NVRTC says; a specialisation of what stays is left to the user, and so is its use."""
     (tmp_path / "k.cu").write_text(STUBBORN)
     ported = port(tmp_path, ["k.cu"], arch=ARCH)
     reasons = {guard.name: guard.reason for guard in ported.guards}
-    assert reasons.keys() == {"no_such/host.hpp", "namespace nowhere", "launch", "Cache", "Map"}
+    assert reasons.keys() == {"no_such/host.hpp", "nowhere", "launch", "Cache", "Map", "Used", "Bits", ""}
     assert reasons["Map"] == 'NVRTC: name followed by "::" must be a class or namespace name'
-    assert reasons["Cache"].startswith("names Map; NVRTC: ")
-    assert [line.split(": ")[0] for line in ported.remaining] == ["k.cu:8", "k.cu:9", "k.cu:12"]
-    left = as_nvcc_reads(ported.after["k.cu"])
-    assert left.split() == STUBBORN.split()
-    assert "struct Used {" in re.sub(r"#ifndef.*?#endif\n", "", ported.after["k.cu"], flags=re.DOTALL)
+    assert reasons["Cache"] == 'NVRTC: identifier "Map" is undefined'
+    assert [line.split(": ")[0] for line in ported.remaining] == ["k.cu:10", "k.cu:11", "k.cu:11"]
+    assert as_nvcc_reads(ported.after["k.cu"]).split() == STUBBORN.split()
 
 
 HOSTED = """\
@@ -172,31 +161,30 @@ __global__ void k(int* p) { *p = 1; }
 """
 
 
-def test_classes_that_only_the_host_uses_are_guarded_whole(tmp_path):
-    """With their specialisations, and with the members that have a mark: no device code that stays names them."""
+def test_classes_with_members_of_device_code_stay(tmp_path):
+    """NVRTC refuses them, until the user says by name that they are the host's: then nothing else may use them."""
     (tmp_path / "k.cu").write_text(HOSTED)
     ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert {line.partition(": ")[0] for line in ported.remaining} == {"k.cu:3", "k.cu:4", "k.cu:6", "k.cu:11"}
+    assert as_nvcc_reads(ported.after["k.cu"]).split() == HOSTED.split()
+    named = NvrtcOptions(host_only=("Vector", "Solver", "Solver::get", "Solves"))
+    ported = port(tmp_path, ["k.cu"], named, arch=ARCH)
     assert ported.remaining == ()
     assert {guard.line for guard in ported.guards} == {1, 2, 3, 4, 5, 6, 8, 9, 10, 11}
     assert as_nvcc_reads(ported.after["k.cu"]).split() == HOSTED.split()
 
 
-def test_without_a_patch_the_draft_names_what_goes(tmp_path):
-    """The same as the guards are around, whole classes by their names; the manifest compiles as it stands."""
-    (tmp_path / "k.cu").write_text(HOSTED)
+def test_without_a_patch_the_draft_names_headers_that_are_not_there(tmp_path):
+    """What else is the host's, each compile cuts by itself; the manifest compiles as it stands."""
+    text = "#include <host/map.hpp>\nenum Kind { PLAIN = host::plain };\nKind kind() { return PLAIN; }\n"
+    (tmp_path / "k.cu").write_text(f"{text}__global__ void k(int* p) {{ *p = 1; }}\n")
     ported = port(tmp_path, ["k.cu"], arch=ARCH, patch=False)
     assert (ported.after, ported.remaining) == ({}, ())
-    assert {guard.line for guard in ported.guards} == {1, 2, 3, 4, 5, 6, 8, 9, 10, 11}
+    assert {guard.line for guard in ported.guards} == {1, 2, 3}
     manifest = parse_manifest(f"arches: [{ARCH}]\n{ported.manifest}", root=tmp_path)
-    (module,) = manifest.modules
-    assert module.recipe.options.host_code == "drop"
-    assert {"Kind", "Solver", "Vector"} <= {*module.recipe.options.host_only}
-    (planned,) = make_plan(manifest)
-    assert [kernel.name for kernel in compile_job(planned.jobs[0]).kernels] == ["k"]
-    without = planned.module.recipe.options.override(host_only=())
-    recipe = replace(planned.module.recipe, options=without)
-    with pytest.raises(CompileError):
-        compile_job(recipe.job(read_recipe(recipe, tmp_path), ARCH, ("cubin",)))
+    assert manifest.modules[0].recipe.options.host_only == ("<host/map.hpp>",)
+    build_store(manifest, tmp_path / "out")
+    assert "k" in (tmp_path / "out" / "kernels.tsv").read_text()
 
 
 def test_kernels_in_namespaces_that_macros_open(tmp_path):
@@ -218,9 +206,9 @@ void run_outer(int* p) { outer<int><<<1, 1>>>(p); }
     assert 'instances: ["lib::v1::scale<float>", "outer<int>"]' in ported.manifest
 
 
-def test_several_sources_may_share_the_names_of_one(tmp_path):
+def test_several_sources_may_share_the_headers_of_one(tmp_path):
     """The draft states them for all modules."""
-    (tmp_path / "k.cu").write_text(HOSTED)
+    (tmp_path / "k.cu").write_text("#include <host/map.hpp>\n__global__ void k(int* p) { *p = 1; }\n")
     (tmp_path / "other.cu").write_text("__global__ void other() {}\n")
     ported = port(tmp_path, ["k.cu", "other.cu"], arch=ARCH, patch=False)
     assert ported.remaining == ()
@@ -228,64 +216,34 @@ def test_several_sources_may_share_the_names_of_one(tmp_path):
 
 
 def test_files_that_need_no_guard_beyond_the_rule_need_no_names(tmp_path):
-    """The draft asks for host_code: drop alone."""
+    """The draft needs no option."""
     (tmp_path / "k.cu").write_text("int host() { return 1; }\n__global__ void k() {}\n")
     ported = port(tmp_path, ["k.cu"], arch=ARCH, patch=False)
     assert (ported.after, ported.remaining) == ({}, ())
-    assert "options: {host_code: drop}" in ported.manifest
+    assert "options" not in ported.manifest
 
 
-@pytest.mark.parametrize(
-    ("use", "name"),
-    [
-        ("__device__ int f() { return PLAIN; }", "Kind"),
-        ("__device__ int f(Solver* s) { return 1; }", "Solver"),
-        ("__device__ Vector<float, 0>* v;", "Vector"),
-        ("#define W Vector<float, 0>\n#define V() sizeof(W)\n__device__ int f() { return V(); }", "Vector"),
-        ("struct S { Kind kind; __device__ int g(); }; __device__ int f(S s);", "Kind"),
-    ],
-)
-def test_a_class_that_device_code_names_is_not_guarded(tmp_path, use, name):
-    """Nor is what belongs to it: without it, the code may mean something else."""
-    (tmp_path / "k.cu").write_text(f"{HOSTED}{use}\n")
+def test_what_cannot_be_read_is_not_guarded(tmp_path):
+    """Nobody knows what it does: the note has the place."""
+    (tmp_path / "h.h").write_text("#if __CUDA_ARCH__ > 1\n{ {\n#endif\n__device__ int f() { return 1; }\n")
+    (tmp_path / "k.cu").write_text('#include "h.h"\nint g() { return 1; }\n__global__ void k() {}\n')
     ported = port(tmp_path, ["k.cu"], arch=ARCH)
-    assert ported.remaining
-    assert name not in {guard.name for guard in ported.guards}
+    assert ported.guards == ()
+    assert ported.notes[0].startswith("h.h:2: ")
 
 
-def test_what_a_file_names_that_cannot_be_parsed_is_not_guarded(tmp_path):
-    """Nobody knows what it does with it."""
-    (tmp_path / "h.h").write_text("#if NEVER > 1\n{ {\n#endif\n__device__ int f(Solver* s) { return 1; }\n")
-    (tmp_path / "k.cu").write_text(f'{HOSTED}#include "h.h"\n')
-    ported = port(tmp_path, ["k.cu"], arch=ARCH)
-    assert "h.h cannot be parsed by itself: nothing in it is guarded" in ported.notes
-    assert "Solver" not in {guard.name for guard in ported.guards}
-
-
-def test_a_specialisation_of_a_librarys_template_is_not_guarded(tmp_path):
-    """The toolkit's headers may name it."""
-    text = "#include <limits>\ntemplate <> struct std::numeric_limits<host::Half> { };\n__global__ void k() {}\n"
-    (tmp_path / "k.cu").write_text(text)
-    assert port(tmp_path, ["k.cu"], arch=ARCH).guards == ()
-
-
-def test_functions_that_cannot_be_guarded_count_as_device_code(tmp_path):
-    """Those that NVRTC takes for the host's: of a macro with two meanings here, and of a lambda as a default."""
-    text = (
-        "#ifdef OTHER\n#define BOTH(T) int host(T a) { return 1; }\n#else\n"
-        "#define BOTH(T) struct B { T a; int f() { return a; } }\n#endif\nBOTH(int);\n"
-        "template <class F = int (*)(int)> __device__ int call(F&& f = [](int a) { return a; }) { return f(1); }\n"
-        "__global__ void k(int* p, B b) { *p = call() + b.a; }\n"
+def test_kernels_that_another_macro_lets_in(tmp_path):
+    """The draft names the macro, and does not ask for instances of kernels that no compile sees."""
+    (tmp_path / "k.cu").write_text(
+        "#ifndef CPU_ONLY\n#if defined(HAVE_CUDA) && VERSION >= 2\n#ifdef NEVER\n#endif\n"
+        "template <class T> __global__ void scale(T* p) { *p = 1; }\n#endif\n#endif\n"
+        "#ifdef _MSC_VER\n__global__ void other() {}\n#endif\n"
     )
-    (tmp_path / "k.cu").write_text(text)
-    ported = port(tmp_path, ["k.cu"], arch=ARCH)
-    assert ported.remaining == ()
-    assert "options: {default_device: true}" in ported.manifest
-    assert "default_device" in ported.notes[0]
-    (tmp_path / "k.cu").write_text(f"{text}__device__ no_such_type x;\n")
-    refused = port(tmp_path, ["k.cu"], arch=ARCH)
-    assert refused.remaining
-    assert "default_device" not in refused.manifest + "".join(refused.notes)
+    text = port(tmp_path, ["k.cu"], NvrtcOptions(define=(("VERSION", "3"),)), arch=ARCH).manifest
+    assert "# k.cu:5: a kernel is compiled only with HAVE_CUDA: state it under define" in text
+    assert "list its instances" not in text
+    assert "k.cu:9" not in text
+    assert "scale" in port(tmp_path, ["k.cu"], NvrtcOptions(define=(("VERSION", "3"), ("HAVE_CUDA", None)))).manifest
 
 
 TORCH = """\
@@ -350,12 +308,16 @@ def test_a_header_of_the_projects_own_is_not_guarded(tmp_path):
 
 def test_what_a_macro_makes_is_shown_in_its_place(tmp_path):
     """A class with functions of the host's that a macro stands for; nvcc goes on reading the macro."""
-    macro = "#define POINT(NAME, T) struct NAME { T x; void print(); __device__ T twice() { return 2 * x; } }\n"
+    macro = (
+        "#define POINT(NAME, T) struct NAME { T x; void print() { puts(#NAME); } "
+        "__device__ T twice() { return 2 * x; } }\n"
+    )
     text = f"{macro}POINT(P, float);\n__global__ void k(P p) {{ p.twice(); }}\n"
     (tmp_path / "k.cu").write_text(text)
     ported = port(tmp_path, ["k.cu"], arch=ARCH)
     assert ported.remaining == ()
-    assert [(guard.kind, guard.name) for guard in ported.guards] == [("macro", "POINT")]
+    assert [(guard.kind, guard.name) for guard in ported.guards] == [("body", "print")]
+    assert "#else\nPOINT(P, float);\n#endif" in ported.after["k.cu"]
     assert as_nvcc_reads(ported.after["k.cu"]) == text
 
 
@@ -389,33 +351,52 @@ def test_names_that_a_guarded_header_brought_are_there_before_the_first_include(
     (tmp_path / "k.cu").write_text(text)
     ported = port(tmp_path, ["k.cu"], arch=ARCH)
     assert ported.remaining == ()
-    assert ported.after["k.cu"].startswith(f"{top}#if")
+    assert ported.after["k.cu"].startswith(f"{top}int f();\n#if")
     assert as_nvcc_reads(ported.after["k.cu"]).split() == text.split()
 
 
-def test_a_declaration_that_begins_in_branches_is_guarded_with_them(tmp_path):
-    """Where nothing else is in them."""
-    begun = "#ifdef A\nlong\n#else\nint\n#endif\ninline size() { return 1; }\n"
-    (tmp_path / "k.cu").write_text(f"struct S {{ int a;\n{begun}}};\n__global__ void k(S s) {{}}\n")
+@pytest.mark.parametrize(
+    ("text", "guarded"),
+    [
+        ("#ifdef A\nlong\n#else\nint\n#endif\nf() { return 1; }\n", "f();\n#else\nf() { return 1; }\n"),
+        (
+            "int f()\n#ifdef A\n;\n#else\n{ return 1; }\n#endif\n",
+            "#else\n#ifdef __CUDACC_RTC__\n;\n#else\n{ return 1; }\n#endif\n#endif\n",
+        ),
+        (
+            "int f(int a) /* of\nall */ { return 1; } /* here\nends */\n",
+            "int f(int a) /* of\nall */; /* here\nends */\n",
+        ),
+        ("#define N \\\n1\nint f() { \\\n return N; }\n", "int f();\n#else\nint f() { \\\n"),
+        ('const char* t = R"(a\nb)"; int f() { return 1; }\n', "extern const char* t ; int f();\n#else\nconst"),
+    ],
+    ids=["begins in branches", "ends in branches", "comments", "joined lines", "raw strings"],
+)
+def test_a_guard_is_around_whole_lines(tmp_path, text, guarded):
+    """With all of a comment, a literal and a conditional group that they are part of."""
+    text += "__global__ void k() {}\n"
+    (tmp_path / "k.cu").write_text(text)
     ported = port(tmp_path, ["k.cu"], arch=ARCH)
     assert ported.remaining == ()
-    assert f"#ifndef __CUDACC_RTC__\n{begun}#endif\n" in ported.after["k.cu"]
+    assert guarded in ported.after["k.cu"]
+    assert as_nvcc_reads(ported.after["k.cu"]).split() == text.split()
 
 
-def test_a_guard_covers_what_is_nested_in_it(tmp_path):
-    """A variable's type has members of its own, which are for the host too."""
-    text = "static struct {\n    int get() { return 1; }\n    int n;\n} state;\nint f();\n__global__ void k() {}\n"
+def test_a_second_port_has_nothing_to_do(tmp_path):
+    """Values, definitions, marks, conditions and pragmas, too, are as NVRTC is shown them."""
+    text = (
+        "#if defined(__GNUC__) && !defined(NO)\nint count = 3;\n#endif\nstatic float f(float x) { return x; }\n"
+        "const float part = .5f;\n#define UNROLL #pragma unroll\n#include <mpi.h>\n"
+        "struct S { static int n; virtual int g() { return 1; } int h() { throw n; } };\nint S::n = 2;\n"
+        "__global__ void k(float* p) { *p = part; }\n"
+    )
     (tmp_path / "k.cu").write_text(text)
-    after = port(tmp_path, ["k.cu"], arch=ARCH).after["k.cu"]
-    assert after == f"#ifndef __CUDACC_RTC__\n{text.replace('__global__', '#endif%__global__')}".replace("%", chr(10))
-
-
-def test_conditions_that_cross_a_function_are_left_alone(tmp_path):
-    """In another branch, they begin device code."""
-    text = "#ifdef A\nvoid f(int a) {\n#else\n__global__ void k() {\n#endif\n}\n"
-    (tmp_path / "k.cu").write_text(text)
-    ported = port(tmp_path, ["k.cu"])
-    assert ported.after == {}
+    first = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert first.remaining == ()
+    assert len({guard.kind for guard in first.guards}) >= 5
+    (tmp_path / "k.cu").write_text(first.after["k.cu"])
+    second = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert (second.after, second.guards) == ({}, ())
 
 
 @pytest.mark.slow
@@ -423,7 +404,7 @@ def test_the_patch_applies(project, capsys):
     """On standard output alone, or in a file; the rest is on standard error, or in the JSON."""
     assert main(["port", "mixed.cu"]) == 0
     out, err = capsys.readouterr()
-    assert "guarded: mixed.cu:19: function run: no device mark" in err
+    assert "guarded: mixed.cu:19: body run: the body has no device mark; what it declares stays" in err
     assert main(["port", "mixed.cu", "--output", "a.patch", "--manifest", "kernels.yaml"]) == 0
     assert (project / "a.patch").read_text() == out
     assert "instances:" in (project / "kernels.yaml").read_text()
@@ -436,7 +417,6 @@ def test_the_patch_applies(project, capsys):
     applied = (project / "mixed.cu").read_text()
     if shutil.which("patch"):
         (project / "mixed.cu").write_text(MIXED)
-        (project / "shapes.h").write_text(HEADER)
         subprocess.run(["patch", "-p1", "-s", "-i", "a.patch"], check=True, cwd=project)
         assert (project / "mixed.cu").read_text() == applied
     assert main(["port", "mixed.cu", "--no-compile"]) == 0
@@ -456,13 +436,15 @@ def test_bad_input_is_refused(project, capsys):
 def test_headers_that_a_build_includes_before_a_source_are_stated(tmp_path, monkeypatch):
     """Beside those that the instances of a module need."""
     (tmp_path / "inc").mkdir()
-    (tmp_path / "inc" / "forced.h").write_text("#include <vector>\nstd::vector<int> host();\ntypedef float real;\n")
+    (tmp_path / "inc" / "forced.h").write_text(
+        "#include <vector>\nstd::vector<int> host() { return {}; }\ntypedef float real;\n"
+    )
     kernels = "template <class T> __global__ void k(T* x, real y) { *x = y; }\nvoid run(__half* x)"
     (tmp_path / "k.cu").write_text(f"#include <cuda_fp16.h>\n{kernels} {{ k<__half><<<1, 1>>>(x, 1); }}\n")
     monkeypatch.chdir(tmp_path)
     asked = ["port", "k.cu", "--include", "inc", "--pre-include", "forced.h", "--apply", "--manifest", "kernels.yaml"]
     assert main(asked) == 0
-    assert "#ifndef __CUDACC_RTC__\nstd::vector<int> host();" in (tmp_path / "inc" / "forced.h").read_text()
+    assert "#else\nstd::vector<int> host() { return {}; }\n#endif" in (tmp_path / "inc" / "forced.h").read_text()
     module = load_manifest(tmp_path / "kernels.yaml").modules[0]
     assert module.recipe.options.pre_include == ("forced.h", "cuda_fp16.h")
     assert compile_job(

@@ -1,0 +1,309 @@
+"""Guards: a patch that shows NVRTC what a compile would cut by itself; to nvcc, the text means what it meant."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError, lex, lex_with_places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from hatch_cuda_kernels.cpp.edits import Edit
+    from hatch_cuda_kernels.cpp.lexer import Directive
+
+__all__ = ["Guard", "guarded", "needed"]
+
+_REASONS: Final = {
+    "include": "a header of the host's",
+    "body": "the body has no device mark; what it declares stays",
+    "definition": "it has no device mark; its declaration stays",
+    "value": "it has no device mark, so device code cannot use its value",
+    "mark": "NVRTC takes no such mark there",
+    "constant": "nvcc folds it as a constant, NVRTC only if it is constexpr",
+    "throw": "device code cannot throw",
+    "attribute": "NVRTC heeds it behind the key",
+    "pragma": "NVRTC takes it as an operator",
+    "condition": "nvcc's branch, as NVRTC does not define it",
+    "instantiation": "no device code",
+    "variable": "its value is the host's",
+    "removed": "NVRTC refuses it",
+}
+#: More lines than one declaration has that begins or ends in a branch, in code that people write.
+_MOST_LINES: Final = 300
+
+
+class Guard(NamedTuple):
+    """One thing that NVRTC is not shown any more, or shown otherwise."""
+
+    path: str
+    line: int
+    """In the file as it was."""
+    kind: str
+    """A kind of Dropped."""
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.kind} {self.name}: {self.reason}"
+
+    @classmethod
+    def of(cls, path: str, line: int, edit: Edit, said: str = "") -> Guard:
+        """Return the guard that makes an edit; what NVRTC ``said`` is the reason of what goes as a whole."""
+        reason = f"NVRTC: {said}" if said and edit.reason == "removed" else _REASONS.get(edit.reason, edit.reason)
+        return cls(path, line, edit.reason, edit.name, reason)
+
+
+def needed(file: SourceFile, edits: Iterable[Edit]) -> list[Edit]:
+    """Return the edits that change a text, in order, without those inside others."""
+    found: list[Edit] = []
+    done = 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
+        if edit.text != file.text[edit.start : edit.end] and edit.start >= done:
+            found.append(edit)
+            done = edit.end
+    return found
+
+
+def guarded(
+    path: str, original: str, shown: SourceFile, edits: Sequence[Edit], additions: str
+) -> tuple[str, list[str]]:
+    """Return a file with its guards, with ``additions`` before its first include, and what no guard can make.
+
+    ``shown`` is the text that the edits are of, which differs from the original in the names of headers only.
+    """
+    is_crlf = "\r\n" in original
+    text = original.replace("\r\n", "\n")
+    page = _Page(path, text, shown)
+    regions = page.regions(edits)
+    place = page.first_include() if additions else -1
+    pieces: list[str] = []
+    done = 0
+    for first, last, own in regions:
+        if additions and done <= place <= last:
+            place = min(place, first)
+            pieces += [*page.lines[done:place], additions]
+            done, additions = place, ""
+        pieces += [*page.lines[done:first], *page.shown_twice(first, last, own)]
+        done = last + 1
+    if additions:
+        pieces += [*page.lines[done:place], additions]
+        done = place
+    made = "".join((*pieces, *page.lines[done:]))
+    return (made.replace("\n", "\r\n") if is_crlf else made), page.notes
+
+
+class _Page:
+    """A file by its lines."""
+
+    def __init__(self, path: str, text: str, shown: SourceFile) -> None:
+        self.notes: Final[list[str]] = []
+        self.lines: Final = (
+            text.splitlines(keepends=True) if text.endswith("\n") else f"{text}\n".splitlines(keepends=True)
+        )
+        self._path: Final = path
+        self._file: Final = SourceFile(path, "".join(self.lines))
+        self._shown: Final = shown
+        self._starts: Final = [0]
+        for line in self.lines:
+            self._starts.append(self._starts[-1] + len(line))
+        self._tokens: Final = lex_with_places(self._file.joined)
+
+    def regions(self, edits: Sequence[Edit]) -> list[tuple[int, int, list[Edit]]]:
+        """Return the lines that each guard is around, from the first to the last, with the edits inside."""
+        found: list[tuple[int, int, list[Edit]]] = []
+        for edit in edits:
+            moved = self._moved(edit)
+            lines = None if moved is None else self._whole(moved)
+            if moved is None or lines is None:
+                line = self._shown.line(edit.start)
+                self.notes.append(f"{self._path}:{line}: {edit.name} is not guarded: an #if ends inside it")
+                continue
+            first, last = lines
+            own = [moved]
+            while found and first <= found[-1][1] + 1 + self._is_blank_between(found[-1][1], first):
+                joins = first <= found[-1][1] or (self._goes(found[-1][2]) and self._goes(own))
+                if not joins:
+                    break
+                before = found.pop()
+                first, last, own = before[0], max(last, before[1]), [*before[2], *own]
+            found.append((first, last, own))
+        return found
+
+    def _goes(self, edits: Iterable[Edit]) -> bool:
+        """Return whether nothing is left of what some edits change: neighbours share a guard."""
+        return all(not edit.text.strip() for edit in edits)
+
+    def _is_blank_between(self, last: int, first: int) -> int:
+        between = self.lines[last + 1 : first]
+        return len(between) if len(between) <= 1 and not "".join(between).strip() else 0
+
+    def _moved(self, edit: Edit) -> Edit | None:
+        """Return an edit by the offsets of the original; None where the texts differ around it."""
+        ends = []
+        for offset in (edit.start, edit.end):
+            line = self._shown.line(offset)
+            column = offset - self._shown.offset(line, 0)
+            if line > len(self.lines):
+                return None
+            ours, theirs = self.lines[line - 1].rstrip("\n"), self._line_shown(line)
+            if ours != theirs:
+                column = len(ours) - max(len(theirs) - column, 0) if offset == edit.end else ours.find("#")
+            ends.append(self._starts[line - 1] + max(column, 0))
+        return edit._replace(start=ends[0], end=ends[1])
+
+    def _line_shown(self, line: int) -> str:
+        start = self._shown.offset(line, 0)
+        end = self._shown.text.find("\n", start)
+        return self._shown.text[start : end if end >= 0 else len(self._shown.text)].removesuffix("\r")
+
+    def _line_of(self, offset: int) -> int:
+        return bisect_right(self._starts, offset) - 1
+
+    def _whole(self, edit: Edit) -> tuple[int, int] | None:
+        """Return the lines around an edit with whole comments, joined lines and groups; None for too many."""
+        first, last = self._line_of(edit.start), self._line_of(max(edit.start, edit.end - 1))
+        if edit.reason == "condition":
+            return self._with_joined(first, last)
+        while True:
+            wide = self._with_groups(*self._with_joined(first, last))
+            if wide is None or wide == (first, last):
+                return wide
+            first, last = wide
+
+    def _with_joined(self, first: int, last: int) -> tuple[int, int]:
+        while first and self.lines[first - 1].rstrip("\r\n").endswith("\\"):
+            first -= 1
+        while last + 1 < len(self.lines) and self.lines[last].rstrip("\r\n").endswith("\\"):
+            last += 1
+        while first and self._is_inside(self._starts[first]):
+            first -= 1
+        while last + 1 < len(self.lines) and self._is_inside(self._starts[last + 1]):
+            last += 1
+        return first, last
+
+    def _is_inside(self, offset: int) -> bool:
+        """Return whether a line begins inside a comment or a literal. Joined lines never do."""
+        at = bisect_left(self._tokens, offset, key=lambda token: self._file.place(token.start)) - 1
+        if at < 0:
+            begin = 0
+        else:
+            start = self._file.place(self._tokens[at].start)
+            begin = self._file.place_behind(start, self._tokens[at].text)
+            if offset < begin:
+                return True
+        return _in_comment(self._file.text, begin, offset)
+
+    def _with_groups(self, first: int, last: int) -> tuple[int, int] | None:
+        """Return lines with all of each conditional group that begins, goes on or ends in them."""
+        low, high = first, last
+        for directive in self._directives(first, last):
+            if directive.is_conditional:
+                begin, end = self._chains.get(directive.start, (directive.start, directive.end))
+                low, high = min(low, self._line_of(begin)), max(high, self._line_of(end - 1))
+        return None if high - low - (last - first) > _MOST_LINES else (low, high)
+
+    def _directives(self, first: int, last: int) -> Sequence[Directive]:
+        found = self._file.directives
+        begin = bisect_left(found, self._starts[first], key=lambda one: one.start)
+        end = bisect_left(found, self._starts[last + 1], key=lambda one: one.start)
+        return found[begin:end]
+
+    @cached_property
+    def _chains(self) -> dict[int, tuple[int, int]]:
+        """Where the group of each conditional directive begins and ends, by where the directive does."""
+        found: dict[int, tuple[int, int]] = {}
+        try:
+            groups = self._file.groups
+        except UnbalancedError:
+            return found
+        directives = self._file.directives
+        for at, directive in enumerate(directives):
+            if directive.word in {"if", "ifdef", "ifndef"}:
+                chain = [at]
+                while chain[-1] in groups:
+                    chain.append(groups[chain[-1]])
+                span = directive.start, directives[chain[-1]].end
+                found |= {directives[one].start: span for one in chain}
+        return found
+
+    def first_include(self) -> int:
+        """Return the first line with an include that no ``#if`` is around; 0 where there is none."""
+        depth = 0
+        for directive in self._file.directives:
+            if directive.word == "include" and not depth:
+                return self._line_of(directive.start)
+            depth += (directive.word in {"if", "ifdef", "ifndef"}) - (directive.word == "endif")
+        return 0
+
+    def shown_twice(self, first: int, last: int, edits: Sequence[Edit]) -> Iterator[str]:
+        """Yield lines as NVRTC and as others are to see them."""
+        old = "".join(self.lines[first : last + 1])
+        if all(edit.reason == "condition" for edit in edits) and len(edits) == 1:
+            edit = edits[0]
+            yield f"{self._file.text[self._starts[first] : edit.start]}{self._condition(edit)}\n"
+            return
+        new = self._edited(first, last, edits)
+        if not lex(new):
+            yield f"#ifndef __CUDACC_RTC__\n{old}#endif\n"
+        else:
+            yield f"#ifdef __CUDACC_RTC__\n{new}#else\n{old}#endif\n"
+
+    def _edited(self, first: int, last: int, edits: Sequence[Edit]) -> str:
+        pieces: list[str] = []
+        done = self._starts[first]
+        for edit in edits:
+            before = self._file.text[done : edit.start]
+            text = self._condition(edit) if edit.reason == "condition" else edit.text
+            pieces += [before.rstrip() if text[:1] == ";" and before.strip() else before, text, self._kept(edit)]
+            done = edit.end
+        made = "".join((*pieces, self._file.text[done : self._starts[last + 1]]))
+        lines = [line.rstrip() for line in made.splitlines()]
+        return "".join(f"{line}\n" for line in lines if line)
+
+    def _kept(self, edit: Edit) -> str:
+        """Return the directives inside what goes, but for groups in which nothing is left."""
+        if edit.reason == "condition" or "\n" not in self._file.text[edit.start : edit.end]:
+            return ""
+        inside = self._directives(self._line_of(edit.start), self._line_of(edit.end - 1))
+        inside = [one for one in inside if edit.start <= one.start and one.end <= edit.end]
+        if all(one.is_conditional or one.word == "pragma" for one in inside):
+            return ""
+        return "".join(f"\n{self._file.text[one.start : one.end]}" for one in inside) + "\n"
+
+    def _condition(self, edit: Edit) -> str:
+        """Return a directive that holds for NVRTC, or does not, and is what it was for others."""
+        at = bisect_left(self._file.directives, edit.start, key=lambda one: one.start)
+        directive = self._file.directives[at]
+        texts = [token.text for token in directive.tokens()]
+        asked = directive.operand.strip() if not directive.word.endswith("def") else texts[0]
+        asked = " ".join(asked.split()) if "/*" not in asked and "//" not in asked else " ".join(texts)
+        if directive.word.endswith("def"):
+            asked = f"!defined({asked})" if directive.word.endswith("ndef") else f"defined({asked})"
+        holds = edit.text.endswith("1")
+        if "?" in texts or (not holds and "||" in texts):
+            asked = f"({asked})"
+        word = "elif" if directive.word.startswith("el") else "if"
+        both = f"{asked} || defined(__CUDACC_RTC__)" if holds else f"{asked} && !defined(__CUDACC_RTC__)"
+        return f"#{word} ({both})"
+
+
+def _in_comment(text: str, begin: int, offset: int) -> bool:
+    """Return whether a place is in a comment, where comments and blanks begin at another."""
+    at = begin
+    while at < offset:
+        if text.startswith("/*", at):
+            end = text.find("*/", at + 2)
+            if end < 0 or end + 2 > offset:
+                return True
+            at = end + 2
+        elif text.startswith("//", at):
+            end = text.find("\n", at)
+            if end < 0 or end >= offset:
+                return False
+            at = end + 1
+        else:
+            at += 1
+    return False

@@ -1,0 +1,624 @@
+"""Which kernels the code of a project instantiates: by its launches, and by the uses of the templates around these."""
+
+from __future__ import annotations
+
+from collections import ChainMap, defaultdict
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.cpp.lexer import is_identifier
+from hatch_cuda_kernels.cpp.macros import MacroToken
+from hatch_cuda_kernels.libraries.dispatch import as_declared, is_made_of_types
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.port.sites import Owner, code_of_body, code_of_head, find_sites, parameter
+from hatch_cuda_kernels.port.spelling import closing, deduce, replaced, spelled, split, tight, words, written
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from hatch_cuda_kernels.cpp.declarations import Declaration
+    from hatch_cuda_kernels.cpp.macros import MacroTable
+    from hatch_cuda_kernels.cpp.parser import Reading
+    from hatch_cuda_kernels.port.sites import Site
+    from hatch_cuda_kernels.port.spelling import Spelling
+
+__all__ = ["Instances", "SeenLaunch", "Template"]
+
+_MOST: Final = 64
+#: Instances of one kernel that is named and not launched.
+_MOST_USES: Final = 2048
+_DEEPEST: Final = 6
+#: Tokens of bodies that are read for launches; more than the code of any project's hosts.
+_MOST_TOKENS: Final = 3_000_000
+
+
+class SeenLaunch(NamedTuple):
+    """One ``kernel<...><<<...>>>(...)`` as it is spelled."""
+
+    path: str
+    line: int
+    kernel: str
+    template: tuple[str, ...] | None
+    """The template arguments; None where none are spelled."""
+    configuration: tuple[str, ...]
+    arguments: tuple[str, ...]
+    axes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The names among the template arguments that stand for several types, with these; none where they are unknown."""
+    meanings: tuple[tuple[str, ...], ...] = ()
+    """What the template arguments stand for, where the templates around the launch are used."""
+    casts: tuple[str, ...] = ()
+    """The same as name expressions, where the kernel has overloads that only a cast tells apart."""
+
+    @property
+    def plain(self) -> str:
+        """The kernel's name without namespaces."""
+        return self.kernel.rpartition("::")[2]
+
+
+class Template(NamedTuple):
+    """A kernel that is a template, and so is in an image only where an instance is listed."""
+
+    path: str
+    line: int
+    name: str
+    """With its namespaces."""
+    parameters: tuple[str, ...]
+    types: tuple[Spelling, ...] = ()
+    """Of the kernel's own parameters."""
+    required: int = 0
+    """How many of the template's parameters have no default."""
+    uses: tuple[tuple[str, ...], ...] = ()
+    """Its arguments where it is named and not launched."""
+    heads: tuple[Spelling, ...] = ()
+    """The template's parameters as they are spelled."""
+    bounds: frozenset[str] = frozenset()
+    """The words of ``__launch_bounds__``."""
+
+    @property
+    def plain(self) -> str:
+        """Its name without namespaces."""
+        return self.name.rpartition("::")[2]
+
+
+class _Body(NamedTuple):
+    """A function with code, or what of a declaration is outside bodies."""
+
+    declaration: Declaration
+    words: frozenset[str]
+    is_head: bool
+    launches: bool
+
+
+def _heads(declaration: Declaration) -> list[tuple[Spelling, ...]]:
+    """Return the parameters of each ``template <...>`` of a declaration."""
+    if declaration.template is None:
+        return []
+    first, last = declaration.template
+    tokens = [MacroToken(token.text) for token in declaration.tokens[first:last]]
+    found: list[tuple[Spelling, ...]] = []
+    at = 0
+    while at + 1 < len(tokens):
+        end = closing(tokens, at + 1, is_angle=True) if tokens[at].text == "template" else None
+        if end is not None and tokens[at + 1].text == "<":
+            found.append(tuple(split(tokens[at + 2 : end])))
+            at = end
+        at += 1
+    return found
+
+
+def _name_of(tokens: Spelling) -> str:
+    """Return the name of a template's parameter; empty where it has none."""
+    named = [*takewhile(lambda token: token.text != "=", tokens)]
+    last = named[-1].text if len(named) > 1 else ""
+    return last if is_identifier(last or " ") else ""
+
+
+def _names_of(head: Sequence[Spelling]) -> tuple[str, ...]:
+    return tuple(map(_name_of, head))
+
+
+def _is_code(declaration: Declaration) -> bool:
+    return declaration.body is not None and declaration.kind in {"function", "unknown"}
+
+
+def _full_name(declaration: Declaration) -> str:
+    return "::".join(filter(None, (*declaration.scope, *declaration.qualifier, declaration.name)))
+
+
+def _parameters(declaration: Declaration) -> list[tuple[Spelling, str]]:
+    """Return the types and names of a function's parameters."""
+    if declaration.parameters is None:
+        return []
+    first, close = declaration.parameters
+    parts = split(tight(MacroToken(token.text) for token in declaration.tokens[first + 1 : close]))
+    return [parameter(part) for part in parts if [token.text for token in part] != ["void"]]
+
+
+class Instances:
+    """The kernels of a project that are templates, and what its code says of their arguments."""
+
+    def __init__(self, units: Sequence[tuple[Sequence[Reading], MacroTable]]) -> None:
+        self._declarations: Final = [*_once(units)]
+        macros = [one for _, one in units]
+        self._classes: Final = {one.name for one in self._declarations if one.kind in {"class", "forward"}}
+        self._functions: Final = {one.name for one in self._declarations if one.kind == "function"} - self._classes
+        self._variables: Final = self._types_of_variables()
+        self._patterns: Final[dict[str, list[Declaration]]] = defaultdict(list)
+        self._instantiations: Final[dict[str, list[Declaration]]] = defaultdict(list)
+        for one in self._declarations:
+            if one.kind == "function" and one.template is not None:
+                self._patterns[one.name].append(one)
+            elif one.kind == "instantiation":
+                self._instantiations[one.name].append(one)
+        self._known: Final[dict[tuple[Owner, frozenset[str]], list[dict[str, Spelling]]]] = {}
+        self._names: Final = _Names(self._declarations)
+        self.kernels: Final = frozenset(_full_name(one) for one in self._declarations if _is_kernel(one))
+        found = self._find_templates()
+        self._sites: Final[dict[str, list[Site]]] = defaultdict(list)
+        for site in self._find_sites(macros, {one.plain for one in found}):
+            self._sites[site.name].append(site)
+        self.templates: Final = [one._replace(uses=self._uses(one)) for one in found]
+        self.launches: Final = self._launches()
+
+    def _types_of_variables(self) -> dict[str, Spelling]:
+        found: dict[str, Spelling] = {}
+        for one in self._declarations:
+            if one.kind == "variable" and not one.is_member and one.declarators:
+                first = one.declarators[0]
+                end = next((at for at in one.top if at >= first.first and one.tokens[at].text == first.name), 0)
+                kind = tight(MacroToken(one.tokens[at].text) for at in range(first.first, end))
+                found[first.name] = tuple(
+                    token for token in kind if token.text not in {"static", "extern", "inline", "constexpr"}
+                )
+        return found
+
+    def _find_templates(self) -> list[Template]:
+        """Return the kernels that are templates, each overload once."""
+        found: dict[tuple[str, tuple[str, ...]], Template] = {}
+        for one in self._declarations:
+            heads = _heads(one)
+            if not heads or not _is_kernel(one) or one.is_specialization or not heads[-1]:
+                continue
+            stream = one.stream
+            file, start, _ = stream.place(one.tokens[0].at)
+            own = heads[-1]
+            kernel = Template(
+                file.name.removeprefix(VIRTUAL_ROOT),
+                file.line(start),
+                _full_name(one),
+                _names_of(own),
+                tuple(kind for kind, _ in _parameters(one)),
+                sum(all(token.text not in {"=", "..."} for token in part) for part in own),
+                heads=own,
+                bounds=_bounds(one),
+            )
+            found.setdefault((kernel.name, _signature(kernel)), kernel)
+        return sorted(found.values(), key=lambda kernel: kernel.path)
+
+    # Sites.
+
+    def _find_sites(self, macros: Sequence[MacroTable], kernels: Collection[str]) -> Iterator[Site]:
+        """Yield the launches, and the places that name kernels or templates that lead to these."""
+        bodies = [*self._bodies(macros)]
+        wanted, interesting = self._wanted(bodies, macros, kernels)
+        left = _MOST_TOKENS
+        for body in interesting:
+            declaration = body.declaration
+            code = code_of_head(declaration) if body.is_head else code_of_body(declaration)
+            left -= len(code.tokens)
+            if left < 0:
+                return
+            parameters = {} if body.is_head else {name: kind for kind, name in _parameters(declaration)}
+            names = wanted - {declaration.name} if body.is_head and declaration.kind != "instantiation" else wanted
+            owners = tuple(self._owners(declaration))
+            found = find_sites(code, names, owners, ChainMap(parameters, self._variables), self._functions)
+            yield from (site for site in found if not body.is_head or site.template is not None)
+
+    def _bodies(self, macros: Sequence[MacroTable]) -> Iterator[_Body]:
+        definitions = (one for table in macros for one in table.definitions())
+        launching = {one.name for one in definitions if _launches([token.text for token in one.body])}
+        for one in self._declarations:
+            yield _Body(one, frozenset(token.text for token in one.tokens), is_head=True, launches=False)
+            if not _is_code(one) or one.body is None:
+                continue
+            first, last = (one.tokens[at] for at in one.body)
+            if first.use is not None and first.use is last.use:
+                texts = [token.text for token in first.use.tokens]
+            else:
+                texts = one.stream.texts[first.at : last.at + 1]
+            found = frozenset(texts)
+            yield _Body(one, found, is_head=False, launches=not launching.isdisjoint(found) or _launches(texts))
+
+    def _wanted(
+        self, bodies: Sequence[_Body], macros: Sequence[MacroTable], kernels: Collection[str]
+    ) -> tuple[set[str], list[_Body]]:
+        """Return the names to look for, and the code that has something to do with them, in order."""
+        users: dict[str, list[str]] = defaultdict(list)
+        definitions = (one for table in macros for one in table.definitions())
+        for macro in definitions:
+            for word in macro.words:
+                users[word].append(macro.name)
+        wanted = {*kernels}
+        reached: set[str] = set()
+        waiting = [*wanted]
+        found: dict[int, _Body] = {}
+        for _ in range(_DEEPEST):
+            while waiting:
+                word = waiting.pop()
+                if word not in reached:
+                    reached.add(word)
+                    waiting += users[word]
+            fresh: set[str] = set()
+            for at, body in enumerate(bodies):
+                if at not in found and (body.launches or not reached.isdisjoint(body.words)):
+                    found[at] = body
+                    fresh |= {owner.name for owner in self._owners(body.declaration)}
+            waiting = [*(fresh - wanted)]
+            wanted |= fresh
+            if not waiting:
+                break
+        return wanted, [found[at] for at in sorted(found)]
+
+    def _owners(self, declaration: Declaration) -> Iterator[Owner]:
+        """Yield the templates around what a declaration holds, the innermost first."""
+        heads = _heads(declaration)
+        if heads and declaration.kind == "function":
+            of_class = declaration.qualifier[-1] if declaration.qualifier else ""
+            if of_class and (len(heads) > 1 or of_class in self._classes):
+                yield Owner(of_class, _names_of(heads[0]), is_class=True)
+                heads = heads[1:]
+            for head in heads[-1:]:
+                yield Owner(declaration.name, _names_of(head))
+        elif heads:
+            yield Owner(declaration.name, _names_of(heads[-1]), is_class=True)
+        scope = declaration.parent
+        while scope is not None:
+            if scope.kind == "class" and (heads := _heads(scope)):
+                yield Owner(scope.name, _names_of(heads[-1]), is_class=True)
+            scope = scope.parent
+
+    # What template arguments stand for.
+
+    def _meanings(
+        self, site: Site, settled: tuple[Spelling, ...], chain: tuple[str, ...] = ()
+    ) -> list[tuple[Spelling, ...]]:
+        """Return what template arguments at a site stand for; none where that is not known.
+
+        ``chain`` are the templates that are being asked about.
+        """
+        found = [settled]
+        for one in site.lambdas:
+            if any(words(part) & {*one.parameters} for parts in found for part in parts):
+                calls = [
+                    dict(zip(one.parameters, call, strict=True))
+                    for call in one.calls
+                    if len(call) == len(one.parameters)
+                ]
+                found = [tuple(_given(part, each) for part in parts) for parts in found for each in calls]
+        for name, values in site.types_by_name.items():
+            if any(name in words(part) for parts in found for part in parts):
+                types = [{name: spelled(value)} for value in values]
+                found = [tuple(replaced(part, each) for part in parts) for parts in found for each in types]
+        for owner in site.owners:
+            own = {*owner.parameters} - {""}
+            if any(words(part) & own for parts in found for part in parts):
+                bound = self._bound(owner, chain)
+                pairs = ((parts, each) for parts in found for each in bound)
+                found = [
+                    tuple(replaced(part, each) for part in parts)
+                    for parts, each in pairs
+                    if not any(words(part) & own - each.keys() for part in parts)
+                ]
+        return list(dict.fromkeys(found))[:_MOST]
+
+    def _bound(self, owner: Owner, chain: tuple[str, ...]) -> list[dict[str, Spelling]]:
+        """Return what a template's parameters stand for, by each of its uses."""
+        if owner.name in chain or len(chain) == _DEEPEST or not owner.name:
+            return []
+        about = (owner, frozenset(chain))
+        if about not in self._known:
+            found = [*self._used(owner, (*chain, owner.name)), *self._instantiated(owner)]
+            alike = {tuple((name, written(one)) for name, one in each.items()): each for each in found if each}
+            self._known[about] = [*alike.values()][:_MOST]
+        return self._known[about]
+
+    def _used(self, owner: Owner, chain: tuple[str, ...]) -> Iterator[dict[str, Spelling]]:
+        """Yield what the parameters stand for where their arguments are spelled, or those of a call say it."""
+        for site in self._sites[owner.name]:
+            if site.template is not None and len(site.template) > len(owner.parameters):
+                continue
+            known = dict(zip(owner.parameters, site.settled, strict=False))
+            for bound in [known] if owner.is_class else self._called(owner, site, known):
+                for parts in self._meanings(site, tuple(bound.values()), chain) if bound else ():
+                    yield dict(zip(bound, parts, strict=True))
+
+    def _called(self, owner: Owner, site: Site, known: dict[str, Spelling]) -> Iterator[dict[str, Spelling]]:
+        """Yield the same with what the types of a call's arguments say, for each function that it may mean."""
+        patterns = [_parameters(one) for one in self._patterns[owner.name]]
+        is_whole = len(known) == len(owner.parameters)
+        if is_whole or site.arguments is None or not patterns:
+            yield known
+            return
+        for pattern in (one for one in patterns if len(one) >= len(site.types)):
+            bound: dict[str, Spelling] = {}
+            for (wanted, _), given in zip(pattern, site.types, strict=False):
+                bound = deduce(wanted, given, owner.parameters) | bound if given else bound
+            yield known | {name: one for name, one in bound.items() if name not in known}
+
+    def _instantiated(self, owner: Owner) -> Iterator[dict[str, Spelling]]:
+        """Yield what a function's parameters stand for in ``template void f(float*);``, where their types say it."""
+        for declared in self._instantiations[owner.name]:
+            given = _parameters(declared)
+            for pattern in self._patterns[owner.name]:
+                wanted = _parameters(pattern)
+                bound: dict[str, Spelling] = {}
+                for (one, _), (two, _) in zip(wanted, given, strict=True) if len(wanted) == len(given) else ():
+                    bound |= deduce(one, two, owner.parameters)
+                yield bound
+
+    def _uses(self, template: Template) -> tuple[tuple[str, ...], ...]:
+        """Return the template arguments of a kernel where it is named and not launched."""
+        found: dict[tuple[str, ...], None] = {}
+        for site in self._sites[template.plain]:
+            if site.template is None or site.configuration is not None or len(site.template) > len(template.parameters):
+                continue
+            if len(site.template) >= template.required:
+                for parts in self._meanings(site, site.settled, (template.plain,)):
+                    found[self._names.qualified(parts, template.name)] = None
+        return tuple(found)[:_MOST_USES]
+
+    # Launches.
+
+    def _launches(self) -> list[SeenLaunch]:
+        """Return the launches, each place once, with what its template arguments stand for."""
+        kernels = defaultdict(list)
+        for template in self.templates:
+            kernels[template.plain].append(template)
+        found: dict[tuple[str, int, str, tuple[str, ...] | None], SeenLaunch] = {}
+        sites = (one for sites in self._sites.values() for one in sites if one.configuration is not None)
+        for site in sorted(sites, key=lambda site: (site.file, site.offset)):
+            launch = _as_spelled(site)
+            if (known := kernels.get(site.name)) is not None:
+                launch = self._resolved(launch, site, _candidates(launch, known))
+            place = (site.file, site.offset, site.kernel, launch.template)
+            before = found.get(place)
+            found[place] = launch if before is None else _merged(before, launch)
+        return [*found.values()]
+
+    def _resolved(self, launch: SeenLaunch, site: Site, overloads: Sequence[Template]) -> SeenLaunch:
+        meant = _overload(site, overloads) if len(overloads) > 1 else None
+        template = meant or overloads[0]
+        whole = _completed(site, template)
+        launch = launch._replace(axes=_axes(site))
+        if launch.template is not None:
+            qualified = self._names.qualified(site.template or (), template.name)
+            is_settled = site.settled == site.template
+            launch = launch._replace(
+                template=qualified if is_settled else self._names.qualified(site.settled, template.name)
+            )
+        if len(whole) < template.required:
+            return launch
+        meanings = dict.fromkeys(
+            self._names.qualified(map(as_declared, each), template.name) for each in self._meanings(site, whole)
+        )
+        casts: tuple[str, ...] = ()
+        if meant is not None:
+            casts = tuple(dict.fromkeys(self._cast(template, tuple(map(spelled, each))) for each in meanings))
+        is_made = any(map(is_made_of_types, whole)) or whole != site.settled
+        if launch.axes and all(values for _, values in launch.axes) and is_made:  # which are others for each
+            launch = launch._replace(axes=())
+        return launch._replace(meanings=tuple(meanings), casts=casts)
+
+    def _cast(self, template: Template, arguments: tuple[Spelling, ...]) -> str:
+        """Return the name expression of an instance that overloads need."""
+        meanings = dict(zip(template.parameters, arguments, strict=False))
+        types = self._names.qualified((tight(replaced(one, meanings)) for one in template.types), template.name)
+        name = f"{template.name}<{', '.join(map(written, arguments))}>"
+        return f"(void (*)({', '.join(types)})) {name}"
+
+
+def _once(units: Iterable[tuple[Sequence[Reading], MacroTable]]) -> Iterator[Declaration]:
+    """Yield the declarations of some units, those of a file that several read as the first one has them."""
+    read: dict[str, int] = {}
+    for number, (readings, _) in enumerate(units):
+        for reading in readings:
+            if read.setdefault(reading.stream.file.name, number) == number:
+                yield from reading
+
+
+def _is_kernel(declaration: Declaration) -> bool:
+    return declaration.kind == "function" and "__global__" in declaration.words and not declaration.is_friend
+
+
+def _bounds(declaration: Declaration) -> frozenset[str]:
+    texts = [token.text for token in declaration.tokens]
+    if "__launch_bounds__" not in texts:
+        return frozenset()
+    at = texts.index("__launch_bounds__") + 1
+    end = closing([MacroToken(text) for text in texts], at)
+    return frozenset(texts[at : end or at])
+
+
+def _launches(texts: Sequence[str]) -> bool:
+    at = 0
+    while True:
+        try:
+            at = texts.index("<<", at) + 1
+        except ValueError:
+            return False
+        if texts[at : at + 1] == ["<"]:
+            return True
+
+
+def _given(part: Spelling, types: Mapping[str, Spelling]) -> Spelling:
+    """Return a template argument with the types of a lambda's parameters, where they are known."""
+    known = {name: meaning for name, meaning in types.items() if name and meaning}
+    found: list[MacroToken] = []
+    at = 0
+    while at < len(part):
+        inner = (
+            part[at + 2].text
+            if [one.text for one in part[at : at + 2]] == ["decltype", "("] and at + 2 < len(part)
+            else ""
+        )
+        if inner in known and part[at + 3 : at + 4] and part[at + 3].text == ")":
+            found += known[inner]
+            at += 4
+        else:
+            found.append(part[at])
+            at += 1
+    values = {name: (*meaning, MacroToken("{"), MacroToken("}")) for name, meaning in known.items()}
+    return replaced(tuple(found), values)
+
+
+def _as_spelled(site: Site) -> SeenLaunch:
+    return SeenLaunch(
+        site.file.removeprefix(VIRTUAL_ROOT),
+        site.line,
+        site.kernel,
+        None if site.template is None else tuple(map(written, site.template)),
+        tuple(map(written, site.configuration or ())),
+        tuple(map(written, site.arguments or ())),
+    )
+
+
+def _axes(site: Site) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the names among the template arguments that stand for several types."""
+    named = dict.fromkeys(token.text for part in site.settled for token in part if is_identifier(token.text))
+    found = {name: site.types_by_name[name] for name in named if name in site.types_by_name}
+    open_ones = {name for owner in site.owners for name in owner.parameters}
+    return (*found.items(), *((name, ()) for name in named if name in open_ones and name not in found))
+
+
+def _merged(before: SeenLaunch, launch: SeenLaunch) -> SeenLaunch:
+    """Return two readings of one launch as one."""
+    axes: dict[str, tuple[str, ...]] = dict(before.axes)
+    for name, values in launch.axes:
+        axes[name] = tuple(dict.fromkeys((*axes.get(name, ()), *values)))
+    return before._replace(
+        axes=tuple(axes.items()),
+        meanings=tuple(dict.fromkeys((*before.meanings, *launch.meanings))),
+        casts=tuple(dict.fromkeys((*before.casts, *launch.casts))),
+    )
+
+
+def _completed(site: Site, template: Template) -> tuple[Spelling, ...]:
+    """Return a launch's template arguments with those that its arguments imply behind them, as far as these are known.
+
+    A default stands where nothing is implied.
+    """
+    if len(site.settled) >= len(template.parameters):
+        return site.settled
+    bound = dict(zip(template.parameters, site.settled, strict=False))
+    for pattern, given in zip(template.types, site.types, strict=False):
+        for name, meaning in (deduce(pattern, given, template.parameters) if given else {}).items():
+            bound.setdefault(name, meaning)
+    return tuple(bound[name] for name in takewhile(bound.__contains__, template.parameters))
+
+
+# Overloads.
+
+
+def _signature(template: Template) -> tuple[str, ...]:
+    """Return a kernel's parameter types in a spelling that a second declaration shares, whatever it calls these."""
+    numbers = {name: (MacroToken(f"${at}"),) for at, name in enumerate(template.parameters)}
+    return tuple(" ".join(token.text for token in replaced(one, numbers)) for one in template.types)
+
+
+def _candidates(launch: SeenLaunch, templates: Sequence[Template]) -> list[Template]:
+    """Return the overloads of the kernel that a launch names, of templates with its plain name: those of one file."""
+    own = [one for one in templates if one.path == launch.path] or templates
+    return [one for one in own if (one.path, one.name) == (own[-1].path, own[-1].name)]
+
+
+def _overload(site: Site, templates: Sequence[Template]) -> Template | None:
+    """Return which of some overloads a launch means, by its arguments' types; None where these do not tell.
+
+    Of several that fit, it is the one with the most specific types: ``complex<T>*`` rather than ``T*``.
+    """
+    fitting = sorted((_specific(one), at) for at, one in enumerate(templates) if _fits(one, site))
+    if not fitting or (len(fitting) > 1 and fitting[-1][0] == fitting[-2][0]):
+        return None
+    return templates[fitting[-1][1]]
+
+
+def _fits(template: Template, site: Site) -> bool:
+    """Return whether types that are known, one at least, can be given for a template's parameters."""
+    if len(site.types) != len(template.types) or len(site.settled) > len(template.parameters):
+        return False
+    bound = dict(zip(template.parameters, map(written, site.settled), strict=False))
+    pairs = zip(template.types, site.types, strict=True)
+    known = [(wanted, one) for wanted, one in pairs if one and _is_open(template, wanted)]
+    for wanted, one in known:
+        found = deduce(wanted, one, template.parameters)
+        if not found or any(bound.setdefault(name, written(each)) != written(each) for name, each in found.items()):
+            return False
+    return bool(known)
+
+
+def _is_open(template: Template, wanted: Spelling) -> bool:
+    return not words(wanted).isdisjoint(template.parameters)
+
+
+def _specific(template: Template) -> int:
+    return sum(len(words(wanted)) for wanted in template.types if _is_open(template, wanted))
+
+
+class _Names:
+    """The types, aliases, constants and enumerators declared outside classes, with their namespaces."""
+
+    def __init__(self, declarations: Iterable[Declaration]) -> None:
+        self._known: Final[dict[str, set[str]]] = defaultdict(set)
+        for one in declarations:
+            if not one.is_member:
+                namespace = "::".join(filter(None, one.scope))
+                for name in self._declared(one):
+                    self._known[name].add(namespace)
+
+    def _declared(self, one: Declaration) -> Iterator[str]:
+        is_constant = one.kind == "variable" and (one.declarators[0].is_const or "constexpr" in one.words)
+        if one.kind in {"class", "enum", "alias", "forward"} or is_constant:
+            yield one.name
+        if one.kind == "enum" and {"class", "struct"}.isdisjoint(one.words):
+            yield from one.enumerators
+
+    def qualified(self, parts: Iterable[Spelling], kernel: str) -> tuple[str, ...]:
+        """Return a kernel's template arguments with the namespaces of what is declared in those that it is in itself.
+
+        A name with part of its namespaces, or none, as where it is launched, gets the rest if only one declaration can
+        be meant.
+        """
+        inside = kernel.split("::")[:-1]
+        around = ["::".join(inside[:count]) for count in range(len(inside), -1, -1)]
+        return tuple(written(self._qualified(part, around)) for part in parts)
+
+    def _qualified(self, part: Spelling, around: Sequence[str]) -> Spelling:
+        found: list[MacroToken] = []
+        at = 0
+        while at < len(part):
+            token = part[at]
+            last = part[at - 1].text if at else ""
+            if not is_identifier(token.text) or last in {"::", ".", "->"}:
+                found.append(token)
+                at += 1
+                continue
+            chain = [token.text]
+            while at + 2 < len(part) and part[at + 1].text == "::" and is_identifier(part[at + 2].text):
+                chain.append(part[at + 2].text)
+                at += 2
+            at += 1
+            found.append(MacroToken("::".join(self._whole(chain, around)), token.is_spaced))
+        return tuple(found)
+
+    def _whole(self, chain: list[str], around: Sequence[str]) -> list[str]:
+        known = self._known.get(chain[0], set())
+        only = next(iter(known)) if len(known) == 1 else ""
+        namespace = next((one for one in around if one in known), only)
+        if namespace:
+            return [*namespace.split("::"), *chain]
+        for at in range(len(chain) - 1, 0, -1):
+            inner = "::".join(chain[:at])
+            fitting = {one for one in self._known.get(chain[at], ()) if f"::{one}".endswith(f"::{inner}")}
+            if len(fitting) == 1:
+                return [*fitting.pop().split("::"), *chain[at:]]
+        return chain

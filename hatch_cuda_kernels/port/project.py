@@ -1,0 +1,166 @@
+"""The CUDA sources of a project: which files there are, which folders their includes mean, what stands in branches."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.compiler.missing_header import is_known
+from hatch_cuda_kernels.cpp.conditions import evaluate
+from hatch_cuda_kernels.cpp.lexer import SourceFile, is_identifier, lex
+from hatch_cuda_kernels.cpp.macros import parse_define
+from hatch_cuda_kernels.cpp.unit import Branches, Inclusion, Run
+from hatch_cuda_kernels.host_code.includes import is_library_header
+from hatch_cuda_kernels.includes import Project, read_closure
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from hatch_cuda_kernels.cpp.lexer import Directive
+    from hatch_cuda_kernels.cpp.macros import Macro
+    from hatch_cuda_kernels.cpp.unit import Item, Unit, Visit
+
+__all__ = ["count_kernels", "include_folders", "kernel_sources", "list_files", "needed_macros"]
+
+_SKIPPED: Final = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})
+_TEXTS: Final = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hh", ".hpp", ".inc", ".inl")
+_MOST_ROUNDS: Final = 10
+
+
+def list_files(root: Path) -> list[str]:
+    """Return a project's C++ files, by path; not those in hidden folders, environments and what a build made."""
+    found = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(one for one in folders if one[0] != "." and one not in _SKIPPED)
+        if "pyvenv.cfg" in names:
+            folders.clear()
+            continue
+        beside = "" if (at := os.path.relpath(folder, root).replace(os.sep, "/")) == "." else f"{at}/"
+        found += [f"{beside}{name}" for name in sorted(names) if name.endswith(_TEXTS)]
+    return found
+
+
+def kernel_sources(root: Path, files: Iterable[str]) -> list[str]:
+    """Return the .cu files that define a kernel, but for those that other files include."""
+    texts = {path: (root / path).read_bytes().decode(errors="replace") for path in files}
+    fragments = tuple(f"/{name}" for text in texts.values() for name in _included_sources(text))
+    sources = (path for path in texts if path.endswith(".cu") and not f"/{path}".endswith(fragments or ("//",)))
+    return [path for path in sources if count_kernels([texts[path]])]
+
+
+def _included_sources(text: str) -> Iterator[str]:
+    """Yield the names of the .cu files that a text includes, without the folders above."""
+    for directive in SourceFile("", text).directives if ".cu" in text else ():
+        name = directive.operand.strip()[1:].partition(">")[0].partition('"')[0]
+        if directive.word == "include" and name.endswith(".cu"):
+            yield "/".join(part for part in name.split("/") if part not in {".", ".."})
+
+
+def count_kernels(texts: Iterable[str]) -> int:
+    """Return how often texts say ``__global__``: no fewer than the kernels that they define."""
+    return sum(lex(text).count("__global__") for text in texts if "__global__" in text)
+
+
+def include_folders(root: Path, source: str, files: Sequence[str], known: Sequence[str] = ()) -> list[str]:
+    """Return ``known`` and the folders that hold what a source and its headers include, and that is not beside them.
+
+    Of several files that answer to a name, the one that shares most of its path with the source is taken. Raises
+    InputError for a source that cannot be read.
+    """
+    project = Project(root)
+    folders = list(known)
+    for _ in range(_MOST_ROUNDS):
+        missing = read_closure(root, source, include=folders, project=project).outside
+        wanted = (name for name in missing if not is_known(name) and not is_library_header(name))
+        fresh = dict.fromkeys(_folder_of(name, source, files) for name in wanted)
+        fresh = dict.fromkeys(folder for folder in fresh if folder and folder not in folders)
+        if not fresh:
+            break
+        folders += fresh
+    return folders
+
+
+def _folder_of(name: str, source: str, files: Sequence[str]) -> str:
+    """Return the folder from which a header has a name; empty where none has."""
+    found = [path for path in files if f"/{path}".endswith(f"/{name}")]
+    if not found or name.startswith("."):
+        return ""
+    best = max(found, key=lambda path: (len(posixpath.commonprefix([path, source])), -len(path)))
+    return best.removesuffix(name).rstrip("/") or "."
+
+
+def needed_macros(unit: Unit) -> dict[tuple[str, int], tuple[str, ...]]:
+    """Return the kernels in branches that no compile sees, by path and line, with the macros that would let them in.
+
+    There are none where something else than a macro that nothing defines is in the way.
+    """
+    seen: dict[str, set[int]] = {}
+    files: dict[str, SourceFile] = {}
+    waiting = [*unit.roots]
+    while waiting:
+        visit = waiting.pop()
+        files[visit.file.name] = visit.file
+        waiting += _noted(visit.items, seen.setdefault(visit.file.name, set()))
+    times = {(one.file.name, one.directive.start): (one.holds, one.time) for one in unit.conditions}
+    found: dict[tuple[str, int], tuple[str, ...]] = {}
+    for name, file in files.items():
+        if not name.startswith(VIRTUAL_ROOT) or "__global__" not in file.text:
+            continue
+        for run in range(len(file.directives) + 1):
+            tokens = [] if run in seen[name] else file.tokens(run)
+            if "__global__" in tokens:
+                asked = _in_the_way(file, run, times)
+                macros = _satisfying(asked[0], asked[1], unit) if asked is not None else ()
+                if macros:
+                    line = file.line(file.starts(run)[tokens.index("__global__")])
+                    found[name.removeprefix(VIRTUAL_ROOT), line] = macros
+    return found
+
+
+def _noted(items: Iterable[Item], runs: set[int]) -> Iterator[Visit]:
+    """Note the runs that count, and yield what is included."""
+    for item in items:
+        if isinstance(item, Run):
+            runs.add(item.number)
+        elif isinstance(item, Inclusion):
+            yield item.visit
+        elif isinstance(item, Branches):
+            for branch in item.branches:
+                yield from _noted(branch, runs)
+
+
+def _in_the_way(
+    file: SourceFile, run: int, times: dict[tuple[str, int], tuple[bool | None, int]]
+) -> tuple[Directive, int] | None:
+    """Return the outermost condition before a run that was asked and does not hold, with the time of it."""
+    opened: list[Directive] = []
+    for directive in file.directives[:run]:
+        if directive.word in {"if", "ifdef", "ifndef"}:
+            opened.append(directive)
+        elif directive.word == "endif":
+            opened.pop()
+        elif directive.is_conditional and opened:
+            opened[-1] = directive
+    for directive in opened:
+        holds, time = times.get((file.name, directive.start), (True, 0))
+        if holds is False:
+            return directive, time
+    return None
+
+
+def _satisfying(directive: Directive, time: int, unit: Unit) -> tuple[str, ...]:
+    """Return macros that nothing defines and whose definition lets a condition hold; none where these do not do it."""
+    names = dict.fromkeys(token.text for token in directive.tokens() if is_identifier(token.text))
+    free = [name for name in names if name[:1] != "_" and name != "defined" and unit.macros.at(name, time) == (None,)]
+    given = {name: (parse_define(name, None),) for name in free}
+
+    def look_up(name: str) -> tuple[Macro | None, ...]:
+        return given.get(name) or unit.macros.at(name, time)
+
+    for name in free:
+        if evaluate(directive, lambda one, name=name: given[name] if one == name else unit.macros.at(one, time)):  # type: ignore[misc]
+            return (name,)
+    return tuple(free) if free and evaluate(directive, look_up) else ()
