@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from hatch_cuda_kernels.compiler.toolchain.remembered import installed_headers
@@ -9,8 +10,15 @@ from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.execution_space.cut import Place
 from hatch_cuda_kernels.execution_space.device_pass import as_device_pass, cut_closure
 from hatch_cuda_kernels.execution_space.oracle import blame
-from hatch_cuda_kernels.includes import DEVICE_RUNTIME, DeviceLibrary, Project, SourceSet, read_closure
-from hatch_cuda_kernels.source.implied import with_implied_headers
+from hatch_cuda_kernels.includes import (
+    DEVICE_RUNTIME,
+    DeviceLibrary,
+    Project,
+    SourceSet,
+    implied_headers,
+    read_closure,
+    with_headers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +28,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.execution_space.cut import Level
     from hatch_cuda_kernels.execution_space.device_pass import DevicePass
-    from hatch_cuda_kernels.includes import Closure, ClosureCut, OuterHeaders
+    from hatch_cuda_kernels.includes import Closure, ClosureCut, OuterHeaders, Readings
+    from hatch_cuda_kernels.options import NvrtcOptions
 
 __all__ = ["further_levels", "read_device_passes", "read_recipe"]
 
@@ -142,9 +151,20 @@ def _read_unit(  # noqa: PLR0917 - private
             closure = cut_closure(closure, cut, project.readings)
         else:
             closure, passed = as_device_pass(closure, options, levels, project.readings)
-        whole = with_implied_headers(closure, outer, project.readings)
+            closure = _with_implied(closure, passed, options, outer, project.readings)
+        whole = with_headers(closure, closure.cut.implied, outer)
         fresh = sorted({*whole.outside}.difference(closure.outside))
         own = [path for name in fresh if (path := project.included(name, folders)) and path not in asked]
         if not own:
             return whole, passed
         asked += own
+
+
+def _with_implied(
+    closure: Closure, passed: DevicePass | None, options: NvrtcOptions, outer: OuterHeaders, readings: Readings
+) -> Closure:
+    """Return a closure that tells which headers it uses without an include."""
+    declarations = () if passed is None else (one for reading in passed.readings for one in reading)
+    removed = {change.name for change in closure.dropped if change.kind == "removed"}
+    implied = implied_headers(closure, declarations, removed, options, outer, readings)
+    return replace(closure, cut=closure.cut._replace(implied=implied))

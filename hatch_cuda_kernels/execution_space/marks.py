@@ -24,7 +24,7 @@ _VIRTUAL: Final = frozenset({"virtual", "override", "final"})
 
 
 def is_foreign_mark(word: str) -> bool:
-    """Return whether a word that no text defines may be a macro of the toolkit's that hides a mark."""
+    """Return whether a word that no text defines may be a macro of a library's that hides a mark."""
     return hides_mark(word)
 
 

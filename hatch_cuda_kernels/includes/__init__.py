@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         library_kind,
     )
     from hatch_cuda_kernels.includes.computed import TOOLKIT_MACROS
+    from hatch_cuda_kernels.includes.implied import implied_headers, surely_included, with_headers
     from hatch_cuda_kernels.includes.opening import ONCE, Opening, named_headers, read_opening, words_of
     from hatch_cuda_kernels.includes.outer import (
         NO_OUTER_HEADERS,
@@ -52,6 +53,7 @@ _HOMES = {
         "library_kind",
     ),
     "computed": ("TOOLKIT_MACROS",),
+    "implied": ("implied_headers", "surely_included", "with_headers"),
     "opening": ("ONCE", "Opening", "named_headers", "read_opening", "words_of"),
     "outer": (
         "NO_OUTER_HEADERS",
@@ -93,6 +95,7 @@ __all__ = [
     "StandardHeaders",
     "find_clocks",
     "find_words",
+    "implied_headers",
     "left_out",
     "library_kind",
     "named_headers",
@@ -101,6 +104,8 @@ __all__ = [
     "parse_text",
     "read_closure",
     "read_opening",
+    "surely_included",
+    "with_headers",
     "words_of",
 ]
 

@@ -113,6 +113,8 @@ class ClosureCut(NamedTuple):
     """Why the texts could not be read as C++, with the place: then nothing is cut, and NVRTC has to refuse them."""
     declared: Declared = NOTHING_DECLARED
     """The kernels and variables that the texts declare."""
+    implied: tuple[str, ...] = ()
+    """Headers that the texts use without an include, in the order to include them before the source."""
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON data that ``from_json`` reads."""
@@ -132,6 +134,7 @@ class ClosureCut(NamedTuple):
             tuple(data["host_headers"]),
             data["unread"],
             Declared.from_json(data["declared"]),
+            tuple(data["implied"]),
         )
         if data["sha256"] != found._digest():
             message = "what was cut of a source is damaged"

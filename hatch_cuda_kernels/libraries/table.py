@@ -297,8 +297,10 @@ def is_host_call(name: str) -> bool:
 
 @cache
 def hides_mark(word: str) -> bool:
-    """Return whether a word that no text defines may be a macro of the toolkit's that hides a mark."""
+    """Return whether a word that no text defines may be a macro of a library's that hides a mark."""
     known = _table("cuda")["macros"]
+    if any(word in one.get("marks", ()) for one in _table("torch")["library"]):
+        return True
     return word.isupper() and word.startswith(known["marks"]) and word not in known["unmarked"]
 
 

@@ -10,9 +10,9 @@ from hatch_cuda_kernels.arch import ptx_isa_of_driver
 from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.output.log import Diagnostic
 from hatch_cuda_kernels.image import Symbol
+from hatch_cuda_kernels.includes import surely_included
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.source.implied import surely_included
 from hatch_cuda_kernels.store.image_record import ImageRecord
 from hatch_cuda_kernels.store.promises.built import Coverage, broken_supports
 

@@ -52,7 +52,9 @@ def test_a_project_may_have_the_librarys_header(tmp_path):
         "typedef struct cudnnContext* cudnnHandle_t;\ntypedef enum { CUDNN_STATUS_SUCCESS = 0 } cudnnStatus_t;\n"
         "#define CUDNN_OTHER cudnnDataType_t\ncudnnStatus_t cudnnCreate(cudnnHandle_t*);\n"
     )
-    (tmp_path / "curand_tools.h").write_text("struct Generator { curandGenerator_t generator; int n; };\n")
+    (tmp_path / "curand_tools.h").write_text(
+        "#include <curand.h>\nstruct Generator { curandGenerator_t generator; int n; };\n"
+    )
     text = '#include "cudnn.h"\n#include "curand_tools.h"\nstruct S { cudnnHandle_t h; Generator g; };\n'
     found, manifest = closure(tmp_path, f"{text}__global__ void k(S s, int* p) {{ *p = s.g.n; }}\n", include=["."])
     assert found.pre_include == (CURAND,)
@@ -124,7 +126,7 @@ def test_what_the_project_declares_is_its_own(tmp_path, declared):
     """Its types and constants bring no header."""
     text = f"#ifdef REAL\n#include <cublas_v2.h>\n#else\n{declared}\n#endif\n"
     used = 'static_assert((int)CUBLAS_OP_N == 7, "");\n' + KERNEL.format("sizeof(cublasOperation_t)")
-    found, manifest = closure(tmp_path, f"void host();\n{text}{used}")
+    found, manifest = closure(tmp_path, f"#include <mpi.h>\n{text}{used}")
     assert found.dropped
     assert found.pre_include == ()
     build_store(manifest, tmp_path / "store")
@@ -157,7 +159,9 @@ def test_nothing_is_brought_where_nothing_is_left_out(tmp_path):
 
 def test_names_that_are_not_used_bring_none(tmp_path):
     """Neither do those of host code, and macros of the project that are called like the library's constants."""
-    text = "#include <cublas_v2.h>\n#define CUBLAS_CHECK(x) x\nvoid f(cublasHandle_t) { CUBLAS_CHECK(CUBLAS_OP_N); }\n"
+    text = (
+        "#include <cublas_v2.h>\n#define CUBLAS_CHECK(x) x\nvoid f() { cublasHandle_t h; CUBLAS_CHECK(CUBLAS_OP_N); }\n"
+    )
     found, _ = closure(tmp_path, text + KERNEL.format("CUBLAS_CHECK(1)"))
     assert found.pre_include == ()
 
