@@ -39,8 +39,8 @@ def render_report(report: BuildReport) -> str:
         f"{counted(len(entries), 'image')} of {counted(len(report.modules), 'module')}, {total:,} bytes: "
         f"{len(entries) - cached} compiled, {cached} from the cache, in {report.seconds:.2f} s"
     )
-    left_out = dict.fromkeys(filter(None, (built.recipe.left_out(built.sources) for built in report.modules)))
-    return "\n".join((text_table(headings, rows, right=headings[3:]), *(fitted(line, 2) for line in left_out), summary))
+    cut = dict.fromkeys(filter(None, (built.recipe.cut_sentence(built.sources) for built in report.modules)))
+    return "\n".join((text_table(headings, rows, right=headings[3:]), *(fitted(line, 2) for line in cut), summary))
 
 
 def _describe(entry: Entry) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 def run(args: argparse.Namespace) -> int:
     """Print the plan: every image, and whether the disk cache holds it. Status 1 if a build would not succeed."""
     from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
-    from hatch_cuda_kernels.plan.notes import arch_warnings, describe, dropped_code
+    from hatch_cuda_kernels.plan.notes import arch_warnings, changed_code, describe
     from hatch_cuda_kernels.plan.plan import make_plan
 
     manifest = load_manifest(manifest_path(args))
@@ -52,14 +52,14 @@ def run(args: argparse.Namespace) -> int:
     ]
     stubs = _stubs(manifest, plan, toolchain, fresh)
     notes = describe(plan)
-    dropped = dropped_code(plan)
+    changes = changed_code(plan)
     asked = {module.name for module in manifest.modules if module.options.drops}
     problems, warnings = _judged(manifest, plan, toolchain)
     for warning in () if is_quiet(args) else (*arch_warnings(plan), *missing, *warnings):
         show_warning(warning)
     if args.json:
         data = {"jobs": rows, "problems": problems} | ({"notes": notes} if notes else {})
-        data |= {"dropped": [{"module": module, **found._asdict()} for module, found in dropped]} if dropped else {}
+        data |= {"changes": [{"module": module, **found._asdict()} for module, found in changes]} if changes else {}
         print_json(data | ({} if stubs is None else {"stubs": stubs}))
     else:
         table = [(row["module"], row["arch"], row["kind"], "fresh" if row["fresh"] else "compile") for row in rows]
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"{counts}: {len(rows) - stale} fresh, {stale} to compile")
         for note in notes:
             print(fitted(note, 2))
-        for module, found in dropped:
+        for module, found in changes:
             if module in asked:
                 print(fitted(f"module {module!r}, host code: {found}", 2))
         if stubs is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.compiler.program import Program
-    from hatch_cuda_kernels.includes import Dropped
+    from hatch_cuda_kernels.execution_space.device_source import Change
 
 __all__ = ["advice"]
 
@@ -82,7 +82,7 @@ def advice(found: Diagnostic, program: Program, *, release: tuple[int, int]) -> 
         return header
     lacking, unresolved = _LACKING.match(found.message), _UNRESOLVED.match(found.message)
     name = lacking[1] if lacking else _name_of(unresolved[1]) if unresolved else ""
-    if name and (gone := _dropped(name, program.dropped, is_declared=lacking is None)):
+    if name and (gone := _cut(name, program.changes, is_declared=lacking is None)):
         return gone
     matches = ((pattern.search(found.message), rule) for pattern, rule in _RULES)
     if lacking and re.search(rf"\b(?:tex|surf)[1-3C]\w*\s*(?:<[^<>]*>)?\(\s*{name}\b", "".join(found.excerpt[:1])):
@@ -113,13 +113,13 @@ def _name_of(symbol: str) -> str:
     return called[1] if called else ""
 
 
-def _dropped(name: str, dropped: Sequence[Dropped], *, is_declared: bool) -> str:
+def _cut(name: str, changes: Sequence[Change], *, is_declared: bool) -> str:
     """Return where a name was left out as host code, and what to do if device code needs it; empty if it was not.
 
     Of what is still declared, only the body was.
     """
     kinds = {"body", "mark"} if is_declared else {"function", "type", "variable", "texture"}
-    found = next((one for one in dropped if one.name.rpartition("::")[2] == name and one.kind in kinds), None)
+    found = next((one for one in changes if one.name.rpartition("::")[2] == name and one.kind in kinds), None)
     if found is None:
         return ""
     if found.kind == "texture":

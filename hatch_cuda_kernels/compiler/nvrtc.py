@@ -180,7 +180,7 @@ def _check_use(job: CompileJob, ptx: str, relocatable: Callable[[], str]) -> Non
             job.module,
             str(job.arch),
             "device code uses variables of the host",
-            faults=use_faults(used, job.program.dropped),
+            faults=use_faults(used, job.program.changes),
         )
 
 

@@ -11,8 +11,8 @@ from hatch_cuda_kernels.execution_space.kernels import NOTHING_DECLARED
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
+    from hatch_cuda_kernels.execution_space.device_source import Change, DeviceSource
     from hatch_cuda_kernels.execution_space.kernels import Declared
-    from hatch_cuda_kernels.includes import Closure, Dropped
     from hatch_cuda_kernels.options import NvrtcOptions
 
 __all__ = ["Program"]
@@ -35,8 +35,8 @@ class Program:
     """Headers as spelled that are not the project's: the toolkit's, or missing."""
     computed: tuple[str, ...]
     """``path:line`` of includes and probes whose header a macro names; it may be one of the toolkit's too."""
-    dropped: tuple[Dropped, ...] = ()
-    """What was cut as host code, for messages."""
+    changes: tuple[Change, ...] = ()
+    """What was cut or changed, for messages."""
     default_device: bool = False
     """Whether NVRTC takes what has no mark for device code."""
     cut_variables: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Program:
         object.__setattr__(self, "sha256", digest)
 
     @classmethod
-    def of(cls, closure: Closure, options: NvrtcOptions) -> Program:
+    def of(cls, closure: DeviceSource, options: NvrtcOptions) -> Program:
         """Return the program of a closure. It is named after the source only where the image shows the name."""
         shown = options.lineinfo or options.debug or _SHOWS_NAME.search(closure.source) is not None
         return cls(
@@ -71,7 +71,7 @@ class Program:
             pre_include=closure.pre_include,
             outside=closure.outside,
             computed=closure.computed + closure.probes,
-            dropped=closure.dropped,
+            changes=closure.changes,
             default_device=closure.cut.default_device,
             cut_variables=closure.cut.variables,
             loses_constants=closure.cut.loses_constants,

@@ -10,8 +10,8 @@ from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.program import Program
 from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.compiler.toolchain.device_runtime import load_device_runtime
-from hatch_cuda_kernels.execution_space.kernels import owner_of
-from hatch_cuda_kernels.includes import DEVICE_RUNTIME, DeviceLibrary, left_out, library_kind
+from hatch_cuda_kernels.execution_space.device_source import cut_sentence, owner_of
+from hatch_cuda_kernels.includes import DEVICE_RUNTIME, DeviceLibrary, library_kind
 from hatch_cuda_kernels.names import listed_module
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.finish_job import Job
+    from hatch_cuda_kernels.execution_space.device_source import SourceSet
     from hatch_cuda_kernels.image import Finisher, Kind
-    from hatch_cuda_kernels.includes import SourceSet
     from hatch_cuda_kernels.options import NvrtcOptions
 
 __all__ = ["Recipe", "Unit"]
@@ -67,11 +67,11 @@ class Recipe:
         lto = self.options.lto or any(library_kind(name) == "ltoir" for name in self.libraries)
         return "ltoir" if lto else "object"
 
-    def left_out(self, sources: SourceSet) -> str:
-        """Return the sentence that says what host code is left out without being asked; empty where none is."""
-        if self.options.drops or not sources.dropped:
+    def cut_sentence(self, sources: SourceSet) -> str:
+        """Return the sentence that says where host code is cut without being asked; empty where none is."""
+        if self.options.drops or not sources.changes:
             return ""
-        return f"module {listed_module(self.module)!r}: {left_out(sources.dropped, self.sources)}"
+        return f"module {listed_module(self.module)!r}: {cut_sentence(sources.changes, self.sources)}"
 
     def units(self, sources: SourceSet) -> tuple[Unit, ...]:
         """Return what NVRTC is shown of each source, for any architecture, and which names it is asked for there.

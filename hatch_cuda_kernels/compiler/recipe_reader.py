@@ -9,12 +9,12 @@ from hatch_cuda_kernels.compiler.toolchain.remembered import installed_headers
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.execution_space.cut import Place
 from hatch_cuda_kernels.execution_space.device_pass import as_device_pass, cut_closure
+from hatch_cuda_kernels.execution_space.device_source import SourceSet
 from hatch_cuda_kernels.execution_space.oracle import blame
 from hatch_cuda_kernels.includes import (
     DEVICE_RUNTIME,
     DeviceLibrary,
     Project,
-    SourceSet,
     implied_headers,
     read_closure,
     with_headers,
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.execution_space.cut import Level
     from hatch_cuda_kernels.execution_space.device_pass import DevicePass
-    from hatch_cuda_kernels.includes import Closure, ClosureCut, OuterHeaders, Readings
+    from hatch_cuda_kernels.execution_space.device_source import ClosureCut, DeviceSource
+    from hatch_cuda_kernels.includes import OuterHeaders, Readings
     from hatch_cuda_kernels.options import NvrtcOptions
 
 __all__ = ["further_levels", "read_device_passes", "read_recipe"]
@@ -126,7 +127,7 @@ def _read_unit(  # noqa: PLR0917 - private
     outer: OuterHeaders,
     levels: Mapping[Place, Level],
     cut: ClosureCut | None = None,
-) -> tuple[Closure, DevicePass | None]:
+) -> tuple[DeviceSource, DevicePass | None]:
     """Return what NVRTC is shown of a source, with the project's headers that implied ones ask for, too.
 
     With it comes how it was cut, unless that is known.
@@ -148,12 +149,12 @@ def _read_unit(  # noqa: PLR0917 - private
             outer=outer,
         )
         if cut is not None:
-            closure = cut_closure(closure, cut, project.readings)
+            shown = cut_closure(closure, cut, project.readings)
         else:
-            closure, passed = as_device_pass(closure, options, levels, project.readings)
-            closure = _with_implied(closure, passed, options, outer, project.readings)
-        whole = with_headers(closure, closure.cut.implied, outer)
-        fresh = sorted({*whole.outside}.difference(closure.outside))
+            shown, passed = as_device_pass(closure, options, levels, project.readings)
+            shown = _with_implied(shown, passed, options, outer, project.readings)
+        whole = with_headers(shown, shown.cut.implied, outer)
+        fresh = sorted({*whole.outside}.difference(shown.outside))
         own = [path for name in fresh if (path := project.included(name, folders)) and path not in asked]
         if not own:
             return whole, passed
@@ -161,10 +162,10 @@ def _read_unit(  # noqa: PLR0917 - private
 
 
 def _with_implied(
-    closure: Closure, passed: DevicePass | None, options: NvrtcOptions, outer: OuterHeaders, readings: Readings
-) -> Closure:
+    closure: DeviceSource, passed: DevicePass | None, options: NvrtcOptions, outer: OuterHeaders, readings: Readings
+) -> DeviceSource:
     """Return a closure that tells which headers it uses without an include."""
     declarations = () if passed is None else (one for reading in passed.readings for one in reading)
-    removed = {change.name for change in closure.dropped if change.kind == "removed"}
-    implied = implied_headers(closure, declarations, removed, options, outer, readings)
+    removed = {change.name for change in closure.changes if change.kind == "removed"}
+    implied = implied_headers(closure, declarations, removed, closure.cut.host_headers, options, outer, readings)
     return replace(closure, cut=closure.cut._replace(implied=implied))

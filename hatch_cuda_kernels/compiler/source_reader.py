@@ -19,17 +19,8 @@ from hatch_cuda_kernels.compiler.reading_rules import rule_files
 from hatch_cuda_kernels.compiler.toolchain.remembered import installed_headers
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.includes import (
-    DEVICE_RUNTIME,
-    STANDARD_FOLDER,
-    Asked,
-    Closure,
-    ClosureCut,
-    DeviceLibrary,
-    Dropped,
-    ProjectFiles,
-    SourceSet,
-)
+from hatch_cuda_kernels.execution_space.device_source import Change, ClosureCut, DeviceSource, SourceSet
+from hatch_cuda_kernels.includes import DEVICE_RUNTIME, STANDARD_FOLDER, Asked, DeviceLibrary, ProjectFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -193,13 +184,13 @@ def _described(sources: SourceSet, numbers: dict[str, int]) -> dict[str, Any]:
     def number(text: str) -> int:
         return numbers.setdefault(text, len(numbers))
 
-    def describe(unit: Closure) -> dict[str, Any]:
+    def describe(unit: DeviceSource) -> dict[str, Any]:
         return {
             "source": number(unit.source),
             "program_name": unit.program_name,
             "headers": [[name, number(text)] for name, text in unit.headers],
             "files": unit.files,
-            "dropped": unit.dropped,
+            "changes": unit.changes,
             "cut": unit.cut.to_json(),
             **{name: getattr(unit, name) for name in _TUPLES},
         }
@@ -208,13 +199,13 @@ def _described(sources: SourceSet, numbers: dict[str, int]) -> dict[str, Any]:
     return {"files": [*sources.files.items()], "units": units, "levels": sources.levels}
 
 
-def _closure(described: Mapping[str, Any], texts: Sequence[str]) -> Closure:
-    return Closure(
+def _closure(described: Mapping[str, Any], texts: Sequence[str]) -> DeviceSource:
+    return DeviceSource(
         source=texts[described["source"]],
         program_name=described["program_name"],
         headers=tuple((name, texts[number]) for name, number in described["headers"]),
         files=tuple((path, digest) for path, digest in described["files"]),
-        dropped=tuple(Dropped(*one) for one in described["dropped"]),
+        changes=tuple(Change(*one) for one in described["changes"]),
         **{name: tuple(described[name]) for name in _TUPLES},
         cut=ClosureCut.from_json(described["cut"]),
     )

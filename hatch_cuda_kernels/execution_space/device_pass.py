@@ -14,9 +14,10 @@ from hatch_cuda_kernels.cpp.parser import parse
 from hatch_cuda_kernels.cpp.stream import TextError
 from hatch_cuda_kernels.cpp.unit import InclusionError, Unit
 from hatch_cuda_kernels.execution_space.cut import Cut, cut, place_of
+from hatch_cuda_kernels.execution_space.device_source import Change, ClosureCut, DeviceSource
 from hatch_cuda_kernels.execution_space.kernels import Declared
 from hatch_cuda_kernels.execution_space.marks import is_foreign_mark
-from hatch_cuda_kernels.includes import ClosureCut, Dropped, find_clocks
+from hatch_cuda_kernels.includes import find_clocks
 from hatch_cuda_kernels.libraries import (
     NVRTC_ONLY,
     is_host_header,
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.macros import Macro
     from hatch_cuda_kernels.cpp.parser import Reading
     from hatch_cuda_kernels.execution_space.cut import Level, Place
-    from hatch_cuda_kernels.includes import Closure, DroppedKind, Readings
+    from hatch_cuda_kernels.execution_space.device_source import ChangeKind
+    from hatch_cuda_kernels.includes import Closure, Readings
     from hatch_cuda_kernels.options import NvrtcOptions
 
 __all__ = ["DevicePass", "as_device_pass", "cut_closure", "read_device_pass"]
@@ -51,15 +53,15 @@ class DevicePass:
     readings: list[Reading]
     found: Cut
 
-    def notes(self) -> tuple[Dropped, ...]:
+    def changes(self) -> tuple[Change, ...]:
         """Return what was changed, by place."""
         return tuple(
             sorted(
                 {
-                    Dropped(
+                    Change(
                         name.removeprefix(VIRTUAL_ROOT),
                         self.files[name].line(edit.start),
-                        cast("DroppedKind", edit.reason),
+                        cast("ChangeKind", edit.reason),
                         edit.name,
                     )
                     for name, edits in self.found.edits.items()
@@ -75,7 +77,7 @@ class DevicePass:
 
 def as_device_pass(
     closure: Closure, options: NvrtcOptions, levels: Mapping[Place, Level], readings: Readings
-) -> tuple[Closure, DevicePass | None]:
+) -> tuple[DeviceSource, DevicePass | None]:
     """Return a closure as nvcc's device pass sees it, and how; under ``host_code: keep`` as it is.
 
     What cannot be read as C++ stays as it is, for NVRTC to say what is wrong with it; nothing comes with it then.
@@ -86,14 +88,14 @@ def as_device_pass(
     try:
         passed = read_device_pass(texts, start, options.define, options.std, levels, options.host_only)
     except (TextError, UnbalancedError, InclusionError) as error:
-        return replace(closure, cut=ClosureCut(unread=str(error).replace(VIRTUAL_ROOT, "") if cuts else "")), None
+        return DeviceSource.of(closure, ClosureCut(unread=str(error).replace(VIRTUAL_ROOT, "") if cuts else "")), None
     except RecursionError:
         path = closure.program_name.removeprefix(VIRTUAL_ROOT)
         message = f"{path}: brackets are nested deeper than can be read"
-        return replace(closure, cut=ClosureCut(unread=message if cuts else "")), None
+        return DeviceSource.of(closure, ClosureCut(unread=message if cuts else "")), None
     declared = Declared.from_declarations(one for reading in passed.readings for one in reading)
     if not cuts:
-        return replace(closure, cut=ClosureCut(declared=declared)), None
+        return DeviceSource.of(closure, ClosureCut(declared=declared)), None
     found = passed.found
     edits = ((name, edit) for name, edits in sorted(found.edits.items()) for edit in sorted(edits))
     made = ClosureCut(
@@ -106,10 +108,10 @@ def as_device_pass(
         ),
         declared=declared,
     )
-    return replace(cut_closure(closure, made, readings), dropped=passed.notes()), passed
+    return replace(cut_closure(closure, made, readings), changes=passed.changes()), passed
 
 
-def cut_closure(closure: Closure, made: ClosureCut, readings: Readings) -> Closure:
+def cut_closure(closure: Closure, made: ClosureCut, readings: Readings) -> DeviceSource:
     """Return a closure of which something is cut."""
     texts = {closure.program_name: closure.source, **dict(closure.headers)}
     edits: dict[str, list[Edit]] = defaultdict(list)
@@ -120,11 +122,10 @@ def cut_closure(closure: Closure, made: ClosureCut, readings: Readings) -> Closu
     if gone:
         gone -= {_spelled(found) for text in _projects(texts).values() for found in SourceFile("", text).directives}
     return replace(
-        closure,
+        DeviceSource.of(closure, made),
         source=texts[closure.program_name],
         headers=tuple((name, texts[name]) for name, _ in closure.headers),
         outside=tuple(name for name in closure.outside if name not in gone),
-        cut=made,
         clocks=tuple(find_clocks(_projects(texts), readings)) if closure.clocks else (),
     )
 

@@ -6,18 +6,16 @@ off does not count, and of those of which nothing is known, all do. Callers use 
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
+from hatch_cuda_kernels.names import base_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.cpp.declarations import Declaration
-    from hatch_cuda_kernels.includes import Closure
 
-__all__ = ["NOTHING_DECLARED", "Declared", "DeclaredKernel", "DeclaredParameter", "DeclaredVariable", "owner_of"]
+__all__ = ["NOTHING_DECLARED", "Declared", "DeclaredKernel", "DeclaredParameter", "DeclaredVariable"]
 
 _VARIABLE_MARKS: Final = frozenset({"__device__", "__constant__", "__managed__"})
 _QUALIFIERS: Final = frozenset(
@@ -140,50 +138,6 @@ class Declared(NamedTuple):
 
 
 NOTHING_DECLARED: Final = Declared()
-
-
-def owner_of(name: str, units: Sequence[Closure], *, is_kernel: bool) -> int:
-    """Return which of a module's sources declares a kernel or a variable: its name expression is compiled there.
-
-    One that declares it itself comes before one whose header does; of several, the one that has most of the words of
-    the expression. A kernel that none declares goes where one with a similar name is.
-    """
-    if len(units) < 2:
-        return 0
-    declared = [_by_name(unit.cut.declared, is_kernel=is_kernel) for unit in units]
-    wanted = base_name(name).rpartition("::")[2]
-    every = {known for one in declared for known in one}
-    if is_kernel and wanted not in every:
-        wanted = next(iter(difflib.get_close_matches(wanted, sorted(every), n=1)), wanted)
-    scores = [
-        (unit.program_name in one.get(wanted, ()), wanted in one) for unit, one in zip(units, declared, strict=True)
-    ]
-    best = max(scores)
-    if scores.count(best) == 1 or best == (False, False):
-        return scores.index(best)
-    words = _identifiers(name)
-    counts = [len(words & _words(unit)) if score == best else -1 for unit, score in zip(units, scores, strict=True)]
-    return counts.index(max(counts))
-
-
-def _by_name(declared: Declared, *, is_kernel: bool) -> dict[str, set[str]]:
-    """Return the files that declare a name without namespaces, by name."""
-    found: dict[str, set[str]] = {}
-    for one in declared.kernels if is_kernel else declared.variables:
-        found.setdefault(one.name.rpartition("::")[2], set()).add(one.file)
-    return found
-
-
-def _words(unit: Closure) -> frozenset[str]:
-    """Return the identifiers in a source and the headers that are the project's."""
-    texts = (unit.source, *(text for name, text in unit.headers if name.startswith(VIRTUAL_ROOT)))
-    return frozenset().union(*map(_identifiers, texts))
-
-
-def _identifiers(text: str) -> frozenset[str]:
-    from hatch_cuda_kernels.cpp.lexer import is_identifier, lex  # few modules have two sources with a name
-
-    return frozenset(filter(is_identifier, lex(text)))
 
 
 def is_kernel(declaration: Declaration) -> bool:

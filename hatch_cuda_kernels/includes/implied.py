@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["implied_headers", "surely_included", "with_headers"]
 
 _T = TypeVar("_T")
+AnyClosure = TypeVar("AnyClosure", bound="Closure")
 #: A qualified name: ``("std", "max")``. The first is empty for one of the global namespace; the last is ``(`` behind
 #: what is called.
 Chain: TypeAlias = tuple[str, ...]
@@ -58,7 +59,7 @@ _SAME: Final[Mapping[str, frozenset[str]]] = {
 _WIDE: Final = frozenset({"int64_t", "uint64_t"})
 
 
-def with_headers(closure: Closure, names: tuple[str, ...], outer: OuterHeaders) -> Closure:
+def with_headers(closure: AnyClosure, names: tuple[str, ...], outer: OuterHeaders) -> AnyClosure:
     """Return a closure with some headers before its source."""
     if not names:
         return closure
@@ -85,6 +86,7 @@ def implied_headers(
     closure: Closure,
     declarations: Iterable[Declaration],
     removed: Collection[str],
+    cut_headers: Collection[str],
     options: NvrtcOptions,
     outer: OuterHeaders,
     readings: Readings,
@@ -92,14 +94,14 @@ def implied_headers(
     """Return the headers that a closure's project files use without an include, in the order to include them.
 
     ``declarations`` are the project's, before anything of them was cut, and ``removed`` are the names of those that are
-    gone: no header gives one of them another meaning.
+    gone: no header gives one of them another meaning. ``cut_headers`` are those of the host's that are not included.
     """
     uses = _Uses(closure, options, readings)
     if not uses.found and not uses.aliases:
         return ()
     declared = _Declared.of(declarations)
     uses.add_aliases(dict((*declared.aliases, *uses.aliases)))
-    wanted = _Wanted(closure, uses, declared, frozenset(removed))
+    wanted = _Wanted(closure, uses, declared, frozenset(removed), frozenset(cut_headers))
     names = {*wanted.standard(), *wanted.toolkits(), *wanted.libraries()}
     if "register" in uses.found:
         names.add(_REGISTER)
@@ -137,6 +139,7 @@ class _Declared:
     names: set[str] = field(default_factory=set)
     """Types, constants, variables and enumerators, in any scope."""
     functions: set[str] = field(default_factory=set)
+    kernels: set[str] = field(default_factory=set)
     members: set[Chain] = field(default_factory=set)
     """What is declared in a library's namespace: its root, and the name."""
     opened: set[Chain] = field(default_factory=set)
@@ -160,6 +163,8 @@ class _Declared:
         if one.kind == "using":
             self._add_using([token.text for token in one.tokens])
             return
+        if one.kind == "function" and "__global__" in one.words:
+            self.kernels |= names
         if one.kind == "alias":
             names = {name for name in names if not self._is_same(one, name)}
         if one.kind == "function" and not _is_for_other_numbers(one):
@@ -197,12 +202,14 @@ def _is_for_other_numbers(one: Declaration) -> bool:
 class _Wanted:
     """Which headers the uses of a source ask for."""
 
-    def __init__(self, closure: Closure, uses: _Uses, declared: _Declared, removed: frozenset[str]) -> None:
+    def __init__(
+        self, closure: Closure, uses: _Uses, declared: _Declared, removed: frozenset[str], cut_headers: frozenset[str]
+    ) -> None:
         self._closure: Final = closure
         self._uses: Final = uses
         self._declared: Final = declared
         self._removed: Final = removed
-        self._left_out: Final = frozenset(closure.cut.host_headers)
+        self._left_out: Final = cut_headers
 
     def _of(self, names: Iterable[str]) -> Iterator[str]:
         """Yield those of some names that are used and that the project does not declare."""
@@ -220,7 +227,7 @@ class _Wanted:
         known, members = libraries.global_names(), libraries.std_names()
         asked = uses.asked if not self._left_out else frozenset()  # one of these perhaps has them
         renamed = libraries.renamed_functions()
-        is_own = not renamed.isdisjoint((*self._closure.cut.declared.names, *self._removed))
+        is_own = not renamed.isdisjoint((*declared.kernels, *self._removed))
         for name in self._of(known):
             is_asked = name in asked and known[name] in libraries.unasked_headers()
             if not is_asked and not (is_own and name in renamed):

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.includes import Dropped, SourceSet
+    from hatch_cuda_kernels.execution_space.device_source import Change, SourceSet
     from hatch_cuda_kernels.plan.plan import PlannedModule
 
-__all__ = ["arch_uses", "arch_warnings", "describe", "dropped_code"]
+__all__ = ["arch_uses", "arch_warnings", "changed_code", "describe"]
 
 #: The folder of what standard headers share, whose names nobody writes.
 _SHARED: Final = "hatch_cuda_kernels/"
@@ -44,8 +44,8 @@ def describe(plan: Sequence[PlannedModule]) -> list[str]:
 
 
 def _notes(planned: PlannedModule) -> tuple[str, ...]:
-    left_out = planned.module.recipe.left_out(planned.sources)
-    return _linked(planned), _front_end(planned), _standard_headers(planned), left_out, _unlike_nvcc(planned)
+    cut = planned.module.recipe.cut_sentence(planned.sources)
+    return _linked(planned), _front_end(planned), _standard_headers(planned), cut, _unlike_nvcc(planned)
 
 
 def _unlike_nvcc(planned: PlannedModule) -> str:
@@ -135,10 +135,10 @@ def _lines(text: str) -> list[int]:
     return sorted(found)
 
 
-def dropped_code(plan: Sequence[PlannedModule]) -> list[tuple[str, Dropped]]:
-    """Return what was left out as host code, once for each module, with the module's name."""
+def changed_code(plan: Sequence[PlannedModule]) -> list[tuple[str, Change]]:
+    """Return what was cut or changed, once for each module, with the module's name."""
     modules = {listed_module(planned.module.name): planned.sources for planned in plan}
-    return [(module, found) for module, sources in modules.items() for found in sources.dropped]
+    return [(module, found) for module, sources in modules.items() for found in sources.changes]
 
 
 def _macro(arch: SmArch) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
-    from hatch_cuda_kernels.includes import DeviceLibrary, SourceSet
+    from hatch_cuda_kernels.execution_space.device_source import SourceSet
+    from hatch_cuda_kernels.includes import DeviceLibrary
     from hatch_cuda_kernels.manifest import Manifest, Module
-    from hatch_cuda_kernels.pool.failures import FailedJob
     from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 
 __all__ = ["PlannedModule", "learn", "make_plan", "open_reader", "read_sources"]
@@ -118,11 +119,15 @@ def _unknown_host_names(modules: Iterable[Module], sources: Mapping[str, SourceS
         stating[module.options.host_only].append(module)
     stating.pop((), None)
     for names, alike in stating.items():
-        from hatch_cuda_kernels.host_code.stated import names_nothing  # most manifests state none
-
-        unknown = names_nothing(names, [found for one in alike for found in sources[one.name].dropped])
+        words = {word for one in alike for found in sources[one.name].changes for word in _words(found.name)}
+        unknown = [name for name in names if name.strip("<>") not in words and name.rpartition("::")[2] not in words]
         if unknown:
             yield f"{alike[0].where}: host_only: nothing in its files is called {' or '.join(unknown)}"
+
+
+def _words(name: str) -> tuple[str, ...]:
+    """Return a name, and the names in it."""
+    return name, *re.findall(r"[~\w]+", name)
 
 
 def _planned(module: Module, sources: SourceSet, launch: tuple[LaunchRule, ...]) -> Iterator[PlannedModule]:
@@ -138,7 +143,7 @@ def open_reader(manifest: Manifest) -> SourceReader:
     return SourceReader(manifest.root, [module.name for module in manifest.modules])
 
 
-def learn(plan: Iterable[PlannedModule], failures: Iterable[FailedJob], reader: SourceReader) -> bool:
+def learn(plan: Iterable[PlannedModule], failures: Iterable[tuple[Job, Exception]], reader: SourceReader) -> bool:
     """Read sources again of which NVRTC refused what is the host's; return whether another plan follows from that."""
     recipes = {planned.module.name: planned.module.recipe for planned in plan}
     errors: dict[str, list[Diagnostic]] = defaultdict(list)

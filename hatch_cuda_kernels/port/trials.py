@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.declarations import Declaration
     from hatch_cuda_kernels.execution_space.cut import Level, Place
     from hatch_cuda_kernels.execution_space.device_pass import DevicePass
+    from hatch_cuda_kernels.execution_space.device_source import SourceSet
     from hatch_cuda_kernels.image import Kind
-    from hatch_cuda_kernels.includes import Project, SourceSet
+    from hatch_cuda_kernels.includes import Project
 
 __all__ = [
     "ReadSource",

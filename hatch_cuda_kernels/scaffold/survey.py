@@ -120,7 +120,7 @@ def drafted(root: Path, source: str, files: Sequence[str]) -> ModuleDraft:
     module = ported.modules[0]
     merged = stated_options(options) | module.stated.get("options", {})
     sources = read_recipe(Recipe(module="module", sources=(source,), options=options), root, clocks=True)
-    if ported.guards and not sources.dropped:
+    if ported.guards and not sources.changes:
         merged["host_code"] = str(HostCode.DROP)  # only in branches, which by itself is no reason
     stated = module.stated | ({"options": merged} if merged else {})
     templates = tuple(f"{one.name}<{', '.join(one.parameters)}>" for one in ported.templates)

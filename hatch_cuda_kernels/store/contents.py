@@ -64,10 +64,10 @@ def _linked(index: ModuleIndex) -> dict[str, Any]:
 
 
 def _host_code(reader: StoreReader, index: ModuleIndex) -> dict[str, Any]:
-    """Return what is left out of the sources as host code, and the sentence about it; nothing where nothing is."""
-    dropped, left_out = ModuleSource(reader, index.module).host_code()
-    data: dict[str, Any] = {"dropped": [found._asdict() for found in dropped]} if dropped else {}
-    return data | ({"notes": [left_out]} if left_out else {})
+    """Return what was cut or changed in the sources, and the sentence about it; nothing where nothing was."""
+    changes, sentence = ModuleSource(reader, index.module).host_code()
+    data: dict[str, Any] = {"changes": [found._asdict() for found in changes]} if changes else {}
+    return data | ({"notes": [sentence]} if sentence else {})
 
 
 def _images(reader: StoreReader, index: ModuleIndex) -> Iterator[dict[str, Any]]:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.execution_space.device_source import Change
     from hatch_cuda_kernels.image import Finisher
-    from hatch_cuda_kernels.includes import Dropped
     from hatch_cuda_kernels.store.image_record import ImageRecord
     from hatch_cuda_kernels.store.reader import StoreReader
 
@@ -67,7 +67,7 @@ class ModuleSource:
             again = editable_install(self.root)
             warn_user(f"{path} changed since the editable install; for it to count, run: {again}")
 
-    def host_code(self) -> tuple[tuple[Dropped, ...], str]:
+    def host_code(self) -> tuple[tuple[Change, ...], str]:
         """Return what is left out of the sources as host code, and the sentence that says so if nobody asked for it.
 
         Neither is known where the sources cannot be read.
@@ -82,7 +82,7 @@ class ModuleSource:
                 sources = read_edited(self.root, self._index, recipe)
         except (InputError, StoreError):
             return (), ""
-        return sources.dropped, recipe.left_out(sources)
+        return sources.changes, recipe.cut_sentence(sources)
 
     def recipe(self, names: tuple[str, ...] = ()) -> Recipe:
         """Return what the module was compiled from, and how. Raises StoreError where its options are damaged."""

@@ -127,7 +127,7 @@ def test_what_the_project_declares_is_its_own(tmp_path, declared):
     text = f"#ifdef REAL\n#include <cublas_v2.h>\n#else\n{declared}\n#endif\n"
     used = 'static_assert((int)CUBLAS_OP_N == 7, "");\n' + KERNEL.format("sizeof(cublasOperation_t)")
     found, manifest = closure(tmp_path, f"#include <mpi.h>\n{text}{used}")
-    assert found.dropped
+    assert found.changes
     assert found.pre_include == ()
     build_store(manifest, tmp_path / "store")
 

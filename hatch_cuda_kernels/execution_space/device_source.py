@@ -1,0 +1,249 @@
+"""What NVRTC is shown of a module's sources: closures of which host code is cut, with what they declare."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+
+from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.execution_space.kernels import NOTHING_DECLARED, Declared
+from hatch_cuda_kernels.includes import Closure
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
+from hatch_cuda_kernels.table import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hatch_cuda_kernels.includes import DeviceLibrary
+
+__all__ = ["NOT_CUT", "Change", "ChangeKind", "ClosureCut", "DeviceSource", "SourceSet", "cut_sentence", "owner_of"]
+
+_TEXTS: Final = {
+    "body": "the body of {}",
+    "definition": "the definition of {}",
+    "throw": "throw in {} traps",
+    "attribute": "the attribute behind {} is moved to its key",
+    "mark": "{} is marked __host__ __device__",
+    "constant": "{} is made constexpr",
+    "value": "the value of {}",
+    "macro": "{} is replaced by what it stands for, without host code",
+    "pragma": "{} is spelled with _Pragma",
+    "condition": "{} counts as defined, as for nvcc",
+}
+#: ``texture``: a reference, as CUDA had them up to 11. ``body``: of a function that stays declared. The last six: what
+#: stays, changed.
+ChangeKind: TypeAlias = Literal[
+    "function",
+    "definition",
+    "instantiation",
+    "removed",
+    "throw",
+    "attribute",
+    "type",
+    "variable",
+    "texture",
+    "include",
+    "using",
+    "assertion",
+    "body",
+    "mark",
+    "constant",
+    "value",
+    "macro",
+    "pragma",
+    "condition",
+]
+
+
+class Change(NamedTuple):
+    """One thing that was cut or changed, as it is for the host, and where it stands."""
+
+    path: str
+    """Relative to the project and posix."""
+    line: int
+    kind: ChangeKind
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {_TEXTS.get(self.kind, f'{self.kind} {{}}').format(self.name)}"
+
+
+def cut_sentence(changes: Sequence[Change], sources: Sequence[str]) -> str:
+    """Return the sentence that says in which files host code is cut without being asked, and why.
+
+    ``sources`` are the files that are compiled; the others are headers.
+    """
+    places = dict.fromkeys(found.path for found in changes)
+    named = [path for path in sources if path in places]
+    others = len(places) - len(named)
+    files = [*named, *([counted(others, "header")] if others else [])]
+    first = min(changes, key=lambda found: (found.kind != "body", found.path not in sources, found))
+    why = "is a header of the host's" if first.kind == "include" else "has no device mark"
+    place = f"{first.path}:{first.line}"
+    return f"host code cut in {' and '.join(files)}: {first.name} ({place}) {why}; host_code: keep turns this off"
+
+
+class ClosureCut(NamedTuple):
+    """What was cut of a closure's texts, which are as they are without it."""
+
+    edits: tuple[tuple[str, int, int, str, bool], ...] = ()
+    """In-memory name, start, end and new text of each change, and whether pragmas inside go with it."""
+    default_device: bool = False
+    """Whether something without a mark stays, which NVRTC takes under ``-default-device`` only."""
+    variables: tuple[str, ...] = ()
+    """Qualified names of variables that lost their values: no code may use them."""
+    loses_constants: bool = False
+    """Whether one of these is const: of its use, only relocatable code shows a symbol."""
+    host_headers: tuple[str, ...] = ()
+    """Headers that are no longer included."""
+    unread: str = ""
+    """Why the texts could not be read as C++, with the place: then nothing is cut, and NVRTC has to refuse them."""
+    declared: Declared = NOTHING_DECLARED
+    """The kernels and variables that the texts declare."""
+    implied: tuple[str, ...] = ()
+    """Headers that the texts use without an include, in the order to include them before the source."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON data that ``from_json`` reads."""
+        return {**self._asdict(), "declared": self.declared.to_json(), "sha256": self._digest()}
+
+    def _digest(self) -> str:
+        return sha256(json.dumps(self, separators=(",", ":")).encode()).hexdigest()
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ClosureCut:
+        """Read what ``to_json`` wrote. Raises KeyError, TypeError or ValueError on other data."""
+        found = cls(
+            tuple((name, start, end, text, drops) for name, start, end, text, drops in data["edits"]),
+            data["default_device"],
+            tuple(data["variables"]),
+            data["loses_constants"],
+            tuple(data["host_headers"]),
+            data["unread"],
+            Declared.from_json(data["declared"]),
+            tuple(data["implied"]),
+        )
+        if data["sha256"] != found._digest():
+            message = "what was cut of a source is damaged"
+            raise ValueError(message)
+        return found
+
+
+NOT_CUT: Final = ClosureCut()
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSource(Closure):
+    """A closure as NVRTC is shown it."""
+
+    changes: tuple[Change, ...] = ()
+    """What was cut or changed in the project's texts, by place."""
+    cut: ClosureCut = NOT_CUT
+    """The same as edits, and what else is known of the texts."""
+
+    @classmethod
+    def of(cls, closure: Closure, cut: ClosureCut) -> DeviceSource:
+        """Return a closure whose texts are already cut."""
+        return cls(**{one.name: getattr(closure, one.name) for one in fields(closure)}, cut=cut)
+
+
+@dataclass(frozen=True)
+class SourceSet:
+    """The sources and libraries of a module. Paths are project-relative and posix."""
+
+    units: tuple[DeviceSource, ...]
+    """In the order of the manifest; most modules have one."""
+    libraries: tuple[DeviceLibrary, ...] = ()
+    """Those that are files of the project."""
+    levels: tuple[tuple[str, int, str], ...] = ()
+    """File, offset and level of each declaration of which more was cut than the rules say, as NVRTC refused it."""
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """The digest of every file of the project that has a part in it, by path."""
+        found = {path: digest for unit in self.units for path, digest in unit.files}
+        found |= {library.name: library.sha256 for library in self.libraries}
+        return dict(sorted(found.items()))
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """Every source and header as compilers see it, by its name in memory."""
+        texts = {name: text for unit in self.units for name, text in unit.headers}
+        return texts | {unit.program_name: unit.source for unit in self.units}
+
+    @property
+    def project_texts(self) -> dict[str, str]:
+        """Those of them that are files of the project."""
+        return {name: text for name, text in self.texts.items() if name.startswith(VIRTUAL_ROOT)}
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Headers that are not the project's, as they are spelled."""
+        return tuple(sorted({name for unit in self.units for name in unit.outside}))
+
+    @property
+    def standard(self) -> tuple[str, ...]:
+        """Names in memory of standard headers."""
+        return tuple(sorted({name for unit in self.units for name in unit.standard}))
+
+    @cached_property
+    def declared(self) -> Declared:
+        """The kernels and variables of device code that the project's texts declare."""
+        return Declared.together(unit.cut.declared for unit in self.units)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What was cut or changed in the project's texts, by place."""
+        return tuple(sorted({found for unit in self.units for found in unit.changes}))
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Those of the standard headers that files of the project name."""
+        return tuple(sorted({name for unit in self.units for name in unit.named}))
+
+
+def owner_of(name: str, units: Sequence[DeviceSource], *, is_kernel: bool) -> int:
+    """Return which of a module's sources declares a kernel or a variable: its name expression is compiled there.
+
+    One that declares it itself comes before one whose header does; of several, the one that has most of the words of
+    the expression. A kernel that none declares goes where one with a similar name is.
+    """
+    if len(units) < 2:
+        return 0
+    declared = [_by_name(unit.cut.declared, is_kernel=is_kernel) for unit in units]
+    wanted = base_name(name).rpartition("::")[2]
+    every = {known for one in declared for known in one}
+    if is_kernel and wanted not in every:
+        wanted = next(iter(difflib.get_close_matches(wanted, sorted(every), n=1)), wanted)
+    scores = [
+        (unit.program_name in one.get(wanted, ()), wanted in one) for unit, one in zip(units, declared, strict=True)
+    ]
+    best = max(scores)
+    if scores.count(best) == 1 or best == (False, False):
+        return scores.index(best)
+    words = _identifiers(name)
+    counts = [len(words & _words(unit)) if score == best else -1 for unit, score in zip(units, scores, strict=True)]
+    return counts.index(max(counts))
+
+
+def _by_name(declared: Declared, *, is_kernel: bool) -> dict[str, set[str]]:
+    """Return the files that declare a name without namespaces, by name."""
+    found: dict[str, set[str]] = {}
+    for one in declared.kernels if is_kernel else declared.variables:
+        found.setdefault(one.name.rpartition("::")[2], set()).add(one.file)
+    return found
+
+
+def _words(unit: DeviceSource) -> frozenset[str]:
+    """Return the identifiers in a source and the headers that are the project's."""
+    texts = (unit.source, *(text for name, text in unit.headers if name.startswith(VIRTUAL_ROOT)))
+    return frozenset().union(*map(_identifiers, texts))
+
+
+def _identifiers(text: str) -> frozenset[str]:
+    from hatch_cuda_kernels.cpp.lexer import is_identifier, lex  # few modules have two sources with a name
+
+    return frozenset(filter(is_identifier, lex(text)))
