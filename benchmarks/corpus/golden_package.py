@@ -179,7 +179,8 @@ def _dropped(check: Done) -> list[str]:
         data = json.loads(check.out)
     except ValueError:
         return []
-    return [" ".join(str(one.get(key, "")) for key in ("path", "line", "kind", "name")) for one in _changes(data)]
+    changes = data.get("changes") or data.get("dropped", ())
+    return [" ".join(str(one.get(key, "")) for key in ("path", "line", "kind", "name")) for one in changes]
 
 
 def _refused(build: Done, root: Path, entry: dict[str, Any]) -> tuple[str, str]:
