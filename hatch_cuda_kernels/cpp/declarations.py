@@ -72,6 +72,8 @@ class Declaration:
     """Of a function, the tokens from its initialisers, ``try`` or brace to the last brace; of a scope, its braces."""
     declarators: list[Declarator] = field(default_factory=list)
     members: list[Declaration] = field(default_factory=list)
+    included: list[Declaration] = field(default_factory=list)
+    """Members in files that are included there."""
     enumerators: tuple[str, ...] = ()
 
     @property

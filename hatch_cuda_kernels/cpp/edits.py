@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
+    from hatch_cuda_kernels.cpp.lexer import SourceFile
     from hatch_cuda_kernels.cpp.macros import MacroToken
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken, Use
+    from hatch_cuda_kernels.cpp.unit import Inclusion
 
 __all__ = ["Edit", "Edited", "Editor"]
 
@@ -34,31 +35,42 @@ class Edit(NamedTuple):
 
 
 class Editor:
-    """Gathers the edits of a file's declarations; what macros give is edited where they are used."""
+    """Gathers the edits of a file's declarations; what macros give is edited where they are used.
+
+    Edits of one ``group`` are made together or not at all.
+    """
 
     def __init__(self, stream: Stream) -> None:
+        self.group = 0
+        self.swallowed: Final[list[Inclusion]] = []
+        """Inclusions that stand inside what is replaced."""
         self._stream: Final = stream
-        self._edits: Final[dict[str, list[Edit]]] = defaultdict(list)
-        self._uses: Final[dict[int, tuple[Use, list[tuple[int, int, Edit]]]]] = {}
+        self._edits: Final[list[tuple[int, str, Edit]]] = []
+        self._uses: Final[dict[int, tuple[int, Use, list[tuple[int, int, Edit]]]]] = {}
 
     def replace(self, tokens: Sequence[StreamToken], edit: Edit) -> None:
         """Put an edit's text in the place of tokens that follow each other; its offsets do not count."""
         pieces = [*self._pieces(tokens)]
+        behind = tokens[0].at
         for number, (first, last) in enumerate(pieces):
             piece = edit if not number else edit._replace(text="")
+            if behind < first.at:
+                self._add(behind, first.at - 1, edit._replace(text=""))
+            behind = last.at + 1 if last.use is None else last.use.last
             if first.use is None or (number and number < len(pieces) - 1):
                 self._add(first.at, last.at if last.use is None else last.use.last - 1, piece)
             else:
-                use, changes = self._uses.setdefault(first.at, (first.use, []))
+                _, use, changes = self._uses.setdefault(first.at, (self.group, first.use, []))
                 changes.append((first.nth, last.nth + 1 if last.use is use else len(use.tokens), piece))
 
     def insert(self, before: StreamToken, edit: Edit) -> None:
         """Put an edit's text before a token."""
         if before.use is None:
             file, start, _ = self._stream.place(before.at)
-            self._edits[file.name].append(edit._replace(start=start, end=start))
+            self._edits.append((self.group, file.name, edit._replace(start=start, end=start)))
         else:
-            self._uses.setdefault(before.at, (before.use, []))[1].append((before.nth, before.nth, edit))
+            changes = self._uses.setdefault(before.at, (self.group, before.use, []))[2]
+            changes.append((before.nth, before.nth, edit))
 
     def _pieces(self, tokens: Sequence[StreamToken]) -> Iterable[tuple[StreamToken, StreamToken]]:
         """Yield the first and last tokens of stretches outside macros, and of what is in each use."""
@@ -73,19 +85,34 @@ class Editor:
                 begin = at
 
     def _add(self, first: int, last: int, edit: Edit) -> None:
-        file, start, _ = self._stream.place(first)
-        behind, _, end = self._stream.place(last)
-        if file is not behind:
-            raise self._stream.error("a declaration that begins in one file and ends in another", first)
-        self._edits[file.name].append(edit._replace(start=start, end=end))
+        """Let an edit take the place of tokens; directives between them stay, but for includes and what it drops."""
+        before: tuple[SourceFile, int] | None = None
+        for file, run, start, end in self._stream.spans(first, last):
+            if edit.drops_pragmas and before is not None and before[0] is file:
+                self._drop_pragmas(file, before[1], run)
+            self._edits.append((self.group, file.name, edit._replace(start=start, end=end)))
+            edit = edit._replace(text="")
+            before = file, run
+        self.swallowed.extend(self._stream.inclusions[at] for at in self._stream.inclusions_between(first, last))
+
+    def _drop_pragmas(self, file: SourceFile, first: int, last: int) -> None:
+        for directive in file.directives[first:last]:
+            if directive.word == "pragma":
+                self._edits.append((self.group, file.name, Edit(directive.start, directive.end, "")))
 
     def edits(self) -> dict[str, list[Edit]]:
         """Return the edits by file."""
-        for at, (use, changes) in self._uses.items():
-            tokens = self._stream.spelled(use)
-            for group in (changes,):
-                edit = group[0][2]
-                self._add(at, use.last - 1, edit._replace(text=_rendered(tokens, group)))
+        found: dict[str, list[Edit]] = defaultdict(list)
+        for _, file, edit in self.grouped():
+            found[file].append(edit)
+        return found
+
+    def grouped(self) -> list[tuple[int, str, Edit]]:
+        """Return the edits, each with its group and its file."""
+        for at, (group, use, changes) in self._uses.items():
+            tokens, edit = self._stream.spelled(use), changes[0][2]
+            self.group = group
+            self._add(at, use.last - 1, edit._replace(text=_rendered(tokens, changes)))
         self._uses.clear()
         return self._edits
 
@@ -107,7 +134,7 @@ def _spaced(tokens: Iterable[MacroToken]) -> Iterable[str]:
 
 
 class Edited:
-    """A text with its edits applied. What is cut leaves its newlines and directives, so that lines stay."""
+    """A text with its edits applied. What is cut leaves its newlines, so that lines stay."""
 
     def __init__(self, file: SourceFile, edits: Iterable[Edit]) -> None:
         self.file: Final = file
@@ -141,23 +168,5 @@ class Edited:
 
 
 def _left(file: SourceFile, edit: Edit) -> str:
-    """Return what a cut leaves of a text: its newlines, without those of the new text, and its directives."""
-    text = file.text
-    if "\n" not in text[edit.start : edit.end]:
-        return ""
-    pieces: list[str] = []
-    at, spare = edit.start, edit.text.count("\n")
-    for directive in _inside(file.directives, edit):
-        if edit.drops_pragmas and directive.word == "pragma":
-            continue
-        pieces += "\n" * text.count("\n", at, directive.start), text[directive.start : directive.end]
-        at = directive.end
-    pieces.append("\n" * text.count("\n", at, edit.end))
-    left = "".join(pieces)
-    return left[min(spare, len(left) - len(left.lstrip("\n"))) :]
-
-
-def _inside(directives: Sequence[Directive], edit: Edit) -> Sequence[Directive]:
-    first = bisect_left(directives, edit.start, key=lambda directive: directive.start)
-    last = bisect_left(directives, edit.end, key=lambda directive: directive.start)
-    return directives[first:last]
+    """Return what a cut leaves of a text: its newlines, without those of the new text."""
+    return "\n" * (file.text.count("\n", edit.start, edit.end) - edit.text.count("\n"))

@@ -58,6 +58,8 @@ class Head:
     top: list[int] = field(default_factory=list)
     angles: dict[int, int] = field(default_factory=dict)
     """Where angle brackets open, by where they close."""
+    attributes: dict[int, int] = field(default_factory=dict)
+    """Where ``[[`` opens, by where it closes."""
     template: tuple[int, int] | None = None
     is_specialization: bool = False
     key: int = -1
@@ -77,8 +79,16 @@ class Head:
 
     @property
     def last(self) -> str:
-        """The text of the last token; empty without one."""
-        return self.tokens[-1].text if self.tokens else ""
+        """The text of the last token that is in no attribute; empty without one."""
+        at = self.before(len(self.tokens))
+        return self.tokens[at].text if at >= 0 else ""
+
+    def before(self, at: int) -> int:
+        """Return the index of the token before one, those of attributes left aside; -1 without one."""
+        at -= 1
+        while at in self.attributes:
+            at = self.attributes[at] - 1
+        return at
 
     def add(self, token: StreamToken, *, is_top: bool = True) -> int:
         """Add a token, and return its index."""
@@ -113,10 +123,11 @@ def class_names(head: Head) -> tuple[list[str], bool]:
     return names, bool(closes)
 
 
-def declarators_of(head: Head, first: int) -> list[Declarator]:
-    """Return the declarators from a token on."""
+def declarators_of(head: Head, first: int, *, is_const: bool = False) -> list[Declarator]:
+    """Return the declarators from a token on; ``is_const`` says whether ``const`` stands before a class's braces."""
     ends = [*head.commas, len(head.tokens)]
     found: list[Declarator] = []
+    lead = ["const"] * is_const
     specifiers: list[str] = []
     for begin, end in zip([first, *(comma + 1 for comma in head.commas)], ends, strict=True):
         value = next((one for one in head.values if begin <= one[0] < end), None)
@@ -130,14 +141,15 @@ def declarators_of(head: Head, first: int) -> list[Declarator]:
         if name < 0:
             continue
         if not found:
-            specifiers = [*takewhile(lambda text: text != "*", (head.tokens[at].text for at in top if at < name))]
+            words = (head.tokens[at].text for at in top if at < name)
+            specifiers = [*lead, *takewhile(lambda text: text != "*", words)]
         brackets = [at for at in range(name, stop) if head.tokens[at].text == "["]
         found.append(
             Declarator(
                 head.tokens[name].text,
                 begin,
                 value,
-                is_const=_is_const(head, begin, name, specifiers if found else ()),
+                is_const=_is_const(head, begin, name, specifiers if found else lead),
                 is_open_array=any(head.tokens[at + 1].text == "]" for at in brackets),
             )
         )
@@ -224,7 +236,7 @@ def _plain_name(head: Head, kind: Kind, words: Sequence[str]) -> str:
         if words[0] == "using":
             return words[1] if len(words) > 1 else ""
         if head.parameters is not None and head.inner_name < 0:
-            return head.tokens[head.parameters[0] - 1].text
+            return head.tokens[head.before(head.parameters[0])].text
         declared = declarators_of(head, 0)
         return declared[-1].name if declared else ""
     if kind == "concept":
@@ -237,7 +249,7 @@ def _plain_name(head: Head, kind: Kind, words: Sequence[str]) -> str:
 def _name_function(found: Declaration, head: Head) -> int:
     """Set a function's name and qualifier; return where these begin."""
     assert head.parameters is not None  # noqa: S101 - it is a function
-    at = head.parameters[0] - 1
+    at = head.before(head.parameters[0])
     if head.operator >= 0:
         at = head.operator
         texts = [token.text for token in head.tokens[at : head.parameters[0]]]

@@ -190,6 +190,10 @@ class SourceFile:
         starts = [0, *(one.joined_end for one in self.directives)]
         return [*zip(starts, [*(one.joined_start for one in self.directives), len(self.joined)], strict=True)]
 
+    def run_at(self, offset: int) -> int:
+        """Return the run that an offset is in."""
+        return bisect_right(self.directives, offset, key=lambda one: one.start)
+
     def tokens(self, run: int) -> list[str]:
         """Return the tokens of a run, the one before the directive of that index."""
         start, end = self._runs[run]

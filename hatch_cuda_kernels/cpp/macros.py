@@ -158,6 +158,11 @@ class MacroTable:
                 return found
         return self._at_first(name)
 
+    def changed(self, since: int, until: int) -> dict[str, tuple[Macro | None, ...]]:
+        """Return the macros that mean something else after a time than before, and what."""
+        found = {name for name, history in self._history.items() if any(since < one <= until for one, _ in history)}
+        return {name: self.at(name, until) for name in sorted(found) if self.at(name, until) != self.at(name, since)}
+
     def now(self, name: str) -> tuple[Macro | None, ...]:
         """Return the definitions that may hold now."""
         history = self._history.get(name)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.stream import StreamToken
     from hatch_cuda_kernels.cpp.unit import Visit
 
-    #: Is told of each inclusion the scope in which it stands; False for one inside a class, a declaration or a body.
+    #: Is told of each inclusion the scope in which it stands; False for one inside a declaration or a body.
     Included = Callable[[Inclusion, Declaration | None, bool], None]
 
 __all__ = ["Reading", "parse", "read_alone"]
@@ -128,7 +128,10 @@ class _UnitParser:
         inclusions: dict[int, Visit] = {}
         for stream in Stream.readings(visit, self._unit.macros, self._bracing, self._fragments):
             try:
-                self._readings.append(Reading(stream, _Parser(stream, included).scope(scope, is_open=False)))
+                found = _Parser(stream, included).scope(scope, is_open=False)
+                self._readings.append(Reading(stream, found))
+                if scope is not None:
+                    scope.included += found
             except TextError as error:
                 uneven = [one.visit.file.name for one in stream.inclusions if not stream.is_even(one.visit)]
                 if uneven:
@@ -137,11 +140,11 @@ class _UnitParser:
                     raise
                 raise _FragmentError([visit.file.name]) from error
             inclusions |= {id(found.visit): found.visit for found in stream.inclusions}
-        for key, found in inclusions.items():
+        for key, inner in inclusions.items():
             if key in inside or key not in scopes:
-                self._add_parts(found)
+                self._add_parts(inner)
             else:
-                yield found, scopes[key]
+                yield inner, scopes[key]
 
     def _add_parts(self, visit: Visit) -> None:
         """Note a file that stands inside a declaration, and all that it includes."""
@@ -163,7 +166,7 @@ class _Parser:
         self._included: Final = included
         self._steps: Final[dict[str, Callable[[Head], object]]] = {
             "(": self._parentheses,
-            "[": self._group,
+            "[": self._brackets,
             "<": self._less,
             "=": self._equals,
             ",": self._comma,
@@ -184,8 +187,7 @@ class _Parser:
                 raise self._stream.error("a brace that closes nothing", token.at)
             if token.text.startswith(INCLUSION):
                 self._cursor.take()
-                is_scope = parent is None or parent.kind in {"namespace", "linkage"}
-                self._included(self._inclusion(token), parent, is_scope)
+                self._included(self._inclusion(token), parent, True)
             elif token.text == ";" or self._is_label(token):
                 self._cursor.take()
             elif token.text in _PRAGMAS:
@@ -302,6 +304,12 @@ class _Parser:
         is_behind_name = is_identifier(head.last or " ") and head.last != "operator"
         if not (is_behind_name and self._angle(head, is_value=head.value >= 0)):
             self._take(head)
+
+    def _brackets(self, head: Head) -> None:
+        """Take brackets: a bound, or an attribute."""
+        first, close = self._group(head)
+        if head.value < 0 and head.tokens[first + 1].text == "[" == head.tokens[first].text:
+            head.attributes[close] = first
 
     def _comma(self, head: Head) -> None:
         if head.colon < 0 or head.value >= 0:
@@ -495,6 +503,7 @@ class _Parser:
 
     def _class(self, head: Head, parent: Declaration | None) -> Declaration:
         words, specialized = class_names(head)
+        words_before = head.words()
         if head.tokens[head.key].text == "enum":
             found = self._enumeration(head, parent, words)
         else:
@@ -511,7 +520,7 @@ class _Parser:
         tail.end_value()
         if text == ";":
             self._take(tail)
-        found.declarators = declarators_of(tail, first)
+        found.declarators = declarators_of(tail, first, is_const="const" in words_before)
         return found
 
     def _enumeration(self, head: Head, parent: Declaration | None, names: Sequence[str]) -> Declaration:

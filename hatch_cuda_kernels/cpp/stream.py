@@ -205,6 +205,23 @@ class Stream:
         start = self._places[key][index]
         return run.file, start, run.file.place_behind(start, self.texts[at])
 
+    def spans(self, first: int, last: int) -> Iterator[tuple[SourceFile, int, int, int]]:
+        """Yield where the tokens from one to another stand: a file, a run of it, and where they begin and end there."""
+        for number in range(bisect_right(self._starts, first) - 1, bisect_right(self._starts, last)):
+            run, start = self._runs[number], self._starts[number]
+            begin, end = max(first, start), min(last, start + len(run.tokens) - 1)
+            yield run.file, run.number, self.place(begin)[1], self.place(end)[2]
+
+    @property
+    def files(self) -> Iterator[SourceFile]:
+        """The files that its tokens stand in."""
+        return (run.file for run in self._runs)
+
+    @cached_property
+    def runs(self) -> frozenset[tuple[str, int]]:
+        """The files and numbers of all runs."""
+        return frozenset((run.file.name, run.number) for run in self._runs)
+
     def time(self, at: int) -> int:
         """Return the time of the macros that hold at a token."""
         return self._run(at)[0].time

@@ -44,8 +44,14 @@ class Inclusion(NamedTuple):
     """A file that is read here, and all that is read of it."""
 
     visit: Visit
+    file: SourceFile
+    """The file that includes it."""
     directive: int
-    """The index of the directive."""
+    """The index of the directive there."""
+    since: int
+    """The time of the macros before it."""
+    until: int
+    """And behind it."""
 
 
 class Branches(NamedTuple):
@@ -225,9 +231,10 @@ class _Reader:
             self._unit.unresolved.append((file, directive))
         found: list[Item] = []
         for name in names:
+            since = self._unit.macros.time
             visit = yield self._files[name]
             if visit is not None:  # only the first step gets none
-                found.append(Inclusion(visit, at))
+                found.append(Inclusion(visit, file, at, since, self._unit.macros.time))
             if directive.word == "import" and not self._unknown:
                 self._once.add(name)
         return found

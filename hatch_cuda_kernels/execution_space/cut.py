@@ -8,24 +8,36 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.cpp.edits import Edit, Editor
 from hatch_cuda_kernels.cpp.lexer import is_identifier
-from hatch_cuda_kernels.execution_space.marks import is_constant, is_marked, is_virtual
+from hatch_cuda_kernels.execution_space.marks import (
+    HOST,
+    attribute_tokens,
+    is_constant,
+    is_marked,
+    is_virtual,
+    without_alignments,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from hatch_cuda_kernels.cpp.declarations import Declaration, Declarator
+    from hatch_cuda_kernels.cpp.lexer import SourceFile
+    from hatch_cuda_kernels.cpp.macros import Macro
     from hatch_cuda_kernels.cpp.parser import Reading
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken
+    from hatch_cuda_kernels.cpp.unit import Inclusion
 
 __all__ = ["Cut", "Level", "Place", "cut"]
 
 _INLINE: Final = frozenset({"inline", "__inline__", "__inline", "__forceinline__", "__forceinline"})
 _STORAGE: Final = frozenset({"static", "inline", "thread_local", "extern", "__thread"})
 _THREAD_LOCAL: Final = frozenset({"thread_local", "__thread"})
+_ALIGNING: Final = frozenset({"__attribute__", "__align__", "__builtin_align__", "alignas"})
 _TRAP: Final = "{ __trap(); }"
 #: A function in an anonymous namespace has to have a body if it is used. No assembler takes this one.
 _STUB: Final = '{{ asm("host code of {};"); }}'
@@ -52,6 +64,10 @@ class Cut:
     """Those of variables with a mark."""
     loses_constants: bool = False
     """Whether one of the variables is const: NVRTC takes such a one for 0, and no symbol tells."""
+    swallowed: list[Inclusion] = field(default_factory=list)
+    """Inclusions inside what is cut."""
+    host_macros: set[Macro] = field(default_factory=set)
+    """Macros for the mark of the host, which some uses need and others must not have."""
     has_unmarked: bool = False
     """Whether something without a mark stays, which NVRTC takes under ``-default-device`` only."""
 
@@ -94,6 +110,8 @@ class _Cutter:
         """The names of marked functions that are declared outside classes without a body."""
         self._floats: Final[list[tuple[Declaration, Editor]]] = []
         """Constants that may have to be ``constexpr``."""
+        self._host_macros: Final[list[tuple[int, Macro]]] = []
+        """Macros that mark functions of the host, with the group of the edits of each."""
         self._functions: Final[set[str]] = set()
         """The names of all marked functions."""
 
@@ -104,20 +122,24 @@ class _Cutter:
         editors = [Editor(reading.stream) for reading in self._readings]
         for reading, editor in zip(self._readings, editors, strict=True):
             for declaration in reading:
+                editor.group = id(declaration)
                 self._declaration(declaration, editor)
             self._lambdas(reading.stream, editor)
         for declaration, editor in self._floats:
-            if self._found.has_unmarked or _has_names(declaration):
-                self._fold(declaration, editor)
-        for editor in editors:
-            for file, edits in editor.edits().items():
-                if file not in self._parts:
-                    self._found.edits[file] += edits
+            editor.group = id(declaration)
+            self._fold(declaration, editor)
+        made, refused = _agreed(self._readings, editors)
+        for file, edit in made:
+            if file.name not in self._parts:
+                self._found.edits[file.name].append(edit)
+        self._found.host_macros |= {macro for group, macro in self._host_macros if group in refused}
+        self._found.swallowed = [one for editor in editors for one in editor.swallowed]
         return self._found
 
     def _lambdas(self, stream: Stream, editor: Editor) -> None:
         """Take the marks of lambdas out: in device code they say nothing, and NVRTC does not know them."""
         for tokens in stream.behind_captures(self._lambda_marks):
+            editor.group = tokens[0].at
             editor.replace(tokens, Edit(0, 0, "", "mark", "lambda"))
 
     def _note(self, declaration: Declaration) -> None:
@@ -145,18 +167,23 @@ class _Cutter:
             editor.replace(declaration.tokens, _edit(declaration, "removed", ""))
             return
         if declaration.kind == "class":
-            self._move_attributes(declaration, editor)
+            self._class_attributes(declaration, editor)
+        elif declaration.kind == "variable" and declaration.is_member and "static" not in declaration.words:
+            self._member_attributes(declaration, editor)
         if id(declaration) in self._marked:
+            self._found.has_unmarked |= _has_local_class(declaration)
             return
         self._found.has_unmarked |= _needs_default(declaration)
         if declaration.kind == "instantiation":
             self._instantiation(declaration, editor)
         elif declaration.kind == "function":
-            self._strip(declaration, editor, {"__host__"})
+            self._strip_host(declaration, editor)
             self._function(declaration, editor)
         elif declaration.kind == "variable":
-            self._strip(declaration, editor, {"__host__"})
+            self._strip_host(declaration, editor)
             self._variable(declaration, editor)
+        elif declaration.declarators and "typedef" not in declaration.words:
+            self._variable(declaration, editor)  # of a class that is defined with it
 
     def _strip(self, declaration: Declaration, editor: Editor, words: Iterable[str]) -> None:
         """Take words out of a head."""
@@ -164,22 +191,75 @@ class _Cutter:
             if declaration.tokens[at].text in words:
                 editor.replace([declaration.tokens[at]], _edit(declaration, "mark", ""))
 
-    def _move_attributes(self, declaration: Declaration, editor: Editor) -> None:
+    def _strip_host(self, declaration: Declaration, editor: Editor) -> None:
+        """Take the mark of the host out of a head."""
+        self._strip(declaration, editor, {"__host__"})
+        for at in declaration.head:
+            use = declaration.tokens[at].use
+            macro = None if use is None else declaration.stream.macro(use.first)
+            if macro is not None and [token.text for token in macro.body] == ["__host__"]:
+                self._host_macros.append((id(declaration), macro))
+        for token in attribute_tokens(declaration):
+            if token.text in HOST:
+                editor.replace([token], _edit(declaration, "mark", ""))
+
+    def _class_attributes(self, declaration: Declaration, editor: Editor) -> None:
         """Move attributes behind a class to behind its key, where NVRTC heeds them."""
         if declaration.body is None:
             return
         tokens, close = declaration.tokens, declaration.body[1]
-        last = close + 1
-        while last < len(tokens) and tokens[last].text in {"__attribute__", "__attribute", "["}:
-            last = _behind_group(tokens, last if tokens[last].text == "[" else last + 1)
-        if last == close + 1:
-            return
         key = next(at for at in declaration.top if tokens[at].text in {"class", "struct", "union", "enum"})
         if tokens[key].text == "enum":
             return
-        moved = " ".join(token.text for token in tokens[close + 1 : last])
+        is_packed = not {"packed", "__packed__"}.isdisjoint(token.text for token in tokens[key:])
+        if not is_packed:  # of such a class, an alignment is what it says
+            self._align(declaration, editor, key)
+        last = close + 1
+        while last < len(tokens) and tokens[last].text in {*_ALIGNING, "__attribute", "["}:
+            last = _behind_group(tokens, last if tokens[last].text == "[" else last + 1)
+        if last == close + 1:
+            return
+        texts = [token.text for token in tokens[close + 1 : last]]
+        moved = " ".join(texts) if is_packed else self._aligned(declaration, texts)
         editor.insert(tokens[key + 1], _edit(declaration, "attribute", f"{moved} "))
         editor.replace(tokens[close + 1 : last], _edit(declaration, "attribute", ""))
+
+    def _align(self, declaration: Declaration, editor: Editor, behind: int) -> None:
+        """Let ``aligned`` be ``alignas``, which NVRTC does not take where the alignment is more without it."""
+        tokens = declaration.tokens
+        for at in declaration.head:
+            if at > behind and tokens[at].text in _ALIGNING:
+                last = _behind_group(tokens, at + 1)
+                texts = [token.text for token in tokens[at:last]]
+                text = self._aligned(declaration, texts)
+                if text != " ".join(texts):
+                    editor.replace(tokens[at:last], _edit(declaration, "attribute", text))
+
+    def _aligned(self, declaration: Declaration, texts: Sequence[str]) -> str:
+        """Return attributes with ``alignas``, or without an alignment that changes nothing."""
+        rest, alignments = without_alignments(texts)
+        is_weak = self._level(declaration) == "deep"
+        return " ".join((*rest, *(f"alignas({one})" for one in alignments if not is_weak)))
+
+    def _member_attributes(self, declaration: Declaration, editor: Editor) -> None:
+        """Do the same for the attributes of a member that is data, but for bit-fields."""
+        if any(declaration.tokens[at].text == ":" for at in declaration.top):
+            return
+        name = _specifiers_end(declaration)
+        spans = [(at, _behind_group(declaration.tokens, at + 1)) for at in declaration.head]
+        spans = [(first, last) for first, last in spans if declaration.tokens[first].text in _ALIGNING]
+        for first, last in spans:
+            if first > name and len(declaration.declarators) > 1:
+                continue
+            texts = [token.text for token in declaration.tokens[first:last]]
+            rest, alignments = without_alignments(texts)
+            text = "".join(f"alignas({one}) " for one in alignments if self._level(declaration) != "deep")
+            if first == 0:
+                rest, text = [text, *rest], ""
+            if alignments and rest != texts:
+                editor.replace(declaration.tokens[first:last], _edit(declaration, "attribute", " ".join(rest)))
+            if text:
+                editor.insert(declaration.tokens[0], _edit(declaration, "attribute", text))
 
     def _instantiation(self, declaration: Declaration, editor: Editor) -> None:
         """Take out an explicit instantiation of a function that is no device code."""
@@ -261,7 +341,7 @@ class _Cutter:
 
     def _static_member(self, declaration: Declaration, editor: Editor) -> None:
         scope = _key(declaration)[0]
-        cut_values = [one for one in declaration.declarators if not one.is_const]
+        cut_values = [one for one in declaration.declarators if not (one.is_const or one.is_open_array)]
         if not cut_values:
             return
         self._found.variables |= {(scope, one.name) for one in cut_values}
@@ -296,10 +376,14 @@ class _Cutter:
         scope = _key(declaration)[0]
         self._found.variables |= {(scope, one.name) for one in cut_ones}
         self._found.loses_constants |= any(one.is_const for one in cut_ones)
-        if kept:
+        if declaration.kind != "variable":
+            if declaration.name:  # the compiler knows no variable of elsewhere whose type has no name
+                self._declare(declaration, editor)
+        elif kept:
             editor.replace(declaration.tokens, _edit(declaration, "value", _split(declaration, cut_ones)))
             return
-        self._declare(declaration, editor)
+        else:
+            self._declare(declaration, editor)
         for one in cut_ones:
             self._cut_value(declaration, one, editor)
 
@@ -337,6 +421,42 @@ class _Cutter:
         if declarator.value is not None:
             first, last = declarator.value
             editor.replace(declaration.tokens[first:last], _edit(declaration, "value", ""))
+
+
+def _agreed(readings: Sequence[Reading], editors: Sequence[Editor]) -> tuple[list[tuple[SourceFile, Edit]], set[int]]:
+    """Return the edits that all readings of their places want, and the groups of the others.
+
+    A header may be read twice, with other macros.
+    """
+    wanted = [editor.grouped() for editor in editors]
+    files = {one.name: one for reading in readings for one in reading.stream.files}
+    readers: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for number, reading in enumerate(readings):
+        for run in reading.stream.runs:
+            readers[run].append(number)
+    refused: set[tuple[int, int]] = set()
+    while True:
+        made = [
+            {(file, edit[:3]) for group, file, edit in edits if (number, group) not in refused}
+            for number, edits in enumerate(wanted)
+        ]
+        fresh = {
+            (number, group)
+            for number, edits in enumerate(wanted)
+            for group, file, edit in edits
+            for other in readers[file, files[file].run_at(edit.start)]
+            if other != number and (file, edit[:3]) not in made[other] and (number, group) not in refused
+        }
+        if not fresh:
+            break
+        refused |= fresh
+    agreed = {
+        (file, edit): None
+        for number, edits in enumerate(wanted)
+        for group, file, edit in edits
+        if (number, group) not in refused
+    }
+    return [(files[file], edit) for file, edit in agreed], {group for _, group in refused}
 
 
 def place_of(declaration: Declaration, at: int = 0) -> Place:
@@ -386,16 +506,33 @@ def _needs_default(declaration: Declaration) -> bool:
     """Return whether NVRTC takes an unmarked declaration only under ``-default-device``."""
     if declaration.kind == "function":
         return True
-    if declaration.kind != "variable" or is_constant(declaration) or "friend" in declaration.words:
+    if _has_lambda(declaration):
+        return True
+    words = declaration.words
+    if not declaration.declarators or is_constant(declaration) or not words.isdisjoint({"friend", "typedef"}):
         return False
-    is_data = declaration.is_member and "static" not in declaration.words
+    is_data = declaration.is_member and "static" not in words
     return not is_data and any(not one.is_const for one in declaration.declarators)
 
 
-def _has_names(declaration: Declaration) -> bool:
-    """Return whether a name stands in a declaration's values."""
+def _has_lambda(declaration: Declaration) -> bool:
+    """Return whether a lambda, which is for the device only by default, stands in a value."""
     spans = (one.value for one in declaration.declarators if one.value is not None)
-    return any(is_identifier(token.text) for first, last in spans for token in declaration.tokens[first:last])
+    texts = [[token.text for token in declaration.tokens[first:last]] for first, last in spans]
+    return any(
+        (two == "[" and not (is_identifier(one) or one in {")", "]", "["})) or (one, two) == ("return", "[")
+        for value in texts
+        for one, two in pairwise(value)
+    )
+
+
+def _has_local_class(declaration: Declaration) -> bool:
+    """Return whether a class in a function's body may have functions, which are for the device as it is."""
+    if declaration.body is None:
+        return False
+    first, last = declaration.body
+    words = declaration.stream.texts[declaration.tokens[first].at : declaration.tokens[last].at]
+    return not {"class", "struct", "union"}.isdisjoint(words)
 
 
 def _key(declaration: Declaration) -> tuple[tuple[str, ...], str]:

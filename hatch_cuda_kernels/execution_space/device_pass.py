@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from hatch_cuda_kernels.cpp.conditions import evaluate
 from hatch_cuda_kernels.cpp.edits import Edit, Edited
 from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError
-from hatch_cuda_kernels.cpp.macros import MacroTable, parse_define
+from hatch_cuda_kernels.cpp.macros import Expander, MacroTable, MacroToken, parse_define
 from hatch_cuda_kernels.cpp.parser import parse
 from hatch_cuda_kernels.cpp.stream import TextError
 from hatch_cuda_kernels.cpp.unit import InclusionError, Unit
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.lexer import Directive
     from hatch_cuda_kernels.cpp.macros import Macro
     from hatch_cuda_kernels.cpp.parser import Reading
+    from hatch_cuda_kernels.cpp.unit import Condition
     from hatch_cuda_kernels.execution_space.cut import Level, Place
     from hatch_cuda_kernels.execution_space.device_source import ChangeKind
     from hatch_cuda_kernels.includes import Closure, Readings
@@ -160,6 +161,11 @@ def read_device_pass(
     lambda_marks = macros.standing_for(_LAMBDA_MARKS)
     found = cut(readings, parts, {**levels, **dict(_stated(readings, host_only))}, is_foreign_mark, lambda_marks)
     _change_conditions(unit, found)
+    _swallow_includes(unit, found)
+    for macro in (one for one in found.host_macros if one.file.startswith(VIRTUAL_ROOT)):
+        directive = next(one for one in files[macro.file].directives if one.start == macro.offset)
+        edit = Edit(directive.start, directive.end, f"#define {macro.name}", "mark", macro.name)
+        found.edits[macro.file].append(edit)
     _take_includes(unit, found, host_only)
     defined = {(macro.file, macro.offset) for macro in macros.definitions()}
     for file in files.values():
@@ -191,20 +197,97 @@ def _is_toolkits(name: str) -> bool:
 
 def _change_conditions(unit: Unit, found: Cut) -> None:
     """Let conditions hold for NVRTC as they do for nvcc, where they do not."""
-    nvcc = nvcc_macros()
-    for file, directive, holds, time in unit.conditions:
-        if holds is None or not file.name.startswith(VIRTUAL_ROOT):
+    times: dict[tuple[str, Directive], list[Condition]] = defaultdict(list)
+    for condition in unit.conditions:
+        if condition.file.name.startswith(VIRTUAL_ROOT):
+            times[condition.file.name, condition.directive].append(condition)
+    for (name, directive), conditions in times.items():
+        if not any(_differs(unit.macros, one) for one in conditions):
             continue
+        values = {one.holds for one in conditions}
+        if None in values or len(values) > 1:
+            texts = {_with_values(unit.macros, one) for one in conditions}
+        else:
+            texts = {str(int(holds)) for holds in values if holds is not None}
+        if len(texts) > 1:
+            message = "this condition is read several times and depends on the compiler in several ways"
+            raise TextError(message, conditions[0].file, directive.start)
+        text = f"#{'elif' if directive.word.startswith('el') else 'if'} {texts.pop()}"
+        found.edits[name].append(Edit(directive.start, directive.end, text, "condition", directive.operand.strip()))
 
-        def look_up(name: str, time: int = time) -> tuple[Macro | None, ...]:
-            known = unit.macros.at(name, time)
-            return (None,) if known == nvcc.get(name) else known
 
-        if evaluate(directive, look_up) != holds:
-            text = f"#{'elif' if directive.word.startswith('el') else 'if'} {int(holds)}"
-            edit = Edit(directive.start, directive.end, text, "condition", directive.operand.strip())
-            if edit not in found.edits[file.name]:
-                found.edits[file.name].append(edit)
+def _differs(macros: MacroTable, condition: Condition) -> bool:
+    """Return whether a condition may hold for one of nvcc and NVRTC only."""
+    nvcc = nvcc_macros()
+
+    def look_up(name: str) -> tuple[Macro | None, ...]:
+        known = macros.at(name, condition.time)
+        return (None,) if known == nvcc.get(name) else known
+
+    if condition.holds is not None:
+        return evaluate(condition.directive, look_up) != condition.holds
+    return any(_is_nvccs(token.text, macros, condition.time) for token in condition.directive.tokens())
+
+
+def _is_nvccs(name: str, macros: MacroTable, time: int) -> bool:
+    """Return whether a name leads to a macro that nvcc alone defines."""
+    nvcc, seen, waiting = nvcc_macros(), {name}, [name]
+    while waiting:
+        known = macros.at(waiting.pop(), time)
+        if known and known == nvcc.get(known[0].name if known[0] else ""):
+            return True
+        fresh = {word for one in known if one is not None for word in one.words} - seen
+        seen |= fresh
+        waiting += fresh
+    return False
+
+
+def _with_values(macros: MacroTable, condition: Condition) -> str:
+    """Return what a condition says, with the values that nvcc's own macros have in it. Raises TextError."""
+    file, directive, _, time = condition
+
+    def look_up(name: str) -> Macro | None:
+        known = macros.at(name, time)
+        return known[0] if len(known) == 1 and _is_nvccs(name, macros, time) else None
+
+    taken = [MacroToken(token.text, token.is_spaced) for token in directive.tokens()]
+    texts = [token.text for token in Expander(look_up, kept={"defined"}).expand(taken)]
+    found: list[str] = []
+    while texts:
+        text = texts.pop(0)
+        if text == "defined":
+            operand = texts[: 3 if texts[:1] == ["("] else 1]
+            del texts[: len(operand)]
+            name = operand[len(operand) // 2] if operand else ""
+            found += ["1"] if look_up(name) else [text, *operand]
+        elif _is_nvccs(text, macros, time):
+            raise TextError("this condition depends on the compiler in several ways", file, directive.start)
+        else:
+            found.append(text)
+    return " ".join(found)
+
+
+def _swallow_includes(unit: Unit, found: Cut) -> None:
+    """Take out includes inside what is cut, but for what they do to macros, as far as one line can say that."""
+    texts: dict[tuple[str, int, int], set[str | None]] = defaultdict(set)
+    for one in found.swallowed:
+        directive = one.file.directives[one.directive]
+        changed = unit.macros.changed(one.since, one.until)
+        text = None if len(changed) > 1 else "".join(_directive_for(name, now) for name, now in changed.items())
+        texts[one.file.name, directive.start, directive.end].add(text)
+    for (name, start, end), ways in texts.items():
+        text = ways.pop()
+        if not ways and text is not None:
+            found.edits[name].append(Edit(start, end, text, "include"))
+
+
+def _directive_for(name: str, now: tuple[Macro | None, ...]) -> str:
+    """Return the directive that makes a macro mean what it does now."""
+    macro = now[0] if len(now) == 1 else None
+    if macro is None:
+        return f"#undef {name}"
+    parameters = "" if macro.parameters is None else "(" + ", ".join(macro.parameters) + ")"
+    return f"#define {name}{parameters} " + " ".join(token.text for token in macro.body)
 
 
 def _take_includes(unit: Unit, found: Cut, host_only: Collection[str]) -> None:

@@ -5,20 +5,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from hatch_cuda_kernels.cpp.declarations import Declaration
+    from hatch_cuda_kernels.cpp.stream import StreamToken
 
 from hatch_cuda_kernels.libraries import hides_mark
 
-__all__ = ["MARKS", "is_constant", "is_foreign_mark", "is_marked", "is_virtual"]
+__all__ = [
+    "HOST",
+    "MARKS",
+    "attribute_tokens",
+    "is_constant",
+    "is_foreign_mark",
+    "is_marked",
+    "is_virtual",
+    "without_alignments",
+]
 
+#: The mark of the host's functions, as a word and in attributes.
+HOST: Final = frozenset({"__host__", "host"})
 MARKS: Final = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
 _ATTRIBUTES: Final = frozenset({"__attribute__", "__attribute", "__declspec"})
 _ATTRIBUTE_MARKS: Final = frozenset(
     {f"{lead}{mark}{lead}" for lead in ("", "__") for mark in ("device", "global", "constant", "shared", "managed")}
     | {f"__{mark}__" for mark in ("device", "global", "constant", "shared", "managed")}
 )
+_ALIGNMENTS: Final = frozenset({"aligned", "__aligned__", "__align__", "__builtin_align__", "alignas"})
 _CONSTANT: Final = frozenset({"constexpr", "consteval"})
 _VIRTUAL: Final = frozenset({"virtual", "override", "final"})
 
@@ -40,6 +53,11 @@ def is_marked(declaration: Declaration, is_foreign_mark: Callable[[str], bool]) 
 
 def _has_attribute(declaration: Declaration) -> bool:
     """Return whether ``__attribute__((device))`` or its kin stands in a head."""
+    return any(token.text in _ATTRIBUTE_MARKS for token in attribute_tokens(declaration))
+
+
+def attribute_tokens(declaration: Declaration) -> Iterator[StreamToken]:
+    """Yield the tokens in the parentheses of ``__attribute__`` and its kin in a head."""
     tokens = declaration.tokens
     for at in declaration.head:
         if tokens[at].text not in _ATTRIBUTES:
@@ -47,11 +65,28 @@ def _has_attribute(declaration: Declaration) -> bool:
         depth = 0
         for token in tokens[at + 1 :]:
             depth += (token.text == "(") - (token.text == ")")
-            if token.text in _ATTRIBUTE_MARKS:
-                return True
+            yield token
             if not depth:
                 break
-    return False
+
+
+def without_alignments(texts: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the tokens of attributes without alignments, and these: ``aligned`` alone is 16, as with GCC."""
+    rest: list[str] = []
+    found: list[str] = []
+    at = 0
+    while at < len(texts):
+        text, first = texts[at], at
+        at += 1
+        if text not in _ALIGNMENTS:
+            rest.append(text)
+            continue
+        depth = 0
+        while at < len(texts) and (depth or texts[at] == "("):
+            depth += (texts[at] == "(") - (texts[at] == ")")
+            at += 1
+        found.append(" ".join(texts[first + 2 : at - 1]) or "16")
+    return ([] if {*rest} <= {*"(),", "__attribute__"} else rest), found
 
 
 def is_constant(declaration: Declaration) -> bool:

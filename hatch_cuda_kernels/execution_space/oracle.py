@@ -24,6 +24,8 @@ __all__ = ["blame"]
 
 #: How errors begin that are not NVRTC's, but about what it ignores.
 _OURS: Final = "NVRTC ignores"
+#: An alignment that nvcc ignores, as GCC does.
+_WEAKER: Final = "alignment cannot be set to less than the default alignment"
 
 
 def blame(
@@ -65,6 +67,9 @@ class _Oracle:
             if error.message.startswith(_OURS):
                 continue
             for declaration, offset in self._around(error):
+                if _WEAKER in error.message and _is_aligned(declaration):
+                    found[place_of(declaration)] = "deep"
+                    break
                 level = self._further(declaration)
                 if level is not None:
                     place = self._declarator_at(declaration, offset) if level == "deep" else place_of(declaration)
@@ -118,7 +123,7 @@ class _Oracle:
         places = [place_of(declaration), *(place_of(declaration, one.first) for one in declaration.declarators)]
         if all(self._levels.get(place) != "deep" for place in places) and (has_value or is_deduced):
             return "deep"
-        if declaration.kind == "class" and any(self._is_marked(one) for one in declaration if one is not declaration):
+        if declaration.kind == "class" and any(map(self._is_marked, _inside(declaration))):
             return None
         if declaration.is_member and not self._may_leave_class(declaration):
             return None
@@ -153,6 +158,22 @@ class _Oracle:
         if kind == other.kind or {kind, other.kind} == {"class", "forward"}:
             return kind == "function" or not self._is_marked(other)
         return kind in {"function", "class"} and other.kind == "instantiation"
+
+
+def _is_aligned(declaration: Declaration) -> bool:
+    """Return whether a class or a member has an alignment, the same in all of its instances."""
+    is_data = declaration.kind == "class" or (declaration.kind == "variable" and declaration.is_member)
+    owner: Declaration | None = declaration
+    while owner is not None and owner.template is None:
+        owner = owner.parent
+    return is_data and owner is None
+
+
+def _inside(declaration: Declaration) -> Iterator[Declaration]:
+    """Yield all that stands in a class, in the files that are included there, too."""
+    for member in (*declaration.members, *declaration.included):
+        yield member
+        yield from _inside(member)
 
 
 def _scope(declaration: Declaration) -> tuple[str, ...]:

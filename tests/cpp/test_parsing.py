@@ -80,14 +80,14 @@ def test_macros_that_hold_declarations_are_read_as_what_they_become():
 
 
 def test_an_included_file_stands_in_the_scope_of_its_include():
-    """In a namespace its declarations are members; in a class or a body, the file is part of that."""
+    """In a namespace or a class its declarations are members; in a body, the file is part of that."""
     found, parts = readings(
         'namespace a {\n#include "x.h"\n}\nstruct S {\n#include "y.h"\n};\nvoid f() {\n#include "z.h"\n}\n',
         x="int x;", y="int y;", z="int z;",
     )  # fmt: skip
     names = ["::".join((*one.scope, one.name)) for reading in found for one in reading]
-    assert "a::x" in names
-    assert parts == {"y.h", "z.h"}
+    assert {"a::x", "S::y"} <= {*names}
+    assert parts == {"z.h"}
 
 
 def test_braces_may_open_in_one_file_and_close_in_another():
@@ -139,5 +139,5 @@ def test_edits_keep_lines_and_directives():
     function = reading.declarations[0]
     editor.replace(function.tokens[function.body[0] : function.body[1] + 1], Edit(0, 0, ";"))
     new = Edited(SourceFile("k.cu", text), editor.edits()["k.cu"])
-    assert new.text == "int f() ;\n#define N 1\n\n\nint last;\n"
+    assert new.text == "int f() ;\n#define N 1\n  \n\nint last;\n"
     assert text[new.original(5, 4) :] == "last;\n"
