@@ -85,9 +85,10 @@ def as_device_pass(
     """
     cuts = options.may_drop
     texts = {closure.program_name: closure.source, **dict(closure.headers)}
+    files = {name: readings.of(SourceFile, name, text) for name, text in texts.items()}
     start = (*(name for name in closure.pre_include if name in texts), closure.program_name)
     try:
-        passed = read_device_pass(texts, start, options.define, options.std, levels, options.host_only)
+        passed = read_device_pass(files, start, options.define, options.std, levels, options.host_only)
     except (TextError, UnbalancedError, InclusionError) as error:
         return DeviceSource.of(closure, ClosureCut(unread=str(error).replace(VIRTUAL_ROOT, "") if cuts else "")), None
     except RecursionError:
@@ -136,18 +137,17 @@ def _projects(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_device_pass(
-    texts: Mapping[str, str],
+    files: dict[str, SourceFile],
     start: Sequence[str],
     define: Sequence[tuple[str, str | None]],
     std: str,
     levels: Mapping[Place, Level],
     host_only: Collection[str] = (),
 ) -> DevicePass:
-    """Return what is changed in some texts, of which ``start`` are read one after another, and all they include.
+    """Return what is changed in some files, of which ``start`` are read one after another, and all they include.
 
     Only the project's texts change. Raises TextError, UnbalancedError or InclusionError for what cannot be read.
     """
-    files = {name: SourceFile(name, text) for name, text in texts.items()}
     options = {one.name: (one,) for name, value in define if (one := parse_define(name, value)) is not None}
     predefined = {**nvcc_macros(), **shared_macros(std), **options}
     macros = MacroTable(predefined, lambda name: may_be_defined(name) or _is_toolkits(name))

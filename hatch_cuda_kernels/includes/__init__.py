@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         library_kind,
     )
     from hatch_cuda_kernels.includes.computed import TOOLKIT_MACROS
-    from hatch_cuda_kernels.includes.implied import implied_headers, surely_included, with_headers
+    from hatch_cuda_kernels.includes.implied import implied_headers, with_headers
     from hatch_cuda_kernels.includes.opening import ONCE, Opening, named_headers, read_opening, words_of
     from hatch_cuda_kernels.includes.outer import (
         NO_OUTER_HEADERS,
@@ -41,7 +41,7 @@ _HOMES = {
         "library_kind",
     ),
     "computed": ("TOOLKIT_MACROS",),
-    "implied": ("implied_headers", "surely_included", "with_headers"),
+    "implied": ("implied_headers", "with_headers"),
     "opening": ("ONCE", "Opening", "named_headers", "read_opening", "words_of"),
     "outer": (
         "NO_OUTER_HEADERS",
@@ -86,7 +86,6 @@ __all__ = [
     "parse_text",
     "read_closure",
     "read_opening",
-    "surely_included",
     "with_headers",
     "words_of",
 ]

@@ -6,10 +6,9 @@ declare, brings its header, which is included before the source. What has which 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import chain, compress
+from itertools import compress
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from hatch_cuda_kernels import libraries
@@ -20,7 +19,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.plain_names import PlainNames
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.cpp.declarations import Declaration
     from hatch_cuda_kernels.cpp.lexer import Directive
@@ -31,9 +30,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.includes.project import Readings
     from hatch_cuda_kernels.options import NvrtcOptions
 
-__all__ = ["implied_headers", "surely_included", "with_headers"]
+__all__ = ["implied_headers", "with_headers"]
 
-_T = TypeVar("_T")
 AnyClosure = TypeVar("AnyClosure", bound="Closure")
 #: A qualified name: ``("std", "max")``. The first is empty for one of the global namespace; the last is ``(`` behind
 #: what is called.
@@ -96,40 +94,19 @@ def implied_headers(
     ``declarations`` are the project's, before anything of them was cut, and ``removed`` are the names of those that are
     gone: no header gives one of them another meaning. ``cut_headers`` are those of the host's that are not included.
     """
-    uses = _Uses(closure, options, readings)
-    if not uses.found and not uses.aliases:
+    if not outer.standard.names:
         return ()
     declared = _Declared.of(declarations)
-    uses.add_aliases(dict((*declared.aliases, *uses.aliases)))
+    uses = _Uses.of(closure, declared.aliases, options, readings)
     wanted = _Wanted(closure, uses, declared, frozenset(removed), frozenset(cut_headers))
     names = {*wanted.standard(), *wanted.toolkits(), *wanted.libraries()}
     if "register" in uses.found:
         names.add(_REGISTER)
     if declared.has_long_long:
         names.add(_LONG_LONG)
-    names = {name for name in names if name in outer.standard or (outer.standard.names and not name.startswith(_OURS))}
+    names = {name for name in names if name in outer.standard or not name.startswith(_OURS)}
     first = (_LONG_LONG, *(libraries.global_names()[name] for name in libraries.renamed_functions()))
     return tuple(sorted(names, key=lambda name: (name not in first, name)))
-
-
-def surely_included(text: str) -> Iterator[str]:
-    """Yield the headers that a text includes outside any condition but the one around all of it."""
-    depth = guard = 0
-    for directive in SourceFile("", text).directives:
-        if directive.word in _INCLUDES:
-            if depth <= guard and (name := _spelled(directive)):
-                yield name
-        elif directive.word == "endif":
-            depth -= 1
-        elif directive.word in {"if", "ifdef", "ifndef"}:
-            guard = guard or int(not depth and directive.word == "ifndef")
-            depth += 1
-
-
-def _spelled(directive: Directive) -> str:
-    """Return the name that an include spells; empty where a macro does."""
-    operand = directive.operand.strip()
-    return operand[1:].partition('"' if operand[0] == '"' else ">")[0] if operand[:1] in {'"', "<"} else ""
 
 
 @dataclass(slots=True)
@@ -146,7 +123,7 @@ class _Declared:
     """The namespaces that ``using namespace`` opens."""
     entered: set[Chain] = field(default_factory=set)
     """Those of libraries in which something is declared."""
-    aliases: set[tuple[str, Chain]] = field(default_factory=set)
+    aliases: dict[str, Chain] = field(default_factory=dict)
     """Other names of namespaces."""
     has_long_long: bool = False
     """Whether a type of 64 bits is ``long long``, as in texts that know NVRTC."""
@@ -155,14 +132,20 @@ class _Declared:
     def of(cls, declarations: Iterable[Declaration]) -> _Declared:
         found = cls()
         for one in declarations:
-            found._add(one)
+            if one.kind == "using":
+                found._add_using([token.text for token in one.tokens])
+            elif one.kind != "forward":
+                found._add(one)
         return found
+
+    def _add_using(self, tokens: Sequence[str]) -> None:
+        if tokens[:2] == ["using", "namespace"]:
+            self.opened.add(_chain(tokens, 2 + (tokens[2] == "::")))
+        elif tokens[0] == "namespace" and tokens[2:3] == ["="]:
+            self.aliases[tokens[1]] = _chain(tokens, 3 + (tokens[3] == "::"))
 
     def _add(self, one: Declaration) -> None:
         names = {one.name, *(each.name for each in one.declarators), *one.enumerators} - {""}
-        if one.kind == "using":
-            self._add_using([token.text for token in one.tokens])
-            return
         if one.kind == "function" and "__global__" in one.words:
             self.kernels |= names
         if one.kind == "alias":
@@ -171,17 +154,9 @@ class _Declared:
             self.functions |= names
         elif one.kind in {"class", "enum", "alias"} or (one.kind == "variable" and not one.is_member):
             self.names |= names
-        scope = tuple(filter(None, (*one.scope, *(one.qualifier if one.kind == "namespace" else ()))))
-        if scope and scope[0] in _roots() and one.kind not in {"forward", "namespace"}:
+        if (scope := one.scope) and scope[0] in _roots() and one.kind != "namespace":
             self.members |= {(scope[0], name) for name in names}
             self.entered |= {scope[:count] for count in range(1, len(scope) + 1)}
-
-    def _add_using(self, tokens: Sequence[str]) -> None:
-        if tokens[:2] == ["using", "namespace"]:
-            first = 2 + (tokens[2] == "::")
-            self.opened.add(_chain(tokens, first))
-        elif tokens[0] == "namespace" and tokens[2:3] == ["="]:
-            self.aliases.add((tokens[1], _chain(tokens, 3 + (tokens[3] == "::"))))
 
     def _is_same(self, one: Declaration, name: str) -> bool:
         """Return whether an alias means what the library's type of its name is."""
@@ -208,47 +183,42 @@ class _Wanted:
         self._closure: Final = closure
         self._uses: Final = uses
         self._declared: Final = declared
-        self._removed: Final = removed
         self._left_out: Final = cut_headers
+        self._removed: Final = removed
+        own = declared.names | removed | (declared.functions & libraries.own_functions())
+        self._words: Final = {one for one in uses.found if isinstance(one, str) and one not in own}
 
-    def _of(self, names: Iterable[str]) -> Iterator[str]:
-        """Yield those of some names that are used and that the project does not declare."""
-        declared = self._declared
-        own = declared.functions & libraries.own_functions()
-        return (
-            name
-            for name in names
-            if name in self._uses.found and name not in declared.names | self._removed and name not in own
-        )
+    def _chains(self, root: str) -> Iterator[Chain]:
+        """Yield the qualified names that begin with a namespace, and that the project does not declare in it."""
+        own = {name for one, name in self._declared.members if one == root}
+        found = (one for one in self._uses.found if isinstance(one, tuple) and one[0] == root and len(one) > 1)
+        return (one for one in found if own.isdisjoint(one))
 
     def standard(self) -> Iterator[str]:
         """Yield the standard headers."""
-        uses, declared = self._uses, self._declared
         known, members = libraries.global_names(), libraries.std_names()
-        asked = uses.asked if not self._left_out else frozenset()  # one of these perhaps has them
+        asked = self._uses.asked if not self._left_out else ()  # one of these perhaps has them
         renamed = libraries.renamed_functions()
-        is_own = not renamed.isdisjoint((*declared.kernels, *self._removed))
-        for name in self._of(known):
+        is_own = not renamed.isdisjoint(self._declared.kernels | self._removed)
+        for name in self._words & known.keys():
             is_asked = name in asked and known[name] in libraries.unasked_headers()
             if not is_asked and not (is_own and name in renamed):
                 yield known[name]
-        for one in uses.chains({"std"}):
-            if one[1] in members and one[:2] not in declared.members:
-                yield members[one[1]]
-        if ("std",) in declared.opened:
-            used = (name for name in self._of(libraries.std_templates()) if ("std", name) not in declared.members)
-            yield from (members[name] for name in used)
+        yield from (members[one[1]] for one in self._chains("std") if one[1] in members)
+        if ("std",) in self._declared.opened:
+            used = (name for name in self._words & libraries.std_templates())
+            yield from (members[name] for name in used if ("std", name) not in self._declared.members)
 
     def toolkits(self) -> Iterator[str]:
         """Yield the headers of the toolkit's of names that nvcc, or what is left out, brings."""
         members = libraries.std_names()
-        asked = {one[2] for one in self._uses.chains({"cuda"}) if one[1] == "std" and len(one) > 2}
+        asked = {one[2] for one in self._chains("cuda") if one[1] == "std" and one[2:]}  # by way of other names
         standard = {members[name] for name in asked & members.keys()} & libraries.libcudacxx_headers()
         names = {f"cuda/std/{name}" for name in standard}
         tables = [libraries.implicit_names(), *([libraries.device_names()] if self._left_out else [])]
         if any(name.startswith(("cub/", "thrust/")) for name in self._left_out):
             tables.append(libraries.version_headers())
-        names |= {table[name] for table in tables for name in self._of(table)}
+        names |= {table[name] for table in tables for name in self._words & table.keys()}
         paths = [path for path, _ in self._closure.headers]
         return (name for name in names if not any(path.endswith(f"/{name}") for path in paths))
 
@@ -256,138 +226,99 @@ class _Wanted:
         """Yield this package's headers for what is left out of libraries."""
         if not self._left_out:
             return
+        declared, torch = self._declared, libraries.torch()
         paths = {path.rpartition("/")[2] for path, _ in self._closure.headers if path.startswith(VIRTUAL_ROOT)}
         there = {*self._closure.outside, *self.toolkits(), *(libraries.library_copies() & paths)}
         there |= {name.rpartition("/")[2] for name in there}
+        own = {name for name in declared.functions if ("", name) not in self._uses.found}
         for one in libraries.left_out_names():
-            used = {*self._of(one.names)}
-            if one.are_macros:
-                used -= self._uses.defined
-            if one.by:
-                used -= {name for name in self._declared.functions if ("", name) not in self._uses.found}
-            is_brought = not one.by or not self._left_out.isdisjoint(one.by)
-            if used and is_brought and not (one.unless and any(name.startswith(one.unless) for name in there)):
+            used = (one.names & self._words) - (self._uses.defined if one.are_macros else own if one.by else set())
+            if used and one.is_brought(self._left_out, there):
                 yield one.header
-        folders = {name.partition("boost/")[2].partition("/")[0].partition(".")[0] for name in self._left_out}
-        for names in self._members({"boost"}):
-            brought = libraries.boost_headers().get(names[1], {})
-            yield from (header for folder, header in brought.items() if folder in folders)
-        yield from self._torch()
-
-    def _members(self, roots: Collection[str]) -> Iterator[Chain]:
-        """Yield the names of some namespaces that are used, and that the project does not declare in them."""
-        own = {name for root, name in self._declared.members if root in roots}
-        return (one for one in self._uses.chains(roots) if own.isdisjoint(one))
-
-    def _torch(self) -> Iterator[str]:
-        torch, declared, uses = libraries.torch(), self._declared, self._uses
-        paths = {path for one in self._members(torch.roots) for path in _torch_paths(one)}
-        opened = {one[1:] for one in declared.opened if one[0] in torch.roots}
-        spaces = {*torch.opened} & {*opened, *(one[1:] for one in declared.entered if one[0] in torch.roots)}
-        inner = (path for path in torch.names if path[:-1] in spaces and path[-1] in uses.found)
-        own = declared.functions | declared.names
-        paths |= {
-            path for path in inner if path[-1] not in own and torch.only_with.get(path, "") in {"", *self._left_out}
+        yield from filter(None, (libraries.boost_header(one[1], self._left_out) for one in self._chains("boost")))
+        used_names = [one for root in torch.roots for one in self._chains(root)]
+        words = (self._words | {word for one in used_names for word in one}) - declared.functions
+        spaces = {one for one in declared.opened | declared.entered if one[0] in torch.roots}
+        words |= torch.complex_words & {
+            word for one in self._uses.found for word in ((one,) if isinstance(one, str) else one)
         }
-        yield from (torch.names[path] for path in paths)
-        words = {word for one in uses.found for word in ((one,) if isinstance(one, str) else one[1:])}
-        if torch.complex in {torch.names[path] for path in paths} and not torch.complex_words.isdisjoint(words):
-            yield torch.complex_math
-        if not opened.isdisjoint(torch.opened):
+        yield from libraries.torch_headers(used_names, words, spaces, self._left_out)
+        if any(one[1:] in torch.opened for one in declared.opened if one[0] in torch.roots):
             yield torch.inner_namespaces
-        if any(len(meant) == 1 and meant[0] in torch.roots for _, meant in declared.aliases):
+        if any(len(meant) == 1 and meant[0] in torch.roots for meant in declared.aliases.values()):
             yield torch.namespaces
 
 
-def _torch_paths(one: Chain) -> Iterator[Chain]:
-    """Yield the paths of names of Torch's that a qualified name is, or begins with; ``at::complex(...)`` is none."""
-    torch = libraries.torch()
-    plain = one[:-1] if one[-1] == "(" and one[-2] != "complex" else one
-    for skipped in range(1, len(plain)):
-        rest = plain[skipped:]
-        yield from (rest[:count] for count in range(2, len(rest) + 1) if rest[:count] in torch.names)
-        if rest in torch.names:
-            yield rest
-        if plain[skipped] not in torch.passed:
-            return
-
-
+@dataclass(slots=True)
 class _Uses:
     """The names that a source uses where their headers are not included yet, in what NVRTC reads of the project."""
 
-    def __init__(self, closure: Closure, options: NvrtcOptions, readings: Readings) -> None:
+    found: set[str | Chain] = field(default_factory=set)
+    asked: set[str] = field(default_factory=set)
+    """The macros of which conditions ask whether they are defined."""
+    defined: set[str] = field(default_factory=set)
+    """The macros that the project defines."""
+
+    @classmethod
+    def of(cls, closure: Closure, aliases: Mapping[str, Chain], options: NvrtcOptions, readings: Readings) -> _Uses:
+        uses = cls()
         texts = {**dict(closure.headers), closure.program_name: closure.source}
-        self.files: Final = {name: readings.of(SourceFile, name, text) for name, text in texts.items()}
-        self.runs: Final[dict[str, set[int]]] = defaultdict(set)
-        """The runs of each project file that count."""
-        self.found: Final[set[str | Chain]] = set()
-        self.asked: Final[set[str]] = set()
-        """The macros of which conditions ask whether they are defined."""
-        self.defined: Final[set[str]] = set()
-        """The macros that the project defines."""
-        self.aliases: Final[set[tuple[str, Chain]]] = set()
-        """Macros that stand for namespaces."""
-        self._readings: Final = readings
+        files = {name: readings.of(SourceFile, name, text) for name, text in texts.items()}
         start = (*(name for name in closure.pre_include if name in texts), closure.program_name)
+
+        def resolve(_file: SourceFile, directive: Directive, _macros: MacroTable) -> Sequence[str]:
+            name = _spelled(directive)
+            return [name] if name in files else []
+
         try:
-            unit = Unit.read(self.files, start, self._resolve, _macros_of_nvrtc(options))
-        except (UnbalancedError, InclusionError):  # which NVRTC will refuse
-            for file in self.files.values():
-                for number in range(len(file.directives) + 1):
-                    self._run(file, number, frozenset())
-        else:
-            self._walk(unit)
+            unit = Unit.read(files, start, resolve, _macros_of_nvrtc(options))
+        except (UnbalancedError, InclusionError):  # NVRTC will refuse it
+            return uses
+        uses._walk(unit, dict(aliases), readings)
+        return uses
 
-    def _resolve(self, _file: SourceFile, directive: Directive, _macros: MacroTable) -> Sequence[str]:
-        name = _spelled(directive)
-        return [name] if name in self.files else []
-
-    def _walk(self, unit: Unit) -> None:
-        """Go through what is read, in order; what is included in a branch that may be off is not, behind that."""
-        self.asked.update(*(_asked(one.directive) for one in unit.conditions if one.file.name.startswith(VIRTUAL_ROOT)))
+    def _walk(self, unit: Unit, aliases: dict[str, Chain], readings: Readings) -> None:
+        """Go through what is read, in order. Behind a branch that may be off, its includes do not count."""
         for macro in unit.macros.definitions():
             if macro.file.startswith(VIRTUAL_ROOT):
                 self.defined.add(macro.name)
-                meant = [token.text for token in macro.body if token.text != "::"]
+                meant = tuple(token.text for token in macro.body if token.text != "::")
                 if len(meant) > 1 and meant[0] in {"cuda", *_roots()} and all(map(is_identifier, meant)):
-                    self.aliases.add((macro.name, tuple(meant)))
+                    aliases[macro.name] = meant
+        for one in unit.conditions:
+            if one.file.name.startswith(VIRTUAL_ROOT):
+                self.asked.update(_asked(one.directive))
         known: set[str] = set()
-        waiting: list[tuple[SourceFile, Iterator[Item], set[str]]] = [
-            (visit.file, iter(visit.items), known) for visit in reversed(unit.roots)
-        ]
+        waiting = [(visit.file, iter(visit.items), known) for visit in reversed(unit.roots)]
         while waiting:
             file, items, known = waiting[-1]
-            item = next(items, None)
-            if item is None:
-                waiting.pop()
-            elif isinstance(item, Run):
-                self._run(file, item.number, known)
-                known.update(
-                    _spelled(one) for one in file.directives[item.number : item.number + 1] if one.word in _INCLUDES
-                )
+            item: Item | None = next(items, None)
+            if isinstance(item, Run):
+                self._run(file, item.number, known, aliases, readings)
             elif isinstance(item, Inclusion):
                 waiting.append((item.visit.file, iter(item.visit.items), known))
             elif isinstance(item, Branches):
                 waiting += [(file, iter(branch), {*known}) for branch in reversed(item.branches)]
+            else:
+                waiting.pop()
 
-    def _run(self, file: SourceFile, number: int, known: Collection[str]) -> None:
+    def _run(
+        self, file: SourceFile, number: int, known: set[str], aliases: Mapping[str, Chain], readings: Readings
+    ) -> None:
+        """Take notice of a run, and of the directive behind it."""
         if file.name.startswith(VIRTUAL_ROOT):
-            self.runs[file.name].add(number)
-            for use in self._readings.of(_uses, file)[number]:
-                if use not in self.found and not _is_included(use, known):
-                    self.found.add(use)
+            for use in readings.of(_uses_of_run, file, number, frozenset(aliases)):
+                meant = (*aliases[use[0]], *use[1:]) if use[0] in aliases else use
+                if meant not in self.found and not _is_included(meant, known):
+                    self.found.add(meant)
+        directives = file.directives[number : number + 1]
+        known.update(_spelled(directive) for directive in directives if directive.word in _INCLUDES)
 
-    def chains(self, roots: Collection[str]) -> Iterator[Chain]:
-        """Yield the qualified names that begin with some namespaces."""
-        return (one for one in self.found if isinstance(one, tuple) and one[0] in roots and len(one) > 1)
 
-    def add_aliases(self, aliases: Mapping[str, Chain]) -> None:
-        """Add the uses of names by way of other names for their namespaces."""
-        roots = frozenset(aliases)
-        for name, numbers in self.runs.items() if roots else ():
-            chains = self._readings.of(_chains_of_runs, self.files[name], roots)
-            for one in chain.from_iterable(chains[number] for number in numbers):
-                self.found.add(aliases[one[0]] + one[1:])
+def _spelled(directive: Directive) -> str:
+    """Return the name that an include spells; empty where a macro does."""
+    operand = directive.operand.strip()
+    return operand[1:].partition('"' if operand[0] == '"' else ">")[0] if operand[:1] in {'"', "<"} else ""
 
 
 def _macros_of_nvrtc(options: NvrtcOptions) -> MacroTable:
@@ -404,19 +335,14 @@ def _macros_of_nvrtc(options: NvrtcOptions) -> MacroTable:
 @cache
 def _words() -> frozenset[str]:
     """Return the words that matter by themselves."""
-    return frozenset(
-        (
-            *libraries.global_names(),
-            *libraries.implicit_names(),
-            *libraries.device_names(),
-            *libraries.version_headers(),
-            *libraries.std_templates(),
-            *(name for one in libraries.left_out_names() for name in one.names),
-            *(path[-1] for path in libraries.torch().names if path[:-1] in libraries.torch().opened),
-            *libraries.torch().complex_words,
-            "register",
-        )
+    torch = libraries.torch()
+    tables = (
+        *(libraries.global_names(), libraries.implicit_names(), libraries.device_names()),
+        *(libraries.version_headers(), libraries.std_templates(), torch.complex_words, ("register",)),
+        *(one.names for one in libraries.left_out_names()),
+        (path[-1] for path in torch.names if path[:-1] in torch.opened),
     )
+    return frozenset(name for table in tables for name in table)
 
 
 @cache
@@ -427,13 +353,15 @@ def _roots() -> frozenset[str]:
 
 def _is_included(use: str | Chain, known: Collection[str]) -> bool:
     header = _header_of(use)
-    return header in known or (header[:1] == "c" and f"{header[1:]}.h" in known)
+    return bool(header) and (header in known or (header[0] == "c" and f"{header[1:]}.h" in known))
 
 
 @cache
 def _header_of(use: str | Chain) -> str:
     """Return the header that a use asks for, as far as the name alone tells."""
     if isinstance(use, tuple):
+        if use[:2] == ("cuda", "std"):
+            return f"cuda/std/{libraries.std_names().get(use[2], '')}" if use[2:] else ""
         return libraries.std_names().get(use[1], "") if use[0] == "std" else _header_of(use[1]) if not use[0] else ""
     tables = (libraries.global_names(), libraries.implicit_names(), libraries.device_names())
     return next((found for table in tables if (found := table.get(use))), "")
@@ -442,62 +370,43 @@ def _header_of(use: str | Chain) -> str:
 def _asked(directive: Directive) -> Iterator[str]:
     """Yield the macros of which a condition asks whether they are defined."""
     tokens = [token.text for token in directive.tokens()]
-    if directive.word in {"ifdef", "ifndef"}:
-        yield from tokens[:1]
-    for at, token in enumerate(tokens):
-        if token == "defined":  # noqa: S105 - no password
-            yield from (one for one in tokens[at + 1 : at + 3] if is_identifier(one))
+    yield from tokens[: directive.word.endswith("def")]
+    for at in (at for at, token in enumerate(tokens) if token == "defined"):  # noqa: S105 - no password
+        yield from filter(is_identifier, tokens[at + 1 : at + 3])
 
 
-def _uses(file: SourceFile) -> list[frozenset[str | Chain]]:
-    """Return the uses of names that matter by run, with what the directive behind each defines or asks."""
-    return _by_run(file, _uses_in)
+def _uses_of_run(file: SourceFile, number: int, firsts: frozenset[str]) -> frozenset[str | Chain]:
+    """Return the uses of names that matter in a run, with what the directive behind it defines or asks."""
+    found = {*_uses_in(file.tokens(number), firsts)}
+    for directive in file.directives[number : number + 1]:
+        if directive.word == "define":
+            found.update(_uses_in([token.text for token in directive.tokens()][1:], firsts))
+    at: int | None = number if number < len(file.directives) else None
+    while at is not None and file.directives[at].word in _CONDITIONS:  # all conditions of a group are asked at once
+        found.update(_uses_in([token.text for token in file.directives[at].tokens()], firsts))
+        at = file.groups.get(at)
+    return frozenset(found)
 
 
-def _chains_of_runs(file: SourceFile, roots: frozenset[str]) -> list[frozenset[Chain]]:
-    """Return the names by run that begin with one of some roots."""
-    return _by_run(file, lambda tokens: (one for one in _chains(tokens, roots) if len(one) > 1))
-
-
-def _by_run(file: SourceFile, read: Callable[[Sequence[str]], Iterable[_T]]) -> list[frozenset[_T]]:
-    found = [{*read(file.tokens(number))} for number in range(len(file.directives) + 1)]
-    first: dict[int, int] = {}
-    for at, directive in enumerate(file.directives):
-        begins = first.get(at, at)  # where a group begins, all of its conditions are asked
-        if at in file.groups:
-            first[file.groups[at]] = begins
-        if directive.word == "define" or directive.word in _CONDITIONS:
-            found[begins].update(read([token.text for token in directive.tokens()][directive.word == "define" :]))
-    return [*map(frozenset, found)]
-
-
-def _uses_in(tokens: Sequence[str]) -> Iterator[str | Chain]:
-    words = _words()
-    for one in _chains(tokens, words | _roots()):
-        name = one[bool(not one[0])]
-        if name in _roots() and len(one) > 1 + (not one[0]):
-            found = one[not one[0] :]
+def _uses_in(tokens: Sequence[str], firsts: frozenset[str]) -> Iterator[str | Chain]:
+    words, roots = _words(), _roots() | firsts
+    wanted = words | roots
+    for at in compress(range(len(tokens)), map(wanted.__contains__, tokens)):
+        before = tokens[at - 1] if at else ""
+        is_global = before == "::"
+        qualifier = tokens[at - 2] if is_global and at > 1 else ";"
+        if before in {".", "->"} or qualifier == ">" or (is_identifier(qualifier) and qualifier not in _NO_SCOPE):
+            continue
+        name = tokens[at]
+        found = _chain(tokens, at)
+        if name in roots and found[1:] not in {(), ("(",)}:
             yield found
             if name == "std":  # a macro may stand for what has no namespace, too
                 yield from words.intersection(found[1:2])
         elif name in words:
             yield name
-            if not one[0]:
-                yield one[:2]
-
-
-def _chains(tokens: Sequence[str], firsts: Collection[str]) -> Iterator[Chain]:
-    """Yield the names that begin with some words and are no members of something else."""
-    for at in compress(range(len(tokens)), map(firsts.__contains__, tokens)):
-        before = tokens[at - 1] if at else ""
-        if before in {".", "->"}:
-            continue
-        is_global = before == "::"
-        qualifier = tokens[at - 2] if is_global and at > 1 else ";"
-        if qualifier == ">" or (is_identifier(qualifier) and qualifier not in _NO_SCOPE):
-            continue
-        names = _chain(tokens, at)
-        yield ("", *names) if is_global else names
+            if is_global:
+                yield ("", name)
 
 
 def _chain(tokens: Sequence[str], at: int) -> Chain:
@@ -507,4 +416,4 @@ def _chain(tokens: Sequence[str], at: int) -> Chain:
     while at + 1 < len(tokens) and tokens[at] == "::" and is_identifier(tokens[at + 1]):
         names.append(tokens[at + 1])
         at += 2
-    return (*names, *tokens[at : at + 1]) if tokens[at : at + 1] == ["("] else tuple(names)
+    return (*names, "(") if tokens[at : at + 1] == ["("] else tuple(names)

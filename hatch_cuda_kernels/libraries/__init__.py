@@ -6,7 +6,7 @@ from hatch_cuda_kernels.libraries.compilers import NVRTC_ONLY, may_be_defined, n
 from hatch_cuda_kernels.libraries.table import (
     LeftOut,
     Torch,
-    boost_headers,
+    boost_header,
     cpp20_names,
     device_names,
     global_names,
@@ -29,6 +29,8 @@ from hatch_cuda_kernels.libraries.table import (
     std_names,
     std_templates,
     torch,
+    torch_headers,
+    torch_names,
     unasked_headers,
     version_headers,
 )
@@ -37,7 +39,7 @@ __all__ = [
     "NVRTC_ONLY",
     "LeftOut",
     "Torch",
-    "boost_headers",
+    "boost_header",
     "cpp20_names",
     "device_names",
     "global_names",
@@ -63,6 +65,8 @@ __all__ = [
     "std_names",
     "std_templates",
     "torch",
+    "torch_headers",
+    "torch_names",
     "unasked_headers",
     "version_headers",
 ]

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 __all__ = [
     "LeftOut",
     "Torch",
-    "boost_headers",
+    "boost_header",
     "cpp20_names",
     "device_names",
     "global_names",
@@ -40,6 +40,8 @@ __all__ = [
     "std_names",
     "std_templates",
     "torch",
+    "torch_headers",
+    "torch_names",
     "unasked_headers",
     "version_headers",
 ]
@@ -155,6 +157,11 @@ class LeftOut(NamedTuple):
     are_macros: bool = False
     """Whether the names are macros, all of which stand for code."""
 
+    def is_brought(self, left_out: Collection[str], there: Iterable[str]) -> bool:
+        """Return whether the names are there with nvcc, where some headers are left out and others are not."""
+        is_known = not self.by or not {*self.by}.isdisjoint(left_out)
+        return is_known and not (self.unless and any(name.startswith(self.unless) for name in there))
+
 
 @cache
 def left_out_names() -> tuple[LeftOut, ...]:
@@ -217,11 +224,57 @@ def _path(name: str) -> tuple[str, ...]:
     return tuple(name.split("::"))
 
 
+def torch_headers(
+    used: Iterable[tuple[str, ...]],
+    words: Collection[str],
+    spaces: Collection[tuple[str, ...]],
+    left_out: Collection[str],
+) -> Iterator[str]:
+    """Yield the headers of this package for names of PyTorch's.
+
+    ``used`` are qualified names, and ``words`` all others that are used. ``spaces`` are the namespaces of PyTorch's of
+    which code may have names without them, as it opens them or is in them.
+    """
+    known = torch()
+    paths = {path for one in used for path in _torch_paths(one)}
+    paths |= {
+        path
+        for path in known.names
+        if path[:-1] in known.opened and path[:-1] in {one[1:] for one in spaces} and path[-1] in words
+        if known.only_with.get(path, "") in {"", *left_out}
+    }
+    found = {known.names[path] for path in paths}
+    if known.complex in found and not known.complex_words.isdisjoint(words):
+        found.add(known.complex_math)
+    yield from found
+
+
+def _torch_paths(one: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of names that a qualified name is, or begins with; ``at::complex(...)`` makes a tensor."""
+    known = torch()
+    plain = one[:-1] if one[-1] == "(" and one[-2] != "complex" else one
+    for skipped in range(1, len(plain)):
+        rest = plain[skipped:]
+        yield from (rest[:count] for count in range(2, len(rest)) if rest[:count] in known.names)
+        if rest in known.names:
+            yield rest
+        if plain[skipped] not in known.passed:
+            return
+
+
+def torch_names(headers: Collection[str]) -> frozenset[str]:
+    """Return the names that device code computes with of some headers for PyTorch's."""
+    known = torch()
+    found = {path[-1] for path, header in known.names.items() if header in headers and header != known.objects}
+    return frozenset(found.union(*(one.names for one in left_out_names() if one.by and one.header in headers)))
+
+
 @cache
-def boost_headers() -> Mapping[str, Mapping[str, str]]:
-    """Return the names of namespace boost, each with Boost's headers that bring it and that of this package."""
+def boost_header(name: str, left_out: frozenset[str]) -> str:
+    """Return the header of this package for a name of namespace boost; empty where no left-out header brings it."""
     known = _table("torch")["boost"]
-    return {name: dict.fromkeys(brought, *known["header"]) for name, brought in known["names"].items()}
+    folders = {header.partition("boost/")[2].partition("/")[0].partition(".")[0] for header in left_out}
+    return str(known["header"][0]) if not folders.isdisjoint(known["names"].get(name, ())) else ""
 
 
 def header_of(name: str) -> str | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.arch import ptx_isa_of_driver
 from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.output.log import Diagnostic
+from hatch_cuda_kernels.cpp.lexer import SourceFile
 from hatch_cuda_kernels.image import Symbol
-from hatch_cuda_kernels.includes import surely_included
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.image_record import ImageRecord
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.plan.plan import PlannedModule
 
 __all__ = ["missing_headers", "unkept_promises"]
+
+_SPELLED: Final = re.compile(r'\s*[<"]([^>"\n]+)')
 
 
 def unkept_promises(
@@ -59,7 +61,7 @@ def _missing(unit: Closure, toolchain: Toolchain) -> Iterator[Problem]:
     waiting, seen = [(unit.program_name, unit.source)], {unit.program_name}
     while waiting:
         file, text = waiting.pop()
-        for name in surely_included(text):
+        for name in _surely_included(text):
             if name in unit.outside and not _is_there(name, toolchain):
                 yield _problem(file.removeprefix(VIRTUAL_ROOT), text, name, toolchain)
             elif name in texts and name not in seen:
@@ -78,3 +80,16 @@ def _problem(file: str, text: str, name: str, toolchain: Toolchain) -> Problem:
     message = f'cannot open source file "{name}"'
     advice = missing_header(Diagnostic(file, line, "error", message), computed=(), release=toolchain.release)
     return Problem(message, advice or "", f"{file}:{line}:{column}")
+
+
+def _surely_included(text: str) -> Iterator[str]:
+    """Yield the headers that a text includes outside any condition but the one around all of it."""
+    depth = guard = 0
+    for directive in SourceFile("", text).directives:
+        if directive.word == "include" and depth <= guard and (name := _SPELLED.match(directive.operand)):
+            yield name[1]
+        elif directive.word == "endif":
+            depth -= 1
+        elif directive.word in {"if", "ifdef", "ifndef"}:
+            guard = guard or int(not depth and directive.word == "ifndef")
+            depth += 1

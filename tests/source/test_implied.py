@@ -284,3 +284,11 @@ def test_every_name_is_in_its_header(tmp_path):
 
 def _use(name, number):
     return f"namespace m_{number} {{ using ::{name}; }}"
+
+
+def test_what_a_macro_includes_is_nothing_that_is_known(tmp_path):
+    """A header that a macro names hides no use behind it."""
+    (tmp_path / "own.h").write_text("")
+    text = '#define OWN "own.h"\n#include OWN\n#define STL cuda::std\n'
+    found, _ = closure(tmp_path, text + KERNEL.format("STL::get<0>(STL::tuple<int>(1))"), include=["."])
+    assert found.pre_include == ("cuda/std/tuple",)
