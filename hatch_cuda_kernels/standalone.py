@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.compiler.recipe import Recipe
-from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
+from hatch_cuda_kernels.compiler.recipe_reader import further_levels, read_recipe
 from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.digest import sha256
-from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, StaleKernelError, ToolchainError
+from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundError, StaleKernelError, ToolchainError
 from hatch_cuda_kernels.extra import extra_refusal
 from hatch_cuda_kernels.image import Image, Kind
 from hatch_cuda_kernels.includes import Project, normalize
@@ -24,7 +24,7 @@ from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from concurrent.futures import Future
 
     from hatch_cuda_kernels.compiler.job import CompileJob
@@ -42,6 +42,7 @@ _KINDS: Final[tuple[Kind, ...]] = ("cubin", "ptx")
 _KINDS_OF_LTO: Final[tuple[Kind, ...]] = (*_KINDS, "ltoir")
 #: The folder that headers given as text seem to be in: searched before the include folders, and next to no file.
 _GIVEN: Final = ".given"
+T = TypeVar("T")
 
 
 class _CompiledFields(NamedTuple):
@@ -141,7 +142,7 @@ def compile_to_ptx(
     use_cache: bool = True,
 ) -> CompiledSource:
     """Compile CUDA C++ text to PTX. Arguments and errors are those of ``compile_to_cubin``."""
-    return _compile(_job(source, "ptx", arch, options, names, headers, root), use_cache=use_cache)
+    return _compile(*_request(source, "ptx", arch, options, names, headers, root), use_cache=use_cache)
 
 
 def compile_to_cubin(
@@ -164,7 +165,7 @@ def compile_to_cubin(
     Raises CompileError with NVRTC's log, ToolchainError, TypeError for an argument of another type, or InputError for
     one that cannot be used.
     """
-    return _compile(_job(source, "cubin", arch, options, names, headers, root), use_cache=use_cache)
+    return _compile(*_request(source, "cubin", arch, options, names, headers, root), use_cache=use_cache)
 
 
 def compile_async(
@@ -185,17 +186,57 @@ def compile_async(
     """
     from hatch_cuda_kernels.runtime.ahead import background  # starts threads
 
-    job = _job(source, kind, arch, options, names, headers, root)
-    return background().submit(_compile, job, use_cache=use_cache)
+    request = _request(source, kind, arch, options, names, headers, root)
+    return background().submit(_compile, *request, use_cache=use_cache)
 
 
-def _compile(job: CompileJob, *, use_cache: bool) -> CompiledSource:
-    (kind,) = job.kinds
+class _Request(NamedTuple):
+    """What a caller asks to compile."""
+
+    recipe: Recipe
+    source: str
+    headers: dict[str, str]
+    root: Path | None
+    arch: SmArch
+    kind: Kind
+
+    def read(self) -> SourceSet:
+        return self._reading(read_recipe)
+
+    def read_after(self, sources: SourceSet, error: CompileError) -> SourceSet | None:
+        """Return sources of which more is cut, after NVRTC refused them; None where nothing more may go."""
+        levels = self._reading(partial(further_levels, sources=sources, error=error))
+        return None if levels is None else self._reading(partial(read_recipe, levels=levels))
+
+    def job(self, sources: SourceSet) -> CompileJob:
+        (unit,) = self.recipe.units(sources)
+        return self.recipe.compile_job(unit, self.arch, (self.kind,))
+
+    def _reading(self, read: Callable[..., T]) -> T:
+        """Return what a reader gives of the text, which sees the headers that are given, and those below the root."""
+        given = {f"{_GIVEN}/{name}": text for name, text in self.headers.items()}
+        include = [*([_GIVEN] if given else []), *self.recipe.options.include]
+        with TemporaryDirectory(prefix="hatch-cuda-kernels-") as nothing:
+            folder = Path(self.root or nothing)
+            return read(self.recipe, folder, text=self.source, include=include, project=Project(folder, given))
+
+
+def _compile(request: _Request, sources: SourceSet, *, use_cache: bool) -> CompiledSource:
+    kind, job = request.kind, request.job(sources)
 
     def compile_now() -> Entry:
+        """Compile, with more cut of the source as often as NVRTC asks for it: the same each time, so of one key."""
         from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # loads NVRTC
 
-        return entry_of(job, kind, compile_job(job))
+        shown = sources
+        while True:
+            try:
+                return entry_of(job, kind, compile_job(request.job(shown)))
+            except CompileError as error:
+                further = request.read_after(shown, error)
+                if further is None:
+                    raise
+                shown = further
 
     made = True
     if use_cache:
@@ -218,10 +259,10 @@ def _spelled(kernels: Sequence[Symbol], names: Sequence[str]) -> tuple[Symbol, .
     )
 
 
-def _job(
+def _request(
     source: object, kind: object, arch: object, options: object, names: object, headers: object, root: object
-) -> CompileJob:
-    """Return the job of what a caller gives. Raises TypeError or InputError, which say what is taken."""
+) -> tuple[_Request, SourceSet]:
+    """Return what a caller asks for, and its sources. Raises TypeError or InputError, which say what is taken."""
     parsed, taken = _arch(arch), NvrtcOptions.of(options)
     kinds = _KINDS_OF_LTO if taken.lto else _KINDS
     if kind not in kinds:
@@ -232,8 +273,14 @@ def _job(
     if refusals:
         raise InputError("; ".join(refusals))
     recipe = Recipe(module=_MODULE, sources=(f"{_MODULE}.cu",), options=taken, names=_names(names))
-    (unit,) = recipe.units(_sources(recipe, _text("source", source), _headers(headers), _root(root)))
-    return recipe.compile_job(unit, parsed.real, (kind,))
+    texts, folder = _headers(headers), _root(root)
+    if folder is None and taken.include:
+        raise InputError("options.include names folders of a project: pass root= with them")
+    unusable = [name for name in texts if not normalize("", name)]
+    if unusable:
+        raise InputError(f"headers: {unusable[0]!r} must be a relative path without ..")
+    request = _Request(recipe, _text("source", source), texts, folder, parsed.real, kind)
+    return request, request.read()
 
 
 def _arch(arch: object) -> SmArch:
@@ -298,18 +345,3 @@ def _root(root: object) -> Path | None:
     if not Path(root).is_dir():
         raise InputError(f"root: there is no folder {root}")
     return Path(root)
-
-
-def _sources(recipe: Recipe, source: str, headers: Mapping[str, str], root: Path | None) -> SourceSet:
-    """Return the closure of a text: what it includes of the files below ``root``, and headers given as text."""
-    folders = recipe.options.include
-    if root is None and folders:
-        raise InputError("options.include names folders of a project: pass root= with them")
-    unusable = [name for name in headers if not normalize("", name)]
-    if unusable:
-        raise InputError(f"headers: {unusable[0]!r} must be a relative path without ..")
-    given = {f"{_GIVEN}/{name}": text for name, text in headers.items()}
-    with TemporaryDirectory(prefix="hatch-cuda-kernels-") as nothing:
-        folder = Path(root or nothing)
-        include = [*([_GIVEN] if given else []), *folders]
-        return read_recipe(recipe, folder, text=source, include=include, project=Project(folder, given))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from hatch_cuda_kernels.compiler.output.log import parse_log
 from hatch_cuda_kernels.compiler.toolchain.remembered import installed_headers
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.execution_space.cut import Place
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.compiler.recipe import Recipe
+    from hatch_cuda_kernels.errors import CompileError
     from hatch_cuda_kernels.execution_space.cut import Level
     from hatch_cuda_kernels.execution_space.device_pass import DevicePass
     from hatch_cuda_kernels.execution_space.device_source import ClosureCut, DeviceSource
@@ -89,22 +90,22 @@ def further_levels(
     recipe: Recipe,
     root: Path,
     sources: SourceSet,
-    errors: Iterable[Diagnostic],
+    error: CompileError,
     *,
     text: str | None = None,
     include: Sequence[str] | None = None,
     project: Project | None = None,
     outer: Sequence[OuterHeaders] = (),
 ) -> tuple[tuple[str, int, str], ...] | None:
-    """Return the levels by which sources may be read again that NVRTC refused with errors; None where nothing may go.
+    """Return the levels by which sources may be read again that NVRTC refused; None where nothing more may go.
 
-    All but the errors is as for ``read_recipe``, whose outcome ``sources`` are.
+    All but the error is as for ``read_recipe``, whose outcome ``sources`` are.
     """
+    errors = [found for found in parse_log(error.log) if found.severity != "warning"]
     project = project or Project(root)
     folders = [folder for folder in recipe.options.include if project.files.is_folder(folder)]
     levels = _levels(sources.levels)
     fresh: dict[Place, Level] = {}
-    errors = [*errors]
     for source, found in zip(recipe.sources, outer or [installed_headers()] * len(recipe.sources), strict=True):
         passed = _read_unit(recipe, source, text, folders if include is None else [*include], project, found, levels)[1]
         if passed is not None:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.compiler.recipe import Recipe
+    from hatch_cuda_kernels.errors import CompileError
     from hatch_cuda_kernels.includes import Project
 
-__all__ = ["SourceReader", "read_again"]
+__all__ = ["SourceReader", "learn_again", "read_again"]
 
 _NOTES: Final = Notes("sources")
 #: Bytes of an unpacked note; a damaged one must not fill the memory.
@@ -120,14 +120,14 @@ class SourceReader:
             self._sources[question] = self._read(recipe)
         return self._sources[question]
 
-    def learn(self, recipe: Recipe, errors: Iterable[Diagnostic]) -> bool:
+    def learn(self, recipe: Recipe, error: CompileError) -> bool:
         """Read a recipe's sources again, of which NVRTC refused some declarations; return whether that changes them."""
         from hatch_cuda_kernels.compiler.recipe_reader import further_levels  # few sources need it
 
         question, project = _question(recipe), self._projects()
         outer = [self._looked.outer] * len(recipe.sources)
         root = self._looked.files.root
-        levels = further_levels(recipe, root, self._sources[question], errors, project=project, outer=outer)
+        levels = further_levels(recipe, root, self._sources[question], error, project=project, outer=outer)
         if levels is None:
             return False
         self._sources[question] = self._read(recipe, levels)
@@ -171,6 +171,16 @@ def read_again(recipe: Recipe, root: Path) -> SourceSet:
     sources = reader.read(recipe)
     reader.save()
     return sources
+
+
+def learn_again(recipe: Recipe, root: Path, error: CompileError) -> SourceSet | None:
+    """Return the sources with more cut of them after a failed compile; None where nothing more may go.
+
+    It is not remembered: the next process reads the sources as before, and finds the outcome under the key of that.
+    """
+    reader = SourceReader(root, [recipe.module])
+    reader.read(recipe)
+    return reader.read(recipe) if reader.learn(recipe, error) else None
 
 
 def _question(recipe: Recipe) -> str:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.cpp.edits import Edit, Editor
+from hatch_cuda_kernels.cpp.heads import CLASS_KEYS
 from hatch_cuda_kernels.cpp.lexer import is_identifier
 from hatch_cuda_kernels.execution_space.marks import (
     HOST,
@@ -32,12 +33,14 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken
     from hatch_cuda_kernels.cpp.unit import Inclusion
 
-__all__ = ["Cut", "Level", "Place", "cut"]
+__all__ = ["Cut", "Level", "Place", "cut", "stand_in"]
 
 _INLINE: Final = frozenset({"inline", "__inline__", "__inline", "__forceinline__", "__forceinline"})
 _STORAGE: Final = frozenset({"static", "inline", "thread_local", "extern", "__thread"})
 _THREAD_LOCAL: Final = frozenset({"thread_local", "__thread"})
 _ALIGNING: Final = frozenset({"__attribute__", "__align__", "__builtin_align__", "alignas"})
+#: How the names of types begin that nobody defines.
+_INCOMPLETE: Final = "hatch_cuda_kernels_cut_"
 _TRAP: Final = "{ __trap(); }"
 #: A function in an anonymous namespace has to have a body if it is used. No assembler takes this one.
 _STUB: Final = '{{ asm("host code of {};"); }}'
@@ -114,6 +117,8 @@ class _Cutter:
         """Macros that mark functions of the host, with the group of the edits of each."""
         self._functions: Final[set[str]] = set()
         """The names of all marked functions."""
+        self._stand_ins: Final[set[tuple[tuple[str, ...], str]]] = set()
+        """What something stands for that went as a whole."""
 
     def cut(self) -> Cut:
         for reading in self._readings:
@@ -164,7 +169,7 @@ class _Cutter:
 
     def _declaration(self, declaration: Declaration, editor: Editor) -> None:
         if self._level(declaration) == "whole":
-            editor.replace(declaration.tokens, _edit(declaration, "removed", ""))
+            editor.replace(declaration.tokens, _edit(declaration, "removed", self._stand_in(declaration)))
             return
         if declaration.kind == "class":
             self._class_attributes(declaration, editor)
@@ -184,6 +189,18 @@ class _Cutter:
             self._variable(declaration, editor)
         elif declaration.declarators and "typedef" not in declaration.words:
             self._variable(declaration, editor)  # of a class that is defined with it
+
+    def _stand_in(self, declaration: Declaration) -> str:
+        """Return what takes a declaration's place, so that nothing of another scope is found by its name."""
+        key = _key(declaration)
+        if key in self._stand_ins:
+            return ""
+        text = stand_in(declaration)
+        if text:
+            self._stand_ins.add(key)
+        if declaration.kind == "variable":
+            self._found.variables |= {(key[0], one.name) for one in declaration.declarators}
+        return text
 
     def _strip(self, declaration: Declaration, editor: Editor, words: Iterable[str]) -> None:
         """Take words out of a head."""
@@ -457,6 +474,29 @@ def _agreed(readings: Sequence[Reading], editors: Sequence[Editor]) -> tuple[lis
         if (number, group) not in refused
     }
     return [(files[file], edit) for file, edit in agreed], {group for _, group in refused}
+
+
+def stand_in(declaration: Declaration) -> str:
+    """Return what hides the same name and cannot be used: a deleted function, or something of an incomplete type.
+
+    Empty where there is no such thing, or nothing is hidden.
+    """
+    name, kind = declaration.name, declaration.kind
+    if declaration.qualifier or declaration.is_specialization or declaration.is_friend or not name.isidentifier():
+        return ""
+    if kind == "variable" or (kind == "using" and not declaration.is_member and "namespace" not in declaration.words):
+        names = [one.name for one in declaration.declarators] or [name]
+        return " ".join(f"extern __device__ class {_INCOMPLETE}{one} {one};" for one in names)
+    texts = [token.text for token in declaration.tokens]
+    key = next((texts[at] for at in declaration.top if texts[at] in CLASS_KEYS), "")
+    head = " ".join(texts[slice(*declaration.template)]) if declaration.template else ""
+    stand_ins = {
+        "function": f"__device__ void {name}(...) = delete;",
+        "alias": f"{'template <class...> ' if head else ''}using {name} = class {_INCOMPLETE}{name};",
+        "class": f"{head} {key} {name};",
+        "forward": f"{head} {key} {name};",
+    }
+    return stand_ins.get(kind, "")
 
 
 def place_of(declaration: Declaration, at: int = 0) -> Place:

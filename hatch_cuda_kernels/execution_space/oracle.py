@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.execution_space.cut import place_of
+from hatch_cuda_kernels.execution_space.cut import place_of, stand_in
 from hatch_cuda_kernels.execution_space.marks import is_constant, is_foreign_mark, is_marked, is_virtual
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
@@ -137,18 +137,21 @@ class _Oracle:
         return declaration.kind in {"alias", "using", "assertion", "forward"} or declaration.is_friend
 
     def _is_alone(self, declaration: Declaration) -> bool:
-        """Return whether nothing else could be found by a declaration's names."""
+        """Return whether nothing else could be found by its names; what takes its place hides other scopes."""
         if declaration.kind == "instantiation":
             return True
+        if declaration.kind == "enum":
+            return False  # its enumerators would be found elsewhere
+        is_hidden = bool(stand_in(declaration))
         names = {declaration.name, *(one.name for one in declaration.declarators)} - {""}
-        if not names.isdisjoint(self._enumerators):
+        if not is_hidden and not names.isdisjoint(self._enumerators):
             return False
         own = {id(one) for one in declaration}
         return all(
             self._is_alike(declaration, other)
             for name in names
             for other in self._by_name[name]
-            if id(other) not in own
+            if id(other) not in own and not (is_hidden and _scope(other) != _scope(declaration))
         )
 
     def _is_alike(self, declaration: Declaration, other: Declaration) -> bool:

@@ -7,7 +7,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.output.log import parse_log
 from hatch_cuda_kernels.compiler.source_reader import SourceReader
 from hatch_cuda_kernels.errors import CompileError, InputError, ManifestError
 from hatch_cuda_kernels.image import ImageId
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.finish_job import FinishJob, Job
     from hatch_cuda_kernels.compiler.job import CompileJob
-    from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.execution_space.device_source import SourceSet
     from hatch_cuda_kernels.includes import DeviceLibrary
@@ -146,12 +144,8 @@ def open_reader(manifest: Manifest) -> SourceReader:
 def learn(plan: Iterable[PlannedModule], failures: Iterable[tuple[Job, Exception]], reader: SourceReader) -> bool:
     """Read sources again of which NVRTC refused what is the host's; return whether another plan follows from that."""
     recipes = {planned.module.name: planned.module.recipe for planned in plan}
-    errors: dict[str, list[Diagnostic]] = defaultdict(list)
-    for job, error in failures:
-        if isinstance(error, CompileError):
-            errors[job.module] += [found for found in parse_log(error.log) if found.severity != "warning"]
-    learned = [name for name, found in errors.items() if reader.learn(recipes[name], found)]
-    return bool(learned)
+    learned = [reader.learn(recipes[job.module], error) for job, error in failures if isinstance(error, CompileError)]
+    return any(learned)
 
 
 def read_sources(manifest: Manifest, reader: SourceReader | None = None) -> dict[str, SourceSet]:

@@ -172,8 +172,7 @@ class Trials:
                     return self.compile(job)
                 return self.compile(recipe.job(sources, self.arch, (kind,)))
             except CompileError as error:
-                errors = [one for one in parse_log(error.log) if one.severity != "warning"]
-                levels = further_levels(recipe, root, sources, errors, project=self.project)
+                levels = further_levels(recipe, root, sources, error, project=self.project)
                 if levels is None:
                     raise
                 sources = read_recipe(recipe, root, project=self.project, levels=levels)

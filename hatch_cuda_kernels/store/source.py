@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.errors import CompileError
     from hatch_cuda_kernels.execution_space.device_source import Change
     from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.store.image_record import ImageRecord
@@ -134,6 +135,16 @@ class ModuleSource:
         if index.editable is not None:
             return recipe.job(read_again(recipe, self.root), arch, ("cubin",))
         return recipe.job(read_shipped(self._reader, index, recipe, as_here=as_here), arch, ("cubin",))
+
+    def job_after(self, error: CompileError, arch: SmArch, instance: str | None) -> Job | None:
+        """Return the compile to try after one that failed: more of an edited source is cut; None where nothing may."""
+        from hatch_cuda_kernels.compiler.source_reader import learn_again  # few sources need it
+
+        if self._index.editable is None:
+            return None
+        recipe = self.recipe(self._names(instance))
+        sources = learn_again(recipe, self.root, error)
+        return None if sources is None else recipe.job(sources, arch, ("cubin",))
 
     def toolchain(self, found: Toolchain) -> Toolchain:
         """Return the toolchain that compiles the module: the one that was found, if its headers are the build's.

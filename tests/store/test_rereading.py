@@ -50,7 +50,7 @@ def other_version(monkeypatch, rules):
     def install(*, with_other_rules):
         rules.write_text(rules.read_text() + "# other\n")
         stand_in = change if with_other_rules else lambda closure, *_: reads.append("") or closure
-        monkeypatch.setattr(recipe_reader, "with_implied_headers", stand_in)
+        monkeypatch.setattr(recipe_reader, "with_headers", stand_in)
         return reads
 
     return install

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.errors import InputError, StoreError, ToolchainError, reason_of
+from hatch_cuda_kernels.errors import CompileError, InputError, StoreError, ToolchainError, reason_of
 from hatch_cuda_kernels.image import Candidate
 from hatch_cuda_kernels.runtime.ladder.recorded import recorded_or_made
 
@@ -74,5 +74,13 @@ def _compile(request: Request, notice: Notice) -> Entry:
     used, keyed = source.toolchain(toolchain), source.job(request.arch, request.instance)
     job = keyed if used is toolchain else source.job(request.arch, request.instance, as_here=True)
     with notice.compiling(job.arch, f"NVRTC {toolchain.nvrtc}"):
-        compiled = replace(compile_job(job), toolchain=keyed.toolchain(used))
+        while True:
+            try:
+                compiled = replace(compile_job(job), toolchain=keyed.toolchain(used))
+                break
+            except CompileError as error:
+                further = source.job_after(error, request.arch, request.instance)
+                if further is None:
+                    raise
+                job = further
         return entry_of(keyed, "cubin", compiled, wanted=request.kernel.name)
