@@ -6,9 +6,9 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.includes import parse_text
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.source.expansion import Macros
+from hatch_cuda_kernels.source.macros import find_macro_texts
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
@@ -36,7 +36,7 @@ def advice_on_syntax(found: Diagnostic, program: Program) -> str:
         return ""
     before, here = found.excerpt[0][: found.column - 1], found.excerpt[0][found.column - 1 :]
     texts = (program.source, *(text for name, text in program.headers if name.startswith(VIRTUAL_ROOT)))
-    macros = Macros(chain.from_iterable(parse_text("", text.encode()).macros for text in texts))
+    macros = Macros(chain.from_iterable(map(find_macro_texts, texts)))
     expanded = macros.expand(here)
     if _STATEMENTS.match(expanded) or _STATEMENTS.match(before.rstrip()[-1:] + here[:1]):
         return _NO_STATEMENTS

@@ -11,8 +11,8 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.includes import parse_text
 from hatch_cuda_kernels.source.lexer import blank_literals
+from hatch_cuda_kernels.source.macros import find_macro_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -257,7 +257,7 @@ class _Texts:
         if self._macros is None:
             self._macros = {}
             for text in self._files.values():
-                for macro in parse_text("", text.encode()).macros:
+                for macro in find_macro_texts(text):
                     if macro.kind == "define":
                         self._macros.setdefault(macro.name, []).append(macro.text)
         return self._macros

@@ -150,9 +150,9 @@ def _read_unit(  # noqa: PLR0917 - private
             outer=outer,
         )
         if cut is not None:
-            shown = cut_closure(closure, cut, project.readings)
+            shown = cut_closure(closure, cut, options.define)
         else:
-            shown, passed = as_device_pass(closure, options, levels, project.readings)
+            shown, passed = as_device_pass(closure, options, levels)
             shown = _with_implied(shown, passed, options, outer, project.readings)
         whole = with_headers(shown, shown.cut.implied, outer)
         fresh = sorted({*whole.outside}.difference(shown.outside))

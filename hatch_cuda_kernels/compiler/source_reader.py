@@ -216,7 +216,7 @@ def _closure(described: Mapping[str, Any], texts: Sequence[str]) -> DeviceSource
         headers=tuple((name, texts[number]) for name, number in described["headers"]),
         files=tuple((path, digest) for path, digest in described["files"]),
         changes=tuple(Change(*one) for one in described["changes"]),
-        **{name: tuple(described[name]) for name in _TUPLES},
+        **{name: tuple(described[name]) for name in _TUPLES},  # type: ignore[arg-type]
         cut=ClosureCut.from_json(described["cut"]),
     )
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from functools import cached_property
-from itertools import accumulate
-from typing import Final, NamedTuple
+from functools import cache, cached_property
+from itertools import accumulate, zip_longest
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["Directive", "SourceFile", "UnbalancedError", "is_identifier", "is_literal", "is_number", "lex"]
 
@@ -24,15 +27,19 @@ _STRING: Final = rf'"(?:[^"\\\n]++|\\.|{_END})*+"?+'
 _CHARACTER: Final = rf"'(?:[^'\\\n]++|\\.|{_END})*+'?+"
 _NUMBER: Final = rf"\.?+[0-9](?:[eEpP][+-]|'\w|[\w.]|{_END})*+"
 _ENCODING: Final = "(?:u8|[uUL])"
-_RAW: Final = rf'{_ENCODING}?+R"(?P<delimiter>[^()\\\s"]{{0,16}}+)\((?s:.*?)\)(?P=delimiter)"'
+#: One without an end goes on to the end of the text.
+_RAW: Final = rf'{_ENCODING}?+R"(?P<{{0}}>[^()\\\n"]{{{{0,16}}}}+)\((?:(?s:.*?)\)(?P={{0}})"|(?P<open_{{0}}>(?s:.*)))'
 _IDENTIFIER: Final = rf"(?!{_ENCODING}?+R\"|{_ENCODING}[\"'])[A-Za-z_$][\w$]*+"
 _OPERATOR: Final = (
     r"::|->\*?+|\.\.\.|\.\*|<=>|<<=?+|>=|[=!<+\-*/%&|^]=|\+\+|--|&&|\|\||\#\#|%:%:|%:|<%|%>|<:(?!:(?![:>]))|:>"
 )
-_HASH: Final = r"(?:\#|%:)"
+_HASH: Final = r"(?:\#|%:|\?\?=)"
 #: Between a newline and the ``#`` of a directive: a comment that begins a line may end on another one.
 _LEAD: Final = rf"(?:{_BLANKS}|{_BLOCK_COMMENT}|{_END})*+"
-_LINE: Final = rf"(?:[^\n\w/\"'.$]++|{_NUMBER}|[\w$]++|\.|{_COMMENT}|/|{_STRING}|{_CHARACTER}|{_END})*+"
+_LINE: Final = (
+    rf"(?:[^\n\w/\"'.$]++|{_RAW.format('in_line')}|{_IDENTIFIER}|{{number}}|{_ENCODING}|R|\.|{_COMMENT}|/|{{string}}"
+    rf"|{_CHARACTER}|{_END})*+"
+)
 _GAP: Final = rf"(?:[ \t\v\f\r\n]++|{_COMMENT}|{_END})*+"
 
 _TOKEN: Final = (
@@ -40,13 +47,29 @@ _TOKEN: Final = (
 )
 # What matches at the end, too, is not looked for at each place after a failure.
 _TOKENS: Final = re.compile(rf"{_GAP}(?:({_TOKEN})|\Z)", re.ASCII)
-_TOKENS_AND_RAW: Final = re.compile(rf"{_GAP}(?:({_RAW}|{_TOKEN})|\Z)", re.ASCII)
-_DIRECTIVES: Final = re.compile(
-    rf"(?:[^\w$\n\"'/.]++|{_RAW}|{_IDENTIFIER}|{_NUMBER}|{_ENCODING}|R|{_STRING}|{_CHARACTER}|{_COMMENT}|[/.]"
-    rf"|\n(?!{_LEAD}{_HASH})|{_END})*+"
-    rf"(?:\n{_LEAD}(?P<hash>{_HASH}{_LEAD})(?P<word>(?:[A-Za-z_]\w*+)?+)(?P<operand>{_LINE})|\Z)",
-    re.ASCII,
+_TOKENS_AND_RAW: Final = re.compile(rf"{_GAP}(?:({_RAW.format('d')}|{_TOKEN})|\Z)", re.ASCII)
+_BETWEEN: Final = (
+    rf"(?:[^\w$\n\"'/.]++|{_RAW.format('d')}|{_IDENTIFIER}|{{number}}|{_ENCODING}|R|{{string}}|{_CHARACTER}|{_COMMENT}"
+    rf"|[/.]|\n(?!{_LEAD}{_HASH})|{_END})*+"
 )
+#: A line with a directive and all before it; and how others read texts that have what is looked for first: where a
+#: group is off, a quote in a number is none, a number goes on with the code of a letter, and R may end a literal.
+_OTHERWISE: Final = {
+    r"(?:\b[0-9]|[.+-])\w*+'": {"number": r"\.?+[0-9](?:[eEpP][+-]|[\w.]|(?!))*+"},
+    r"\\[uU]\w*+'": {"number": _NUMBER.replace(r"[\w.]", r"\\[uU]|[\w.]")},
+    rf"[\"']{_ENCODING}?+R\"": {"string": rf"(?:{_STRING}|{_CHARACTER})(?:[A-Za-z_]\w*+)?+"},
+}
+#: The name of a raw string that a backslash splits.
+_SPLIT_RAW: Final = re.compile(r'R"[^()"\n\\]*+\\\r*+\n')
+
+
+@cache
+def _directives(number: str = _NUMBER, string: str = _STRING) -> re.Pattern[str]:
+    between, line = (part.replace("{number}", number).replace("{string}", string) for part in (_BETWEEN, _LINE))
+    directive = rf"\n{_LEAD}(?P<hash>{_HASH}{_LEAD})(?P<word>(?:[A-Za-z_]\w*+)?+)(?P<operand>{line})"
+    return re.compile(rf"{between}(?:{directive}|\Z)", re.ASCII)
+
+
 _SPLICE: Final = re.compile(r"\\\r*+\n")
 _DIGRAPHS: Final = {"<%": "{", "%>": "}", "<:": "[", ":>": "]", "%:": "#", "%:%:": "##"}
 _GROUP_BEGINS: Final = frozenset({"if", "ifdef", "ifndef"})
@@ -176,13 +199,42 @@ class SourceFile:
     def directives(self) -> tuple[Directive, ...]:
         """The directives in order, those in groups that are off among them."""
         found = []
-        for match in _DIRECTIVES.finditer(f"\n{self.joined}"):
-            if match["hash"] is None:
-                break
+        for match in self._lines_with_directives(_directives()):
             start, end = match.start("hash") - 1, match.end() - 1
             span = self.place(start), self.place(end - 1) + 1
             found.append(Directive(match["word"], match["operand"], *span, start, end))
         return tuple(found)
+
+    def _lines_with_directives(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        for match in pattern.finditer(f"\n{self.joined}"):
+            if match["hash"] is None:
+                break
+            yield match
+
+    @cached_property
+    def unclear(self) -> int | None:
+        """The offset of a quote from which on compilers find other directives than others do; None without one."""
+        if "'" in self.joined or 'R"' in self.joined:
+            for asked, parts in _OTHERWISE.items():
+                quotes = [found.end() - 1 for found in re.finditer(asked, self.joined, re.ASCII)]
+                end = self._differs(_directives(**parts)) if quotes else None
+                if end is not None:
+                    return self.place(max((quote for quote in quotes if quote < end), default=quotes[0]))
+        if 'R"' in self.text:
+            split = _SPLIT_RAW.search(self.text)
+            unended = next((one for one in _TOKENS_AND_RAW.finditer(self.joined) if one["open_d"] is not None), None)
+            if split or unended:
+                return split.start() if split else self.place(unended.start(1)) if unended else None
+        return None
+
+    def _differs(self, pattern: re.Pattern[str]) -> int | None:
+        """Return where, in the joined text, the first directive ends that is none in another reading, or another."""
+        others = [(one["word"], one.start("hash") - 1, one.end() - 1) for one in self._lines_with_directives(pattern)]
+        ours = [(one.word, one.joined_start, one.joined_end) for one in self.directives]
+        for one, other in zip_longest(ours, others):
+            if one != other:
+                return max(found[2] for found in (one, other) if found is not None)
+        return None
 
     @cached_property
     def _runs(self) -> list[tuple[int, int]]:

@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.unit import Condition
     from hatch_cuda_kernels.execution_space.cut import Level, Place
     from hatch_cuda_kernels.execution_space.device_source import ChangeKind
-    from hatch_cuda_kernels.includes import Closure, Readings
+    from hatch_cuda_kernels.includes import Closure
     from hatch_cuda_kernels.options import NvrtcOptions
 
-__all__ = ["DevicePass", "as_device_pass", "cut_closure", "read_device_pass"]
+__all__ = ["DevicePass", "as_device_pass", "cut_closure"]
 
+_INCLUDES: Final = frozenset({"include", "include_next", "import"})
 _LAMBDA_MARKS: Final = frozenset({"__device__", "__host__"})
 
 
@@ -53,6 +54,8 @@ class DevicePass:
     unit: Unit
     readings: list[Reading]
     found: Cut
+    renames: Mapping[str, Sequence[Edit]]
+    """What gives headers their names in memory."""
 
     def changes(self) -> tuple[Change, ...]:
         """Return what was changed, by place."""
@@ -73,22 +76,21 @@ class DevicePass:
 
     def edited(self, name: str) -> Edited | None:
         """Return a text with its edits applied; None for one that is not the source's."""
-        return Edited(self.files[name], self.found.edits.get(name, ())) if name in self.files else None
+        if name not in self.files:
+            return None
+        return Edited(self.files[name], (*self.renames.get(name, ()), *self.found.edits.get(name, ())))
 
 
 def as_device_pass(
-    closure: Closure, options: NvrtcOptions, levels: Mapping[Place, Level], readings: Readings
+    closure: Closure, options: NvrtcOptions, levels: Mapping[Place, Level]
 ) -> tuple[DeviceSource, DevicePass | None]:
     """Return a closure as nvcc's device pass sees it, and how; under ``host_code: keep`` as it is.
 
     What cannot be read as C++ stays as it is, for NVRTC to say what is wrong with it; nothing comes with it then.
     """
     cuts = options.may_drop
-    texts = {closure.program_name: closure.source, **dict(closure.headers)}
-    files = {name: readings.of(SourceFile, name, text) for name, text in texts.items()}
-    start = (*(name for name in closure.pre_include if name in texts), closure.program_name)
     try:
-        passed = read_device_pass(files, start, options.define, options.std, levels, options.host_only)
+        passed = _read_device_pass(closure, options, levels)
     except (TextError, UnbalancedError, InclusionError) as error:
         return DeviceSource.of(closure, ClosureCut(unread=str(error).replace(VIRTUAL_ROOT, "") if cuts else "")), None
     except RecursionError:
@@ -110,52 +112,60 @@ def as_device_pass(
         ),
         declared=declared,
     )
-    return replace(cut_closure(closure, made, readings), changes=passed.changes()), passed
+    return replace(cut_closure(closure, made, options.define), changes=passed.changes()), passed
 
 
-def cut_closure(closure: Closure, made: ClosureCut, readings: Readings) -> DeviceSource:
-    """Return a closure of which something is cut."""
+def cut_closure(closure: Closure, made: ClosureCut, define: Sequence[tuple[str, str | None]]) -> DeviceSource:
+    """Return a closure of which something is cut, and that has just been read."""
     texts = {closure.program_name: closure.source, **dict(closure.headers)}
+    origin = closure.origin
+    assert origin is not None  # noqa: S101 - of all that was just read
     edits: dict[str, list[Edit]] = defaultdict(list)
     for name, start, end, text, drops_pragmas in made.edits:
         edits[name].append(Edit(start, end, text, drops_pragmas=drops_pragmas))
-    texts |= {name: Edited(SourceFile(name, texts[name]), found).text for name, found in edits.items()}
+    shown = {name: Edited(origin.files[name], (*origin.edits[name], *found)) for name, found in edits.items()}
+    texts |= {name: edited.text for name, edited in shown.items()}
     gone = {*made.host_headers}
     if gone:
-        gone -= {_spelled(found) for text in _projects(texts).values() for found in SourceFile("", text).directives}
-    return replace(
+        taken = {(name, edit.start) for name, found in edits.items() for edit in found if not edit.text}
+        gone -= {
+            origin.target(file, one)
+            for file in origin.files.values()
+            for one in file.directives
+            if one.word in _INCLUDES and (file.name, one.start) not in taken
+        }
+    cut = replace(
         DeviceSource.of(closure, made),
         source=texts[closure.program_name],
         headers=tuple((name, texts[name]) for name, _ in closure.headers),
         outside=tuple(name for name in closure.outside if name not in gone),
-        clocks=tuple(find_clocks(_projects(texts), readings)) if closure.clocks else (),
     )
+    if not closure.clocks:
+        return cut
+    files = {name: SourceFile(name, shown[name].text) if name in shown else file for name, file in origin.files.items()}
+    first = [*filter(files.__contains__, closure.pre_include), closure.program_name]
+    names = {name: {} if name in shown else origin.targets.get(name, {}) for name in files}
+    return replace(cut, clocks=tuple(find_clocks(files, first, origin._replace(targets=names).target, define)))
 
 
-def _projects(texts: Mapping[str, str]) -> dict[str, str]:
-    return {name: text for name, text in texts.items() if name.startswith(VIRTUAL_ROOT)}
-
-
-def read_device_pass(
-    files: dict[str, SourceFile],
-    start: Sequence[str],
-    define: Sequence[tuple[str, str | None]],
-    std: str,
-    levels: Mapping[Place, Level],
-    host_only: Collection[str] = (),
-) -> DevicePass:
-    """Return what is changed in some files, of which ``start`` are read one after another, and all they include.
+def _read_device_pass(closure: Closure, options: NvrtcOptions, levels: Mapping[Place, Level]) -> DevicePass:
+    """Return what is changed in a source, whose headers are read in the order of inclusion.
 
     Only the project's texts change. Raises TextError, UnbalancedError or InclusionError for what cannot be read.
     """
-    options = {one.name: (one,) for name, value in define if (one := parse_define(name, value)) is not None}
-    predefined = {**nvcc_macros(), **shared_macros(std), **options}
+    origin = closure.origin
+    assert origin is not None  # noqa: S101 - of all that was just read
+    files = {**origin.others(closure.headers), **origin.files}
+    define, std, host_only = options.define, options.std, options.host_only
+    given = {one.name: (one,) for name, value in define if (one := parse_define(name, value)) is not None}
+    predefined = {**nvcc_macros(), **shared_macros(std), **given}
     macros = MacroTable(predefined, lambda name: may_be_defined(name) or _is_toolkits(name))
 
-    def resolve(_file: SourceFile, directive: Directive, _macros: MacroTable) -> Sequence[str]:
-        name = _spelled(directive)
+    def resolve(file: SourceFile, directive: Directive, _macros: MacroTable) -> Sequence[str]:
+        name = origin.target(file, directive)
         return [name] if name in files else []
 
+    start = (*(name for name in closure.pre_include if name in files), closure.program_name)
     unit = Unit.read(files, start, resolve, macros)
     readings, parts = parse(unit, lambda name: name.startswith(VIRTUAL_ROOT))
     lambda_marks = macros.standing_for(_LAMBDA_MARKS)
@@ -168,10 +178,9 @@ def read_device_pass(
         found.edits[macro.file].append(edit)
     _take_includes(unit, found, host_only)
     defined = {(macro.file, macro.offset) for macro in macros.definitions()}
-    for file in files.values():
-        if file.name.startswith(VIRTUAL_ROOT):
-            _spell_macros(file, found, lambda_marks, defined)
-    return DevicePass(files, unit, readings, found)
+    for file in origin.files.values():
+        _spell_macros(file, found, lambda_marks, defined)
+    return DevicePass(files, unit, readings, found, origin.edits)
 
 
 def _stated(readings: Iterable[Reading], names: Collection[str]) -> Iterator[tuple[Place, Level]]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         Closure,
         DeviceLibrary,
         LibraryKind,
+        Origin,
         library_kind,
     )
     from hatch_cuda_kernels.includes.computed import TOOLKIT_MACROS
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     )
     from hatch_cuda_kernels.includes.project import ProjectFiles, Readings, find_words, normalize
     from hatch_cuda_kernels.includes.reader import read_closure
-    from hatch_cuda_kernels.includes.rewrite import Project
-    from hatch_cuda_kernels.includes.source_text import SourceText, parse_text
+    from hatch_cuda_kernels.includes.texts import Include, Project, SourceText, find_includes, parse_text
 
 #: Each module with what others use of it: who reads a name that was built imports none that reads sources.
 _HOMES = {
@@ -38,6 +38,7 @@ _HOMES = {
         "Closure",
         "DeviceLibrary",
         "LibraryKind",
+        "Origin",
         "library_kind",
     ),
     "computed": ("TOOLKIT_MACROS",),
@@ -52,9 +53,8 @@ _HOMES = {
         "packaged_standard_headers",
     ),
     "project": ("ProjectFiles", "Readings", "find_words", "normalize"),
-    "rewrite": ("Project",),
     "reader": ("read_closure",),
-    "source_text": ("SourceText", "parse_text"),
+    "texts": ("Include", "Project", "SourceText", "find_includes", "parse_text"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -68,8 +68,10 @@ __all__ = [
     "Asked",
     "Closure",
     "DeviceLibrary",
+    "Include",
     "LibraryKind",
     "Opening",
+    "Origin",
     "OuterHeaders",
     "Project",
     "ProjectFiles",
@@ -77,6 +79,7 @@ __all__ = [
     "SourceText",
     "StandardHeaders",
     "find_clocks",
+    "find_includes",
     "find_words",
     "implied_headers",
     "library_kind",

@@ -5,118 +5,176 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.cpp.lexer import UnbalancedError, lex
+from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, Macro, MacroTable, MacroToken, parse_define
+from hatch_cuda_kernels.cpp.unit import Inclusion, InclusionError, Run, Unit
+from hatch_cuda_kernels.includes.computed import TOOLKIT_MACROS, calls
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.directives import find_directives
-from hatch_cuda_kernels.source.guarded_parts import without_guarded
-from hatch_cuda_kernels.source.lexer import SPLICE, blank_literals
-from hatch_cuda_kernels.source.macros import find_macro_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.includes.project import Readings
+    from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
+    from hatch_cuda_kernels.cpp.unit import Item
 
 __all__ = ["clocks_of_option", "find_clocks"]
 
 _CLOCKS: Final = frozenset({"__DATE__", "__TIME__", "__TIMESTAMP__"})
-_CLOCK: Final = re.compile("__(?:DATE__|TIME__|TIMESTAMP__)")
-_WORD: Final = re.compile(r"[A-Za-z_]\w*")
-#: What macros stand for, and whether there are some.
-_UNSEEN: Final = re.compile(r"^[ \t]*#[ \t]*(?:define|undef|ifn?def)\b[^\n]*", re.MULTILINE)
 #: What a clock's name may begin with, where ``##`` puts it together.
-_BEGINNINGS: Final = frozenset(clock[:end] for clock in _CLOCKS for end in range(2, len(clock)))
-_BEGINNING: Final = re.compile(rf"(?<!\w)(?:{'|'.join(sorted(_BEGINNINGS))})(?!\w)")
-_USE: Final = re.compile(r"\b([A-Za-z_]\w*)\s*\(([^()]*)\)")
-_MOST_PIECES: Final = 3
+_BEGINNING: Final = re.compile(r"(?<!\w)__(?:D|DA|DAT|DATE|DATE_|T|TI|TIM|TIME|TIME_|TIMES\w*)?(?!\w)")
+#: The macro by which NVRTC is told from others.
+_NVRTC: Final = Macro("__CUDACC_RTC__", None, is_variadic=False, body=(MacroToken("1"),))
+_DIFFERS: Final = "{} differs in each build, and images must not; give such a value through define: in the manifest"
 
 
-class _Hints(NamedTuple):
-    """What of a text may be about a clock."""
+class _Place(NamedTuple):
+    """A run of tokens that may be compiled."""
 
-    spells: bool
-    pastes: bool
-    begins: bool
+    file: SourceFile
+    run: Run
 
 
-def find_clocks(texts: Mapping[str, str], readings: Readings) -> Iterator[str]:
-    """Yield what of texts, by name, would make each build another, with its place; a macro must be used to do so.
+def find_clocks(
+    files: Mapping[str, SourceFile],
+    start: Iterable[str],
+    target: Callable[[SourceFile, Directive], str],
+    define: Iterable[tuple[str, str | None]] = (),
+) -> list[str]:
+    """Return what of a source and its headers would make each build another, with its place.
 
-    What conditions such as ``#ifndef __CUDACC_RTC__`` keep from NVRTC does not count.
+    A macro must be used to do so. What conditions such as ``#ifndef __CUDACC_RTC__`` keep from NVRTC does not count.
+    ``target`` returns the file that a directive includes, if it is one of these.
     """
-    hints = [readings.of(_hints, text) for text in texts.values()]
-    may_paste = any(hint.pastes for hint in hints) and any(hint.begins for hint in hints)
-    if not may_paste and not any(hint.spells for hint in hints):
+    spells = any("__DATE__" in one.joined or "__TIME" in one.joined for one in files.values())
+    pastes = any("##" in one.joined for one in files.values())
+    if not spells and not (pastes and any(_BEGINNING.search(one.joined) for one in files.values())):
+        return []
+
+    def resolve(file: SourceFile, directive: Directive, _macros: MacroTable) -> Sequence[str]:
+        name = target(file, directive)
+        return [name] if name in files else []
+
+    given = {one.name: (one,) for name, value in define if (one := parse_define(name, value)) is not None}
+    macros = MacroTable({_NVRTC.name: (_NVRTC,), **given}, lambda name: TOOLKIT_MACROS.fullmatch(name) is not None)
+    try:
+        unit = Unit.read(files, start, resolve, macros)
+    except (UnbalancedError, InclusionError):  # what is wrong with it is for NVRTC to say
+        return []
+    places = [place for visit in unit.roots for place in _places(visit.file, visit.items)]
+    tokens = [place.file.tokens(place.run.number) for place in places]
+    found = {*_spelled(files, macros, places, tokens)} if spells else set()
+    return sorted(found or {*_pasted(files, macros, places, tokens)})
+
+
+def _places(file: SourceFile, items: Sequence[Item]) -> Iterator[_Place]:
+    """Yield the runs that may count, in no order. Inclusions may be nested deeper than Python's calls."""
+    waiting: list[tuple[SourceFile, Item]] = [(file, item) for item in items]
+    while waiting:
+        here, item = waiting.pop()
+        if isinstance(item, Run):
+            yield _Place(here, item)
+        elif isinstance(item, Inclusion):
+            waiting += ((item.visit.file, one) for one in item.visit.items)
+        else:
+            waiting += ((here, one) for branch in item.branches for one in branch)
+
+
+def _spelled(
+    files: Mapping[str, SourceFile], macros: MacroTable, places: Sequence[_Place], tokens: Sequence[list[str]]
+) -> Iterator[str]:
+    """Yield where clocks stand, if one is used."""
+    telling = _leading_to(_CLOCKS, macros)
+
+    def uses(place: _Place, found: Sequence[str]) -> bool:
+        return any(one in _CLOCKS or any(macros.at(one, place.run.time)) for one in telling.intersection(found))
+
+    if not any(map(uses, places, tokens)):
         return
-    texts = dict(zip(texts, without_guarded(texts.values()), strict=True))
-    if _are_used([_joined(text) for text in texts.values()]):
-        for name, text in sorted(texts.items()):
-            for found in find_directives(text):
-                if found.is_clock:
-                    yield f"{_place(name, text, found.start)}: {found.problem}"
-    elif may_paste:
-        yield from _pasted(texts)
+    for place, found in zip(places, tokens, strict=True):
+        if not _CLOCKS.isdisjoint(found):
+            starts = place.file.starts(place.run.number)
+            for one, start in zip(found, starts, strict=True):
+                if one in _CLOCKS:
+                    yield _at(place.file, start, _DIFFERS.format(one))
+    for macro in macros.definitions():
+        if macro.file and not macro.words.isdisjoint(_CLOCKS):
+            file = files[macro.file]
+            directive = next(one for one in file.directives if one.start == macro.offset)
+            for token in directive.tokens():
+                if token.text in _CLOCKS:
+                    yield _at(file, file.place(token.start), _DIFFERS.format(token.text))
 
 
-def _hints(text: str) -> _Hints:
-    return _Hints(bool(_CLOCK.search(_joined(text))), "##" in text, bool(_BEGINNING.search(text)))
+def _pasted(
+    files: Mapping[str, SourceFile], macros: MacroTable, places: Sequence[_Place], tokens: Sequence[list[str]]
+) -> Iterator[str]:
+    """Yield the macros that put the name of a clock together."""
+    pasting = {one.name: one for one in macros.definitions() if any(token.text == "##" for token in one.body)}
+    telling = _leading_to(pasting, macros)
+    for place, found in zip(places, tokens, strict=True):
+        if telling.isdisjoint(found):
+            continue
+        for call in calls([MacroToken(one) for one in found]):
+            clock = _made(call, macros, place.run.time) if call[0].text in telling else None
+            if clock is not None:
+                macro = next(pasting[one] for one in _reached(call[0].text, macros) if one in pasting)
+                text = f"## makes {clock} here, which differs in each build"
+                yield (
+                    _at(files[macro.file], macro.offset, text)
+                    if macro.file
+                    else f"the option define {macro.name}: {text}"
+                )
 
 
-def _joined(text: str) -> str:
-    return SPLICE.sub("", text) if "\\" in text else text
+def _made(call: Sequence[MacroToken], macros: MacroTable, time: int) -> str | None:
+    """Return the clock that a use of a macro becomes."""
+    for which in (0, -1):
+
+        def look_up(name: str, which: int = which) -> Macro | None:
+            found = [one for one in macros.at(name, time) if one is not None]
+            return found[which] if found else None
+
+        try:
+            made = {token.text for token in Expander(look_up).expand(call)}
+        except (ExpansionError, RecursionError):
+            continue
+        if not _CLOCKS.isdisjoint(made):
+            return min(made & _CLOCKS)
+    return None
 
 
-def _place(name: str, text: str, start: int) -> str:
-    line = text.count("\n", 0, start) + 1
-    return f"{name.removeprefix(VIRTUAL_ROOT)}:{line}"
+def _leading_to(words: Iterable[str], macros: MacroTable) -> frozenset[str]:
+    """Return the words, and all macros that may become one of them."""
+    users: dict[str, list[str]] = {}
+    for macro in macros.definitions():
+        for word in macro.words:
+            users.setdefault(word, []).append(macro.name)
+    return _spread(words, users)
 
 
-def _are_used(texts: Sequence[str]) -> bool:
-    names = _names([text for text in texts if _CLOCK.search(text)], texts)
-    telling = [text for text in texts if any(name in text for name in names)]
-    return any(names.intersection(_WORD.findall(_UNSEEN.sub(" ", blank_literals(text)))) for text in telling)
+def _reached(name: str, macros: MacroTable) -> list[str]:
+    """Return the macros that a macro may become, itself among them."""
+    used: dict[str, list[str]] = {}
+    for macro in macros.definitions():
+        used.setdefault(macro.name, []).extend(macro.words)
+    return sorted(_spread([name], used))
 
 
-def _pasted(texts: Mapping[str, str]) -> Iterator[str]:
-    """Yield the macros that put the name of a clock together, of their own words and those of a use."""
-    every = "\n".join(map(_joined, texts.values()))
-    given = {name: args for name, args in _USE.findall(every) if _BEGINNING.search(args)}
-    for name, text in sorted(texts.items()):
-        for macro in find_macro_texts(text) if "##" in text else ():
-            own = {*_WORD.findall(macro.text)}
-            if macro.kind != "define" or "##" not in macro.text or not (own & _BEGINNINGS or macro.name in given):
-                continue
-            uses = re.findall(rf"\b{macro.name}\s*\(([^()]*)\)", every) if macro.parameters else [""]
-            made = (
-                clock for args in uses for clock in sorted(_CLOCKS) if _is_made(clock, own | {*_WORD.findall(args)})
-            )
-            if found := next(made, None):
-                yield f"{_place(name, text, macro.place)}: ## makes {found} here, which differs in each build"
-
-
-def _is_made(clock: str, words: Collection[str], pieces: int = _MOST_PIECES) -> bool:
-    """Return whether some words make a name, at least two and each one a part of it."""
-    starts = (word for word in words if clock.startswith(word) and (pieces < _MOST_PIECES or len(word) < len(clock)))
-    return any(word == clock or (pieces > 1 and _is_made(clock[len(word) :], words, pieces - 1)) for word in starts)
-
-
-def _names(telling: Sequence[str], texts: Sequence[str]) -> set[str]:
-    """Return the words that stand for the time, in the texts that spell it or by the macros of any."""
-    users: dict[str, set[str]] = {}
-    for text in texts if telling else ():
-        for macro in find_macro_texts(text):
-            for word in _WORD.findall(macro.text) if macro.kind == "define" else ():
-                users.setdefault(word, set()).add(macro.name)
-    reached = set(_CLOCKS)
+def _spread(names: Iterable[str], edges: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    reached = {*names}
     waiting = [*reached]
     while waiting:
-        fresh = users.get(waiting.pop(), set()) - reached
+        fresh = {*edges.get(waiting.pop(), ())} - reached
         reached |= fresh
         waiting += fresh
-    return reached
+    return frozenset(reached)
+
+
+def _at(file: SourceFile, offset: int, text: str) -> str:
+    return f"{file.at(offset).removeprefix(VIRTUAL_ROOT)}: {text}"
 
 
 def clocks_of_option(name: str, value: str) -> Iterator[str]:
     """Yield what makes an option's macro differ in each build."""
-    for directive in find_directives(value):
-        if directive.problem:
-            yield f"the option define {name}={value}: {directive.problem}"
+    for clock in dict.fromkeys(token for token in lex(value) if token in _CLOCKS):
+        yield f"the option define {name}={value}: {_DIFFERS.format(clock)}"

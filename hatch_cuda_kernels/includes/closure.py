@@ -3,12 +3,46 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
 
-__all__ = ["DEVICE_RUNTIME", "LIBRARY_KINDS", "Closure", "DeviceLibrary", "LibraryKind", "library_kind"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from hatch_cuda_kernels.cpp.edits import Edit
+    from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
+
+__all__ = ["DEVICE_RUNTIME", "LIBRARY_KINDS", "Closure", "DeviceLibrary", "LibraryKind", "Origin", "library_kind"]
+
+
+class Origin(NamedTuple):
+    """The project's texts of a closure as they were read, by name in memory, and how they change."""
+
+    files: Mapping[str, SourceFile]
+    edits: dict[str, tuple[Edit, ...]]
+    """What gives headers their names in memory."""
+    targets: Mapping[str, Mapping[int, str]]
+    """What directives include, by where they begin."""
+    standard: Mapping[str, SourceFile]
+    """This package's standard headers."""
+
+    def others(self, headers: Iterable[tuple[str, str]]) -> dict[str, SourceFile]:
+        """Return the headers in memory that are no project files."""
+        from hatch_cuda_kernels.cpp.lexer import SourceFile  # what was read before needs none of it
+
+        return {
+            name: self.standard[name] if name in self.standard else SourceFile(name, text)
+            for name, text in headers
+            if name not in self.files
+        }
+
+    def target(self, file: SourceFile, directive: Directive) -> str:
+        """Return the name in memory of what a directive includes; as it is spelled for what is not the project's."""
+        found = self.targets.get(file.name, {}).get(directive.start)
+        operand = directive.operand.strip()
+        return found or operand[1:].partition({'"': '"', "<": ">"}.get(operand[:1], "\n"))[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +73,8 @@ class Closure:
     """Names in memory, of project files or standard headers, that the toolkit's headers ask for."""
     clocks: tuple[str, ...] = ()
     """Uses of ``__DATE__`` and its kin; no such source is compiled."""
+    origin: Origin | None = field(default=None, compare=False, repr=False)
+    """What it was made of, where it has just been read."""
 
 
 LibraryKind = Literal["archive", "cubin", "fatbin", "ltoir", "object file", "ptx"]

@@ -1,126 +1,310 @@
-"""Which headers the macros of computed includes spell: ``#include STR(DIR/table.h)``.
+"""Which headers the macros of includes and probes spell: ``#include STR(DIR/table.h)``, ``#if HAS(<x.h>)``.
 
-Macros are expanded as compilers do, but with every definition that the project and the options have, since ``#if`` is
-not evaluated: the outcome is each name that any compile could see. Where the toolkit's macros may have a part in it, or
-the text is no header's name in the end, nothing is known.
+``#if`` is not evaluated: macros are expanded with every definition that the project and the options have, one at a time
+for each name, so that the outcome is each name that any compile could see. A macro of the toolkit's or the compiler's
+may stand for nothing, or for one word. An include that could lead out of the project is an error, as nobody hashes what
+is there; where the outcome is too much to be followed, that is one, too.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
-from itertools import chain, product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.source.lexer import STRING
-from hatch_cuda_kernels.source.macros import parse_define
+from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal
+from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, Macro, MacroToken
+from hatch_cuda_kernels.includes.project import wandering
+from hatch_cuda_kernels.includes.texts import PROBES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.includes.source_text import SourceText
-    from hatch_cuda_kernels.source.macros import MacroText
+    from hatch_cuda_kernels.cpp.lexer import Directive
+    from hatch_cuda_kernels.includes.texts import SourceText
 
-__all__ = ["ESCAPED_LETTER", "TOOLKIT_MACROS", "OperandNames", "possible_spellings"]
+__all__ = ["TOOLKIT_MACROS", "Named", "calls", "named_by_macros", "possible_spellings"]
 
-#: The toolkit's macros, of which many are empty.
+#: The toolkit's macros and the compiler's, of which many are empty.
 TOOLKIT_MACROS: Final = re.compile(
     r"_\w*|(?:CCCL|CU|CUB|CUDA|CUDART|LIBCUDACXX|NV\w*|THRUST)_\w+|CUDA(?:RT)?API", re.ASCII
 )
+#: Stands for a word that nobody knows before the compile; a part of a longer word that is made with it.
+_WORD: Final = "hatch_cuda_kernels_unknown"
 #: A letter of a name that may be a macro's, spelled by its number.
-ESCAPED_LETTER: Final = re.compile(r"\\[uUN][0-9a-fA-F{]")
-_TOKEN: Final = re.compile(rf"{STRING}|[A-Za-z_]\w*+|\d[\w.]*+|\s++|##|.", re.ASCII | re.DOTALL)
-_HEADER: Final = re.compile(r'\s*(?:"([^"\s]+)"|<([^<>\s]+)>)\s*')
-#: What follows the name of a macro with parameters that is not called, whatever else is replaced.
-_NO_CALL: Final = re.compile(r"[^\w\s(#]", re.ASCII)
-#: What is there or not, as there are arguments for ``...``.
-_COMMA: Final = re.compile(r",\s*##|__VA_OPT__")
-#: More texts than one include can become in code that people write.
+_ESCAPED: Final = re.compile(r"\\[uUN][0-9a-fA-F{]")
+_SPELLED: Final = re.compile(r'"([^"\s]++)"|<([^<>\s]++)>|([\w./+-]++)', re.ASCII)
+#: More names than one include can become in code that people write.
 _MOST: Final = 1024
-#: Characters that are made while one include is expanded, each token counting for one more: a chain of macros that
-#: double would fill any memory.
+#: Tokens that are made while one include is expanded in all ways.
 _BUDGET: Final = 1_000_000
 
-
 _TOO_LONG: Final = (
-    "{place}: macros make more than {budget:,} characters of this include on the way to a header's name; name the "
-    "header in the include itself"
+    "{place}: macros make more than {budget:,} tokens of this include on the way to a header's name; name the header "
+    "in the include itself"
 )
+_LEADS_OUT: Final = "{place}: {what} could lead an include out of the project; name the header in the include itself"
 
 
-class _Definitions(dict[str, dict[tuple[object, ...], "MacroText"]]):
-    """All different definitions of each macro, and what they made of tokens."""
+class Named(NamedTuple):
+    """What macros name in includes and probes."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.made: Final[dict[tuple[tuple[str, ...], frozenset[str]], set[str] | None]] = {}
-        self._left = 0
+    names: frozenset[str] = frozenset()
+    """Headers without delimiters, as far as they are known."""
+    is_whole: bool = True
+    """Whether no other header may be named."""
+    spelled: frozenset[str] = frozenset()
+    """What looks like a header's name in the macros that have a part in it, where others may be named."""
+    problems: tuple[str, ...] = ()
 
-    def begin(self) -> None:
-        """Give the next include all of the budget."""
+
+class _Choice(Exception):  # noqa: N818 - a question
+    """A macro of which several definitions may hold."""
+
+    def __init__(self, name: str, options: Sequence[Macro | None]) -> None:
+        super().__init__(name)
+        self.name: Final = name
+        self.options: Final = options
+
+
+class _Operand(NamedTuple):
+    """Tokens that macros make the name of a header."""
+
+    tokens: tuple[MacroToken, ...]
+    place: str
+    is_probe: bool
+
+
+def named_by_macros(texts: Iterable[SourceText], define: Iterable[Macro]) -> Named:
+    """Return what the includes and probes of some texts name by their macros, and by those of the options."""
+    known = [*texts]
+    defined: dict[str, dict[tuple[object, ...], Macro]] = {}
+    for macro in (*define, *(macro for text in known for macro in text.definitions)):
+        defined.setdefault(macro.name, {}).setdefault(macro[1:4], macro)
+    definitions = {name: (*found.values(),) for name, found in defined.items()}
+    blame = _Blame({text.file.name: text for text in known})
+    operands: dict[tuple[object, ...], _Operand] = {}
+    probing = _probing(definitions)
+    for text in known:
+        for directive in text.file.directives:
+            for operand in _operands(text, directive, probing):
+                operands.setdefault((*(token.text for token in operand.tokens), operand.is_probe), operand)
+    found = [_Search(definitions, operand, blame).named() for operand in operands.values()]
+    return Named(
+        frozenset().union(*(one.names for one in found)),
+        all(one.is_whole for one in found),
+        frozenset().union(*(one.spelled for one in found)),
+        tuple(dict.fromkeys(problem for one in found for problem in one.problems)),
+    )
+
+
+class _Blame:
+    """Says which macro text is to blame."""
+
+    def __init__(self, texts: Mapping[str, SourceText]) -> None:
+        self._texts: Final = texts
+
+    def __call__(self, place: str, macro: Macro | None) -> str:
+        if macro is None:
+            return _LEADS_OUT.format(place=place, what="what macros make of it")
+        text = "".join(f"{' ' * token.is_spaced}{token.text}" for token in macro.body)
+        if macro.file not in self._texts:
+            return _LEADS_OUT.format(
+                place=place, what=f"a macro names this header, and the option define {macro.name}={text}"
+            )
+        place = self._texts[macro.file].at(macro.offset)
+        return _LEADS_OUT.format(place=place, what=f"the macro text {text!r}")
+
+
+def _probing(definitions: Mapping[str, Sequence[Macro]]) -> frozenset[str]:
+    """Return the macros that lead to a probe."""
+    users: dict[str, list[str]] = {}
+    for name, found in definitions.items():
+        for word in frozenset().union(*(macro.words for macro in found)):
+            users.setdefault(word, []).append(name)
+    reached = {*PROBES}
+    waiting = [*PROBES]
+    while waiting:
+        fresh = {*users.get(waiting.pop(), ())} - reached
+        reached |= fresh
+        waiting += fresh
+    return frozenset(reached)
+
+
+def _operands(text: SourceText, directive: Directive, probing: frozenset[str]) -> Iterator[_Operand]:
+    """Yield what of a directive names a header by macros."""
+    if directive.word in {"include", "include_next", "import"}:
+        tokens = tuple(MacroToken(token.text, token.is_spaced) for token in directive.tokens())
+        if tokens and tokens[0].text[0] not in '"<':
+            yield _Operand(tokens, text.at(directive.start), is_probe=False)
+    elif directive.word in {"if", "elif"}:
+        tokens = tuple(MacroToken(token.text, token.is_spaced) for token in directive.tokens())
+        if any(token.text in probing for token in tokens):
+            for part in calls(tokens):
+                if any(token.text in probing for token in part) and not _is_spelled(part):
+                    yield _Operand(part, text.at(directive.start), is_probe=True)
+
+
+def calls(tokens: Sequence[MacroToken]) -> Iterator[tuple[MacroToken, ...]]:
+    """Yield the words of a condition outside the arguments of others, each with its own arguments."""
+    at = 0
+    while at < len(tokens):
+        end = at + 1
+        if tokens[at].text == "defined":
+            end = at + (4 if tokens[at + 1 : at + 2] and tokens[at + 1].text == "(" else 2)
+        elif is_identifier(tokens[at].text):
+            if end < len(tokens) and tokens[end].text == "(":
+                depth = 0
+                while end < len(tokens):
+                    depth += (tokens[end].text == "(") - (tokens[end].text == ")")
+                    end += 1
+                    if not depth:
+                        break
+            yield (*tokens[at:end],)
+        at = end
+
+
+def _is_spelled(part: Sequence[MacroToken]) -> bool:
+    """Return whether a probe itself spells its header, which no macro changes there."""
+    if part[0].text not in PROBES or len(part) < 4:
+        return False
+    inside = [token.text for token in part[2:-1]]
+    return (len(inside) == 1 and inside[0].startswith('"')) or (inside[0] == "<" and inside[-1] == ">")
+
+
+class _Search:
+    """Expands one operand in all the ways in which the macros that it comes upon may be defined."""
+
+    def __init__(self, definitions: Mapping[str, Sequence[Macro]], operand: _Operand, blame: _Blame) -> None:
+        self._definitions: Final = definitions
+        self._operand: Final = operand
+        self._blame: Final = blame
         self._left = _BUDGET
 
-    def spend(self, characters: int) -> None:
-        """Take notice of what is made. Raises _OverBudgetError beyond the budget."""
-        self._left -= characters + 1
-        if self._left < 0:
-            raise _OverBudgetError
-
-
-class _Unknown(Exception):  # noqa: N818 - an answer
-    """What an include names is not known."""
-
-
-class _OverBudgetError(Exception):
-    """An include is expanded to more than one has a budget for."""
-
-
-class OperandNames:
-    """What the computed includes of some texts may name, for ever more texts."""
-
-    def __init__(self, define: Iterable[tuple[str, str]]) -> None:
-        self._given: Final = [parse_define(f"{name} {value}") for name, value in define]
-        self._known: tuple[int, dict[str, set[str]]] = 0, {}
-        self.problems: Final[list[str]] = []
-        """The includes that are too long."""
-
-    def of(self, texts: Iterable[SourceText]) -> dict[str, set[str]]:
-        """Return the names that each operand of an include may become; none where they are not known."""
-        found = [*texts]
-        if self._known[0] != len(found):
-            self._known = len(found), self._names_in(found)
-        return self._known[1]
-
-    def _names_in(self, texts: Iterable[SourceText]) -> dict[str, set[str]]:
-        macros = _Definitions()
-        operands: dict[str, str] = {}
-        for macro in chain(self._given, *(text.macros for text in texts)):
-            if macro.kind == "define":
-                macros.setdefault(macro.name, {}).setdefault(macro[2:], macro)
-        for text in texts:
-            for macro in text.macros:
-                if macro.kind == "include":
-                    operands.setdefault(macro.text, text.at(macro.place))
-        found: dict[str, set[str]] = {}
-        for operand, place in sorted(operands.items()):
+    def named(self) -> Named:
+        """Return what the operand may name."""
+        names: set[str] = set()
+        is_whole = True
+        problems: list[str] = []
+        waiting: list[dict[str, Macro | None]] = [{}]
+        count = 0
+        while waiting:
+            chosen = waiting.pop()
+            count += 1
             try:
-                found[operand] = _names(operand, macros)
-            except _OverBudgetError:
-                found[operand] = set()
-                self.problems.append(_TOO_LONG.format(place=place, budget=_BUDGET))
+                made = self._made(chosen)
+            except _Choice as choice:
+                waiting += ({**chosen, choice.name: option} for option in choice.options)
+                continue
+            except (ExpansionError, RecursionError):
+                made = None
+            if made is None or count > _MOST:
+                problem = _TOO_LONG.format(place=self._operand.place, budget=_BUDGET)
+                return Named(frozenset(names), is_whole=False, spelled=self._spelled(), problems=(problem,))
+            for header in self._headers(made):
+                if header is not None and _leads_out(header):
+                    problems.append(self._blame(self._operand.place, self._culprit(chosen)))
+                elif header is None or _WORD in header or " " in header:
+                    is_whole = False
+                else:
+                    names.add(header)
+        return Named(frozenset(names), is_whole, frozenset() if is_whole else self._spelled(), tuple(problems))
+
+    def _made(self, chosen: Mapping[str, Macro | None]) -> list[MacroToken]:
+        """Return what the operand becomes. Raises _Choice, or ExpansionError."""
+
+        def look_up(name: str) -> Macro | None:
+            if name in chosen:
+                return chosen[name]
+            if name in {"defined", *PROBES, _WORD}:
+                return None
+            options = self._options(name)
+            if len(options) > 1:
+                raise _Choice(name, options)
+            return options[0]
+
+        self._left -= len(self._operand.tokens)
+        found = Expander(look_up, kept={"defined"}, budget=max(self._left, 0)).expand(self._operand.tokens)
+        self._left -= len(found)
         return found
 
+    def _options(self, name: str) -> Sequence[Macro | None]:
+        known = self._definitions.get(name)
+        if known:
+            return known
+        if _WORD in name:  # ## makes a word of one that is not known
+            pattern = re.compile(re.escape(name).replace(_WORD, r"\w*"))
+            return [
+                None,
+                *(one for other, found in self._definitions.items() if pattern.fullmatch(other) for one in found),
+            ]
+        if TOOLKIT_MACROS.fullmatch(name):
+            return [
+                Macro(name, None, is_variadic=False, body=()),
+                Macro(name, None, is_variadic=False, body=(MacroToken(_WORD),)),
+            ]
+        return [None]
 
-def _names(operand: str, macros: _Definitions) -> set[str]:
-    """Return the names that an include may spell; none where they are not known."""
-    if ESCAPED_LETTER.search(operand):
-        return set()
-    macros.begin()
-    try:
-        headers = [_HEADER.fullmatch(text) for text in _expanded(_tokens(operand), macros, frozenset())]
-    except (_Unknown, RecursionError):
-        return set()
-    names = {header[1] or header[2] for header in headers if header is not None}
-    return names if all(headers) else set()
+    def _headers(self, made: Sequence[MacroToken]) -> Iterator[str | None]:
+        """Yield the names that an operand becomes; None for what is none."""
+        if not self._operand.is_probe:
+            yield _header(made)
+            return
+        for at, token in enumerate(made):
+            if token.text in PROBES:
+                for part in calls(made[at:]):
+                    yield _header(part[2:-1])
+                    break
+
+    def _culprit(self, chosen: Mapping[str, Macro | None]) -> Macro | None:
+        """Return the macro whose text begins a path that leads out, or leads up."""
+        if _leads_up_or_on(_text(self._operand.tokens)):
+            return None
+        reached = (macro for macro in self._reached() if chosen.get(macro.name, macro) == macro)
+        return next((macro for macro in reached if _leads_up_or_on(_text(macro.body))), None)
+
+    def _reached(self) -> Iterator[Macro]:
+        """Yield the macros that may have a part in it, the nearest first."""
+        seen: set[str] = set()
+        waiting = [token.text for token in self._operand.tokens]
+        for name in waiting:
+            if name not in seen:
+                seen.add(name)
+                for macro in self._definitions.get(name, ()):
+                    yield macro
+                    waiting += sorted(macro.words)
+
+    def _spelled(self) -> frozenset[str]:
+        found = (name for macro in self._reached() for name in _SPELLED.findall(_text(macro.body)))
+        return frozenset(
+            literal or angled or bare
+            for literal, angled, bare in found
+            if literal or angled or posixpath.splitext(bare)[1][:2] in {".h", ".c", ".i"}
+        )
+
+
+def _text(tokens: Iterable[MacroToken]) -> str:
+    return "".join(f"{' ' * token.is_spaced}{token.text}" for token in tokens).strip()
+
+
+def _header(tokens: Sequence[MacroToken]) -> str | None:
+    """Return the name of a header that tokens spell; None where they spell none."""
+    text = _text(tokens)
+    if len(tokens) == 1 and is_literal(text) and text.startswith('"') and text.endswith('"') and len(text) > 2:
+        return text[1:-1].replace("\\\\", "\\").replace('\\"', '"')
+    if text.startswith("<") and text.endswith(">") and len(text) > 2:
+        return text[1:-1]
+    return None
+
+
+def _leads_out(name: str) -> bool:
+    """Return whether a name could reach a file outside the project, whatever blanks it has."""
+    is_up = any(part.strip() == ".." for part in name.replace("\\", "/").split("/"))
+    return wandering(name.strip()) or is_up or _ESCAPED.search(name) is not None
+
+
+def _leads_up_or_on(text: str) -> bool:
+    return "/" in text or ".." in text or "\\" in text
 
 
 def possible_spellings(declared: Sequence[str], folders: Sequence[str]) -> dict[str, str]:
@@ -132,124 +316,3 @@ def possible_spellings(declared: Sequence[str], folders: Sequence[str]) -> dict[
             if path.startswith(prefix):
                 found.setdefault(path.removeprefix(prefix), path)
     return found
-
-
-def _tokens(text: str) -> list[str]:
-    return _TOKEN.findall(text)
-
-
-def _expanded(tokens: list[str], macros: _Definitions, hidden: frozenset[str]) -> set[str]:
-    """Return all that the tokens may become. A macro that is being replaced is not replaced in its own text."""
-    macros.spend(len(tokens))
-    key = (*tokens,), hidden
-    if key not in macros.made:
-        macros.made[key] = None  # where it is not known
-        macros.made[key] = _expanded_anew(tokens, macros, hidden)
-    found = macros.made[key]
-    if found is None:
-        raise _Unknown
-    return found
-
-
-def _expanded_anew(tokens: list[str], macros: _Definitions, hidden: frozenset[str]) -> set[str]:
-    for at, token in enumerate(tokens):
-        if token in hidden:
-            continue
-        if token not in macros:
-            if TOOLKIT_MACROS.fullmatch(token):
-                raise _Unknown
-            continue
-        before = "".join(tokens[:at])
-        found = {
-            before + text
-            for macro in macros[token].values()
-            for body, rest in _replaced(macro, tokens[at + 1 :], macros, hidden)
-            for text in _followed(_expanded(_tokens(body), macros, hidden | {token}), rest, macros, hidden)
-        }
-        if len(found) > _MOST:
-            raise _Unknown
-        return found
-    return {"".join(tokens)}
-
-
-def _followed(texts: set[str], rest: list[str], macros: _Definitions, hidden: frozenset[str]) -> Iterator[str]:
-    """Yield what a macro became with what the tokens after it may become."""
-    for text, after in product(sorted(texts), sorted(_expanded(rest, macros, hidden))):
-        macros.spend(len(text) + len(after))
-        if after.lstrip().startswith("(") and any(token in macros for token in _tokens(text)[-1:]):
-            raise _Unknown  # another macro, which takes its arguments from there
-        yield text + after
-
-
-def _replaced(
-    macro: MacroText, after: list[str], macros: _Definitions, hidden: frozenset[str]
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield each text that takes the place of a macro's use, and the tokens that follow it."""
-    if "%:" in macro.text or "??" in macro.text or ESCAPED_LETTER.search(macro.text):
-        raise _Unknown  # other spellings of #, of ##, and of names
-    if macro.parameters is None:
-        yield _pasted(macro.text), after
-        return
-    if _NO_CALL.fullmatch(next((word for word in after if not word.isspace()), "")):
-        yield macro.name, after  # as a word
-        return
-    arguments, rest = _call(after)
-    arguments = _with_rest(arguments, macro)
-    if len(arguments) != max(len(macro.parameters), 1):
-        raise _Unknown
-    plain = dict(zip(macro.parameters, arguments, strict=False))
-    choices = [sorted(_expanded(_tokens(argument), macros, hidden)) for argument in plain.values()]
-    for chosen in product(*choices):
-        body = _pasted(_substituted(macro.text, plain, dict(zip(plain, chosen, strict=True)), macros))
-        macros.spend(len(body))
-        yield body, rest
-
-
-def _with_rest(arguments: list[str], macro: MacroText) -> list[str]:
-    """Return a call's arguments, those for ``...`` as one."""
-    named = macro.parameters[:-1] if macro.parameters else ()
-    if "__VA_ARGS__" not in (macro.parameters or ()):
-        return arguments
-    if _COMMA.search(macro.text) or len(arguments) < len(named):
-        raise _Unknown
-    return [*arguments[: len(named)], ", ".join(arguments[len(named) :])]
-
-
-def _call(tokens: list[str]) -> tuple[list[str], list[str]]:
-    """Return the arguments between the parentheses that follow a macro's name, and what comes after them."""
-    start = next((at for at, word in enumerate(tokens) if not word.isspace()), len(tokens))
-    if tokens[start : start + 1] != ["("]:
-        raise _Unknown  # a name without arguments is not replaced, and ends up in no header's name
-    arguments, depth = [""], 0
-    for at, word in enumerate(tokens[start + 1 :], start + 1):
-        if word == ")" and depth == 0:
-            return [argument.strip() for argument in arguments], tokens[at + 1 :]
-        depth += (word == "(") - (word == ")")
-        if word == "," and depth == 0:
-            arguments.append("")
-        else:
-            arguments[-1] += word
-    raise _Unknown
-
-
-def _substituted(text: str, plain: Mapping[str, str], expanded: Mapping[str, str], macros: _Definitions) -> str:
-    """Return a replacement with its arguments: as they are written beside ``#`` and ``##``, else expanded."""
-    tokens = _tokens(text)
-    pieces: list[str] = []
-    for at, token in enumerate(tokens):
-        if token not in plain:
-            pieces.append(token)
-            continue
-        macros.spend(len(text) + len(expanded[token]))
-        before = "".join(pieces).rstrip()
-        after = "".join(tokens[at + 1 :]).lstrip()
-        if before.endswith("#") and not before.endswith("##"):
-            quoted = " ".join(plain[token].split())
-            pieces = [before[:-1], f'"{quoted}"']
-        else:
-            pieces.append(plain[token] if before.endswith("##") or after.startswith("##") else expanded[token])
-    return "".join(pieces)
-
-
-def _pasted(text: str) -> str:
-    return re.sub(r"\s*##\s*", "", text)

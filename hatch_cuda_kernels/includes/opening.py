@@ -6,26 +6,22 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.source.directive_lines import directive_at
-from hatch_cuda_kernels.source.directives import find_directives
-from hatch_cuda_kernels.source.lexer import COMMENT, Joined
+from hatch_cuda_kernels.cpp.edits import Edit
+from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError
+from hatch_cuda_kernels.includes.project import find_words
+from hatch_cuda_kernels.includes.texts import find_includes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
-    from hatch_cuda_kernels.source.directive_lines import DirectiveLine
+    from hatch_cuda_kernels.cpp.lexer import Directive
 
 __all__ = ["ONCE", "Opening", "named_headers", "once_in_source", "read_opening", "words_of"]
 
 #: The guard of a text with ``#pragma once``.
 ONCE: Final = "#pragma once"
 
-_BLANK: Final = re.compile(rf"(?:\s++|{COMMENT})*+")
-_ONCE_LINE: Final = re.compile(rf"(?P<before>(?:\s++|{COMMENT})*+)#[ \t]*pragma[ \t]+once[ \t]*(?=\r?\n)")
-_NAME: Final = re.compile(r"\"[^\"\n]+\"|<[^<>\n]+>")
-_CONDITION: Final = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b[^\n]*", re.MULTILINE)
-_UNDEFINED: Final = re.compile(r"!\s*defined\s*(?:\(\s*(\w+)\s*\)|(\w+))", re.ASCII)
-_IDENTIFIER: Final = re.compile(r"\w+", re.ASCII)
+_NAME: Final = re.compile(r"\s*(\"[^\"\n]+\"|<[^<>\n]+>)")
 #: Pragmas that mean nothing to what is included after them.
 _IDLE: Final = frozenset({"once", "GCC system_header", "clang system_header", "system_header"})
 _IFS: Final = frozenset({"if", "ifdef", "ifndef"})
@@ -45,105 +41,95 @@ class Opening(NamedTuple):
 @lru_cache(maxsize=4096)
 def read_opening(text: str) -> Opening:
     """Return how a text begins. Only directives are read that mean the same wherever the text is included."""
-    source = Joined(text).text
-    lines = [*_lines(source)]
-    guard = _guard(source, lines)
-    body = lines[2:] if guard and guard != ONCE else lines
+    file = SourceFile("", text)
+    try:
+        groups = file.groups
+    except UnbalancedError:
+        return Opening("", (), is_whole=False)
+    directives = file.directives
+    count = next((at for at in range(len(directives) + 1) if file.tokens(at)), len(directives) + 1)
+    guard = _guard(file, directives[:count], groups)
+    body = range(2 if guard and guard != ONCE else 0, min(count, len(directives)))
     includes: list[str] = []
-    position = 0
-    while position < len(body):
-        line = body[position]
-        if line.word == "include" and _NAME.fullmatch(line.operand):
-            includes.append(line.operand)
+    position = body.start
+    while position < body.stop:
+        line = directives[position]
+        name = _NAME.match(line.operand) if line.word == "include" else None
+        if name is not None:
+            includes.append(name[1])
         elif line.word in _IFS:
-            end = _idle_group(body, position)
+            end = _idle_group(directives[:count], groups, position)
             if end is None:
                 break
             position = end
-        elif not (_is_idle(line) or (line.word == "endif" and guard and line is body[-1])):
+        elif not (_is_idle(line) or (line.word == "endif" and guard and position == len(directives) - 1)):
             break
         position += 1
-    ends = _BLANK.match(source, lines[-1].end if lines else 0)
-    is_whole = position == len(body) and ends is not None and ends.end() == len(source)
-    return Opening(guard, tuple(includes), is_whole)
+    return Opening(guard, tuple(includes), is_whole=position >= len(directives) and count > len(directives))
 
 
 @lru_cache(maxsize=4096)
 def named_headers(text: str) -> frozenset[str]:
     """Return every header that a text may include or look for, as it is spelled: ``#if`` is not evaluated."""
-    return frozenset(found.spelling for found in find_directives(text) if found.spelling)
-
-
-def once_in_source(text: str) -> str:
-    """Return a source that its own headers include, so that its ``#pragma once`` counts: NVRTC ignores it there."""
-    line = _ONCE_LINE.match(text)
-    return f"{line['before']}#if !__INCLUDE_LEVEL__{text[line.end() :]}\n#endif\n" if line else text
+    return frozenset(found.spelling for found in find_includes(SourceFile("", text)) if found.spelling)
 
 
 @lru_cache(maxsize=4096)
 def words_of(text: str) -> frozenset[str]:
     """Return every word of a text, those in comments and literals among them."""
-    return frozenset(_IDENTIFIER.findall(text))
+    return find_words(text)
 
 
-def _lines(source: str) -> Iterator[DirectiveLine]:
-    """Yield the directives before anything else."""
-    position = 0
-    while True:
-        blank = _BLANK.match(source, position)
-        position = blank.end() if blank else position
-        found = directive_at(source, position) if source.startswith("#", position) else None
-        if found is None:
-            return
-        yield found
-        position = found.end
+def once_in_source(file: SourceFile) -> tuple[Edit, ...]:
+    """Return how a source changes that its own headers include, so that its ``#pragma once`` counts.
+
+    NVRTC ignores it there.
+    """
+    first = file.directives[:1]
+    if not first or not _is_once(first[0]) or file.tokens(0):
+        return ()
+    end = len(file.text)
+    return (
+        Edit(first[0].start, first[0].end, "#if !__INCLUDE_LEVEL__"),
+        Edit(end, end, "\n#endif\n"),
+    )
 
 
-def _guard(source: str, lines: list[DirectiveLine]) -> str:
+def _words(line: Directive) -> str:
+    return " ".join(token.text for token in line.tokens())
+
+
+def _is_once(line: Directive) -> bool:
+    return line.word == "pragma" and _words(line) == "once"
+
+
+def _guard(file: SourceFile, lines: Sequence[Directive], groups: dict[int, int]) -> str:
     """Return what keeps a text that begins with these directives from counting twice."""
-    if lines and (lines[0].word, lines[0].operand) == ("pragma", "once"):
+    if lines and _is_once(lines[0]):
         return ONCE
     if len(lines) < 2 or lines[1].word != "define":
         return ""
-    first, second = lines[0], lines[1]
-    tested = _UNDEFINED.fullmatch(first.operand) if first.word == "if" else None
-    macro = (tested[1] or tested[2]) if tested else first.operand if first.word == "ifndef" else ""
-    defined = _IDENTIFIER.match(second.operand)
-    return macro if macro and defined and defined[0] == macro and _encloses_all(source) else ""
+    words = _words(lines[0]).split()
+    macro = ""
+    if lines[0].word == "ifndef" and words:
+        macro = words[0]
+    elif lines[0].word == "if" and words[:2] == ["!", "defined"]:
+        macro = words[2] if len(words) == 3 else words[3] if len(words) == 5 else ""
+    defined = _words(lines[1]).split()[:1]
+    last = len(file.directives) - 1
+    return macro if macro and [macro] == defined and groups.get(0) == last and not file.tokens(last + 1) else ""
 
 
-def _encloses_all(source: str) -> bool:
-    """Return whether the first condition of a text has one branch, and ends with the text."""
-    depth = 0
-    for found in _CONDITION.finditer(source):
-        if found[1] in _IFS:
-            depth += 1
-        elif found[1] != "endif":
-            if depth == 1:
-                return False
-        else:
-            depth -= 1
-            if depth == 0:
-                rest = _BLANK.match(source, found.start() + len(found[0]))
-                return rest is not None and rest.end() == len(source)
-    return False
+def _is_idle(line: Directive) -> bool:
+    return line.word == "" or (line.word == "pragma" and _words(line) in _IDLE)
 
 
-def _is_idle(line: DirectiveLine) -> bool:
-    return line.word == "" or (line.word == "pragma" and " ".join(line.operand.split()) in _IDLE)
-
-
-def _idle_group(body: list[DirectiveLine], start: int) -> int | None:
+def _idle_group(body: Sequence[Directive], groups: dict[int, int], start: int) -> int | None:
     """Return where the group of a condition ends in which nothing matters; None if something does."""
-    depth = 0
-    for position in range(start, len(body)):
-        line = body[position]
-        if line.word in _IFS:
-            depth += 1
-        elif line.word == "endif":
-            depth -= 1
-            if depth == 0:
-                return position
-        elif line.word not in {"elif", "else"} and not _is_idle(line):
-            return None
-    return None
+    end = start
+    while end in groups:
+        end = groups[end]
+    inside = body[start : end + 1]
+    if len(inside) <= end - start or not all(line.is_conditional or _is_idle(line) for line in inside):
+        return None
+    return end

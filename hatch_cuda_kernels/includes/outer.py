@@ -16,7 +16,7 @@ from hatch_cuda_kernels.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from hatch_cuda_kernels.includes.source_text import SourceText
+    from hatch_cuda_kernels.includes.texts import SourceText
 
 __all__ = [
     "NO_OUTER_HEADERS",
@@ -45,10 +45,10 @@ class StandardHeaders:
     def text(self, name: str) -> SourceText:
         """Return one of the headers. Raises InputError where it cannot be read."""
         if name not in self._texts:
-            from hatch_cuda_kernels.includes.source_text import parse_text  # what was read before needs none of it
+            from hatch_cuda_kernels.includes.texts import parse_text  # what was read before needs none of it
 
             try:
-                self._texts[name] = parse_text(name, self._read(name))
+                self._texts[name] = parse_text(name, self._read(name), "")
             except OSError as error:
                 raise InputError(f"the standard header {name} cannot be read: {error.strerror}") from error
         return self._texts[name]

@@ -12,23 +12,24 @@ import posixpath
 from glob import has_magic
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels.cpp.edits import Edited
+from hatch_cuda_kernels.cpp.macros import parse_define
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.includes.clocks import clocks_of_option, find_clocks
-from hatch_cuda_kernels.includes.closure import Closure
-from hatch_cuda_kernels.includes.computed import OperandNames, possible_spellings
+from hatch_cuda_kernels.includes.closure import Closure, Origin
+from hatch_cuda_kernels.includes.computed import Named, named_by_macros, possible_spellings
 from hatch_cuda_kernels.includes.opening import once_in_source
 from hatch_cuda_kernels.includes.outer import NO_OUTER_HEADERS, OuterHeaders
 from hatch_cuda_kernels.includes.project import normalize, wandering
-from hatch_cuda_kernels.includes.rewrite import Project, Rewritten
-from hatch_cuda_kernels.includes.source_text import SourceText, parse_text
-from hatch_cuda_kernels.includes.ways_out import Located, ways_out
+from hatch_cuda_kernels.includes.texts import Project, Renamed, SourceText, parse_text
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.macros import parse_define
 from hatch_cuda_kernels.source.plain_names import PlainNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
+
+    from hatch_cuda_kernels.cpp.lexer import SourceFile
 
 
 __all__ = ["read_closure"]
@@ -60,20 +61,20 @@ def read_closure(  # noqa: PLR0913 - what modules state, and what they share
     forced = tuple(reader.forced(spelling) for spelling in pre_include)
     if not reader.problems:
         reader.follow()
-    names = possible_spellings(declared, [posixpath.dirname(start), *reader.rewriter.include, ""])
+    names = possible_spellings(declared, [posixpath.dirname(start), *reader.renamer.include, ""])
     plain = reader.plain_names(PlainNames(outer, reader.include_file, names), names)
     names = {name: path for name, path in names.items() if path in reader.wanted}
     if reader.problems:
         raise InputError("\n".join(dict.fromkeys(reader.problems)))
-    in_memory = {VIRTUAL_ROOT + path: reader.done[path].text for path in reader.wanted}
-    shown = reader.done[start].text
-    if start in reader.wanted:
-        shown = in_memory[VIRTUAL_ROOT + start] = once_in_source(shown)
+    origin = reader.origin(start, {name: outer.standard.text(name).file for name in plain.standard})
+    shown = {name: reader.shown(name, origin) for name in origin.files}
+    in_memory = {VIRTUAL_ROOT + path: shown[VIRTUAL_ROOT + path] for path in reader.wanted}
     in_memory |= {name: f'#include "{VIRTUAL_ROOT}{path}"\n' for name, path in (plain.project | names).items()}
     in_memory |= {name: outer.standard.text(name).text for name in plain.standard}
+    program = VIRTUAL_ROOT + start
     return Closure(
-        source=shown,
-        program_name=VIRTUAL_ROOT + start,
+        source=shown[program],
+        program_name=program,
         headers=tuple(sorted(in_memory.items())),
         files=tuple(sorted((path, reader.text(path).sha256) for path in reader.done)),
         pre_include=forced,
@@ -83,7 +84,8 @@ def read_closure(  # noqa: PLR0913 - what modules state, and what they share
         standard=tuple(sorted(plain.standard)),
         named=tuple(sorted(plain.named)),
         asked=tuple(sorted(plain.asked)),
-        clocks=tuple(find_clocks({path: found.text for path, found in reader.done.items()}, reader.project.readings)),
+        clocks=tuple(find_clocks(origin.files, [*filter(origin.files.get, forced), program], origin.target, define)),
+        origin=origin,
     )
 
 
@@ -93,14 +95,14 @@ class _Reader:
     def __init__(self, project: Project, given: Mapping[str, bytes], define: Sequence[tuple[str, str | None]]) -> None:
         self.project = project
         self.given = {path: parse_text(path, data) for path, data in given.items()}
-        self.define = [(name, "1" if value is None else value) for name, value in define]
-        self.rewriter = project.rewriter(())
-        self.done: dict[str, Rewritten] = {}
+        self.define = [macro for name, value in define if (macro := parse_define(name, value)) is not None]
+        self.renamer = project.renamer(())
+        self.done: dict[str, Renamed] = {}
         self.wanted: set[str] = set()  # what must be in memory: the source is not, unless something includes it
-        self.problems: list[str] = [problem for name, value in self.define for problem in clocks_of_option(name, value)]
+        self.problems: list[str] = [found for name, value in define for found in clocks_of_option(name, value or "")]
         self._forced: set[str] = set()
         self._waiting: list[str] = []
-        self.operands = OperandNames(self.define)
+        self._by_macros = 0, Named()
 
     def source(self, path: str) -> str:
         """Return the source's path, having checked that it is a project file."""
@@ -114,7 +116,7 @@ class _Reader:
 
     def search_in(self, folders: Sequence[str]) -> None:
         """Look for headers in these folders from now on."""
-        self.rewriter = self.project.rewriter([found for path in folders if (found := self._folder(path)) is not None])
+        self.renamer = self.project.renamer([found for path in folders if (found := self._folder(path)) is not None])
 
     def _folder(self, path: str) -> str | None:
         """Return an include folder's path; None, with a problem noted, when it is not a folder of the project."""
@@ -142,7 +144,7 @@ class _Reader:
 
     def forced(self, spelling: str) -> str:
         """Return the name NVRTC pre-includes. A project header is looked for from the root, then as ``<...>`` is."""
-        found = self.rewriter.search(["", *self.rewriter.include], spelling)
+        found = self.renamer.search(["", *self.renamer.include], spelling)
         if found is not None:
             self._want([found])
             return VIRTUAL_ROOT + found
@@ -157,14 +159,14 @@ class _Reader:
             path = self._waiting.pop()
             if path not in self.done:
                 given = self.given.get(path)
-                found = self.project.rewritten(path, self.rewriter) if given is None else self.rewriter.rewrite(given)
+                found = self.project.renamed(path, self.renamer) if given is None else self.renamer.rename(given)
                 self.done[path] = found
                 self.problems += found.problems
                 self._want(found.wanted)
 
     def include_file(self, name: str) -> str | None:
         """Return the file in the include folders that a name stands for, to headers outside the project."""
-        return self.project.included(name, self.rewriter.include)
+        return self.project.included(name, self.renamer.include)
 
     def plain_names(self, plain: PlainNames, spellings: dict[str, str]) -> PlainNames:
         """Return the names, complete: project files that headers outside, or macros, ask for lead to others in turn."""
@@ -183,13 +185,21 @@ class _Reader:
         """
         if not self.named("computed") + self.named("probes"):
             return []
-        operands = self.operands.of(map(self.text, self.done)).values()
-        self.problems += self.operands.problems
-        names = set().union(*operands)
-        found = {name: self.include_file(name) for name in names - spellings.keys()}
-        spellings |= {name: path for name, path in found.items() if path is not None}
-        every = at_last and (not all(operands) or bool(self.named("probes")))
-        return sorted({path for name, path in spellings.items() if every or name in names})
+        found = self._named_by_macros()
+        files = {name: self.include_file(name) for name in found.names - spellings.keys()}
+        spellings |= {name: path for name, path in files.items() if path is not None}
+        every = at_last and not found.is_whole
+        return sorted({path for name, path in spellings.items() if every or name in found.names})
+
+    def _named_by_macros(self) -> Named:
+        if self._by_macros[0] != len(self.done):
+            texts = [self.text(path) for path in self.done]
+            found = named_by_macros(texts, self.define)
+            # What a condition spells for a macro that probes is named like other probes.
+            spelled = {one.spelling[1:-1] for text in texts for one in text.includes if one.is_probe}
+            self._by_macros = len(self.done), found._replace(names=found.names - spelled)
+            self.problems += found.problems
+        return self._by_macros[1]
 
     def text(self, path: str) -> SourceText:
         """Return a file as it is on disk, or was given."""
@@ -202,16 +212,29 @@ class _Reader:
     def outside(self, spellings: Mapping[str, str]) -> set[str]:
         """Return what is not the project's: spelled in directives, and where a macro names headers, in macros too."""
         outside = {*self._forced, *self.named("outside")}
-        uses = self.named("computed") + self.named("probes")
-        if not uses:
+        if not self.named("computed") + self.named("probes"):
             return outside
-        texts = [Located(text, macro) for text in map(self.text, self.done) for macro in text.macros]
-        for name, value in self.define:
-            option = f"{uses[0]}: a macro names this header, and the option define {name}={value}"
-            texts.append(Located(option, parse_define(f"{name} {value}")))
-        known = self.operands.of(map(self.text, self.done)).items()
-        self.problems += ways_out(texts, [one for one, made in known if made and not any(map(wandering, made))])
-        return outside | ({name for located in texts for name in located.names} - spellings.keys())
+        found = self._named_by_macros()
+        return outside | (found.names | found.spelled) - spellings.keys()
+
+    def origin(self, start: str, standard: Mapping[str, SourceFile]) -> Origin:
+        """Return the texts as they were, and how they change."""
+        program = VIRTUAL_ROOT + start
+        found = Origin(
+            {VIRTUAL_ROOT + path: self.text(path).file for path in self.done},
+            {VIRTUAL_ROOT + path: one.edits for path, one in self.done.items()},
+            {VIRTUAL_ROOT + path: one.targets for path, one in self.done.items()},
+            standard,
+        )
+        if start in self.wanted:
+            found.edits[program] = (*found.edits[program], *once_in_source(found.files[program]))
+        return found
+
+    def shown(self, name: str, origin: Origin) -> str:
+        """Return a file as NVRTC is shown it."""
+        known = self.done[name.removeprefix(VIRTUAL_ROOT)]
+        edits = origin.edits[name]
+        return known.text if len(edits) == len(known.edits) else Edited(origin.files[name], edits).text
 
     def _want(self, paths: Iterable[str]) -> bool:
         """Want files in memory; return whether one of them is new."""

@@ -97,7 +97,7 @@ class PlainNames:
         if name in self.standard:
             return
         self.standard.add(name)
-        for directive in self._headers.text(name).directives:
-            included = directive.spelling[1:-1]
+        for found in self._headers.text(name).includes:
+            included = found.spelling[1:-1]
             if included and not self._is_answered(included):
                 self._brought.add(included)

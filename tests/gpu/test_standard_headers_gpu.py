@@ -8,7 +8,7 @@ import numpy as np
 
 from hatch_cuda_kernels import compile_to_cubin
 
-SOURCES = Path(__file__).parents[1] / "source/standard_headers"
+SOURCES = Path(__file__).parents[1] / "includes/standard_headers"
 
 
 def test_nvstd_function_calls_what_it_holds(on_device, native):

@@ -13,7 +13,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from hatch_cuda_kernels.source.directives import find_directives
+from hatch_cuda_kernels.cpp import SourceFile
+from hatch_cuda_kernels.includes import find_includes
 
 NEUTRAL = re.compile(
     r"(?m)^([ \t]*(?:#|%:)[ \t]*)"
@@ -64,7 +65,7 @@ def disagreements(command, texts):
 def _prepare(text, number):
     """Return a text that includes a file of its own for each header the scan found, and those files."""
     pieces, stubs, done = [], [], 0
-    for directive in find_directives(text):
+    for directive in sorted(find_includes(SourceFile("", text))):
         if directive.is_probe or directive.problem:
             continue
         written = text[directive.start : directive.end]

@@ -5,11 +5,18 @@ from __future__ import annotations
 import pytest
 from cuda.bindings import nvrtc
 
-from hatch_cuda_kernels.includes import Readings, find_clocks
+from hatch_cuda_kernels.cpp import SourceFile
+from hatch_cuda_kernels.includes import find_clocks
 
 USE = 'extern "C" __device__ const char* day() { return "day " __DATE__; }'
 OTHER = "__device__ int other;"
 GUARD, END = "#ifndef __CUDACC_RTC__", "#endif"
+
+
+def clocks(**texts):
+    """Return the uses in ``k_cu`` and what it includes; a name's underscore stands for its point."""
+    files = {name.replace("_", "."): SourceFile(name.replace("_", "."), text) for name, text in texts.items()}
+    return find_clocks(files, ["k.cu"], lambda _file, directive: directive.operand.strip()[1:-1])
 
 
 def in_ptx(source):
@@ -66,10 +73,28 @@ CASES = {
 def test_they_are_found_where_nvrtc_sees_them(lines):
     """An image with the day in it is another one tomorrow."""
     source = "\n".join([*lines, ""])
-    assert bool([*find_clocks({"k.cu": source}, Readings())]) == in_ptx(source)
+    assert bool(clocks(k_cu=source)) == in_ptx(source)
 
 
 def test_a_file_may_undefine_what_another_one_tests():
     """Files that are compiled together have one set of macros."""
-    files = {"a.h": "#undef __CUDACC_RTC__\n", "k.cu": f'#include "a.h"\n{GUARD}\n{USE}\n{END}\n'}
-    assert [*find_clocks(files, Readings())]
+    header = "#undef __CUDACC_RTC__\n"
+    assert clocks(a_h=header, k_cu=f'#include "a.h"\n{GUARD}\n{USE}\n{END}\n')
+    assert not clocks(a_h=header, k_cu=f'{GUARD}\n{USE}\n{END}\n#include "a.h"\n')
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("\nint x; const char* s = __DATE__;", ["k.cu:2: __DATE__ differs"]),
+        ("#define NOW __TIME__ \\\n __TIMESTAMP__\nNOW", ["k.cu:1: __TIME__ differs", "k.cu:2: __TIMESTAMP__ differs"]),
+        ("const char* s = __TI\\\nME__;", ["k.cu:1: __TIME__ differs"]),
+        ('// __DATE__\nconst char* s = "__TIME__", *t = R"(__TIMESTAMP__)";', []),
+        ("int __DATE__s, my__TIME__, __TIMESTAMP;", []),
+        ("#define NOW __TIME__\n", []),
+        ("#define NOW __TIME__\n#undef NOW\nint NOW;", []),
+    ],
+)
+def test_each_place_is_named(text, places):
+    """Comments, literals, other words and macros that nobody uses are no uses."""
+    assert [one[: len(place)] for one, place in zip(clocks(k_cu=text), places, strict=True)] == places

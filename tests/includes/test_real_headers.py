@@ -12,7 +12,8 @@ from plain_lexer import read_includes
 from preprocessors import disagreements, find_preprocessors
 
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
-from hatch_cuda_kernels.source.directives import find_directives
+from hatch_cuda_kernels.cpp import SourceFile
+from hatch_cuda_kernels.includes import find_includes
 
 SUFFIXES = {"", ".cuh", ".h", ".hpp", ".inl"}
 BATCH = 200
@@ -30,7 +31,7 @@ def test_a_second_lexer_finds_the_same_includes(texts):
     """One that is written straight, character by character, as the standard tells it."""
     assert len(texts) > 1000
     for path, text in texts.items():
-        found = [directive for directive in find_directives(text) if not directive.is_probe]
+        found = [directive for directive in find_includes(SourceFile(path, text)) if not directive.is_probe]
         assert not any(directive.problem for directive in found), path
         assert [directive.spelling for directive in found] == [spelling for _, spelling in read_includes(text)], path
 

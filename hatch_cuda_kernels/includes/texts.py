@@ -1,0 +1,386 @@
+"""The texts of a project, each read once: what they include and ask for, and the edits by which NVRTC finds it.
+
+NVRTC finds a header in memory by the literal spelling of the directive, so directives get virtual names, which no disk
+has. ``#if`` is not evaluated: what stands in a group that is off counts, too.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from bisect import bisect_left
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hatch_cuda_kernels.cpp.edits import Edit, Edited
+from hatch_cuda_kernels.cpp.lexer import SourceFile, is_identifier, lex_with_places
+from hatch_cuda_kernels.cpp.macros import Macro, parse_definition
+from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.includes.project import ProjectFiles, Readings, normalize, wandering
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from hatch_cuda_kernels.cpp.lexer import Directive, Token
+
+__all__ = ["PROBES", "Include", "Project", "Renamed", "Renamer", "SourceText", "find_includes", "parse_text"]
+
+#: What asks whether a header is there.
+PROBES: Final = frozenset({"__has_include", "__has_include_next"})
+_ASKS: Final = PROBES | {"__has_embed"}
+_INCLUDES: Final = frozenset({"include", "include_next", "import"})
+_HEADER: Final = r"\"[^\"\n]+\"|<[^<>\n]+>"
+_COMMENTS: Final = r"(?:\s++|/\*(?:[^*]++|\*(?!/)|(?!))*+\*/|(?!))*+"
+_INCLUDED: Final = re.compile(rf"{_COMMENTS}(?:(?P<name>{_HEADER})|(?P<unclosed>[\"<])|(?P<nothing>//|\Z)|)")
+_NAME: Final = re.compile(_HEADER)
+_MARK: Final = re.compile(r"/\*|[\"']")
+_TRIGRAPH: Final = re.compile(r"\?\?[/']")
+_SPLICE: Final = re.compile(r"\\\r*\n")
+_NOT_UTF8: Final = re.compile("[\udc80-\udcff]+")
+
+_TWO_READINGS: Final = "compilers take this {} in two ways; write it differently"
+_UNCLOSED: Final = "a header's name goes on one line, between two quotes or < and >"
+_EMBED: Final = "NVRTC knows no #embed, and nobody would hash what it reads; write the data as a header"
+
+
+class Include(NamedTuple):
+    """One include or probe: where its spelling stands in the text, and the spelling with its delimiters."""
+
+    start: int
+    end: int
+    spelling: str = ""
+    """``"a.h"`` or ``<a.h>``; empty where a macro names the header, in an include or in a probe."""
+    is_next: bool = False
+    """``#include_next`` or ``__has_include_next``."""
+    is_probe: bool = False
+    """``__has_include``, which opens nothing."""
+    problem: str = ""
+    """Why the text cannot be used here; such a one has no spelling."""
+    directive: int = -1
+    """Where its directive begins."""
+
+
+def find_includes(file: SourceFile) -> Iterator[Include]:
+    """Yield the includes and probes of a file, none of those in comments and literals."""
+    if "??" in file.joined and (trigraph := _TRIGRAPH.search(file.joined)):
+        start, end = map(file.place, trigraph.span())
+        yield Include(start, end, problem=_TWO_READINGS.format("trigraph"))
+    if file.unclear is not None:
+        yield Include(file.unclear, file.unclear + 1, problem=_TWO_READINGS.format("quote"))
+    for directive in file.directives:
+        if directive.word in _INCLUDES:
+            found = _INCLUDED.match(directive.operand)
+            if found is not None and found.lastgroup != "nothing":
+                yield _included(file, directive, found)
+        elif directive.word == "embed":
+            yield Include(directive.start, directive.end, problem=_EMBED)
+        elif directive.word in {"if", "elif"}:
+            if '"' in directive.operand or "<" in directive.operand or "__has_" in directive.operand:
+                yield from _asked(file, directive, is_condition=True)
+        elif directive.word == "define" and "__has_" in directive.operand:
+            yield from _asked(file, directive, is_condition=False)
+
+
+def _included(file: SourceFile, directive: Directive, found: re.Match[str]) -> Include:
+    """Return the include of a directive, whose operand begins with what is found."""
+    here = Include(directive.start, directive.end, directive=directive.start)
+    here = here._replace(is_next=directive.word == "include_next")
+    if found.lastgroup == "unclosed":
+        return here._replace(problem=_UNCLOSED)
+    return here if found["name"] is None else _named(file, directive, here, *found.span("name"))
+
+
+def _named(file: SourceFile, directive: Directive, here: Include, start: int, end: int) -> Include:
+    """Return an include or probe with the name that stands in its directive's operand."""
+    name = directive.operand[start:end]
+    line_end = directive.operand.find("\n", end)
+    rest = directive.operand[end : line_end if line_end >= 0 else None]
+    if name.startswith('"'):
+        is_unclear = name.endswith('\\"')
+    else:  # to a compiler that skips it, a name may be another thing, and what follows on its line might be, too
+        is_unclear = bool(_MARK.search(name)) or ("//" in name and bool(_MARK.search(rest)))
+    if is_unclear:
+        return here._replace(problem=_TWO_READINGS.format("name"))
+    base = directive.joined_end - len(directive.operand)
+    return here._replace(start=file.place(base + start), end=file.place(base + end - 1) + 1, spelling=name)
+
+
+def _asked(file: SourceFile, directive: Directive, *, is_condition: bool) -> Iterator[Include]:
+    """Yield the headers that a condition or a macro asks for, by itself or by a macro.
+
+    Among the arguments of a macro, macros are replaced also in what looks like a header's name: with an empty ``E``,
+    ``IF(__has_include(<E/a.h>))`` looks for ``/a.h``. Elsewhere in a condition, compilers read it as it stands.
+    """
+    tokens = lex_with_places(directive.operand)
+    base = directive.joined_end - len(directive.operand)
+    calls = [False]
+    """For each parenthesis that is open, whether it or one around it is a macro's."""
+    at = 0
+    while at < len(tokens):
+        text, before = tokens[at].text, tokens[at - 1].text if at else ""
+        place = file.place(base + tokens[at].start)
+        here = Include(place, place + 1, is_probe=True)
+        name = None
+        if text in _ASKS and not _is_tested(tokens, at):
+            if text not in PROBES:
+                yield here._replace(problem=_EMBED)
+            name = (
+                _header(directive, tokens, at + 2) if [one.text for one in tokens[at + 1 : at + 2]] == ["("] else None
+            )
+            here = here._replace(is_next=text.endswith("next"))
+            if name is None or not is_condition or calls[-1]:
+                yield here
+        elif text in {"(", ","}:
+            name = _header(directive, tokens, at + 1) if is_condition else None
+            here = here._replace(is_next=before.lower().endswith("next"))
+            if text == "(":
+                calls.append(calls[-1] or (is_identifier(before or "(") and before != "defined"))
+        elif text == ")" and len(calls) > 1:
+            calls.pop()
+        at += 1
+        if name is not None:
+            yield _named(file, directive, here, *name.span())
+            at = bisect_left(tokens, name.end(), key=lambda token: token.start)
+            at += text != "(" and [one.text for one in tokens[at : at + 1]] == [")"]
+
+
+def _header(directive: Directive, tokens: Sequence[Token], at: int) -> re.Match[str] | None:
+    """Return the header's name that stands where a token begins."""
+    return _NAME.match(directive.operand, tokens[at].start) if at < len(tokens) else None
+
+
+def _is_tested(tokens: Sequence[Token], at: int) -> bool:
+    """Return whether a word is only asked for being defined."""
+    before = [token.text for token in tokens[max(at - 2, 0) : at]]
+    return before[-1:] == ["defined"] or before == ["defined", "("]
+
+
+class SourceText:
+    """A file's text without byte order mark; empty, with a problem, where it cannot be used."""
+
+    def __init__(
+        self, path: str, text: str = "", digest: str = "", problems: tuple[str, ...] = (), *, root: str = VIRTUAL_ROOT
+    ) -> None:
+        self.path: Final = path
+        self._root: Final = root
+        self.text: Final = text
+        self.sha256: Final = digest
+        """Digest of the bytes on disk in hex; empty where they cannot be read."""
+        self.problems: Final = problems
+
+    @cached_property
+    def file(self) -> SourceFile:
+        """The text taken apart, under its name in memory."""
+        return SourceFile(self._root + self.path, self.text)
+
+    def at(self, place: int) -> str:
+        """Return ``path:line``."""
+        return f"{self.path}:{self.file.line(place)}"
+
+    @cached_property
+    def includes(self) -> tuple[Include, ...]:
+        """The includes and probes, in order."""
+        return tuple(sorted(find_includes(self.file)))
+
+    @cached_property
+    def definitions(self) -> tuple[Macro, ...]:
+        """The macros that it defines."""
+        found = (parse_definition(one, self.file) for one in self.file.directives if one.word == "define")
+        return tuple(macro for macro in found if macro is not None)
+
+
+def parse_text(path: str, data: bytes, root: str = VIRTUAL_ROOT) -> SourceText:
+    """Return a file's text from its bytes; ``root`` and the path are its name in memory.
+
+    In comments, bytes that are not UTF-8 become question marks.
+    """
+    digest = sha256(data).hexdigest()
+    text = data.decode(errors="surrogateescape")
+    if not text.isascii() and _NOT_UTF8.search(text):
+        text, wrong = _readable(text)
+        if wrong is not None:
+            offset = len(_bytes(text[:wrong]))
+            problem = f"byte 0x{_bytes(text[wrong])[0]:02x} at offset {offset} is not UTF-8; save the file as UTF-8"
+            line = text.count("\n", 0, wrong) + 1
+            return SourceText(path, digest=digest, problems=(f"{path}:{line}: {problem}",), root=root)
+    found = SourceText(path, text.removeprefix("\ufeff"), digest, root=root)
+    if "\0" in text:
+        at = found.at(found.text.index("\0"))
+        problem = f"{at}: NUL byte; NVRTC would drop all text after it, so remove it"
+        return SourceText(path, found.text, digest, (problem,), root=root)
+    return found
+
+
+def _readable(text: str) -> tuple[str, int | None]:
+    """Return a text with comments in UTF-8, as many bytes long, and where it is not UTF-8 else."""
+    file = SourceFile("", text)
+    kept = [(file.place(token.start), token.text) for token in lex_with_places(file.joined)]
+    ends = [(start, file.place_behind(start, token)) for start, token in kept]
+    at = 0
+    pieces: list[str] = []
+    wrong: int | None = None
+    for start, end in [*ends, (len(text), len(text))]:
+        pieces += _NOT_UTF8.sub(lambda found: "?" * len(found[0]), text[at:start]), text[start:end]
+        if wrong is None and (found := _NOT_UTF8.search(text, start, end)):
+            wrong = found.start()
+        at = max(at, end)
+    return "".join(pieces), wrong
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
+
+
+class Renamed(NamedTuple):
+    """What the includes and probes of a file name, and the edits that give them their virtual names."""
+
+    text: str
+    """The text with these edits."""
+    edits: tuple[Edit, ...]
+    targets: Mapping[int, str]
+    """The virtual names of what is included, by where the directive begins."""
+    wanted: tuple[str, ...]
+    """Project files, by path."""
+    outside: tuple[str, ...]
+    """Spellings no project file answers to."""
+    computed: tuple[str, ...]
+    """``path:line`` of each include whose header a macro names."""
+    probes: tuple[str, ...]
+    """``path:line`` of each probe whose header a macro names."""
+    problems: tuple[str, ...]
+
+
+class _Target(NamedTuple):
+    """What a spelling stands for: the path its directive must name, and whether the project has it."""
+
+    path: str | None
+    found: bool
+    leaves: bool
+
+
+class Renamer:
+    """Names headers for a project's files and one list of include folders; nothing else has a part in the outcome."""
+
+    def __init__(self, files: ProjectFiles, include: tuple[str, ...]) -> None:
+        self.files: Final = files
+        self.include: Final = include
+        self._targets: Final[dict[tuple[str | None, str], _Target]] = {}
+
+    def rename(self, source: SourceText) -> Renamed:
+        """Return what is named in a text, as if it were the file its path names."""
+        folder = posixpath.dirname(source.path)
+        edits: list[Edit] = []
+        targets: dict[int, str] = {}
+        notes: dict[str, list[str]] = {field: [] for field in Renamed._fields[3:]}
+        notes["problems"] += source.problems
+        for one in source.includes:
+            target = self._include(folder, one, source, notes)
+            if target is not None:
+                splices = "".join(_SPLICE.findall(source.text, one.start, one.end))  # the file keeps its lines
+                name = f"{one.spelling[0]}{VIRTUAL_ROOT}{target}{splices}{one.spelling[-1]}"
+                edits.append(Edit(one.start, one.end, name))
+                targets[one.directive] = VIRTUAL_ROOT + target
+        text = Edited(source.file, edits).text if edits else source.text
+        named = {field: tuple(dict.fromkeys(found)) for field, found in notes.items()}
+        return Renamed(text, tuple(edits), targets, **named)
+
+    def search(self, folders: Sequence[str], spelling: str) -> str | None:
+        """Return the first project file a spelling names, taken from these folders."""
+        for folder in folders:
+            path = normalize(folder, spelling)
+            if path is not None and self.files.kind(path) in {"file", "outside"}:
+                return path
+        return None
+
+    def _include(self, folder: str, one: Include, source: SourceText, notes: dict[str, list[str]]) -> str | None:
+        """Note what is named and return the path it must name, None to leave its spelling as it is."""
+        spelling = one.spelling
+        if not spelling:
+            at = source.at(one.start)
+            kind = "problems" if one.problem else "probes" if one.is_probe else "computed"
+            notes[kind].append(f"{at}: {one.problem}" if one.problem else at)
+            return None
+        name = spelling[1:-1]
+        target = self._target(folder, spelling)
+        if one.is_next:  # from a project file, #include_next goes on to the toolkit's folders
+            target = _Target(None, found=False, leaves=wandering(name))
+        if target.leaves:
+            at = source.at(one.start)
+            notes["problems"].append(f"{at}: {spelling} leaves the project; copy the header into it")
+        if target.found and target.path is not None:
+            notes["wanted"].append(target.path)
+        else:
+            notes["outside"].append(name)
+        return target.path
+
+    def _target(self, folder: str, spelling: str) -> _Target:
+        """Return what a spelling in a file of that folder stands for.
+
+        A missing file that is spelled with ``..`` gets the virtual name it would have: from a toolkit folder, ``..``
+        could reach a file that nobody hashed.
+        """
+        quoted, name = spelling[0] == '"', spelling[1:-1].replace("\\", "/")
+        key = folder if quoted else None, name
+        known = self._targets.get(key)
+        if known is None:
+            folders = (folder, *self.include) if quoted else self.include
+            path = self.search(folders, name)
+            found = path is not None
+            if not found and wandering(name):
+                path = normalize(folders[0] if folders else "", name)
+            known = self._targets[key] = _Target(path, found, leaves=path is None and wandering(name))
+        return known
+
+
+class Project:
+    """A project as it was when each of its folders and files was first asked for. Paths are relative and posix.
+
+    ``given`` texts, by path, stand in for files. ``readings`` are of any project, as of one with other given texts.
+    """
+
+    def __init__(
+        self,
+        root: Path | ProjectFiles,
+        given: Mapping[str, str] | None = None,
+        *,
+        only: Mapping[str, str] | None = None,
+        readings: Readings | None = None,
+    ) -> None:
+        self.files: Final = root if isinstance(root, ProjectFiles) else ProjectFiles(root, given, only=only)
+        self.readings: Final = readings or Readings()
+        self._texts: Final[dict[str, SourceText]] = {}
+        self._renamers: Final[dict[tuple[str, ...], Renamer]] = {}
+        self._renamed: Final[dict[tuple[str, tuple[str, ...]], Renamed]] = {}
+
+    def text(self, path: str) -> SourceText:
+        """Return a file; where it cannot be read, that is a problem of the text."""
+        found = self._texts.get(path)
+        if found is None:
+            try:
+                found = self.readings.of(parse_text, path, self.files.read(path))
+            except InputError as error:
+                found = SourceText(path, problems=(str(error),))
+            self._texts[path] = found
+        return found
+
+    def included(self, name: str, include: Sequence[str]) -> str | None:
+        """Return the file of some folders that an include of a header outside the project names; None without one."""
+        found = None if wandering(name) else self.renamer(include).search(include, name)
+        return found if found is not None and self.files.kind(found) == "file" else None
+
+    def renamer(self, include: Sequence[str]) -> Renamer:
+        """Return what names headers for these include folders."""
+        key = tuple(include)
+        if key not in self._renamers:
+            self._renamers[key] = Renamer(self.files, key)
+        return self._renamers[key]
+
+    def renamed(self, path: str, renamer: Renamer) -> Renamed:
+        """Return what is named in a file, by one of the project's renamers."""
+        key = path, renamer.include
+        if key not in self._renamed:
+            self._renamed[key] = renamer.rename(self.text(path))
+        return self._renamed[key]
