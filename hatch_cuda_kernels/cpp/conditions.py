@@ -77,8 +77,8 @@ def evaluate(directive: Directive, look_up: LookUp) -> bool | None:
     """
     tokens = [MacroToken(token.text, token.is_spaced) for token in directive.tokens()]
     word = directive.word.removeprefix("el")
-    if word != directive.word and word != "if":
-        return None  # before C++23, compilers may skip it
+    if directive.word in {"elifdef", "elifndef"}:  # before C++23, compilers may skip it
+        return None
     if word in {"ifdef", "ifndef"}:
         if not tokens:
             return None

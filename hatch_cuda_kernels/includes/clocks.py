@@ -98,11 +98,15 @@ def _spelled(
                     yield _at(place.file, start, _DIFFERS.format(one))
     for macro in macros.definitions():
         if macro.file and not macro.words.isdisjoint(_CLOCKS):
-            file = files[macro.file]
-            directive = next(one for one in file.directives if one.start == macro.offset)
-            for token in directive.tokens():
-                if token.text in _CLOCKS:
-                    yield _at(file, file.place(token.start), _DIFFERS.format(token.text))
+            yield from _defined(files[macro.file], macro)
+
+
+def _defined(file: SourceFile, macro: Macro) -> Iterator[str]:
+    """Yield where clocks stand in the text of a macro."""
+    directive = next(one for one in file.directives if one.start == macro.offset)
+    for token in directive.tokens():
+        if token.text in _CLOCKS:
+            yield _at(file, file.place(token.start), _DIFFERS.format(token.text))
 
 
 def _pasted(

@@ -15,8 +15,8 @@ from hatch_cuda_kernels import libraries
 from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError, is_identifier
 from hatch_cuda_kernels.cpp.macros import MacroTable, parse_define
 from hatch_cuda_kernels.cpp.unit import Branches, Inclusion, InclusionError, Run, Unit
+from hatch_cuda_kernels.includes.outer import PlainNames
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.plain_names import PlainNames
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

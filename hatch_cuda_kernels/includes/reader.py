@@ -19,11 +19,10 @@ from hatch_cuda_kernels.includes.clocks import clocks_of_option, find_clocks
 from hatch_cuda_kernels.includes.closure import Closure, Origin
 from hatch_cuda_kernels.includes.computed import Named, named_by_macros, possible_spellings
 from hatch_cuda_kernels.includes.opening import once_in_source
-from hatch_cuda_kernels.includes.outer import NO_OUTER_HEADERS, OuterHeaders
+from hatch_cuda_kernels.includes.outer import NO_OUTER_HEADERS, OuterHeaders, PlainNames
 from hatch_cuda_kernels.includes.project import normalize, wandering
 from hatch_cuda_kernels.includes.texts import Project, Renamed, SourceText, parse_text
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.plain_names import PlainNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
