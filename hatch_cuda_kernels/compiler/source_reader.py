@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.errors import CompileError
     from hatch_cuda_kernels.includes import Project
 
-__all__ = ["SourceReader", "learn_again", "read_again"]
+__all__ = ["SourceReader", "read_again"]
 
 _NOTES: Final = Notes("sources")
 #: Bytes of an unpacked note; a damaged one must not fill the memory.
@@ -96,9 +96,11 @@ class SourceReader:
     All of them are read of the project and the toolkit as they were when they were first asked for.
     """
 
-    def __init__(self, root: Path, modules: Iterable[str]) -> None:
+    def __init__(self, root: Path, modules: Iterable[str], levels: Iterable[tuple[str, int, str]] = ()) -> None:
         self._looked = _Looked(root)
-        self._subject = json.dumps([_code(), sys.version_info[:2], sorted(modules)])
+        self._levels = tuple(levels)
+        """Of which declarations more is cut than the rules say, from the beginning."""
+        self._subject = json.dumps([_code(), sys.version_info[:2], sorted(modules), self._levels])
         self._noted = _unpacked(_NOTES.read(self._subject)) if _code() else {}
         if self._noted and not self._looked.is_answered(self._noted["looked"]):
             self._noted = {}
@@ -117,7 +119,7 @@ class SourceReader:
         if noted is not None and all(self._looked.digest(path) == digest for path, digest in noted["files"]):
             self._sources[question] = self._recalled(recipe, noted)
         else:
-            self._sources[question] = self._read(recipe)
+            self._sources[question] = self._read(recipe, self._levels)
         return self._sources[question]
 
     def learn(self, recipe: Recipe, error: CompileError) -> bool:
@@ -143,7 +145,7 @@ class SourceReader:
         note = {"looked": self._looked.to_json(), "modules": modules, "texts": [*numbers]}
         _NOTES.write(self._subject, _packed(note))
 
-    def _read(self, recipe: Recipe, levels: Iterable[tuple[str, int, str]] = ()) -> SourceSet:
+    def _read(self, recipe: Recipe, levels: Iterable[tuple[str, int, str]]) -> SourceSet:
         from hatch_cuda_kernels.compiler.recipe_reader import read_recipe  # a rebuild needs none of it
 
         outer = [self._looked.outer] * len(recipe.sources)
@@ -165,22 +167,12 @@ class SourceReader:
         )
 
 
-def read_again(recipe: Recipe, root: Path) -> SourceSet:
+def read_again(recipe: Recipe, root: Path, levels: Iterable[tuple[str, int, str]] = ()) -> SourceSet:
     """Return a recipe's sources as ``read_recipe`` does, remembered from process to process. Raises InputError."""
-    reader = SourceReader(root, [recipe.module])
+    reader = SourceReader(root, [recipe.module], levels)
     sources = reader.read(recipe)
     reader.save()
     return sources
-
-
-def learn_again(recipe: Recipe, root: Path, error: CompileError) -> SourceSet | None:
-    """Return the sources with more cut of them after a failed compile; None where nothing more may go.
-
-    It is not remembered: the next process reads the sources as before, and finds the outcome under the key of that.
-    """
-    reader = SourceReader(root, [recipe.module])
-    reader.read(recipe)
-    return reader.read(recipe) if reader.learn(recipe, error) else None
 
 
 def _question(recipe: Recipe) -> str:

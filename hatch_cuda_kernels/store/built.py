@@ -103,6 +103,7 @@ class BuiltModule:
             resources=resources,
             lowered=lowered,
             cuts=cuts if any(cut != NOT_CUT for cut in cuts) else (),
+            levels=self.sources.levels,
         )
 
     def _renamed(self, entry: Entry) -> dict[str, str]:

@@ -27,11 +27,14 @@ class ModuleDetails(NamedTuple):
     """Per image that renames, by the key in ``kernels.tsv``: the lowered names that differ from those listed there."""
     cuts: tuple[ClosureCut, ...] = ()
     """What was cut of each source and its headers; none where nothing was of any."""
+    levels: tuple[tuple[str, int, str], ...] = ()
+    """Of an editable store: file, offset and level of each declaration of which more is cut, as NVRTC refused it."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of ``details.json``."""
         data = {"schema": DETAILS_SCHEMA, "names": list(self.names), "resources": self.resources}
         data |= {"lowered": self.lowered} if self.lowered else {}
+        data |= {"levels": self.levels} if self.levels else {}
         return data | ({"cuts": [cut.to_json() for cut in self.cuts]} if self.cuts else {})
 
     @classmethod
@@ -43,4 +46,5 @@ class ModuleDetails(NamedTuple):
             resources=data["resources"],
             lowered=data.get("lowered", {}),
             cuts=tuple(map(ClosureCut.from_json, data.get("cuts", ()))),
+            levels=tuple((file, offset, level) for file, offset, level in data.get("levels", ())),
         )

@@ -72,4 +72,5 @@ DETAILS: Final = {
     "resources": {str: {str: {str: int}}},
     "lowered?": {str: {str: str}},
     "cuts?": [_CUT],
+    "levels?": [[(str, int)]],
 }

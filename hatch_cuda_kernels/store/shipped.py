@@ -53,9 +53,13 @@ def read_shipped(reader: StoreReader, index: ModuleIndex, recipe: Recipe, *, as_
     return read_recipe(recipe, root, project=project, outer=_as_built(index, standard), cuts=cuts)
 
 
-def read_edited(root: Path, index: ModuleIndex, recipe: Recipe) -> SourceSet:
-    """Return the sources of an editable install as they are now, all else as it was built. Raises InputError."""
-    return read_recipe(recipe, root, outer=_as_built(index, packaged_standard_headers()))
+def read_edited(root: Path, reader: StoreReader, index: ModuleIndex, recipe: Recipe) -> SourceSet:
+    """Return the sources of an editable install as they are now, all else as it was built.
+
+    Raises InputError, or StoreError where the store is damaged.
+    """
+    outer = _as_built(index, packaged_standard_headers())
+    return read_recipe(recipe, root, outer=outer, levels=reader.details(index.module).levels)
 
 
 def _as_built(index: ModuleIndex, standard: StandardHeaders) -> list[OuterHeaders]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.recipe import Recipe
+    from hatch_cuda_kernels.compiler.source_reader import SourceReader
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.errors import CompileError
     from hatch_cuda_kernels.execution_space.device_source import Change
@@ -39,6 +40,8 @@ class ModuleSource:
     def __init__(self, reader: StoreReader, module: str) -> None:
         self._reader = reader
         self._index = reader.module(module)
+        self._again: SourceReader | None = None
+        """What reads the sources after a failed compile."""
 
     @cached_property
     def stale(self) -> str | None:
@@ -50,7 +53,7 @@ class ModuleSource:
         self._check_manifest(self._index.editable)
         recipe, index = self.recipe(), self._index
         try:
-            sources = read_edited(self.root, index, recipe)
+            sources = read_edited(self.root, self._reader, index, recipe)
         except InputError as error:
             return f"the source cannot be read: {error}"
         libraries = {(library.name, library.sha256) for library in sources.libraries}
@@ -80,7 +83,7 @@ class ModuleSource:
             if self._index.editable is None:
                 sources = read_shipped(self._reader, self._index, recipe)
             else:
-                sources = read_edited(self.root, self._index, recipe)
+                sources = read_edited(self.root, self._reader, self._index, recipe)
         except (InputError, StoreError):
             return (), ""
         return sources.changes, recipe.cut_sentence(sources)
@@ -133,18 +136,27 @@ class ModuleSource:
 
         recipe, index = self.recipe(self._names(instance)), self._index
         if index.editable is not None:
-            return recipe.job(read_again(recipe, self.root), arch, ("cubin",))
+            return recipe.job(read_again(recipe, self.root, self._levels), arch, ("cubin",))
         return recipe.job(read_shipped(self._reader, index, recipe, as_here=as_here), arch, ("cubin",))
 
     def job_after(self, error: CompileError, arch: SmArch, instance: str | None) -> Job | None:
-        """Return the compile to try after one that failed: more of an edited source is cut; None where nothing may."""
-        from hatch_cuda_kernels.compiler.source_reader import learn_again  # few sources need it
+        """Return the compile to try after one that failed: more of an edited source is cut; None where nothing may.
+
+        It is not remembered: another process begins as this one did, and finds the outcome under the key of that.
+        """
+        from hatch_cuda_kernels.compiler.source_reader import SourceReader  # few sources need it
 
         if self._index.editable is None:
             return None
         recipe = self.recipe(self._names(instance))
-        sources = learn_again(recipe, self.root, error)
-        return None if sources is None else recipe.job(sources, arch, ("cubin",))
+        if self._again is None:
+            self._again = SourceReader(self.root, [recipe.module], self._levels)
+            self._again.read(recipe)
+        return recipe.job(self._again.read(recipe), arch, ("cubin",)) if self._again.learn(recipe, error) else None
+
+    @property
+    def _levels(self) -> tuple[tuple[str, int, str], ...]:
+        return self._reader.details(self._index.module).levels
 
     def toolchain(self, found: Toolchain) -> Toolchain:
         """Return the toolchain that compiles the module: the one that was found, if its headers are the build's.

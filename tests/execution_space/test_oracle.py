@@ -43,6 +43,7 @@ UNUSED = {
     "by pointer": "using A = unknown::T; __device__ int f(A* p) { return p == nullptr; } "
     "__device__ int g() { return f(nullptr); }",
     "often": "unknown::T f(int); unknown::T f(float); template <class T> unknown::V<T> f(T); unknown::T a, b; "
+    "const unknown::T c = unknown::h(); "
     "__device__ int g() { return 3; }",
 }
 OUTER = "struct A { int x; }; struct P; int v = 3; constexpr int one = 1;\n"
@@ -87,6 +88,14 @@ def test_a_store_compiles_what_its_build_has_cut(make_project, fresh_cache):
     root = make_project(MANIFEST, **{"toy.cu": f"namespace n {{ {UNUSED['often']} }}\n{TOY}"})
     build_store(load_manifest(root / "kernels.yaml"), root / "out")
     (root / "toy.cu").unlink()
+    assert origins(root / "out") == ["jitted", "cached"]
+
+
+def test_an_editable_store_of_what_was_cut_is_not_out_of_date(make_project, fresh_cache):
+    """Its sources are read with what its build learned of them."""
+    root = make_project(MANIFEST, **{"toy.cu": f"namespace n {{ {UNUSED['often']} }}\n{TOY}"})
+    build_store(load_manifest(root / "kernels.yaml"), root / "out", editable=True)
+    assert open_store(root / "out").find_image("fill<float>", arch="sm_80").origin == "prebuilt"
     assert origins(root / "out") == ["jitted", "cached"]
 
 
