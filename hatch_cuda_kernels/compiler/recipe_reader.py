@@ -74,12 +74,18 @@ def read_recipe(  # noqa: PLR0913 - what builds, stores and editable installs kn
 
 
 def read_device_passes(
-    recipe: Recipe, levels: Mapping[Place, Level], project: Project
+    recipe: Recipe, levels: Mapping[Place, Level], project: Project, before: Sequence[DevicePass | None] = ()
 ) -> tuple[SourceSet, list[DevicePass | None]]:
-    """Return a recipe's sources, and how each was cut: None where it cannot be read as C++. Raises InputError."""
+    """Return a recipe's sources, and how each was cut: None where it cannot be read as C++. Raises InputError.
+
+    ``before`` is how they were cut with other levels.
+    """
     folders = [folder for folder in recipe.options.include if project.files.is_folder(folder)]
     outer = installed_headers()
-    read = [_read_unit(recipe, source, None, folders, project, outer, levels) for source in recipe.sources]
+    read = [
+        _read_unit(recipe, source, None, folders, project, outer, levels, before=one)
+        for source, one in zip(recipe.sources, before or [None] * len(recipe.sources), strict=True)
+    ]
     stated = tuple(sorted((place.file, place.offset, level) for place, level in levels.items()))
     files = (name for name in recipe.libraries if name != DEVICE_RUNTIME)
     libraries = tuple(DeviceLibrary(name, project.files.read(name)) for name in files)
@@ -119,7 +125,7 @@ def _levels(stated: Iterable[tuple[str, int, str]]) -> dict[Place, Level]:
     return {Place(file, offset): cast("Level", level) for file, offset, level in stated}
 
 
-def _read_unit(  # noqa: PLR0917 - private
+def _read_unit(  # noqa: PLR0913, PLR0917 - private
     recipe: Recipe,
     source: str,
     text: str | None,
@@ -128,6 +134,7 @@ def _read_unit(  # noqa: PLR0917 - private
     outer: OuterHeaders,
     levels: Mapping[Place, Level],
     cut: ClosureCut | None = None,
+    before: DevicePass | None = None,
 ) -> tuple[DeviceSource, DevicePass | None]:
     """Return what NVRTC is shown of a source, with the project's headers that implied ones ask for, too.
 
@@ -152,7 +159,7 @@ def _read_unit(  # noqa: PLR0917 - private
         if cut is not None:
             shown = cut_closure(closure, cut, options.define)
         else:
-            shown, passed = as_device_pass(closure, options, levels)
+            shown, passed = as_device_pass(closure, options, levels, passed or before)
             shown = _with_implied(shown, passed, options, outer, project.readings)
         whole = with_headers(shown, shown.cut.implied, outer)
         fresh = sorted({*whole.outside}.difference(shown.outside))

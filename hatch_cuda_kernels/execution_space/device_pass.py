@@ -53,9 +53,16 @@ class DevicePass:
     files: dict[str, SourceFile]
     unit: Unit
     readings: list[Reading]
+    parts: frozenset[str]
+    """Files that stand inside declarations of others."""
     found: Cut
     renames: Mapping[str, Sequence[Edit]]
     """What gives headers their names in memory."""
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts by name."""
+        return {name: file.text for name, file in self.files.items()}
 
     def changes(self) -> tuple[Change, ...]:
         """Return what was changed, by place."""
@@ -82,15 +89,16 @@ class DevicePass:
 
 
 def as_device_pass(
-    closure: Closure, options: NvrtcOptions, levels: Mapping[Place, Level]
+    closure: Closure, options: NvrtcOptions, levels: Mapping[Place, Level], before: DevicePass | None = None
 ) -> tuple[DeviceSource, DevicePass | None]:
     """Return a closure as nvcc's device pass sees it, and how; under ``host_code: keep`` as it is.
 
-    What cannot be read as C++ stays as it is, for NVRTC to say what is wrong with it; nothing comes with it then.
+    ``before`` is how the same closure was cut with other levels: its declarations are not read again. What cannot be
+    read as C++ stays as it is, for NVRTC to say what is wrong with it; nothing comes with it then.
     """
     cuts = options.may_drop
     try:
-        passed = _read_device_pass(closure, options, levels)
+        passed = _read_device_pass(closure, options, levels, before)
     except (TextError, UnbalancedError, InclusionError) as error:
         return DeviceSource.of(closure, ClosureCut(unread=str(error).replace(VIRTUAL_ROOT, "") if cuts else "")), None
     except RecursionError:
@@ -148,14 +156,18 @@ def cut_closure(closure: Closure, made: ClosureCut, define: Sequence[tuple[str, 
     return replace(cut, clocks=tuple(find_clocks(files, first, origin._replace(targets=names).target, define)))
 
 
-def _read_device_pass(closure: Closure, options: NvrtcOptions, levels: Mapping[Place, Level]) -> DevicePass:
+def _read_device_pass(
+    closure: Closure, options: NvrtcOptions, levels: Mapping[Place, Level], before: DevicePass | None
+) -> DevicePass:
     """Return what is changed in a source, whose headers are read in the order of inclusion.
 
-    Only the project's texts change. Raises TextError, UnbalancedError or InclusionError for what cannot be read.
+    The declarations are those that were read ``before``, if that was of the same texts. Only the project's texts change. Raises TextError, UnbalancedError or InclusionError for what cannot be read.
     """
     origin = closure.origin
     assert origin is not None  # noqa: S101 - of all that was just read
     files = {**origin.others(closure.headers), **origin.files}
+    if before is not None and {name: file.text for name, file in files.items()} == before.texts:
+        return replace(before, found=_cut(before, levels, options.host_only), renames=origin.edits)
     define, std, host_only = options.define, options.std, options.host_only
     given = {one.name: (one,) for name, value in define if (one := parse_define(name, value)) is not None}
     predefined = {**nvcc_macros(), **shared_macros(std), **given}
@@ -168,19 +180,28 @@ def _read_device_pass(closure: Closure, options: NvrtcOptions, levels: Mapping[P
     start = (*(name for name in closure.pre_include if name in files), closure.program_name)
     unit = Unit.read(files, start, resolve, macros)
     readings, parts = parse(unit, lambda name: name.startswith(VIRTUAL_ROOT))
+    passed = DevicePass(files, unit, readings, parts, Cut(), origin.edits)
+    passed.found = _cut(passed, levels, host_only)
+    return passed
+
+
+def _cut(passed: DevicePass, levels: Mapping[Place, Level], host_only: Collection[str]) -> Cut:
+    """Return what is cut of what was read."""
+    unit, readings, macros = passed.unit, passed.readings, passed.unit.macros
     lambda_marks = macros.standing_for(_LAMBDA_MARKS)
-    found = cut(readings, parts, {**levels, **dict(_stated(readings, host_only))}, is_foreign_mark, lambda_marks)
+    found = cut(readings, passed.parts, {**levels, **dict(_stated(readings, host_only))}, is_foreign_mark, lambda_marks)
     _change_conditions(unit, found)
     _swallow_includes(unit, found)
     for macro in (one for one in found.host_macros if one.file.startswith(VIRTUAL_ROOT)):
-        directive = next(one for one in files[macro.file].directives if one.start == macro.offset)
+        directive = next(one for one in passed.files[macro.file].directives if one.start == macro.offset)
         edit = Edit(directive.start, directive.end, f"#define {macro.name}", "mark", macro.name)
         found.edits[macro.file].append(edit)
     _take_includes(unit, found, host_only)
     defined = {(macro.file, macro.offset) for macro in macros.definitions()}
-    for file in origin.files.values():
-        _spell_macros(file, found, lambda_marks, defined)
-    return DevicePass(files, unit, readings, found, origin.edits)
+    for file in passed.files.values():
+        if file.name.startswith(VIRTUAL_ROOT):
+            _spell_macros(file, found, lambda_marks, defined)
+    return found
 
 
 def _stated(readings: Iterable[Reading], names: Collection[str]) -> Iterator[tuple[Place, Level]]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.recipe import Recipe
-from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.pool.apart import OutOfTimeError, one_worker
+from hatch_cuda_kernels.pool.apart import one_worker
 from hatch_cuda_kernels.port.draft import DraftedModule, draft_modules, enumerators_of, guesses_for, manifest_text
 from hatch_cuda_kernels.port.guards import Guard, guarded, needed
 from hatch_cuda_kernels.port.instances import Instances
@@ -42,12 +40,10 @@ __all__ = ["Ported", "port"]
 _DEFAULTS: Final = NvrtcOptions()
 _LINKED: Final = "{} is listed because device code here uses {}, which it defines"
 _OF_TORCH: Final = "for NVRTC, headers of this package declare what kernels use of Torch, as Torch 2.13 has it: {}"
-_NO_GUARDS: Final = (
-    "nothing is changed: NVRTC takes the sources as they are, where each compile leaves host code out, but not with "
-    "guards around the same, or not together with the sources that define what they use"
-)
 _OUT_OF_TIME: Final = "NVRTC was asked for {:.0f} s; what it had not answered by then was not tried"
 _OFF: Final = "{}:{}: a kernel is compiled only with {}: state it under define"
+#: The folder of headers that no standard names.
+_OURS: Final = "hatch_cuda_kernels/"
 #: Kernels of a module whose arguments are guessed.
 _MOST_GUESSED: Final = 6
 #: What NVRTC may be asked for in one port.
@@ -120,10 +116,6 @@ class _Port:
         modules = [self._module(one, instances) for one in self._read]
         remaining = [error for one in self._read for error in one.errors]
         drafted, guesses = self._drafted(modules, is_tried=self._trials.arch is not None and not remaining)
-        if self._after and self._trials.arch is not None and not remaining and not self._is_taken(drafted):
-            self._after = {}
-            self._guards.clear()
-            self._notes[_NO_GUARDS] = None
         self._say_what_is_off(drafted)
         if self._trials.is_over:
             self._notes[_OUT_OF_TIME.format(_SECONDS)] = None
@@ -160,10 +152,7 @@ class _Port:
                     self._guards[Guard.of(path, file.line(edit.start), edit, told)] = None
                 if path != starts:
                     self._write(path, one, "")
-            self._write(starts, one, "")
-            brought = self._brought(one)
-            if brought:
-                self._write(starts, one, brought)
+            self._write(starts, one, self._brought(one))
             self._note_torch(one)
 
     def _write(self, path: str, one: ReadSource, additions: str) -> None:
@@ -182,14 +171,9 @@ class _Port:
         (closure,) = one.sources.units
         if not closure.cut.host_headers:
             return ""
-        project = Project(self._project.files.root, self._after, readings=self._project.readings)
-        (after,) = Trials(project, None).read(self._plain(one)).sources.units
-        lines = [f"#include <{name}>" for name in closure.pre_include if name not in after.pre_include]
+        known = {*self._options.pre_include, *(name for name in closure.standard if not name.startswith(_OURS))}
+        lines = [f"#include <{name}>" for name in closure.pre_include if name not in known and VIRTUAL_ROOT not in name]
         return "\n".join(["#if defined(__CUDACC_RTC__)", *lines, "#endif", ""]) if lines else ""
-
-    def _plain(self, one: ReadSource) -> Recipe:
-        """Return a source's recipe with the options that the user gave."""
-        return replace(one.recipe, options=self._options)
 
     def _note_torch(self, one: ReadSource) -> None:
         (closure,) = one.sources.units
@@ -197,26 +181,6 @@ class _Port:
         names = computed_with(texts, self._project.readings, closure.cut.host_headers)
         if names:
             self._notes[_OF_TORCH.format(", ".join(names))] = None
-
-    def _is_taken(self, drafted: Sequence[DraftedModule]) -> bool:
-        """Return whether NVRTC takes the guarded files, with the other sources that they are linked with."""
-        project = Project(self._project.files.root, self._after, readings=self._project.readings)
-        trials = self._trials.of(project)
-        recipes = [
-            module.recipe if len(module.recipe.sources) > 1 else None
-            for module in parse_manifest(manifest_text(drafted, self._options), root=project.files.root).modules
-        ]
-        try:
-            for one, recipe in zip(self._read, recipes, strict=True):
-                if trials.read(self._plain(one)).errors:
-                    return False
-                if recipe is not None:
-                    trials.compiled(recipe, "cubin")
-        except OutOfTimeError:
-            self._trials.is_over = True
-        except (CompileError, InputError):
-            return False
-        return True
 
     # The draft.
 

@@ -11,8 +11,8 @@ from hatch_cuda_kernels.cpp.conditions import evaluate
 from hatch_cuda_kernels.cpp.lexer import SourceFile, is_identifier, lex
 from hatch_cuda_kernels.cpp.macros import parse_define
 from hatch_cuda_kernels.cpp.unit import Branches, Inclusion, Run
-from hatch_cuda_kernels.host_code.includes import is_library_header
 from hatch_cuda_kernels.includes import Project, read_closure
+from hatch_cuda_kernels.libraries import is_library_header
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:

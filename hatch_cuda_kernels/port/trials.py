@@ -97,12 +97,6 @@ class Trials:
         self._end = time.monotonic() + seconds
         self._read: Final[dict[Recipe, ReadSource]] = {}
 
-    def of(self, project: Project) -> Trials:
-        """Return trials of another state of the project in the same time."""
-        other = Trials(project, self.arch)
-        other._end = self._end
-        return other
-
     def compile(self, job: Job) -> Compiled:
         """Return what a job gives. Raises CompileError, and OutOfTimeError where the time is over."""
         left = self._end - time.monotonic()
@@ -114,16 +108,17 @@ class Trials:
 
     def read(self, recipe: Recipe) -> ReadSource:
         """Read a recipe's one source; what NVRTC refuses of host code is cut further. Raises InputError."""
-        recipe = replace(recipe, names=())
-        if recipe not in self._read:
-            self._read[recipe] = self._settled(recipe)
-        return self._read[recipe]
+        known = replace(recipe, module="", names=(), globals=())
+        if known not in self._read:
+            self._read[known] = self._settled(replace(recipe, names=()))
+        return self._read[known]
 
     def _settled(self, recipe: Recipe) -> ReadSource:
         levels: dict[Place, Level] = {}
         said: dict[Place, str] = {}
+        passed: DevicePass | None = None
         while True:
-            sources, (passed,) = read_device_passes(recipe, levels, self.project)
+            sources, (passed,) = read_device_passes(recipe, levels, self.project, [passed])
             found = ReadSource(recipe, sources, passed, said)
             if self.arch is None:
                 return found
@@ -135,11 +130,8 @@ class Trials:
             if absent - {*recipe.options.host_only}:
                 recipe = replace(recipe, options=recipe.options.override(host_only=tuple(sorted(absent))))
                 continue
-            fresh: dict[Place, Level] = {}
-            for error in found.errors if passed is not None else ():
-                for place, level in blame(passed, [error], levels).items() if passed is not None else ():
-                    fresh.setdefault(place, level)
-                    said[place] = error.message
+            fresh = {} if passed is None or not found.errors else blame(passed, found.errors, levels)
+            said |= {place: message for place in fresh if (message := _message_at(place, found))}
             if all(levels.get(place) == level for place, level in fresh.items()):
                 return found
             levels |= fresh
@@ -199,6 +191,15 @@ class Trials:
                 with suppress(_BrokenSourceError, OutOfTimeError):
                     found += _NamesTrial(self, self.read(module.recipe)).first_taken(left)
         return found
+
+
+def _message_at(place: Place, found: ReadSource) -> str:
+    """Return the first thing that NVRTC says in or behind a place."""
+    assert found.passed is not None  # noqa: S101 - of a text that was read
+    line = found.passed.files[place.file].line(place.offset)
+    path = place.file.removeprefix(VIRTUAL_ROOT)
+    behind = [error for error in found.errors if error.file == path and error.line >= line]
+    return min(behind, key=lambda error: error.line).message if behind else ""
 
 
 def _absent_headers(found: ReadSource) -> set[str]:
