@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hatch_cuda_kernels.libraries.compilers import NVRTC_ONLY, may_be_defined, nvcc_macros, shared_macros
+from hatch_cuda_kernels.libraries.dispatch import as_declared, dispatched, is_made_of_types, returns_data
 from hatch_cuda_kernels.libraries.table import (
     LeftOut,
     Torch,
@@ -39,9 +40,11 @@ __all__ = [
     "NVRTC_ONLY",
     "LeftOut",
     "Torch",
+    "as_declared",
     "boost_header",
     "cpp20_names",
     "device_names",
+    "dispatched",
     "global_names",
     "header_of",
     "hides_mark",
@@ -49,6 +52,7 @@ __all__ = [
     "is_host_call",
     "is_host_header",
     "is_library_header",
+    "is_made_of_types",
     "is_standard_header",
     "is_toolkit_macro",
     "is_torch_header",
@@ -60,6 +64,7 @@ __all__ = [
     "nvcc_macros",
     "own_functions",
     "renamed_functions",
+    "returns_data",
     "runtime_headers",
     "shared_macros",
     "std_names",

@@ -39,6 +39,7 @@ __all__ = [
     "runtime_headers",
     "std_names",
     "std_templates",
+    "table",
     "torch",
     "torch_headers",
     "torch_names",
@@ -48,7 +49,7 @@ __all__ = [
 
 
 @cache
-def _table(name: str) -> dict[str, Any]:
+def table(name: str) -> dict[str, Any]:
     """Return a table, of which the texts are lists of words."""
     with Path(__file__).with_name(f"{name}.toml").open("rb") as file:
         return {key: _words(value) for key, value in tomllib.load(file).items()}
@@ -69,19 +70,19 @@ def _by_name(headers: Mapping[str, Iterable[str]]) -> dict[str, str]:
 @cache
 def std_names() -> Mapping[str, str]:
     """Return the members of namespace std, each with its header."""
-    return {name.removesuffix("+"): header for name, header in _by_name(_table("standard")["std"]).items()}
+    return {name.removesuffix("+"): header for name, header in _by_name(table("standard")["std"]).items()}
 
 
 @cache
 def cpp20_names() -> frozenset[str]:
     """Return those members of std that no C++ before 20 has."""
-    return frozenset(name[:-1] for names in _table("standard")["std"].values() for name in names if name[-1] == "+")
+    return frozenset(name[:-1] for names in table("standard")["std"].values() for name in names if name[-1] == "+")
 
 
 @cache
 def std_templates() -> frozenset[str]:
     """Return the class templates of std whose names hardly stand for anything else."""
-    known = _table("standard")
+    known = table("standard")
     traits = (name.removesuffix("+") for name in known["std"]["type_traits"])
     return frozenset((*known["sets"]["templates"], *(name for name in traits if name.endswith(("_t", "_v")))))
 
@@ -89,45 +90,45 @@ def std_templates() -> frozenset[str]:
 @cache
 def libcudacxx_headers() -> frozenset[str]:
     """Return the headers of the standard library that libcu++ has, too."""
-    return frozenset(_table("standard")["sets"]["libcudacxx"])
+    return frozenset(table("standard")["sets"]["libcudacxx"])
 
 
 @cache
 def global_names() -> Mapping[str, str]:
     """Return the global names of the standard libraries, each with the header that nvcc includes by itself."""
-    return _by_name(_table("standard")["global"])
+    return _by_name(table("standard")["global"])
 
 
 @cache
 def unasked_headers() -> frozenset[str]:
     """Return the headers whose macros nvcc has only where a source includes them."""
-    return frozenset(_table("standard")["sets"]["not_included"])
+    return frozenset(table("standard")["sets"]["not_included"])
 
 
 @cache
 def implicit_names() -> Mapping[str, str]:
     """Return the names of the toolkit's headers that nvcc includes by itself."""
-    return _by_name(_table("cuda")["implicit"])
+    return _by_name(table("cuda")["implicit"])
 
 
 @cache
 def device_names() -> Mapping[str, str]:
     """Return the names of the toolkit's other headers for device code."""
-    return _by_name(_table("cuda")["device"])
+    return _by_name(table("cuda")["device"])
 
 
 @cache
 def own_functions() -> frozenset[str]:
     """Return the functions among all these names, which a project may define itself."""
-    standard = _table("standard")
+    standard = table("standard")
     names = (name for header in standard["sets"]["functions"] for name in standard["global"][header])
-    return frozenset((*names, *standard["sets"]["other_functions"], *_table("cuda")["sets"]["functions"]))
+    return frozenset((*names, *standard["sets"]["other_functions"], *table("cuda")["sets"]["functions"]))
 
 
 @cache
 def renamed_functions() -> frozenset[str]:
     """Return the functions that NVRTC has otherwise than nvcc, for which this package's stand."""
-    standard = _table("standard")
+    standard = table("standard")
     return frozenset(name for header in standard["sets"]["renamed"] for name in standard["global"][header])
 
 
@@ -135,14 +136,14 @@ def renamed_functions() -> frozenset[str]:
 def version_headers() -> Mapping[str, str]:
     """Return the macros that tell the versions of CUB, Thrust and CCCL, each with its header."""
     parts = ("", "MAJOR_", "MINOR_", "SUBMINOR_", "PATCH_")
-    known = _table("cuda")["versions"].items()
+    known = table("cuda")["versions"].items()
     return {f"{library}_{part}VERSION": header for library, (header,) in known for part in parts}
 
 
 @cache
 def runtime_headers() -> tuple[str, ...]:
     """Return the names of the headers of CUDA's runtime, without those in folders."""
-    return tuple(_table("cuda")["files"]["cudart"])
+    return tuple(table("cuda")["files"]["cudart"])
 
 
 class LeftOut(NamedTuple):
@@ -166,19 +167,19 @@ class LeftOut(NamedTuple):
 @cache
 def left_out_names() -> tuple[LeftOut, ...]:
     """Return what stands for left-out headers, of names in the global namespace."""
-    libraries = (*_table("cuda")["library"], *_table("torch")["library"])
+    libraries = (*table("cuda")["library"], *table("torch")["library"])
     found = [
         LeftOut(one["header"][0], frozenset(one["names"]), (), one["unless"], one.get("macros", False))
         for one in libraries
     ]
-    brought = (LeftOut(one["header"][0], frozenset(one["names"]), one["by"]) for one in _table("torch")["global"])
+    brought = (LeftOut(one["header"][0], frozenset(one["names"]), one["by"]) for one in table("torch")["global"])
     return (*found, *brought)
 
 
 @cache
 def library_copies() -> frozenset[str]:
     """Return the headers of the toolkit's host libraries that a project may have itself."""
-    return frozenset(_table("cuda")["copies"]["headers"])
+    return frozenset(table("cuda")["copies"]["headers"])
 
 
 class Torch(NamedTuple):
@@ -207,7 +208,7 @@ class Torch(NamedTuple):
 @cache
 def torch() -> Torch:
     """Return what is known of PyTorch's namespaces."""
-    known = _table("torch")["torch"]
+    known = table("torch")["torch"]
     headers = ("namespaces", "inner_namespaces", "objects", "complex", "complex_math")
     return Torch(
         roots=frozenset(known["roots"]),
@@ -272,7 +273,7 @@ def torch_names(headers: Collection[str]) -> frozenset[str]:
 @cache
 def boost_header(name: str, left_out: frozenset[str]) -> str:
     """Return the header of this package for a name of namespace boost; empty where no left-out header brings it."""
-    known = _table("torch")["boost"]
+    known = table("torch")["boost"]
     folders = {header.partition("boost/")[2].partition("/")[0].partition(".")[0] for header in left_out}
     return str(known["header"][0]) if not folders.isdisjoint(known["names"].get(name, ())) else ""
 
@@ -295,7 +296,7 @@ def is_library_header(name: str) -> bool:
 def is_host_header(name: str, *, is_system: bool) -> bool:
     """Return whether a header is a host library's, or the system's where it ``is_system``: spelled with ``<...>``."""
     folder, slash, _ = name.partition("/")
-    if slash and folder in _table("host")["library"]["folders"]:
+    if slash and folder in table("host")["library"]["folders"]:
         return not _is_for_device(name)
     return (is_system and _patterns("system", "headers").fullmatch(name) is not None) or is_library_header(name)
 
@@ -310,7 +311,7 @@ def _patterns(group: str, key: str) -> re.Pattern[str]:
     stars = {"*": "[^/]*", "**": ".*"}
     texts = (
         "".join(stars.get(piece) or re.escape(piece) for piece in re.split(r"(\*+)", pattern))
-        for pattern in _table("host")[group][key]
+        for pattern in table("host")[group][key]
     )
     return re.compile("|".join(texts))
 
@@ -318,7 +319,7 @@ def _patterns(group: str, key: str) -> re.Pattern[str]:
 @cache
 def is_standard_header(name: str) -> bool:
     """Return whether a header is one of a host compiler's C and C++ libraries."""
-    known = _table("standard")["headers"]
+    known = table("standard")["headers"]
     return (
         name in known["cpp"]
         or name in known["system"]
@@ -330,20 +331,20 @@ def is_standard_header(name: str) -> bool:
 @cache
 def is_torch_header(name: str) -> bool:
     """Return whether a header is PyTorch's, or one that these need."""
-    return name.startswith(_table("torch")["torch"]["headers"])
+    return name.startswith(table("torch")["torch"]["headers"])
 
 
 @cache
 def is_torch_name(name: str) -> bool:
     """Return whether a name is one of PyTorch's namespaces, macros, or types that need no namespace."""
-    known = _table("torch")["torch"]
+    known = table("torch")["torch"]
     return name in known["roots"] or name.startswith(known["words"])
 
 
 @cache
 def is_host_call(name: str) -> bool:
     """Return whether a name is spelled as functions, types and constants of the toolkit's host libraries are."""
-    known = _table("cuda")["calls"]
+    known = table("cuda")["calls"]
     leads = (name.removeprefix(word)[:1] for word in known["words"] if name.startswith(word))
     return name.startswith(known["constants"]) or any(map(str.isupper, leads))
 
@@ -351,8 +352,8 @@ def is_host_call(name: str) -> bool:
 @cache
 def hides_mark(word: str) -> bool:
     """Return whether a word that no text defines may be a macro of a library's that hides a mark."""
-    known = _table("cuda")["macros"]
-    if any(word in one.get("marks", ()) for one in _table("torch")["library"]):
+    known = table("cuda")["macros"]
+    if any(word in one.get("marks", ()) for one in table("torch")["library"]):
         return True
     return word.isupper() and word.startswith(known["marks"]) and word not in known["unmarked"]
 
@@ -360,5 +361,5 @@ def hides_mark(word: str) -> bool:
 @cache
 def is_toolkit_macro(word: str) -> bool:
     """Return whether a word may be a macro of the toolkit's, of which many are empty."""
-    known = _table("cuda")["macros"]
+    known = table("cuda")["macros"]
     return word.startswith("_") or word in known["whole"] or ("_" in word and word.startswith(known["any"]))

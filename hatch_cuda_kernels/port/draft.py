@@ -8,6 +8,8 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hatch_cuda_kernels.cpp.lexer import lex
+from hatch_cuda_kernels.libraries import device_names, torch
 from hatch_cuda_kernels.options import CppStd, HostCode
 from hatch_cuda_kernels.patterns import expand, placeholders
 
@@ -20,13 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DraftedModule", "draft_modules", "enumerators_of", "flow", "guesses_for", "manifest_text", "stated_options"]
 
-#: What declares the types that instances may have.
-_HEADERS: Final = {
-    "__half": "cuda_fp16.h",
-    "__nv_bfloat16": "cuda_bf16.h",
-    "c10::Half": "hatch_cuda_kernels/torch_numbers.h",
-    "c10::BFloat16": "hatch_cuda_kernels/torch_numbers.h",
-}
 #: Of the instances that are left out for one reason.
 _MOST_NAMED: Final = 3
 _NOTHING: Final = MappingProxyType[str, str]({})
@@ -146,10 +141,18 @@ def _instances(
     open_ends |= dict.fromkeys(f"{name} is a guess that compiles: nothing tells its arguments" for name in own)
     stated: dict[str, Any] = {"instances": list(instances)} if instances else {}
     used = {name: values for name, values in matrix.items() if any(f"{{{name}}}" in text for text in instances)}
-    headers = dict.fromkeys(header for word, header in _HEADERS.items() if word in str([*instances, *used.values()]))
+    headers = dict.fromkeys(_headers(lex(str([*instances, *used.values()]).replace("'", " "))))
     if headers:
         stated["options"] = {"pre_include": list(headers)}
     return stated | ({"matrix": used} if used else {}), tuple(open_ends)
+
+
+def _headers(texts: Sequence[str]) -> Iterator[str]:
+    """Yield the headers that declare the types of instances."""
+    for at, text in enumerate(texts):
+        header = torch().names.get((text,)) if texts[at - 2 : at] == ["c10", "::"] else device_names().get(text)
+        if header is not None:
+            yield header
 
 
 def _expanded(patterns: Iterable[str], matrix: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.lexer import is_identifier
 from hatch_cuda_kernels.cpp.macros import MacroToken
-from hatch_cuda_kernels.libraries.dispatch import as_declared, is_made_of_types
+from hatch_cuda_kernels.libraries import as_declared, is_made_of_types
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.port.sites import Owner, code_of_body, code_of_head, find_sites, parameter
 from hatch_cuda_kernels.port.spelling import closing, deduce, replaced, spelled, split, tight, words, written
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Instances", "SeenLaunch", "Template"]
 
-_MOST: Final = 64
+_MOST: Final = 512
 #: Instances of one kernel that is named and not launched.
 _MOST_USES: Final = 2048
 _DEEPEST: Final = 6

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.includes import Project
+from hatch_cuda_kernels.libraries import torch
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import NvrtcOptions
@@ -23,7 +24,6 @@ from hatch_cuda_kernels.port.trials import (
     stated_with_runtime,
     with_device_runtime,
 )
-from hatch_cuda_kernels.source.torch_names import computed_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -177,8 +177,9 @@ class _Port:
 
     def _note_torch(self, one: ReadSource) -> None:
         (closure,) = one.sources.units
-        texts = [*one.sources.project_texts.values()]
-        names = computed_with(texts, self._project.readings, closure.cut.host_headers)
+        words = {word for passed in self._passes for reading in passed.readings for word in reading.stream.texts}
+        headers = {*closure.pre_include} - {torch().objects}
+        names = sorted({path[-1] for path, header in torch().names.items() if header in headers and path[-1] in words})
         if names:
             self._notes[_OF_TORCH.format(", ".join(names))] = None
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.cpp.lexer import is_identifier
 from hatch_cuda_kernels.cpp.macros import MacroToken
 from hatch_cuda_kernels.cpp.stream import INCLUSION, TextError
-from hatch_cuda_kernels.libraries.dispatch import DATA_METHODS, dispatched
+from hatch_cuda_kernels.libraries import dispatched, returns_data
 from hatch_cuda_kernels.port.spelling import closing, replaced, split, tight, words
 
 if TYPE_CHECKING:
@@ -513,7 +513,7 @@ class _Walk:
         while at < len(texts) and (is_identifier(texts[at]) or texts[at] in {"::", ".", "->"}):
             at += 1
         name = texts[at - 1] if at else ""
-        if at < len(texts) and texts[at] == "(" and name not in DATA_METHODS:
+        if at < len(texts) and texts[at] == "(" and not returns_data(name):
             close = closing(tokens, at)
             rest = tokens[close + 1 :] if close is not None else ()
             return self._made(rest, texts[len(texts) - len(rest) :]) if rest and rest[0].text in {".", "->"} else ()
@@ -524,7 +524,7 @@ class _Walk:
             return ()
         if closing(tokens, end + 1) != len(tokens) - 1:
             return ()
-        if name in DATA_METHODS and at > 1:
+        if returns_data(name) and at > 1:
             return (*self._settled(tokens[at + 1 : end]), MacroToken("*"))
         is_type = not {".", "->"} & {*texts[:at]} and name not in self._functions
         return self._settled(tokens[: end + 1]) if is_type else ()
