@@ -141,10 +141,10 @@ class _UnitParser:
                 raise _FragmentError([visit.file.name]) from error
             inclusions |= {id(found.visit): found.visit for found in stream.inclusions}
         for key, inner in inclusions.items():
-            if key in inside or key not in scopes:
-                self._add_parts(inner)
-            else:
+            if key in scopes and key not in inside:
                 yield inner, scopes[key]
+            elif inner.items:  # else it was read before, and may be read once
+                self._add_parts(inner)
 
     def _add_parts(self, visit: Visit) -> None:
         """Note a file that stands inside a declaration, and all that it includes."""

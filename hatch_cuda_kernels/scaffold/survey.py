@@ -10,7 +10,7 @@ from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import HatchCudaKernelsError
 from hatch_cuda_kernels.manifest import parse_manifest
-from hatch_cuda_kernels.options import HostCode, NvrtcOptions
+from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.port import count_kernels, flow, include_folders, port, stated_options
 
@@ -120,8 +120,6 @@ def drafted(root: Path, source: str, files: Sequence[str]) -> ModuleDraft:
     module = ported.modules[0]
     merged = stated_options(options) | module.stated.get("options", {})
     sources = read_recipe(Recipe(module="module", sources=(source,), options=options), root, clocks=True)
-    if ported.guards and not sources.changes:
-        merged["host_code"] = str(HostCode.DROP)  # only in branches, which by itself is no reason
     stated = module.stated | ({"options": merged} if merged else {})
     templates = tuple(f"{one.name}<{', '.join(one.parameters)}>" for one in ported.templates)
     texts = ((root / path).read_bytes().decode(errors="replace") for path in sources.files)
