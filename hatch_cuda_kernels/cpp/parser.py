@@ -143,12 +143,12 @@ class _UnitParser:
         for key, inner in inclusions.items():
             if key in scopes and key not in inside:
                 yield inner, scopes[key]
-            elif inner.items:  # else it was read before, and may be read once
+            else:
                 self._add_parts(inner)
 
     def _add_parts(self, visit: Visit) -> None:
-        """Note a file that stands inside a declaration, and all that it includes."""
-        self._parts.add(visit.file.name)
+        """Note a file that stands inside a declaration, and all that it includes; not one that was read before."""
+        self._parts.update({visit.file.name} if visit.items else ())
         waiting = [*visit.items]
         while waiting:
             item = waiting.pop()

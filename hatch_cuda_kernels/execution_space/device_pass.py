@@ -161,7 +161,8 @@ def _read_device_pass(
 ) -> DevicePass:
     """Return what is changed in a source, whose headers are read in the order of inclusion.
 
-    The declarations are those that were read ``before``, if that was of the same texts. Only the project's texts change. Raises TextError, UnbalancedError or InclusionError for what cannot be read.
+    The declarations are those that were read ``before``, if that was of the same texts. Only the project's texts
+    change. Raises TextError, UnbalancedError or InclusionError for what cannot be read.
     """
     origin = closure.origin
     assert origin is not None  # noqa: S101 - of all that was just read
