@@ -6,7 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from hatch_cuda_kernels.compiler.toolchain.host_headers import HOST_HEADERS
+from hatch_cuda_kernels.libraries import standard_headers
 
 REASONS = {
     "standard": "host standard header",
@@ -72,7 +72,7 @@ def unknown_names(log: str) -> list[str]:
 
 def _header(name: str, root: Path) -> str:
     plain = name.rpartition("/hatch-cuda-kernels/")[2]
-    if plain in HOST_HEADERS or plain.startswith("sys/"):
+    if plain in standard_headers() or plain.startswith("sys/"):
         return "standard"
     if _TORCH.match(plain):
         return "torch"

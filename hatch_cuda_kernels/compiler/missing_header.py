@@ -7,9 +7,9 @@ from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.toolchain.packages import curand, pinned, pip_install
-from hatch_cuda_kernels.compiler.toolchain.parts import PARTS
+from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, part_files
 from hatch_cuda_kernels.includes import packaged_standard_headers
-from hatch_cuda_kernels.libraries import is_standard_header, is_torch_header
+from hatch_cuda_kernels.libraries import is_torch_header, standard_headers
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _short(path: str) -> str:
 def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
     if is_torch_header(name):
         return _NO_TORCH
-    if is_standard_header(name):
+    if name in standard_headers():
         if name in packaged_standard_headers():
             return "NVRTC has no host library; without 'standard_headers: false', this package's own is found"
         return "NVRTC has no host library; keep this include from it with #ifndef __CUDACC_RTC__"
@@ -88,5 +88,5 @@ def _parts(name: str) -> list[str]:
         return ["cudart", "crt"]  # it includes crt/mma.h
     if name.startswith("cuda/") and "." in name and not name.startswith("cuda/std/"):
         return []  # libcu++'s own have no suffix, a project's have
-    owners = (part for part, facts in PARTS.items() if any(fnmatch(name, pattern) for pattern in facts.files))
+    owners = (part for part in PARTS if any(fnmatch(name, pattern) for pattern in part_files(part)))
     return [owner] if (owner := next(owners, None)) else []

@@ -282,6 +282,9 @@ def _with_values(macros: MacroTable, condition: Condition) -> str:
         return known[0] if len(known) == 1 and _is_nvccs(name, macros, time) else None
 
     taken = [MacroToken(token.text, token.is_spaced) for token in directive.tokens()]
+    if directive.word.endswith("def"):
+        words = ("!", "defined") if directive.word.endswith("ndef") else ("defined",)
+        taken = [*map(MacroToken, words), *taken[:1]]
     texts = [token.text for token in Expander(look_up, kept={"defined"}).expand(taken)]
     found: list[str] = []
     while texts:

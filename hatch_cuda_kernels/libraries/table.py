@@ -27,7 +27,6 @@ __all__ = [
     "is_host_call",
     "is_host_header",
     "is_library_header",
-    "is_standard_header",
     "is_toolkit_macro",
     "is_torch_header",
     "is_torch_name",
@@ -37,6 +36,7 @@ __all__ = [
     "own_functions",
     "renamed_functions",
     "runtime_headers",
+    "standard_headers",
     "std_names",
     "std_templates",
     "table",
@@ -317,15 +317,11 @@ def _patterns(group: str, key: str) -> re.Pattern[str]:
 
 
 @cache
-def is_standard_header(name: str) -> bool:
-    """Return whether a header is one of a host compiler's C and C++ libraries."""
+def standard_headers() -> frozenset[str]:
+    """Return the headers of a host compiler's C and C++ libraries, and what else host code includes of a system."""
     known = table("standard")["headers"]
-    return (
-        name in known["cpp"]
-        or name in known["system"]
-        or (name.removesuffix(".h") in known["c"] and name.endswith(".h"))
-        or (name.startswith("c") and name[1:] in known["c"])
-    )
+    names = (form.format(name) for name in known["c"] for form in ("{}.h", "c{}"))
+    return frozenset((*names, *known["cpp"], *known["system"]))
 
 
 @cache

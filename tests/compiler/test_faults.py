@@ -13,10 +13,8 @@ from hatch_cuda_kernels.compiler.program import Program
 from hatch_cuda_kernels.compiler.target_faults import target_faults
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.libraries import cpp20_names, device_names, global_names, implicit_names, std_names
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES
-from hatch_cuda_kernels.source.std_names import STD_NAMES, STD_NAMES_OF_CPP20
-from hatch_cuda_kernels.source.toolkit_names import TOOLKIT_NAMES
 
 NOTHING = Program(source="", name="", headers=(), pre_include=(), outside=(), computed=())
 
@@ -36,7 +34,6 @@ def kernel(body, params="float* x"):
 #: Headers that take a second to compile.
 HEAVY = dict.fromkeys(("cooperative_groups.h", "cub/cub.cuh"), pytest.mark.slow)
 INCLUDED = {
-    "cudaGridDependencySynchronize": (kernel("cudaGridDependencySynchronize();"), "cuda_device_runtime_api.h"),
     "__half": (kernel("*x = 1;", "__half* x"), "cuda_fp16.h"),
     "a namespace": (
         "namespace cg = cooperative_groups;\n" + kernel("cg::this_thread_block().sync();"),
@@ -59,7 +56,7 @@ def test_a_name_without_its_header(source, header):
 
 BRINGS = [
     pytest.param(header, [name for name in names if names[name] == header], scope, marks=HEAVY.get(header, ()))
-    for names, scope in ((GLOBAL_NAMES | TOOLKIT_NAMES, ""), (STD_NAMES, "std"))
+    for names, scope in (({**global_names(), **device_names(), **implicit_names()}, ""), (std_names(), "std"))
     for header in dict.fromkeys(names.values())
 ]
 
@@ -70,7 +67,7 @@ def test_headers_bring_what_is_said_of_them(header, names, scope):
     tests = "\n".join(
         f"#ifndef {name}\nnamespace n{number} {{ using {scope}::{name}; }}\n#endif"
         for number, name in enumerate(names)
-        if name not in {"chrono", "filesystem", "numbers", "placeholders", "this_thread", *STD_NAMES_OF_CPP20}
+        if name not in {"chrono", "filesystem", "numbers", "placeholders", "this_thread", *cpp20_names()}
     )
     if header in {"cub/cub.cuh", "cooperative_groups.h", "mma.h"}:
         tests = ""  # namespaces
@@ -98,7 +95,10 @@ OTHERS = {
     "PyTorch's types": (kernel("*x = 1;", "at::Half* x"), "PyTorch's C++ types are the host's: use CUDA's"),
     "PyTorch's functions": (kernel("gpuAtomicAdd(x, 1.f);"), "add #include <ATen/cuda/Atomic.cuh>"),
     "a texture reference": ("texture<float> t;\n" + kernel("*x = tex1Dfetch(t, 1);"), "cudaTextureObject_t"),
-    "a word of C's": ("#define R register\n" + kernel("R float y = 1; *x = y;"), 'define: {register: ""}'),
+    "a word of C's": (
+        "#define P(a, b) a##b\n" + kernel("P(reg, ister) float y = 1; *x = y;"),
+        'define: {register: ""}',
+    ),
     "what Thrust has no more": (
         "#include <thrust/functional.h>\nstruct S : thrust::unary_function<int, int> {};\n" + kernel("*x = 1;"),
         "CUDA 13 removed it from Thrust",

@@ -9,9 +9,8 @@ import pytest
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.includes import OuterHeaders, packaged_standard_headers
+from hatch_cuda_kernels.libraries import global_names, std_names
 from hatch_cuda_kernels.manifest import parse_manifest
-from hatch_cuda_kernels.source.header_names import GLOBAL_NAMES
-from hatch_cuda_kernels.source.std_names import STD_NAMES
 
 KERNEL = "__global__ void k(int* s) {{ s[0] = {}; }}\n"
 
@@ -222,6 +221,34 @@ struct Graph : Handle<cudaGraph_t, cudaGraphDestroy> { int n; };
     build_store(manifest, tmp_path / "store")
 
 
+def test_functions_of_the_runtime_for_device_code(tmp_path):
+    """Their header comes with every source of nvcc's."""
+    found, manifest = closure(tmp_path, KERNEL.format("1; cudaGridDependencySynchronize()"))
+    assert found.pre_include == ("cuda_device_runtime_api.h",)
+    build_store(manifest, tmp_path / "store")
+
+
+@pytest.mark.parametrize("text", ["#define R register\n", ""])
+def test_register_may_come_by_a_macro(tmp_path, text):
+    """As by its name."""
+    word = "R" if text else "register"
+    found, manifest = closure(tmp_path, f"{text}__global__ void k(int* p) {{ {word} int a = 1; p[0] = a; }}\n")
+    assert found.pre_include == ("hatch_cuda_kernels/register.h",)
+    build_store(manifest, tmp_path / "store")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "struct S { int exit; };\n" + KERNEL.format("S{1}.exit + sizeof(cuda::std::uint32_t)"),
+        "#include <vector>\n#include <cuda/std/cstdint>\n" + KERNEL.format("sizeof(cuda::std::uint32_t)"),
+    ],
+)
+def test_members_and_names_of_other_namespaces_are_no_uses(tmp_path, text):
+    """Only what may be the library's own is."""
+    assert "cstdint" not in closure(tmp_path, text)[0].pre_include
+
+
 @pytest.mark.parametrize("extra", [[], ["--device-int128"]])
 def test_integers_of_128_bits_need_no_flag(tmp_path, extra):
     """As with nvcc; who states NVRTC's gets it once."""
@@ -272,10 +299,10 @@ def test_none_without_standard_headers(tmp_path):
 
 def test_every_name_is_in_its_header(tmp_path):
     """Each header that a name brings declares or defines it."""
-    assert {*GLOBAL_NAMES.values(), *STD_NAMES.values()} <= packaged_standard_headers().names
-    lines = [f"#ifndef {name}\n{_use(name, number)}\n#endif\n" for number, name in enumerate(GLOBAL_NAMES)]
+    assert {*global_names().values(), *std_names().values()} <= packaged_standard_headers().names
+    lines = [f"#ifndef {name}\n{_use(name, number)}\n#endif\n" for number, name in enumerate(global_names())]
     namespaces = {"chrono", "filesystem", "numbers", "placeholders", "this_thread"}
-    named = STD_NAMES.keys() - namespaces - {"uncaught_exception"}  # which C++20 removed
+    named = std_names().keys() - namespaces - {"uncaught_exception"}  # which C++20 removed
     lines += [f"namespace n_{name} {{ using std::{name}; }}\n" for name in sorted(named)]
     lines += [f"namespace n_{name} = std::{name};\n" for name in sorted(namespaces)]
     _, manifest = closure(tmp_path, "".join([*lines, KERNEL.format("1")]), std="c++20")

@@ -12,8 +12,8 @@ from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.includes import OuterHeaders, packaged_standard_headers
+from hatch_cuda_kernels.libraries import left_out_names
 from hatch_cuda_kernels.manifest import parse_manifest
-from hatch_cuda_kernels.source.library_names import library_headers, library_names
 
 KERNEL = "__global__ void k(int* s) {{ s[0] = {}; }}\n"
 CUBLAS = "hatch_cuda_kernels/cublas_types.h"
@@ -200,12 +200,15 @@ def test_types_of_data_are_the_toolkits(tmp_path):
     build_store(manifest, tmp_path / "store")
 
 
-@pytest.mark.parametrize("header", sorted(library_headers()))
+HEADERS = {one.header: one.names for one in left_out_names() if not one.by}
+
+
+@pytest.mark.parametrize("header", sorted(HEADERS))
 def test_each_header_compiles_and_has_its_names(header):
     """By itself, and beside the others."""
-    names = [name for name, of in library_names().items() if of == header]
+    names = sorted(HEADERS[header])
     tests = "".join(f"#ifndef {name}\nnamespace n{at} {{ using ::{name}; }}\n#endif\n" for at, name in enumerate(names))
-    every = "".join(f"#include <{name}>\n" for name in sorted(library_headers()))
+    every = "".join(f"#include <{name}>\n" for name in sorted(HEADERS))
     assert names
     assert compiled(f"#include <{header}>\n{tests}{every}{KERNEL.format(1)}")
 
@@ -252,7 +255,7 @@ SIZES = {
 
 def test_values_and_sizes_are_the_libraries():
     """They may decide what a kernel does, and where the members behind one lie."""
-    included = "".join(f"#include <{name}>\n" for name in sorted(library_headers()))
+    included = "".join(f"#include <{name}>\n" for name in sorted(HEADERS))
     checks = [f'static_assert((int){name} == {value}, "");' for name, value in VALUES.items()]
     checks += [f'static_assert(sizeof({name}) == {size}, "");' for name, size in SIZES.items()]
     assert compiled(included + "\n".join(checks) + "\n" + KERNEL.format("1"))

@@ -19,7 +19,7 @@ from hatch_cuda_kernels.digest import sha256
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["PARTS", "FoundPart", "Part", "PartFiles", "find_parts"]
+__all__ = ["PARTS", "FoundPart", "Part", "PartFiles", "find_parts", "part_files"]
 
 
 class Part(NamedTuple):
@@ -32,9 +32,9 @@ class Part(NamedTuple):
     conda: str
     """Its conda package."""
     files: tuple[str, ...]
-    """Patterns of its files, for folders whose files no wheel lists."""
+    """Patterns of its files, but for those of the runtime's that are known by name."""
     telling: tuple[str, ...]
-    """Patterns of the files whose content serves as the version if nothing states one."""
+    """Patterns of the files whose content serves as the version if nothing states one; likewise."""
 
 
 class FoundPart(NamedTuple):
@@ -45,34 +45,29 @@ class FoundPart(NamedTuple):
     evidence: tuple[Path, ...]
 
 
-#: The runtime's headers of CUDA 12.9 and 13.0; one of a later release that is not among them is hashed.
-_CUDART: Final = (
-    "cooperative_groups/*",
-    *"""
-    builtin_types.h channel_descriptor.h common_functions.h cooperative_groups.h cuComplex.h cuda.h cuda_awbarrier.h
-    cuda_awbarrier_helpers.h cuda_awbarrier_primitives.h cuda_bf16.h cuda_bf16.hpp cuda_device_runtime_api.h
-    cuda_egl_interop.h cuda_fp16.h cuda_fp16.hpp cuda_fp4.h cuda_fp4.hpp cuda_fp6.h cuda_fp6.hpp cuda_fp8.h
-    cuda_fp8.hpp cuda_gl_interop.h cuda_occupancy.h cuda_pipeline.h cuda_pipeline_helpers.h cuda_pipeline_primitives.h
-    cuda_runtime.h cuda_runtime_api.h cuda_surface_types.h cuda_texture_types.h cuda_vdpau_interop.h cudaEGL.h
-    cudaEGLTypedefs.h cudaGL.h cudaGLTypedefs.h cudaProfilerTypedefs.h cudart_platform.h cudaTypedefs.h cudaVDPAU.h
-    cudaVDPAUTypedefs.h device_atomic_functions.h device_atomic_functions.hpp device_double_functions.h
-    device_functions.h device_launch_parameters.h device_types.h driver_functions.h driver_types.h host_config.h
-    host_defines.h library_types.h math_constants.h math_functions.h mma.h sm_20_atomic_functions.h
-    sm_20_atomic_functions.hpp sm_20_intrinsics.h sm_20_intrinsics.hpp sm_30_intrinsics.h sm_30_intrinsics.hpp
-    sm_32_atomic_functions.h sm_32_atomic_functions.hpp sm_32_intrinsics.h sm_32_intrinsics.hpp
-    sm_35_atomic_functions.h sm_35_intrinsics.h sm_60_atomic_functions.h sm_60_atomic_functions.hpp sm_61_intrinsics.h
-    sm_61_intrinsics.hpp surface_functions.h surface_indirect_functions.h surface_types.h texture_fetch_functions.h
-    texture_indirect_functions.h texture_types.h vector_functions.h vector_functions.hpp vector_types.h
-    """.split(),  # noqa: SIM905 - a list would take a line a word
-)
-_CUDART_ALL: Final = (*_CUDART, "cooperative_groups/*/*")
 _CCCL: Final = ("cccl/*", "cub/*", "cuda/*", "nv/*", "thrust/*")
 _CCCL_VERSION: Final = ("cuda/std/version", "cuda/std/__cccl/version.h", "cub/version.cuh", "thrust/version.h")
+#: The runtime's other headers are in no folder of their own.
+_GROUPS: Final = ("cooperative_groups/*", "cooperative_groups/*/*")
 PARTS: Final = {
     "cccl": Part("cuda/std/version", "cuda_cccl", "cuda-cccl", _CCCL, _CCCL_VERSION),
     "crt": Part("crt/host_config.h", "cuda_nvcc", "cuda-crt-dev", ("crt/*",), ("crt/*",)),
-    "cudart": Part("cuda_runtime.h", "cuda_cudart", "cuda-cudart-dev", _CUDART, _CUDART_ALL),
+    "cudart": Part("cuda_runtime.h", "cuda_cudart", "cuda-cudart-dev", _GROUPS[:1], _GROUPS),
 }
+
+
+def part_files(name: str) -> tuple[str, ...]:
+    """Return the patterns of a part's files, for folders whose files no wheel lists."""
+    return (*PARTS[name].files, *_named(name))
+
+
+def _named(name: str) -> tuple[str, ...]:
+    """Return those of a part's files that only their names tell from those of others."""
+    from hatch_cuda_kernels.libraries import runtime_headers  # where wheels list their files, nobody asks
+
+    return runtime_headers() if name == "cudart" else ()
+
+
 #: What brings the parts; a folder of wheels may have those of either CUDA major.
 _DISTRIBUTIONS: Final = sorted({distribution(name, major) for name in PARTS for major in (12, 13)})
 _VERSION_MACRO: Final = rb"#\s*define\s+(?:CCCL|CUDART)_VERSION\s+(\d+)"
@@ -84,7 +79,7 @@ def find_parts(folders: Iterable[str], major: int) -> Iterator[FoundPart]:
     for name, part in PARTS.items():
         holder = next((folder for folder in paths if (folder / part.marker).is_file()), None)
         if holder is not None:
-            yield FoundPart(name, *(_packaged(holder, name, major) or _copied(holder, part)))
+            yield FoundPart(name, *(_packaged(holder, name, major) or _copied(holder, name)))
 
 
 class PartFiles:
@@ -104,7 +99,7 @@ class PartFiles:
         """Return whether a file with this name, relative to the folder, and this digest is one of a part's."""
         if self._listed:
             return self._listed.get(f"{self._prefix}{name}") == digest
-        return any(fnmatch(name, pattern) for part in PARTS.values() for pattern in part.files)
+        return any(fnmatch(name, pattern) for part in PARTS for pattern in part_files(part))
 
 
 def _packaged(folder: Path, name: str, major: int) -> tuple[str, tuple[Path, ...]] | None:
@@ -124,9 +119,10 @@ def _packaged(folder: Path, name: str, major: int) -> tuple[str, tuple[Path, ...
     return None
 
 
-def _copied(folder: Path, part: Part) -> tuple[str, tuple[Path, ...]]:
+def _copied(folder: Path, name: str) -> tuple[str, tuple[Path, ...]]:
     """Return a version made of the version macro, if the part has one, and a digest of the telling files; and these."""
-    files = tuple(sorted({path for pattern in part.telling for path in folder.glob(pattern) if path.is_file()}))
+    patterns = (*PARTS[name].telling, *_named(name))
+    files = tuple(sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}))
     contents = [path.read_bytes() for path in files]
     macros = [match[1].decode() for content in contents if (match := re.search(_VERSION_MACRO, content))]
     digest = sha256(b"".join(sha256(content).digest() for content in contents)).hexdigest()[:16]
