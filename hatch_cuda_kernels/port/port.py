@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.includes import Project
-from hatch_cuda_kernels.libraries import torch
+from hatch_cuda_kernels.libraries import torch_names
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import NvrtcOptions
@@ -178,8 +178,7 @@ class _Port:
     def _note_torch(self, one: ReadSource) -> None:
         (closure,) = one.sources.units
         words = {word for passed in self._passes for reading in passed.readings for word in reading.stream.texts}
-        headers = {*closure.pre_include} - {torch().objects}
-        names = sorted({path[-1] for path, header in torch().names.items() if header in headers and path[-1] in words})
+        names = sorted(torch_names(closure.pre_include) & words)
         if names:
             self._notes[_OF_TORCH.format(", ".join(names))] = None
 
