@@ -95,7 +95,9 @@ class _Writer:
                 other = self.name(begin)
                 self._lead.append(f"#define {other} {text}")
                 text = other
-            if self.chance(0.15):
+            if self.chance(0.1):
+                self._lead.append(f"#if __has_include(<vector>)\n#define {name} {text}\n#else\n#define {name}\n#endif")
+            elif self.chance(0.15):
                 self._lead.append(f"#if defined(__CUDACC__)\n#define {name} {text}\n#else\n#define {name}\n#endif")
             else:
                 self._lead.append(f"#define {name} {text}")
@@ -956,7 +958,7 @@ class _Writer:
             (f"constinit int {name} = 3; constinit const int {name}c = 4;", f"sizeof(@{name}) + @{name}c"),
             (f"template <class T> struct {name} {{ explicit(sizeof(T) > 2) {name}(T) {self.body()} int x; }}; char (&{name}f({name}<int>))[2]; char (&{name}f(...))[3];", f"sizeof(@{name}f(1))"),
             (f"auto {name}(auto x) {{ return x + 1.5f; }} {mark} int {name}d(auto x) {{ return sizeof(x); }}", f"@{name}d('a') + sizeof(@{name}(1))"),
-            (f"struct {name} {{ int a; int b; auto operator<=>(const {name}&) const = default; }}; const {name} {name}v = {{.a = 1, .b = 2}};", f"sizeof(@{name})"),
+            (f"struct {name} {{ int a; int b; bool operator==(const {name}&) const = default; }}; const {name} {name}v = {{.a = 1, .b = 2}};", f"sizeof(@{name})"),
             (f"enum class {name} {{ {name}a, {name}b }}; using enum {name};", f"(int)@{name}b"),
             (f"template <auto N> {mark} int {name}() {{ return N; }} template <class T> struct {name}S {{ int f() requires (sizeof(T) > 2) {self.body('1')} char f() {self.body('2')} }};", f"@{name}<3>() + sizeof(@{name}S<char>().f())"),
             (f"template <class T> int {name}(T) requires requires {{ typename T::x; {{ T() }} noexcept; }} {self.body('1')} template <class T> char {name}(T) {self.body('2')} struct {name}S {{ using x = int; }};", f"sizeof(@{name}(@{name}S())) + sizeof(@{name}(1))"),

@@ -44,9 +44,11 @@ class Editor:
         self.group = 0
         self.swallowed: Final[list[Inclusion]] = []
         """Inclusions that stand inside what is replaced."""
+        self.undecided: Final[set[int]] = set()
+        """Groups of edits of a part of what a macro becomes, if it may become something else."""
         self._stream: Final = stream
         self._edits: Final[list[tuple[int, str, Edit]]] = []
-        self._uses: Final[dict[int, tuple[int, Use, list[tuple[int, int, Edit]]]]] = {}
+        self._uses: Final[dict[int, tuple[Use, list[tuple[int, int, int, Edit]]]]] = {}
 
     def replace(self, tokens: Sequence[StreamToken], edit: Edit) -> None:
         """Put an edit's text in the place of tokens that follow each other; its offsets do not count."""
@@ -60,8 +62,10 @@ class Editor:
             if first.use is None or (number and number < len(pieces) - 1):
                 self._add(first.at, last.at if last.use is None else last.use.last - 1, piece)
             else:
-                _, use, changes = self._uses.setdefault(first.at, (self.group, first.use, []))
-                changes.append((first.nth, last.nth + 1 if last.use is use else len(use.tokens), piece))
+                use, changes = self._uses.setdefault(first.at, (first.use, []))
+                begin = first.nth if not number else 0
+                end = last.nth + 1 if number == len(pieces) - 1 and last.use is use else len(use.tokens)
+                changes.append((begin, end, self.group, piece))
 
     def insert(self, before: StreamToken, edit: Edit) -> None:
         """Put an edit's text before a token."""
@@ -69,8 +73,8 @@ class Editor:
             file, start, _ = self._stream.place(before.at)
             self._edits.append((self.group, file.name, edit._replace(start=start, end=start)))
         else:
-            changes = self._uses.setdefault(before.at, (self.group, before.use, []))[2]
-            changes.append((before.nth, before.nth, edit))
+            changes = self._uses.setdefault(before.at, (before.use, []))[1]
+            changes.append((before.nth, before.nth, self.group, edit))
 
     def _pieces(self, tokens: Sequence[StreamToken]) -> Iterable[tuple[StreamToken, StreamToken]]:
         """Yield the first and last tokens of stretches outside macros, and of what is in each use."""
@@ -109,19 +113,21 @@ class Editor:
 
     def grouped(self) -> list[tuple[int, str, Edit]]:
         """Return the edits, each with its group and its file."""
-        for at, (group, use, changes) in self._uses.items():
-            tokens, edit = self._stream.spelled(use), changes[0][2]
-            self.group = group
+        for at, (use, changes) in self._uses.items():
+            tokens, (_, _, self.group, edit) = self._stream.spelled(use), changes[0]
+            is_whole = {nth for first, last, _, _ in changes for nth in range(first, last)} == {*range(len(tokens))}
+            if not is_whole and not self._stream.is_sure(use):
+                self.undecided.update(group for _, _, group, _ in changes)
             self._add(at, use.last - 1, edit._replace(text=_rendered(tokens, changes)))
         self._uses.clear()
         return self._edits
 
 
-def _rendered(tokens: Sequence[MacroToken], changes: Iterable[tuple[int, int, Edit]]) -> str:
+def _rendered(tokens: Sequence[MacroToken], changes: Iterable[tuple[int, int, int, Edit]]) -> str:
     """Return what a use becomes, changed."""
     pieces: list[str] = []
     done = 0
-    for first, last, edit in sorted(changes, key=lambda change: change[:2]):
+    for first, last, _, edit in sorted(changes, key=lambda change: change[:2]):
         if first < done:
             continue
         pieces += [*_spaced(tokens[done:first]), " ", edit.text]

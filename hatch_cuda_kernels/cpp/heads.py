@@ -156,6 +156,19 @@ def declarators_of(head: Head, first: int, *, is_const: bool = False) -> list[De
     return found
 
 
+def _bindings(head: Head, first: int) -> list[Declarator]:
+    """Return the names of a structured binding: ``auto [x, y] = z;``."""
+    texts = [token.text for token in head.tokens]
+    opening = texts.index("[") if "[" in texts else 0
+    if opening <= first or not {"auto"} <= {*texts[first:opening]} <= {"auto", "const", "static", *POINTERS}:
+        return []
+    names = texts[opening + 1 : texts.index("]", opening)]
+    value = head.values[0] if head.values else None
+    return [
+        Declarator(name, first, value, is_const=False, is_open_array=False) for name in names if is_identifier(name)
+    ]
+
+
 def _is_const(head: Head, begin: int, name: int, specifiers: Sequence[str]) -> bool:
     """Return whether an object itself is const: of a pointer, what is behind the last ``*`` says it."""
     texts = [*specifiers, *(head.tokens[at].text for at in head.top if begin <= at < name)]
@@ -190,8 +203,8 @@ def described(head: Head, stream: Stream, parent: Declaration | None) -> Declara
         elif _needs_no_type(found) or _has_type(head.words(first, begin)):
             found.kind = "function"
         return found
-    found.declarators = declarators_of(head, first)
-    if found.declarators and (len(words) > 1 or head.inner_name >= 0):
+    found.declarators = _bindings(head, first) or declarators_of(head, first)
+    if found.declarators and (len(words) > 1 or head.inner_name >= 0 or len(found.declarators) > 1):
         found.kind = "variable"
         found.name = found.declarators[0].name
         found.qualifier = _qualifier(head, found.declarators[0].name)
@@ -225,6 +238,7 @@ def _is_forward(head: Head) -> bool:
     if head.key < 0 or head.parameters is not None or head.values:
         return False
     names = [at for at in head.top if at > head.key and is_identifier(head.tokens[at].text)]
+    names = [at for at in names if head.tokens[at].text not in CLASS_KEYS]
     qualified = sum(head.tokens[at - 1].text == "::" for at in names)
     is_opaque = head.tokens[head.key].text == "enum" and head.colon >= 0
     has_one_name = is_opaque or len(names) - qualified <= 1

@@ -128,10 +128,7 @@ class _UnitParser:
         inclusions: dict[int, Visit] = {}
         for stream in Stream.readings(visit, self._unit.macros, self._bracing, self._fragments):
             try:
-                found = _Parser(stream, included).scope(scope, is_open=False)
-                self._readings.append(Reading(stream, found))
-                if scope is not None:
-                    scope.included += found
+                self._read_stream(stream, scope, included, is_root=is_root)
             except TextError as error:
                 uneven = [one.visit.file.name for one in stream.inclusions if not stream.is_even(one.visit)]
                 if uneven:
@@ -145,6 +142,14 @@ class _UnitParser:
                 yield inner, scopes[key]
             else:
                 self._add_parts(inner)
+
+    def _read_stream(self, stream: Stream, scope: Declaration | None, included: Included, *, is_root: bool) -> None:
+        found = _Parser(stream, included).scope(scope, is_open=False)
+        if found and not is_root and found[-1].tokens[-1].text not in {";", "}"}:
+            raise _FragmentError([stream.file.name])  # the end of its last declaration stands elsewhere
+        self._readings.append(Reading(stream, found))
+        if scope is not None:
+            scope.included += found
 
     def _add_parts(self, visit: Visit) -> None:
         """Note a file that stands inside a declaration, and all that it includes; not one that was read before."""

@@ -251,7 +251,7 @@ class Stream:
         return TextError(message, file, start)
 
     def macro(self, at: int) -> Macro | None:
-        """Return the macro that a token is; of several that may hold, the first."""
+        """Return the macro that a token is; of several that may hold, the longest."""
         return self._macro_at(self.texts[at], self.time(at))
 
     def use(self, at: int, macro: Macro) -> Use | None:
@@ -275,6 +275,20 @@ class Stream:
             if further == last or found[-1].text in found[-1].hidden:
                 return Use(at, last, tuple(found), self._others(self.texts[at], time))
             last = further
+
+    def is_sure(self, use: Use) -> bool:
+        """Return whether all macros that a use leads to have one definition there."""
+        seen: set[str] = set()
+        waiting, time = [*self.texts[use.first : use.last]], self.time(use.first)
+        while waiting:
+            name = waiting.pop()
+            if name in self.known and name not in seen:
+                seen.add(name)
+                known = self._macros.at(name, time)
+                if len(known) != 1:
+                    return False
+                waiting += [word for one in known if one is not None for word in one.words]
+        return True
 
     def _others(self, name: str, time: int) -> frozenset[str]:
         """Return the identifiers that other definitions of a macro lead to, if several may hold."""
@@ -335,8 +349,9 @@ class Stream:
         return Expander(lambda name: self._macro_at(name, time)).expand(tokens)
 
     def _macro_at(self, name: str, time: int) -> Macro | None:
-        """Return the macro that a name is; of several that may hold, the first."""
-        return next((one for one in self._macros.at(name, time) if one is not None and one.is_known), None)
+        """Return the macro that a name is; of several that may hold, the longest."""
+        known = (one for one in self._macros.at(name, time) if one is not None and one.is_known)
+        return max(known, key=lambda one: len(one.body), default=None)
 
     def _behind_call(self, at: int) -> int:
         """Return the index behind the parentheses that open at a token; that token's where none do."""

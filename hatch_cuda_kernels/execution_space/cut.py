@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["Cut", "Level", "Place", "cut", "stand_in"]
 
 _INLINE: Final = frozenset({"inline", "__inline__", "__inline", "__forceinline__", "__forceinline"})
+_TYPE_WORDS: Final = frozenset(
+    ("int", "char", "short", "long", "float", "double", "bool", "unsigned", "signed", "void", "wchar_t")
+)
 _STORAGE: Final = frozenset({"static", "inline", "thread_local", "extern", "__thread"})
 _THREAD_LOCAL: Final = frozenset({"thread_local", "__thread"})
 _ALIGNING: Final = frozenset({"__attribute__", "__align__", "__builtin_align__", "alignas"})
@@ -109,8 +112,8 @@ class _Cutter:
         """The declarations that are for the device, by identity."""
         self._marked_names: Final[set[tuple[tuple[str, ...], str]]] = set()
         self._constants: Final[set[tuple[tuple[str, ...], str]]] = set()
-        self._forward: Final[set[str]] = set()
-        """The names of marked functions that are declared outside classes without a body."""
+        self._forward: Final[dict[str, set[tuple[str, ...]]]] = defaultdict(set)
+        """The parameters of marked functions that are declared outside classes without a body, by name."""
         self._floats: Final[list[tuple[Declaration, Editor]]] = []
         """Constants that may have to be ``constexpr``."""
         self._host_macros: Final[list[tuple[int, Macro]]] = []
@@ -160,7 +163,7 @@ class _Cutter:
         if declaration.kind == "function" and marked:
             self._functions.add(declaration.name)
             if declaration.body is None and not declaration.is_member:
-                self._forward.add(declaration.name)
+                self._forward[declaration.name].add(_parameters(declaration))
         if declaration.kind == "variable" and marked:
             self._found.device_variables |= {(key[0], one.name) for one in declaration.declarators}
 
@@ -168,7 +171,7 @@ class _Cutter:
         return self._levels.get(place_of(declaration), "plain") if self._levels else "plain"
 
     def _declaration(self, declaration: Declaration, editor: Editor) -> None:
-        if self._level(declaration) == "whole":
+        if self._level(declaration) == "whole" and id(declaration) not in self._marked:
             editor.replace(declaration.tokens, _edit(declaration, "removed", self._stand_in(declaration)))
             return
         if declaration.kind == "class":
@@ -177,6 +180,9 @@ class _Cutter:
             self._member_attributes(declaration, editor)
         if id(declaration) in self._marked:
             self._found.has_unmarked |= _has_local_class(declaration)
+            is_constant_one = all(one.is_const and one.value for one in declaration.declarators)
+            if declaration.kind == "variable" and is_constant_one and "volatile" not in declaration.words:
+                self._floats.append((declaration, editor))
             return
         self._found.has_unmarked |= _needs_default(declaration)
         if declaration.kind == "instantiation":
@@ -321,7 +327,8 @@ class _Cutter:
             return True
         if declaration.qualifier and {(scope, name)} & (self._marked_names | self._constants):
             return True
-        if not declaration.is_member and not declaration.qualifier and name in self._forward:
+        is_free = not declaration.is_member and not declaration.qualifier
+        if is_free and any(_may_be(one, _parameters(declaration)) for one in self._forward.get(name, ())):
             return True
         is_own = declaration.is_member and declaration.parent and name.lstrip("~") == declaration.parent.name
         if is_own and declaration.body is not None:  # variables of such a class need no code to start
@@ -337,7 +344,10 @@ class _Cutter:
             return
         first, last = declaration.body
         for tokens in declaration.stream.throws(declaration.tokens[first], declaration.tokens[last]):
-            editor.replace(tokens, _edit(declaration, "throw", "__trap()"))
+            texts = declaration.stream.texts
+            other = _other_operand(texts, tokens[0].at, tokens[-1].at)
+            text = f"(__trap(), {' '.join(other)})" if other else "__trap()"
+            editor.replace(tokens, _edit(declaration, "throw", text))
 
     def _variable(self, declaration: Declaration, editor: Editor) -> None:
         words = declaration.words
@@ -397,16 +407,37 @@ class _Cutter:
             if declaration.name:  # the compiler knows no variable of elsewhere whose type has no name
                 self._declare(declaration, editor)
         elif kept:
-            editor.replace(declaration.tokens, _edit(declaration, "value", _split(declaration, cut_ones)))
-            return
+            self._split(declaration, cut_ones, editor)
         else:
             self._declare(declaration, editor)
         for one in cut_ones:
+            self._state_bound(declaration, one, editor)
             self._cut_value(declaration, one, editor)
+
+    def _split(self, declaration: Declaration, cut_ones: Sequence[Declarator], editor: Editor) -> None:
+        """Make declarations of one variable each, of which some are only declared."""
+        tokens, first = declaration.tokens, declaration.declarators[0]
+        specifiers = [token.text for token in tokens[first.first : _specifiers_end(declaration)]]
+        lead = " ".join(token.text for token in tokens[: first.first])
+        if first in cut_ones:
+            self._declare(declaration, editor)
+        for one in declaration.declarators[1:]:
+            words = ["extern", *(word for word in specifiers if word not in _STORAGE)]
+            text = " ".join((";", lead, *(words if one in cut_ones else specifiers), ""))
+            editor.replace([tokens[one.first - 1]], _edit(declaration, "value", text))
+
+    def _state_bound(self, declaration: Declaration, declarator: Declarator, editor: Editor) -> None:
+        """Give an array the bound that its value gave it."""
+        bound = _bound(declaration, declarator) if declarator.is_open_array else None
+        if bound is not None and declarator.value is not None:
+            texts = [token.text for token in declaration.tokens[: declarator.value[0]]]
+            at = next(at for at in range(declarator.first, len(texts)) if texts[at : at + 2] == ["[", "]"])
+            editor.replace(declaration.tokens[at : at + 2], _edit(declaration, "value", f"[{bound}]"))
 
     def _keeps_value(self, declaration: Declaration, declarator: Declarator) -> bool:
         """Return whether a variable keeps its value: a constant, or an array whose bound is its value's."""
-        if declarator.value is None or not (declarator.is_const or declarator.is_open_array):
+        is_open = declarator.is_open_array and _bound(declaration, declarator) is None
+        if declarator.value is None or not (declarator.is_const or is_open):
             return False
         return not self._levels or self._levels.get(place_of(declaration, declarator.first)) != "deep"
 
@@ -451,7 +482,7 @@ def _agreed(readings: Sequence[Reading], editors: Sequence[Editor]) -> tuple[lis
     for number, reading in enumerate(readings):
         for run in reading.stream.runs:
             readers[run].append(number)
-    refused: set[tuple[int, int]] = set()
+    refused = {(number, group) for number, editor in enumerate(editors) for group in editor.undecided}
     while True:
         made = [
             {(file, edit[:3]) for group, file, edit in edits if (number, group) not in refused}
@@ -505,23 +536,99 @@ def place_of(declaration: Declaration, at: int = 0) -> Place:
     return Place(file.name, start)
 
 
-def _split(declaration: Declaration, cut_ones: Iterable[Declarator]) -> str:
-    """Return declarations of one variable each, of which some lose their values."""
-    tokens = declaration.tokens
-    first = declaration.declarators[0].first
-    begin = _specifiers_end(declaration)
-    specifiers = [token.text for token in tokens[first:begin]]
-    lead = [token.text for token in tokens[:first]]
-    pieces: list[str] = []
-    for number, one in enumerate(declaration.declarators):
-        following = declaration.declarators[number + 1 : number + 2]
-        end = following[0].first - 1 if following else len(tokens) - 1
-        start = begin if not number else one.first
-        is_cut = one in cut_ones
-        words = [word for word in specifiers if not is_cut or word not in _STORAGE]
-        stop = one.value[0] if is_cut and one.value else end
-        pieces += [*lead, *(["extern"] if is_cut else []), *words, *(token.text for token in tokens[start:stop]), ";"]
-    return " ".join(pieces)
+def _parameters(declaration: Declaration) -> tuple[str, ...]:
+    """Return the types of a function's parameters as they are spelled, without names; of a template, their number."""
+    if declaration.parameters is None:
+        return ()
+    first, last = declaration.parameters
+    found: list[list[str]] = [[]]
+    depth, is_default = 0, False
+    for token in declaration.tokens[first + 1 : last]:
+        text = token.text
+        depth += (text in "([{<") - (text in ")]}>")
+        if text == "," and not depth:
+            found.append([])
+            is_default = False
+            continue
+        is_default |= text == "=" and not depth
+        if not is_default:
+            found[-1].append(text)
+    if declaration.template is not None:
+        return ("",) * len(found)
+    return tuple(" ".join(_without_name(one)) for one in found if one != ["void"])
+
+
+def _may_be(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Return whether two lists of parameters may have the same types: names of types may be others' names."""
+    pairs = [(first.split(), second.split()) for first, second in zip(one, other, strict=False)]
+    return len(one) == len(other) and all(
+        first == second
+        or (
+            [text for text in first if not is_identifier(text)] == [text for text in second if not is_identifier(text)]
+            and not {text for text in (*first, *second) if is_identifier(text)} <= {*_TYPE_WORDS, "const", "volatile"}
+        )
+        for first, second in pairs
+    )
+
+
+def _without_name(parameter: list[str]) -> list[str]:
+    """Return a parameter's type: a name follows another word or an operator of types."""
+    words = [at for at, text in enumerate(parameter) if is_identifier(text) and text not in {"const", "volatile"}]
+    if len(words) > 1 and parameter[words[-1]] not in _TYPE_WORDS and parameter[words[-1] - 1] != "::":
+        del parameter[words[-1]]
+    return [text for text in parameter if text not in {"struct", "class", "union", "enum"}]
+
+
+def _bound(declaration: Declaration, declarator: Declarator) -> int | None:
+    """Return how many elements a value in braces gives an array; None where one cannot tell without types."""
+    if declarator.value is None:
+        return None
+    first, last = declarator.value
+    tokens = declaration.tokens[first:last]
+    texts = [token.text for token in tokens]
+    texts = texts[1:] if texts[0] == "=" else texts
+    stream = declaration.stream
+    is_whole = not stream.inclusions_between(tokens[0].at, tokens[-1].at) and "..." not in texts
+    if texts[0] != "{" or not is_whole:
+        return None
+    elements: list[list[str]] = [[]]
+    depth = 0
+    for text in texts[1:-1]:
+        depth += (text in "([{") - (text in ")]}")
+        if text == "," and not depth:
+            elements.append([])
+        else:
+            elements[-1].append(text)
+    elements = elements if elements[-1] else elements[:-1]
+    head = [token.text for token in declaration.tokens[declarator.first : first]]
+    is_exact = "*" in head or all(element[0] == "{" for element in elements)
+    return len(elements) if is_exact and "<" not in texts and [*head].count("[") == 1 else None
+
+
+def _other_operand(texts: Sequence[str], first: int, last: int) -> Sequence[str]:
+    """Return the other operand of ``?:`` where a throw expression between two tokens is one; empty elsewhere.
+
+    Of an operand with ``?:`` in it, one operand of that, which has a type that can become the whole one's.
+    """
+    if texts[first - 1] == "?" and texts[last + 1] == ":":
+        found = texts[last + 2 : _end(texts, last + 2, 1, ";,)]}")]
+    else:
+        question = _end(texts, first - 2, -1, "?;{([") if texts[first - 1] == ":" else first - 1
+        found = texts[question + 1 : first - 1] if texts[question] == "?" else []
+    while (question := _end(found, 0, 1, "?")) < len(found):
+        colon = _end(found, question + 1, 1, ":")
+        behind = found[colon + 1 :]
+        found = found[question + 1 : colon] if behind[:1] == ["throw"] else behind
+    return found
+
+
+def _end(texts: Sequence[str], at: int, step: int, stops: str) -> int:
+    """Return where one of some brackets or signs stands outside brackets, from a token on in a direction."""
+    depth = 0
+    while 0 <= at < len(texts) and (depth or texts[at] not in stops):
+        depth += (texts[at] in "([{") - (texts[at] in ")]}")
+        at += step
+    return at
 
 
 def _specifiers_end(declaration: Declaration) -> int:

@@ -46,15 +46,16 @@ class _Oracle:
         self._levels: Final = levels
         self._by_name: Final[dict[str, list[Declaration]]] = defaultdict(list)
         self._spans: Final[dict[str, list[tuple[int, int, Declaration]]]] = defaultdict(list)
-        self._enumerators: Final[set[str]] = set()
+        self._at: Final[dict[Place, list[Declaration]]] = defaultdict(list)
+        """The declarations that begin at a place: of a header that is read twice, or of what a macro becomes."""
         for reading in source.readings:
             for declaration in reading:
                 self._add(declaration)
 
     def _add(self, declaration: Declaration) -> None:
-        for name in {declaration.name, *(one.name for one in declaration.declarators)} - {""}:
+        for name in _names(declaration):
             self._by_name[name].append(declaration)
-        self._enumerators.update(declaration.enumerators)
+        self._at[place_of(declaration)].append(declaration)
         stream, first, last = declaration.stream, declaration.tokens[0], declaration.tokens[-1]
         file, start, _ = stream.place(first.at)
         behind, _, end = stream.place(last.at if last.use is None else last.use.last - 1)
@@ -71,6 +72,8 @@ class _Oracle:
                     found[place_of(declaration)] = "deep"
                     break
                 level = self._further(declaration)
+                if any(self._further(one) != level for one in self._at[place_of(declaration)]):
+                    break
                 if level is not None:
                     place = self._declarator_at(declaration, offset) if level == "deep" else place_of(declaration)
                     found[place] = level
@@ -110,7 +113,7 @@ class _Oracle:
 
     def _further(self, declaration: Declaration) -> Level | None:
         """Return how much more of a declaration may go; None where nothing."""
-        if declaration.kind in {"namespace", "unknown"} or self._is_marked(declaration):
+        if declaration.kind in {"namespace", "linkage", "unknown"} or self._is_marked(declaration):
             return None
         if self._levels.get(place_of(declaration)) == "whole":
             return None
@@ -122,7 +125,8 @@ class _Oracle:
         is_deduced = declaration.kind == "function" and declaration.body is not None and "auto" in declaration.words
         places = [place_of(declaration), *(place_of(declaration, one.first) for one in declaration.declarators)]
         if all(self._levels.get(place) != "deep" for place in places) and (has_value or is_deduced):
-            return "deep"
+            goes = declaration.kind == "variable" and "auto" in declaration.words  # its value is its type
+            return "deep" if not goes or self._is_alone(declaration) else None
         if declaration.kind == "class" and any(map(self._is_marked, _inside(declaration))):
             return None
         if declaration.is_member and not self._may_leave_class(declaration):
@@ -143,13 +147,10 @@ class _Oracle:
         if declaration.kind == "enum":
             return False  # its enumerators would be found elsewhere
         is_hidden = bool(stand_in(declaration))
-        names = {declaration.name, *(one.name for one in declaration.declarators)} - {""}
-        if not is_hidden and not names.isdisjoint(self._enumerators):
-            return False
         own = {id(one) for one in declaration}
         return all(
             self._is_alike(declaration, other)
-            for name in names
+            for name in _names(declaration)
             for other in self._by_name[name]
             if id(other) not in own and not (is_hidden and _scope(other) != _scope(declaration))
         )
@@ -170,6 +171,12 @@ def _is_aligned(declaration: Declaration) -> bool:
     while owner is not None and owner.template is None:
         owner = owner.parent
     return is_data and owner is None
+
+
+def _names(declaration: Declaration) -> set[str]:
+    """Return all names that a declaration gives to its scope."""
+    declared = (one.name for one in declaration.declarators)
+    return {declaration.name, *declared, *declaration.enumerators} - {""}
 
 
 def _inside(declaration: Declaration) -> Iterator[Declaration]:

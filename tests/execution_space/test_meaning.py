@@ -39,6 +39,7 @@ DIFFERENT = {
 #: nvcc refuses a use for its mark alone; the entity and its value are the same.
 TAKEN = {
     "02: const volatile",
+    "05: constexpr fn recursion w/ throw",
     "05: constexpr with if throw",
     "05: literal operator",
     "06: const pointers",
@@ -59,6 +60,7 @@ REFUSED = {
     "04: no_unique_address etc",
     "04: anonymous struct/union",
     "12: time types",
+    "14: members by a macro with two definitions, and what cannot be compiled",
 }
 
 

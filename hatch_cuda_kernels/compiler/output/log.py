@@ -18,7 +18,7 @@ _ASSEMBLER: Final = re.compile(r"ptxas (.+), line (\d+); (error|warning)\s*: (.*
 _TOOL: Final = re.compile(r"(?:ptxas|nvlink|nvrtc:|Command-line) (fatal|error|warning)\s*: (.*)")
 _INDENT: Final = "  "
 _UNOPENED: Final = re.compile(r'cannot open source file "(.+?)"')
-_MARK: Final = re.compile(r" *\^")
+_MARK: Final = re.compile(r"[ \t]*\^")
 #: What stands between a message about overloads and the line of the source: the candidates, and the types given.
 _CANDIDATE: Final = re.compile(r" {8,}(?:function|built-in operator|member function|candidate)\b.*")
 _GIVEN: Final = re.compile(r" {8,}(?:argument|operand|object) types? (?:are|is): (.+)")
