@@ -67,16 +67,10 @@ def needed(file: SourceFile, edits: Iterable[Edit]) -> list[Edit]:
     return found
 
 
-def guarded(
-    path: str, original: str, shown: SourceFile, edits: Sequence[Edit], additions: str
-) -> tuple[str, list[str]]:
-    """Return a file with its guards, with ``additions`` before its first include, and what no guard can make.
-
-    ``shown`` is the text that the edits are of, which differs from the original in the names of headers only.
-    """
-    is_crlf = "\r\n" in original
-    text = original.replace("\r\n", "\n")
-    page = _Page(path, text, shown)
+def guarded(path: str, shown: SourceFile, edits: Sequence[Edit], additions: str) -> tuple[str, list[str]]:
+    """Return a file with its guards, with ``additions`` before its first include, and what no guard can make."""
+    is_crlf = "\r\n" in shown.text
+    page = _Page(path, shown.text.replace("\r\n", "\n"), shown)
     regions = page.regions(edits)
     place = page.first_include() if additions else -1
     pieces: list[str] = []
@@ -116,8 +110,8 @@ class _Page:
         found: list[tuple[int, int, list[Edit]]] = []
         for edit in edits:
             moved = self._moved(edit)
-            lines = None if moved is None else self._whole(moved)
-            if moved is None or lines is None:
+            lines = self._whole(moved)
+            if lines is None:
                 line = self._shown.line(edit.start)
                 self.notes.append(f"{self._path}:{line}: {edit.name} is not guarded: an #if ends inside it")
                 continue
@@ -140,24 +134,12 @@ class _Page:
         between = self.lines[last + 1 : first]
         return len(between) if len(between) <= 1 and not "".join(between).strip() else 0
 
-    def _moved(self, edit: Edit) -> Edit | None:
-        """Return an edit by the offsets of the original; None where the texts differ around it."""
-        ends = []
-        for offset in (edit.start, edit.end):
-            line = self._shown.line(offset)
-            column = offset - self._shown.offset(line, 0)
-            if line > len(self.lines):
-                return None
-            ours, theirs = self.lines[line - 1].rstrip("\n"), self._line_shown(line)
-            if ours != theirs:
-                column = len(ours) - max(len(theirs) - column, 0) if offset == edit.end else ours.find("#")
-            ends.append(self._starts[line - 1] + max(column, 0))
-        return edit._replace(start=ends[0], end=ends[1])
-
-    def _line_shown(self, line: int) -> str:
-        start = self._shown.offset(line, 0)
-        end = self._shown.text.find("\n", start)
-        return self._shown.text[start : end if end >= 0 else len(self._shown.text)].removesuffix("\r")
+    def _moved(self, edit: Edit) -> Edit:
+        """Return an edit by offsets in the text whose lines end in a newline alone."""
+        lines = [self._shown.line(offset) for offset in (edit.start, edit.end)]
+        columns = [edit.start - self._shown.offset(lines[0], 0), edit.end - self._shown.offset(lines[1], 0)]
+        start, end = (self._starts[line - 1] + column for line, column in zip(lines, columns, strict=True))
+        return edit._replace(start=start, end=min(end, self._starts[lines[1]] - 1))
 
     def _line_of(self, offset: int) -> int:
         return bisect_right(self._starts, offset) - 1

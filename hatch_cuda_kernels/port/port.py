@@ -161,7 +161,7 @@ class _Port:
         edits = needed(one.passed.files[name], one.passed.found.edits.get(name, ()))
         if edits or additions:
             original = self._project.text(path).text
-            text, notes = guarded(path, original, one.passed.files[name], edits, additions)
+            text, notes = guarded(path, one.passed.files[name], edits, additions)
             self._notes.update(dict.fromkeys(notes))
             if text != original:
                 self._after[path] = text

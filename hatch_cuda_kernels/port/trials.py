@@ -86,7 +86,7 @@ class ReadSource:
 class Trials:
     """Compiles of a project's sources for one architecture, or none without one.
 
-    All of them end after some seconds: what was not tried then is told, and nothing is drafted from it.
+    All of them together end after some seconds: what was not tried then is told, and nothing is drafted from it.
     """
 
     def __init__(self, project: Project, arch: SmArch | None, seconds: float = float("inf")) -> None:
@@ -94,17 +94,19 @@ class Trials:
         self.arch: Final = arch
         self.is_over = False
         """Whether something was not tried, or not to its end."""
-        self._end = time.monotonic() + seconds
+        self._seconds = seconds
         self._read: Final[dict[Recipe, ReadSource]] = {}
 
     def compile(self, job: Job) -> Compiled:
         """Return what a job gives. Raises CompileError, and OutOfTimeError where the time is over."""
-        left = self._end - time.monotonic()
+        start = time.monotonic()
         try:
-            return compile_apart(job, None if left == float("inf") else max(left, 0))
+            return compile_apart(job, None if self._seconds == float("inf") else max(self._seconds, 0))
         except OutOfTimeError:
             self.is_over = True
             raise
+        finally:
+            self._seconds -= time.monotonic() - start
 
     def read(self, recipe: Recipe) -> ReadSource:
         """Read a recipe's one source; what NVRTC refuses of host code is cut further. Raises InputError."""

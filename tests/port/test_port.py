@@ -450,3 +450,13 @@ def test_headers_that_a_build_includes_before_a_source_are_stated(tmp_path, monk
     assert compile_job(
         module.recipe.job(read_recipe(module.recipe, tmp_path), SmArch.parse("sm_90"), ("cubin",))
     ).kernels
+
+
+def test_lines_end_as_they_did(tmp_path):
+    """A file of Windows keeps its line ends, in guards too."""
+    text = "#include <mpi.h>\r\nint f() {\r\n  return 1;\r\n}\r\n__global__ void k() {}\r\n"
+    (tmp_path / "k.cu").write_bytes(text.encode())
+    after = port(tmp_path, ["k.cu"], arch=ARCH).after["k.cu"]
+    assert after.count("\n") == after.count("\r\n")
+    assert "#ifdef __CUDACC_RTC__\r\nint f();\r\n#else\r\nint f() {\r\n" in after
+    assert as_nvcc_reads(after.replace("\r\n", "\n")) == text.replace("\r\n", "\n")
