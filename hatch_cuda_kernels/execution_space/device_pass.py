@@ -20,6 +20,7 @@ from hatch_cuda_kernels.execution_space.marks import is_foreign_mark
 from hatch_cuda_kernels.includes import find_clocks
 from hatch_cuda_kernels.libraries import (
     NVRTC_ONLY,
+    has_system_header,
     is_host_header,
     is_toolkit_macro,
     may_be_defined,
@@ -257,7 +258,25 @@ def _differs(macros: MacroTable, condition: Condition) -> bool:
 
     if condition.holds is not None:
         return evaluate(condition.directive, look_up) != condition.holds
-    return any(_is_nvccs(token.text, macros, condition.time) for token in condition.directive.tokens())
+    tokens, is_answered = _with_probes(condition.directive)
+    return is_answered or any(_is_nvccs(token.text, macros, condition.time) for token in tokens)
+
+
+def _with_probes(directive: Directive) -> tuple[list[MacroToken], bool]:
+    """Return the tokens of a condition, each ``__has_include`` as one, and whether nvcc's host answers one of them."""
+    tokens = directive.tokens()
+    found: list[MacroToken] = []
+    is_answered, at = False, 0
+    while at < len(tokens):
+        token = tokens[at]
+        is_probe = token.text in {"__has_include", "__has_include_next"} and at + 1 < len(tokens)
+        end = next((end for end in range(at, len(tokens)) if tokens[end].text == ")"), at) if is_probe else at
+        spelled = "".join(one.text for one in tokens[at + 1 : end + 1])
+        is_known = spelled.startswith("(<") and has_system_header(spelled[2:-2])
+        found.append(MacroToken("1" if is_known else token.text + spelled, token.is_spaced))
+        is_answered |= is_known
+        at = end + 1
+    return found, is_answered
 
 
 def _is_nvccs(name: str, macros: MacroTable, time: int) -> bool:
@@ -281,7 +300,7 @@ def _with_values(macros: MacroTable, condition: Condition) -> str:
         known = macros.at(name, time)
         return known[0] if len(known) == 1 and _is_nvccs(name, macros, time) else None
 
-    taken = [MacroToken(token.text, token.is_spaced) for token in directive.tokens()]
+    taken, _ = _with_probes(directive)
     if directive.word.endswith("def"):
         words = ("!", "defined") if directive.word.endswith("ndef") else ("defined",)
         taken = [*map(MacroToken, words), *taken[:1]]

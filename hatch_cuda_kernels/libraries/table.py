@@ -21,6 +21,7 @@ __all__ = [
     "cpp20_names",
     "device_names",
     "global_names",
+    "has_system_header",
     "header_of",
     "hides_mark",
     "implicit_names",
@@ -299,6 +300,11 @@ def is_host_header(name: str, *, is_system: bool) -> bool:
     if slash and folder in table("host")["library"]["folders"]:
         return not _is_for_device(name)
     return (is_system and _patterns("system", "headers").fullmatch(name) is not None) or is_library_header(name)
+
+
+def has_system_header(name: str) -> bool:
+    """Return whether every host of nvcc's has a header that this package has none for."""
+    return name in table("host")["system"]["headers"]
 
 
 def _is_for_device(name: str) -> bool:

@@ -27,7 +27,6 @@ NVCC = json.loads((FOLDER / "nvcc.json").read_text())
 
 #: Not as with nvcc, and why that is so.
 DIFFERENT = {
-    "03: has_include of host system header": "another machine may have it or not",
     "03: typeid-ish sizeof __FILE__": "a file has one name wherever the project is",
     "12: THRUST_VERSION": "nvcc keeps an empty kernel of CUB's for each architecture",
     "12: CUB_VERSION device": "likewise",

@@ -318,3 +318,18 @@ def test_what_a_macro_includes_is_nothing_that_is_known(tmp_path):
     text = '#define OWN "own.h"\n#include OWN\n#define STL cuda::std\n'
     found, _ = closure(tmp_path, text + KERNEL.format("STL::get<0>(STL::tuple<int>(1))"), include=["."])
     assert found.pre_include == ("cuda/std/tuple",)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "__has_include(<sys/epoll.h>)",
+        "__GNUC__ >= 5 && __has_include(<vector>)",
+        "!__has_include(<nothing.h>) && __GNUC__ && __has_include( <execinfo.h> )",
+    ],
+)
+def test_nvccs_host_has_its_systems_headers(tmp_path, asked):
+    """Also those that this package has none for, and beside a macro of the host's compiler."""
+    text = f"#if {asked}\nconst int n = 1;\n#else\n#error none\n#endif\n"
+    _, manifest = closure(tmp_path, text + KERNEL.format("n"))
+    build_store(manifest, tmp_path / "store")

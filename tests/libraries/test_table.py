@@ -1,0 +1,102 @@
+"""The tables of libraries: each header that they name is there, and what they say of names agrees."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hatch_cuda_kernels import libraries
+from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.cpp.lexer import SourceFile
+from hatch_cuda_kernels.cpp.parser import read_alone
+from hatch_cuda_kernels.includes import packaged_standard_headers
+from hatch_cuda_kernels.libraries.table import table
+
+
+def test_every_header_is_there():
+    """In this package, or in the toolkit; of what is left out, in this package."""
+    named = {
+        *libraries.std_names().values(),
+        *libraries.global_names().values(),
+        *libraries.implicit_names().values(),
+        *libraries.device_names().values(),
+        *libraries.version_headers().values(),
+        *(f"cuda/std/{name}" for name in libraries.libcudacxx_headers()),
+    }
+    folders = [Path(folder) for folder in load_toolchain().include_dirs]
+    ours = packaged_standard_headers()
+    lacking = {name for name in named if name not in ours and not any((one / name).exists() for one in folders)}
+    assert lacking <= {"curand_kernel.h"}  # a package of its own
+    torch = libraries.torch()
+    brought = {*torch.names.values(), torch.namespaces, torch.inner_namespaces, torch.complex_math}
+    brought |= {one.header for one in libraries.left_out_names()} | {*table("torch")["boost"]["header"]}
+    assert brought <= ours.names
+
+
+@pytest.mark.parametrize("one", libraries.left_out_names(), ids=lambda one: one.header)
+def test_the_names_are_those_that_a_header_declares(one):
+    """Each that is left out of a library's header is declared or defined in this package's, and of libraries' types none is missing."""
+    file = SourceFile(one.header, packaged_standard_headers().text(one.header).text)
+    defined = {found.tokens()[0].text for found in file.directives if found.word == "define"}
+    found = {name for name in defined if not name.startswith("_HATCH_")}
+    for declared in read_alone(file):
+        names = {declared.name, *(each.name for each in declared.declarators), *declared.enumerators} - {""}
+        if not declared.is_member and declared.kind not in {"assertion", "using", "forward"}:
+            found |= names
+    assert one.names <= found
+    assert one.by or one.names == found  # those of Torch's have helpers
+
+
+def test_names_of_two_headers_are_none():
+    """A name has one header; what a library's left-out header brings is no name of the toolkit's own headers."""
+    tables = [
+        libraries.global_names(),
+        libraries.implicit_names(),
+        libraries.device_names(),
+        *(dict.fromkeys(one.names, one.header) for one in libraries.left_out_names()),
+    ]
+    names = [name for one in tables for name in one]
+    assert len(names) == len({*names})
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="it needs a host compiler")
+def test_nvccs_host_has_these_headers():
+    """They are glibc's and the compiler's own."""
+    names = [name for name in table("host")["system"]["headers"] if "*" not in name]
+    text = "".join(f"#if !__has_include(<{name}>)\nlacking {name}\n#endif\n" for name in names)
+    found = subprocess.run(
+        ["g++", "-x", "c++", "-E", "-P", "-"], input=text, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "is_hosts"),
+    [
+        ("opencv2/core.hpp", True),
+        ("thrust/sort.h", True),
+        ("thrust/complex.h", False),
+        ("thrust/detail/raw_pointer_cast.h", False),
+        ("thrust/system/cuda/detail/execution_policy.h", False),
+        ("thrust/system/cuda/execution_policy.h", True),
+        ("cublas_v2.h", True),
+        ("a/cublas_v2.h", False),
+        ("linux/version.h", False),
+        ("messages.pb.h", True),
+        ("cub/block/block_scan.cuh", False),
+        ("cub/device/device_scan.cuh", True),
+        ("vector", False),
+    ],
+)
+def test_headers_of_the_host(name, is_hosts):
+    """A library's header is the host's wherever it is; exceptions are those that device code has a use for."""
+    assert libraries.is_host_header(name, is_system=False) is is_hosts
+
+
+def test_a_system_header_is_spelled_so():
+    """Many a project has its own of that name."""
+    assert libraries.is_host_header("wait.h", is_system=True)
+    assert not libraries.is_host_header("wait.h", is_system=False)
