@@ -1,5 +1,7 @@
 #include <cuda_fp16.h>
 
+#include <cfloat>
+
 #include "example/block_reduce.cuh"
 
 // Softmax over each row of a row-major (rows, cols) matrix; one block a row, blockDim.x == BLOCK. Values are fp16 in
@@ -8,8 +10,8 @@
 // x and y are not __restrict__, because y may be x: what a thread writes, nobody else reads after the last barrier.
 template <int BLOCK>
 __global__ void __launch_bounds__(BLOCK) softmax(const __half* x, __half* y, long long rows, long long cols) {
-    // -FLT_MAX, not -inf: in a row that begins with a masked (-inf) element, -inf minus -inf would be NaN.
-    constexpr float kLowest = -3.402823466e+38f;
+    // Not -inf: in a row that begins with a masked (-inf) element, -inf minus -inf would be NaN.
+    constexpr float kLowest = -FLT_MAX;
     for (long long row = blockIdx.x; row < rows; row += gridDim.x) {
         const __half* in = x + row * cols;
         __half* out = y + row * cols;
