@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -22,7 +24,7 @@ from hatch_cuda_kernels.includes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.compiler.recipe import Recipe
@@ -63,10 +65,11 @@ def read_recipe(  # noqa: PLR0913 - what builds, stores and editable installs kn
     headers = outer or [installed_headers()] * len(recipe.sources)
     levels = tuple(levels)
     known = _levels(levels)
-    units = tuple(
-        _read_unit(recipe, source, text, folders, project, found, known, cut)[0]
-        for source, found, cut in zip(recipe.sources, headers, cuts or [None] * len(headers), strict=True)
-    )
+    with _uncollected():
+        units = tuple(
+            _read_unit(recipe, source, text, folders, project, found, known, cut)[0]
+            for source, found, cut in zip(recipe.sources, headers, cuts or [None] * len(headers), strict=True)
+        )
     if not clocks and (uses := dict.fromkeys(clock for unit in units for clock in unit.clocks)):
         raise InputError("\n".join(uses))
     files = (name for name in recipe.libraries if name != DEVICE_RUNTIME)
@@ -90,6 +93,18 @@ def read_device_passes(
     files = (name for name in recipe.libraries if name != DEVICE_RUNTIME)
     libraries = tuple(DeviceLibrary(name, project.files.read(name)) for name in files)
     return SourceSet(tuple(closure for closure, _ in read), libraries, stated), [passed for _, passed in read]
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let nobody look for garbage meanwhile: millions of tokens are made, and few are in circles."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def further_levels(

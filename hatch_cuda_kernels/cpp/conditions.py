@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import operator
 import re
+from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp.lexer import is_identifier, is_number
+from hatch_cuda_kernels.cpp.lexer import is_identifier, is_number, lex_with_places
 from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Expander, ExpansionError, MacroToken
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ _WORDS: Final = {
 _PROBES: Final = frozenset(
     {"__has_include", "__has_include_next", "__has_attribute", "__has_cpp_attribute", "__has_builtin", "__has_feature"}
 )
+_KEPT: Final = _PROBES | {"defined"}
 _PRECEDENCE: Final = (
     ("||",),
     ("&&",),
@@ -75,7 +77,7 @@ def evaluate(directive: Directive, look_up: LookUp) -> bool | None:
 
     A condition that no preprocessor takes is unknown, too: where it counts, the compiler says so.
     """
-    tokens = [MacroToken(token.text, token.is_spaced) for token in directive.tokens()]
+    tokens = _tokens(directive.operand)
     word = directive.word.removeprefix("el")
     if directive.word in {"elifdef", "elifndef"}:  # before C++23, compilers may skip it
         return None
@@ -86,6 +88,11 @@ def evaluate(directive: Directive, look_up: LookUp) -> bool | None:
         return is_defined if is_defined is None or word == "ifdef" else not is_defined
     outcomes = {_outcome(tokens, choice) for choice in _choices(tokens, look_up)}
     return outcomes.pop() if len(outcomes) == 1 else None
+
+
+@lru_cache(maxsize=1 << 15)
+def _tokens(operand: str) -> tuple[MacroToken, ...]:
+    return tuple(MacroToken(token.text, token.is_spaced) for token in lex_with_places(operand))
 
 
 def _is_defined(name: str, look_up: LookUp) -> bool | None:
@@ -134,7 +141,7 @@ def _prepared(tokens: Sequence[MacroToken], look_up: LookUp) -> list[str]:
         found = look_up(name)
         return found[0] if len(found) == 1 else None
 
-    expanded = Expander(known, kept={"defined", *_PROBES}).expand(tokens)
+    expanded = Expander(known, kept=_KEPT).expand(tokens)
     return [_WORDS.get(token.text, token.text) for token in expanded]
 
 

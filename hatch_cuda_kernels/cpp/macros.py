@@ -124,11 +124,14 @@ class MacroTable:
         self._is_foreign: Final = is_foreign
         self._history: Final[dict[str, list[tuple[int, tuple[Macro | None, ...]]]]] = {}
         self._branches: Final[list[dict[str, tuple[Macro | None, ...]]]] = []
+        self._names = -1, frozenset[str]()
 
     @property
     def names(self) -> frozenset[str]:
         """Every name that may be a macro's somewhere."""
-        return frozenset(self._history.keys() | self._predefined.keys())
+        if self._names[0] != len(self._history):
+            self._names = len(self._history), frozenset(self._history.keys() | self._predefined.keys())
+        return self._names[1]
 
     def standing_for(self, words: Collection[str]) -> frozenset[str]:
         """Return the words, and the macros that some definition makes stand for nothing but these."""

@@ -231,8 +231,10 @@ class _Parser:
             token = self._cursor.take()
             if token is None:
                 raise self._stream.error("a bracket that nothing closes", head.tokens[0].at if head.tokens else 0)
-            if not token.text.startswith(INCLUSION):
-                head.add(token, is_top=is_top)
+            if token.text[0] != "#" or not token.text.startswith(INCLUSION):
+                if is_top:
+                    head.top.append(len(head.tokens))
+                head.tokens.append(token)
                 return token
             self._included(self._inclusion(token), None, False)
 

@@ -27,6 +27,8 @@ __all__ = ["INCLUSION", "Cursor", "Stream", "StreamToken", "TextError", "Use", "
 INCLUSION: Final = "#include "
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
 _DEFINED: Final = re.compile(r"(?P<not>! )?defined (?:\( )?(?P<name>\w+)(?: \))?", re.ASCII)
+#: Tokens that are read at once where none is a macro.
+_AT_ONCE: Final = 32
 #: More conditions than braces depend on in code that people write.
 _MOST_ASSUMED: Final = 4
 
@@ -110,12 +112,14 @@ class Stream:
         self.assumed: Final[dict[str, bool]] = dict(assumed or {})
         self._macros: Final = macros
         self._starts: Final[list[int]] = []
+        self._included_at: Final[list[int]] = []
         self._runs: Final[list[_Tokens]] = []
         self._places: Final[dict[tuple[str, int], list[int]]] = {}
         self._bracing: Final = bracing
         self._fragments: Final = fragments
         for item in self._counting(visit):
             if isinstance(item, Inclusion):
+                self._included_at.append(len(self.texts))
                 self.texts.append(f"{INCLUSION}{len(self.inclusions)}")
                 self.inclusions.append(item)
             elif item.tokens:
@@ -231,10 +235,6 @@ class Stream:
         """The indices of braces, and of macros that may become some."""
         wanted = self._bracing | {"{", "}"}
         return [*compress(range(len(self.texts)), map(wanted.__contains__, self.texts))]
-
-    @cached_property
-    def _included_at(self) -> list[int]:
-        return [at for at, text in enumerate(self.texts) if text.startswith(INCLUSION)]
 
     def inclusions_between(self, first: int, last: int) -> range:
         """Return the numbers of the inclusions between two tokens."""
@@ -388,10 +388,9 @@ class Cursor:
 
     def take(self) -> StreamToken | None:
         """Return the next token and go on behind it; None at the end."""
-        token = self.peek()
-        if token is not None:
-            self._waiting.pop()
-        return token
+        if not self._waiting and not self._pull():
+            return None
+        return self._waiting.pop()
 
     def put_back(self, tokens: Sequence[StreamToken]) -> None:
         """Let tokens that were taken come next."""
@@ -400,9 +399,17 @@ class Cursor:
     def _pull(self) -> bool:
         """Read on until a token waits; return whether one does."""
         texts, stream = self.stream.texts, self.stream
+        known = stream.known
         while self._at < len(texts):
-            at = self._at
-            macro = stream.macro(at) if texts[at] in stream.known else None
+            at = end = self._at
+            limit = min(at + _AT_ONCE, len(texts))
+            while end < limit and texts[end] not in known:
+                end += 1
+            if end > at:
+                self._waiting = [StreamToken(texts[one], one) for one in range(end - 1, at - 1, -1)]
+                self._at = end
+                return True
+            macro = stream.macro(at)
             use = None if macro is None else stream.use(at, macro)
             if use is None:
                 self._waiting.append(StreamToken(texts[at], at))

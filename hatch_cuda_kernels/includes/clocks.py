@@ -21,7 +21,7 @@ __all__ = ["clocks_of_option", "find_clocks"]
 
 _CLOCKS: Final = frozenset({"__DATE__", "__TIME__", "__TIMESTAMP__"})
 #: What a clock's name may begin with, where ``##`` puts it together.
-_BEGINNING: Final = re.compile(r"(?<!\w)__(?:D|DA|DAT|DATE|DATE_|T|TI|TIM|TIME|TIME_|TIMES\w*)?(?!\w)")
+_BEGINNING: Final = re.compile(r"__(?<!\w__)(?:D|DA|DAT|DATE|DATE_|T|TI|TIM|TIME|TIME_|TIMES\w*)?(?!\w)")
 #: The macro by which NVRTC is told from others.
 _NVRTC: Final = Macro("__CUDACC_RTC__", None, is_variadic=False, body=(MacroToken("1"),))
 _DIFFERS: Final = "{} differs in each build, and images must not; give such a value through define: in the manifest"

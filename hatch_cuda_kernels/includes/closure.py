@@ -30,13 +30,14 @@ class Origin(NamedTuple):
 
     def others(self, headers: Iterable[tuple[str, str]]) -> dict[str, SourceFile]:
         """Return the headers in memory that are no project files."""
-        from hatch_cuda_kernels.cpp.lexer import SourceFile  # what was read before needs none of it
+        return {name: self.read(name, text) for name, text in headers if name not in self.files}
 
-        return {
-            name: self.standard[name] if name in self.standard else SourceFile(name, text)
-            for name, text in headers
-            if name not in self.files
-        }
+    def read(self, name: str, text: str) -> SourceFile:
+        """Return a text taken apart, as it was before if nothing of it has changed."""
+        from hatch_cuda_kernels.cpp.lexer import SourceFile  # what was built needs none of it
+
+        found = self.files.get(name) or self.standard.get(name)
+        return found if found is not None and found.text == text else SourceFile(name, text)
 
     def target(self, file: SourceFile, directive: Directive) -> str:
         """Return the name in memory of what a directive includes; as it is spelled for what is not the project's."""

@@ -7,7 +7,7 @@ declare, brings its header, which is included before the source. What has which 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from itertools import compress
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
@@ -263,7 +263,8 @@ class _Uses:
     def of(cls, closure: Closure, aliases: Mapping[str, Chain], options: NvrtcOptions, readings: Readings) -> _Uses:
         uses = cls()
         texts = {**dict(closure.headers), closure.program_name: closure.source}
-        files = {name: readings.of(SourceFile, name, text) for name, text in texts.items()}
+        read = partial(readings.of, SourceFile) if closure.origin is None else closure.origin.read
+        files = {name: read(name, text) for name, text in texts.items()}
         start = (*(name for name in closure.pre_include if name in texts), closure.program_name)
 
         def resolve(_file: SourceFile, directive: Directive, _macros: MacroTable) -> Sequence[str]:

@@ -162,7 +162,8 @@ def _digest_and_includes(path: str) -> list[str]:
     Those of parts for other compilers are marked, where no other part includes the same.
     """
     from hatch_cuda_kernels.compiler.toolchain.other_compilers import parts_for_others  # only for a new file
-    from hatch_cuda_kernels.source.directives import find_directives
+    from hatch_cuda_kernels.cpp.lexer import SourceFile
+    from hatch_cuda_kernels.includes import find_includes
 
     try:
         data = Path(path).read_bytes() if os.path.isfile(path) else None  # noqa: PTH113
@@ -172,7 +173,7 @@ def _digest_and_includes(path: str) -> list[str]:
         return [""]
     text = data.decode(errors="replace")
     hidden = parts_for_others(text)
-    directives = [one for one in find_directives(text) if one.spelling]
+    directives = [one for one in find_includes(SourceFile(path, text)) if one.spelling]
     seen = {one.spelling for one in directives if not any(start <= one.start < end for start, end in hidden)}
     others = {one.spelling for one in directives} - seen
     return [record_digest(hashlib.sha256(data).digest()), *sorted(seen), *(_HIDDEN + name for name in sorted(others))]
