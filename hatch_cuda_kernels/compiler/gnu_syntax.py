@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.cpp.lexer import SourceFile, lex_with_places
+from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, MacroToken, parse_definition
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.source.expansion import Macros
-from hatch_cuda_kernels.source.macros import find_macro_texts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.compiler.program import Program
 
@@ -36,10 +37,22 @@ def advice_on_syntax(found: Diagnostic, program: Program) -> str:
         return ""
     before, here = found.excerpt[0][: found.column - 1], found.excerpt[0][found.column - 1 :]
     texts = (program.source, *(text for name, text in program.headers if name.startswith(VIRTUAL_ROOT)))
-    macros = Macros(chain.from_iterable(map(find_macro_texts, texts)))
-    expanded = macros.expand(here)
+    expanded = _expanded(here, texts)
     if _STATEMENTS.match(expanded) or _STATEMENTS.match(before.rstrip()[-1:] + here[:1]):
         return _NO_STATEMENTS
     if _DESIGNATED.match(expanded) and (member := _MEMBER.search(expanded)):
         return _NO_DESIGNATED.format(name=member[1])
     return ""
+
+
+def _expanded(text: str, texts: Iterable[str]) -> str:
+    """Return what a text becomes by the macros of some files, of which the last definition counts."""
+    files = [SourceFile("", one) for one in texts]
+    found = (parse_definition(one, file) for file in files for one in file.directives if one.word == "define")
+    macros = {macro.name: macro for macro in found if macro is not None}
+    tokens = [MacroToken(token.text, token.is_spaced) for token in lex_with_places(text)]
+    try:
+        made = Expander(macros.get).expand(tokens)
+    except (ExpansionError, RecursionError):
+        return text
+    return "".join(f"{' ' * token.is_spaced}{token.text}" for token in made)

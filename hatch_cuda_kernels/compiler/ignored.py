@@ -11,8 +11,9 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.cpp.lexer import SourceFile
+from hatch_cuda_kernels.cpp.macros import parse_definition
 from hatch_cuda_kernels.source.lexer import blank_literals
-from hatch_cuda_kernels.source.macros import find_macro_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -257,9 +258,11 @@ class _Texts:
         if self._macros is None:
             self._macros = {}
             for text in self._files.values():
-                for macro in find_macro_texts(text):
-                    if macro.kind == "define":
-                        self._macros.setdefault(macro.name, []).append(macro.text)
+                file = SourceFile("", text)
+                defined = (parse_definition(one, file) for one in file.directives if one.word == "define")
+                for macro in defined:
+                    if macro is not None:
+                        self._macros.setdefault(macro.name, []).append(" ".join(one.text for one in macro.body))
         return self._macros
 
 

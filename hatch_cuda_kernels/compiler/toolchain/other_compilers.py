@@ -2,49 +2,78 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.source.branches import DEFINED_BY_NVRTC, hidden_parts, truth_of
-from hatch_cuda_kernels.source.truth import MacroRange
+from hatch_cuda_kernels.cpp.conditions import evaluate
+from hatch_cuda_kernels.cpp.lexer import UnbalancedError
+from hatch_cuda_kernels.cpp.macros import parse_define
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from hatch_cuda_kernels.source.directive_lines import DirectiveLine
+    from hatch_cuda_kernels.cpp.lexer import SourceFile
+    from hatch_cuda_kernels.cpp.macros import Macro
 
 __all__ = ["parts_for_others"]
 
-#: How CCCL's headers ask for the compiler, only one of whose names is true, and for what it has: NVRTC has neither a
-#: host's standard library nor exceptions. Whether ``__NVCC__`` is defined is not for this to say.
-_ASKED: Final = re.compile(
-    r"\b_CCCL_(?:COMPILER\s*\(\s*(?P<compiler>\w+)\s*\)"
-    r"|(?P<no>CUDA_COMPILER\s*\(\s*(?:CLANG|NVHPC)\s*\)"
-    r"|HOST_STD_LIB\s*\(\s*\w+\s*\)|(?:HOSTED|HOSTJIT|HAS_EXCEPTIONS)\s*\(\s*\))"
-    r"|(?P<yes>FREESTANDING\s*\(\s*\)))"
-)
-#: What CCCL defines where NVRTC compiles it, by the time that it asks.
-_KNOWN: Final[Mapping[str, MacroRange]] = {
-    **DEFINED_BY_NVRTC,
-    "_CCCL_NO_EXCEPTIONS": MacroRange(1, 1),
-    "_CCCL_HAS_THREAD_API_CUDA": MacroRange(1, 1),
-    "_LIBCUDACXX_HAS_THREAD_API_CUDA": MacroRange(1, 1),
-    "_LIBCUDACXX_LITTLE_ENDIAN": MacroRange(1, 1),
+_COMPILER: Final = "hatch_cuda_kernels_compiler_"
+_CUDA_COMPILER: Final = "hatch_cuda_kernels_cuda_compiler_"
+#: What NVRTC and CCCL define where NVRTC compiles it, by the time that it asks, and how CCCL's headers ask for the
+#: compiler, only one of whose names is true, and for what it has: NVRTC has neither a host's standard library nor
+#: exceptions. Whether ``__NVCC__`` is defined is not for this to say.
+_DEFINED: Final = {
+    "__CUDACC_RTC__": ("1",),
+    "__CUDACC__": ("1",),
+    "__cplusplus": ("201402L", "201703L", "202002L", "202302L"),
+    "_CCCL_NO_EXCEPTIONS": ("1",),
+    "_CCCL_HAS_THREAD_API_CUDA": ("1",),
+    "_LIBCUDACXX_HAS_THREAD_API_CUDA": ("1",),
+    "_LIBCUDACXX_LITTLE_ENDIAN": ("1",),
+    "_CCCL_COMPILER(x)": (f"{_COMPILER}##x",),
+    f"{_COMPILER}NVRTC": ("1",),
+    "_CCCL_CUDA_COMPILER(x)": (f"{_CUDA_COMPILER}##x",),
+    "_CCCL_HOST_STD_LIB(x)": ("0",),
+    "_CCCL_HOSTED()": ("0",),
+    "_CCCL_HOSTJIT()": ("0",),
+    "_CCCL_HAS_EXCEPTIONS()": ("0",),
+    "_CCCL_FREESTANDING()": ("1",),
+}
+_OTHERS: Final = frozenset({f"{_CUDA_COMPILER}CLANG", f"{_CUDA_COMPILER}NVHPC"})
+_KNOWN: Final[dict[str, tuple[Macro | None, ...]]] = {
+    name.partition("(")[0]: tuple(parse_define(name, text) for text in texts) for name, texts in _DEFINED.items()
 }
 
 
-def parts_for_others(text: str) -> list[tuple[int, int]]:
-    """Return where the parts of a toolkit header begin and end that are for other compilers; none in an unclear text.
+def parts_for_others(file: SourceFile) -> list[tuple[int, int]]:
+    """Return where the parts of a toolkit header begin and end that are for other compilers; none in an uneven text.
 
     That is what the header says. Who defines another compiler's macros for NVRTC makes it see some of them.
     """
-    return hidden_parts(text, _truth) if any(word in text for word in ("RTC", "_CCCL_", "_LIBCUDACXX_")) else []
+    if not any(word in file.text for word in ("RTC", "_CCCL_", "_LIBCUDACXX_")):
+        return []
+    try:
+        conditions = [one for one in file.directives if one.is_conditional and file.groups is not None]
+    except UnbalancedError:
+        return []
+    parts: list[tuple[int, int]] = []
+    is_hidden, is_settled = [False], [False]
+    """For each group that is open, whether its branch is for others, and whether all that come are."""
+    start = 0
+    for one in conditions:
+        if is_hidden[-1]:
+            parts.append((start, one.start))
+        start = one.end
+        if one.word in {"endif", "else", "elif", "elifdef", "elifndef"}:
+            is_hidden.pop()
+            settled = is_settled.pop()
+            if one.word == "endif":
+                continue
+        else:
+            settled = is_hidden[-1]
+        holds = False if settled else one.word == "else" or evaluate(one, _look_up)
+        is_hidden.append(holds is False)
+        is_settled.append(settled or holds is True)
+    return parts
 
 
-def _truth(line: DirectiveLine) -> bool | None:
-    """Return whether a condition of a toolkit header holds for NVRTC; None where that is not known."""
-    return truth_of(line._replace(operand=_ASKED.sub(_answer, line.operand)), _KNOWN)
-
-
-def _answer(asked: re.Match[str]) -> str:
-    return str(int(asked["compiler"] == "NVRTC" or asked["yes"] is not None))
+def _look_up(name: str) -> tuple[Macro | None, ...]:
+    is_other = name in _OTHERS or (name.startswith(_COMPILER) and name not in _KNOWN)
+    return (None,) if is_other else _KNOWN.get(name, ())

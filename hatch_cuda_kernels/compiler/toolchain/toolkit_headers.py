@@ -172,8 +172,9 @@ def _digest_and_includes(path: str) -> list[str]:
     if data is None:  # NVRTC cannot read it, either
         return [""]
     text = data.decode(errors="replace")
-    hidden = parts_for_others(text)
-    directives = [one for one in find_includes(SourceFile(path, text)) if one.spelling]
+    file = SourceFile(path, text)
+    hidden = parts_for_others(file)
+    directives = [one for one in find_includes(file) if one.spelling]
     seen = {one.spelling for one in directives if not any(start <= one.start < end for start, end in hidden)}
     others = {one.spelling for one in directives} - seen
     return [record_digest(hashlib.sha256(data).digest()), *sorted(seen), *(_HIDDEN + name for name in sorted(others))]
