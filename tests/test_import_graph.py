@@ -20,7 +20,6 @@ SHARED = (
     {"cpp": "reads C++, and knows nothing of projects and compilers"},
     {"libraries": "knows the names of libraries, as data"},
     {"includes": "follows what a source includes into the closure that is compiled"},
-    {"source": "tells which headers a closure implies, and what it declares"},
     {"compiler/output": "reads what compilers write, which names the sources"},
     {"execution_space": "cuts of a closure what is for the host only, and reads what it declares"},
     {"compiler/toolchain": "finds the compilers and headers that are installed"},

@@ -11,9 +11,8 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp.lexer import SourceFile
+from hatch_cuda_kernels.cpp.lexer import SourceFile, is_literal, lex_with_places
 from hatch_cuda_kernels.cpp.macros import parse_definition
-from hatch_cuda_kernels.source.lexer import blank_literals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,6 +27,8 @@ _MESSAGE: Final = re.compile(
     r"(?P<rest>(?:[ ]{2}[^\n]*\n|\n)*)",
     re.MULTILINE,
 )
+#: In what is between tokens, nothing else begins so.
+_COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _REMARK: Final = re.compile(r"^Remark: The warnings can be suppressed with [^\n]*\n+", re.MULTILINE)
 _ASSEMBLER: Final = re.compile(r"^ptxas (?:[^\n]*; )?warning\s*:[^\n]*\n+", re.MULTILINE)
 
@@ -213,7 +214,7 @@ class _Texts:
         text, start = found
         column = len(written.encode()[: len(mark) - 3].decode(errors="ignore"))  # NVRTC counts bytes
         at = start + column
-        return _Surroundings(blank_literals(text[:at]), blank_literals(text[at : at + _FAR]), written[column:])
+        return _Surroundings(_without_literals(text[:at]), _without_literals(text[at : at + _FAR]), written[column:])
 
     def _lines(self, file: str, line: int, written: str) -> Iterator[tuple[str, int]]:
         """Yield where a line may be, by text and place in it: where it is said to be; else, by ``#line``, anywhere."""
@@ -264,6 +265,18 @@ class _Texts:
                     if macro is not None:
                         self._macros.setdefault(macro.name, []).append(" ".join(one.text for one in macro.body))
         return self._macros
+
+
+def _without_literals(text: str) -> str:
+    """Return a text with a blank for each comment and 0 for each literal."""
+    joined = SourceFile("", text).joined
+    pieces: list[str] = []
+    behind = 0
+    for token in lex_with_places(joined):
+        pieces.append(_COMMENT.sub(" ", joined[behind : token.start]))
+        pieces.append("0" if is_literal(token.text) else token.text)
+        behind = token.start + len(token.text)
+    return "".join((*pieces, _COMMENT.sub(" ", joined[behind:])))
 
 
 def advice_on_ignored(message: str) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 __all__ = ["rule_files"]
 
 #: What the toolkit's headers ask for is no rule, but an answer that is compared.
-_FOLDERS: Final = ("cpp", "execution_space", "includes", "libraries", "source")
+_FOLDERS: Final = ("cpp", "execution_space", "includes", "libraries")
 _FILES: Final = ("compiler/output/log.py", "compiler/recipe_reader.py", "names.py", "options.py")
 
 

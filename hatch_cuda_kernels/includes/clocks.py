@@ -27,7 +27,7 @@ _NVRTC: Final = Macro("__CUDACC_RTC__", None, is_variadic=False, body=(MacroToke
 _DIFFERS: Final = "{} differs in each build, and images must not; give such a value through define: in the manifest"
 
 
-class _Place(NamedTuple):
+class _Counting(NamedTuple):
     """A run of tokens that may be compiled."""
 
     file: SourceFile
@@ -66,13 +66,13 @@ def find_clocks(
     return sorted(found or {*_pasted(files, macros, places, tokens)})
 
 
-def _places(file: SourceFile, items: Sequence[Item]) -> Iterator[_Place]:
+def _places(file: SourceFile, items: Sequence[Item]) -> Iterator[_Counting]:
     """Yield the runs that may count, in no order. Inclusions may be nested deeper than Python's calls."""
     waiting: list[tuple[SourceFile, Item]] = [(file, item) for item in items]
     while waiting:
         here, item = waiting.pop()
         if isinstance(item, Run):
-            yield _Place(here, item)
+            yield _Counting(here, item)
         elif isinstance(item, Inclusion):
             waiting += ((item.visit.file, one) for one in item.visit.items)
         else:
@@ -80,12 +80,12 @@ def _places(file: SourceFile, items: Sequence[Item]) -> Iterator[_Place]:
 
 
 def _spelled(
-    files: Mapping[str, SourceFile], macros: MacroTable, places: Sequence[_Place], tokens: Sequence[list[str]]
+    files: Mapping[str, SourceFile], macros: MacroTable, places: Sequence[_Counting], tokens: Sequence[list[str]]
 ) -> Iterator[str]:
     """Yield where clocks stand, if one is used."""
     telling = _leading_to(_CLOCKS, macros)
 
-    def uses(place: _Place, found: Sequence[str]) -> bool:
+    def uses(place: _Counting, found: Sequence[str]) -> bool:
         return any(one in _CLOCKS or any(macros.at(one, place.run.time)) for one in telling.intersection(found))
 
     if not any(map(uses, places, tokens)):
@@ -110,7 +110,7 @@ def _defined(file: SourceFile, macro: Macro) -> Iterator[str]:
 
 
 def _pasted(
-    files: Mapping[str, SourceFile], macros: MacroTable, places: Sequence[_Place], tokens: Sequence[list[str]]
+    files: Mapping[str, SourceFile], macros: MacroTable, places: Sequence[_Counting], tokens: Sequence[list[str]]
 ) -> Iterator[str]:
     """Yield the macros that put the name of a clock together."""
     pasting = {one.name: one for one in macros.definitions() if any(token.text == "##" for token in one.body)}

@@ -58,7 +58,7 @@ class Named(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-class _Choice(Exception):  # noqa: N818 - a question
+class _Undecided(Exception):  # noqa: N818 - a question
     """A macro of which several definitions may hold."""
 
     def __init__(self, name: str, options: Sequence[Macro | None]) -> None:
@@ -193,7 +193,7 @@ class _Search:
             count += 1
             try:
                 made = self._made(chosen)
-            except _Choice as choice:
+            except _Undecided as choice:
                 waiting += ({**chosen, choice.name: option} for option in choice.options)
                 continue
             except (ExpansionError, RecursionError):
@@ -211,7 +211,7 @@ class _Search:
         return Named(frozenset(names), is_whole, frozenset() if is_whole else self._spelled(), tuple(problems))
 
     def _made(self, chosen: Mapping[str, Macro | None]) -> list[MacroToken]:
-        """Return what the operand becomes. Raises _Choice, or ExpansionError."""
+        """Return what the operand becomes. Raises _Undecided, or ExpansionError."""
 
         def look_up(name: str) -> Macro | None:
             if name in chosen:
@@ -220,7 +220,7 @@ class _Search:
                 return None
             options = self._options(name)
             if len(options) > 1:
-                raise _Choice(name, options)
+                raise _Undecided(name, options)
             return options[0]
 
         self._left -= len(self._operand.tokens)

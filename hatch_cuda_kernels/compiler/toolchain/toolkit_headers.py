@@ -146,7 +146,7 @@ class _Scan:
 def _readers() -> list[str]:
     """Return the files of the code that reads headers, each with its state: another version of it reads them anew."""
     package = Path(__file__).parents[2]
-    folders = (package / "cpp", package / "includes", package / "source", Path(__file__).parent)
+    folders = (package / "cpp", package / "includes", Path(__file__).parent)
     files = [path for folder in folders for path in folder.glob("*.py")]
     return [f"{path}: {file_state(path)}" for path in sorted(files)]
 
