@@ -18,6 +18,10 @@ from pathlib import Path
 from mixed_sources import mixed_source
 from outcomes import Made, by_nvcc, by_project, outcome, write_files
 
+#: What nvcc makes of some sources, for where there is no nvcc.
+RECORDED = Path(__file__).with_name("recorded.json")
+_STANDARDS = ("c++17", "c++20")
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -26,7 +30,11 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the number of the first source")
     parser.add_argument("--batch", type=int, default=40, help="sources in one compile of nvcc")
     parser.add_argument("--out", type=Path, help="where to add what is not the same, a line of JSON each")
+    parser.add_argument("--record", action="store_true", help="record what nvcc makes of 40 sources for the tests")
     args = parser.parse_args()
+    if args.record:
+        record(args.seed)
+        return
     counts: Counter[str] = Counter()
     start = time.time()
     for first in range(args.first, args.first + args.sources, args.batch):
@@ -36,11 +44,6 @@ def main() -> None:
             if what not in {"same", "both refuse"} or args.out:
                 report(args, number, what, theirs, ours)
         print(f"{last}: {dict(counts)} {time.time() - start:.0f} s", flush=True)
-
-
-def std_of(number: int, batch: int = 40) -> str:
-    """Return the standard that a source is compiled by: that of its batch."""
-    return "c++20" if number // batch % 3 == 2 else "c++17"
 
 
 def compared(seed: int, first: int, last: int):
@@ -59,6 +62,28 @@ def compared(seed: int, first: int, last: int):
                 theirs |= by_nvcc(folder, [number], flags)
                 what = outcome(theirs[number], ours)
             yield number, what, theirs[number], ours
+
+
+def record(seed: int, count: int = 20) -> None:
+    """Write what nvcc makes of sources of each standard."""
+    outcomes = {}
+    for std in _STANDARDS:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            for number in range(count):
+                files = mixed_source(seed, number, modern=std == "c++20").files
+                write_files(folder / f"s{number}", files)
+            made = by_nvcc(folder, range(count), [f"-std={std}"])
+            outcomes[std] = {str(number): one.kernels for number, one in sorted(made.items())}
+    RECORDED.write_text(json.dumps({"seed": seed, "outcomes": outcomes}, indent=1) + "\n")
+
+
+def recorded_outcomes(recorded, std: str, folder: Path):
+    """Yield the number of each recorded source of a standard, and how it compares."""
+    for number, kernels in recorded["outcomes"][std].items():
+        root = folder / number
+        write_files(root, mixed_source(recorded["seed"], int(number), modern=std == "c++20").files)
+        yield number, outcome(Made(kernels), by_project(root, std))
 
 
 def report(args: argparse.Namespace, number: int, what: str, theirs: Made, ours: Made) -> None:

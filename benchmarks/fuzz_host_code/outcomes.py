@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
-from hatch_cuda_kernels.compiler.output.log import parse_log
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import further_levels, read_recipe
 from hatch_cuda_kernels.errors import CompileError, InputError
@@ -148,8 +147,7 @@ def by_project(root: Path, std: str) -> Made:
                 made = compile_job(recipe.compile_job(unit, SmArch.parse("sm_90"), ("cubin", "ptx")))
                 return Made(kernels_of(made.images["ptx"].decode()))
             except CompileError as error:
-                errors = [found for found in parse_log(error.log) if found.severity != "warning"]
-                levels = further_levels(recipe, root, sources, errors)
+                levels = further_levels(recipe, root, sources, error)
                 if levels is None:
                     raise
                 sources = read_recipe(recipe, root, levels=levels)

@@ -354,14 +354,17 @@ class _Parser:
 
     def _constraint(self, head: Head) -> None:
         """Take a requires clause: terms with ``&&`` and ``||`` between them."""
+        begins = head.template is not None and head.template[1] == len(head.tokens)
         self._take(head, is_top=False)
         while True:
             while self._next() == "!":
                 self._take(head, is_top=False)
             self._term(head)
             if self._next() not in {"&&", "||"}:
-                return
+                break
             self._take(head, is_top=False)
+        if begins and head.template is not None:
+            head.template = head.template[0], len(head.tokens)
 
     def _term(self, head: Head) -> None:
         """Take one term of a requires clause: an expression of its own, what is in parentheses, or a name."""

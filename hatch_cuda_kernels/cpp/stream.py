@@ -307,21 +307,23 @@ class Stream:
         """Return whether nothing stands between two braces."""
         return closing.at == opening.at + 1 or (opening.use is not None and closing.use is opening.use)
 
-    def throws(self, first: StreamToken, last: StreamToken) -> Iterator[list[StreamToken]]:
-        """Yield the throw expressions between two tokens."""
-        at = first.at
+    def between(self, first: StreamToken, last: StreamToken) -> list[StreamToken]:
+        """Return what stands between two tokens, each macro expanded."""
+        if first.use is not None and first.use is last.use:
+            return [*self.tokens_of(first.use)][first.nth + 1 : last.nth]
+        found = [] if first.use is None else [*self.tokens_of(first.use)][first.nth + 1 :]
+        at = first.at + 1 if first.use is None else first.use.last
         while at < last.at:
-            if self.texts[at] != "throw":
-                at += 1
-                continue
-            begin, depth = at, 0
-            while at < last.at:
-                text = self.texts[at]
-                if not depth and text in {";", ",", ":", ")", "]", "}"}:
-                    break
-                depth += (text in _CLOSING) - (text in _CLOSING.values())
-                at += 1
-            yield [StreamToken(self.texts[one], one) for one in range(begin, at)]
+            macro = self.macro(at) if self.texts[at] in self.known else None
+            use = None if macro is None else self.use(at, macro)
+            found += [StreamToken(self.texts[at], at)] if use is None else self.tokens_of(use)
+            at = at + 1 if use is None else use.last
+        return found if last.use is None else [*found, *[*self.tokens_of(last.use)][: last.nth]]
+
+    @staticmethod
+    def tokens_of(use: Use) -> Iterator[StreamToken]:
+        """Yield what a use becomes."""
+        return (StreamToken(one.text, use.first, use, nth) for nth, one in enumerate(use.tokens))
 
     def behind_captures(self, words: Collection[str]) -> Iterator[list[StreamToken]]:
         """Yield those of some words that stand between a lambda's captures and its parameters."""
@@ -417,8 +419,7 @@ class Cursor:
                 return True
             self._at = use.last
             if use.tokens:
-                made = (StreamToken(one.text, at, use, nth) for nth, one in enumerate(use.tokens))
-                self._waiting += [*made][::-1]
+                self._waiting += [*self.stream.tokens_of(use)][::-1]
                 return True
         return False
 

@@ -118,6 +118,8 @@ class _Cutter:
         """Constants that may have to be ``constexpr``."""
         self._host_macros: Final[list[tuple[int, Macro]]] = []
         """Macros that mark functions of the host, with the group of the edits of each."""
+        self._host_functions: Final[set[str]] = set()
+        """The names of functions without a mark."""
         self._functions: Final[set[str]] = set()
         """The names of all marked functions."""
         self._stand_ins: Final[set[tuple[tuple[str, ...], str]]] = set()
@@ -160,6 +162,8 @@ class _Cutter:
             self._marked_names.add(key)
         if is_constant(declaration):
             self._constants.add(key)
+        if declaration.kind == "function" and not marked and not is_constant(declaration):
+            self._host_functions.add(declaration.name)
         if declaration.kind == "function" and marked:
             self._functions.add(declaration.name)
             if declaration.body is None and not declaration.is_member:
@@ -342,12 +346,15 @@ class _Cutter:
         """Put a trap in the place of each ``throw`` in a body that stays."""
         if declaration.body is None:
             return
-        first, last = declaration.body
-        for tokens in declaration.stream.throws(declaration.tokens[first], declaration.tokens[last]):
-            texts = declaration.stream.texts
-            other = _other_operand(texts, tokens[0].at, tokens[-1].at)
+        tokens = declaration.stream.between(*(declaration.tokens[at] for at in declaration.body))
+        texts = [token.text for token in tokens]
+        at = 0
+        while "throw" in texts[at:]:
+            first = texts.index("throw", at)
+            at = _end(texts, first, 1, ";,:)]}")
+            other = _other_operand(texts, first, at - 1)
             text = f"(__trap(), {' '.join(other)})" if other else "__trap()"
-            editor.replace(tokens, _edit(declaration, "throw", text))
+            editor.replace(tokens[first:at], _edit(declaration, "throw", text))
 
     def _variable(self, declaration: Declaration, editor: Editor) -> None:
         words = declaration.words
@@ -367,6 +374,7 @@ class _Cutter:
         self._namespace_variable(declaration, editor)
 
     def _static_member(self, declaration: Declaration, editor: Editor) -> None:
+        self._strip(declaration, editor, _THREAD_LOCAL)
         scope = _key(declaration)[0]
         cut_values = [one for one in declaration.declarators if not (one.is_const or one.is_open_array)]
         if not cut_values:
@@ -439,7 +447,14 @@ class _Cutter:
         is_open = declarator.is_open_array and _bound(declaration, declarator) is None
         if declarator.value is None or not (declarator.is_const or is_open):
             return False
+        if not is_open and self._takes_address(declaration, declarator.value):
+            return False
         return not self._levels or self._levels.get(place_of(declaration, declarator.first)) != "deep"
+
+    def _takes_address(self, declaration: Declaration, value: tuple[int, int]) -> bool:
+        """Return whether a value names a function of the host without a call: of what is cut, there is no address."""
+        texts = [token.text for token in declaration.tokens[slice(*value)]]
+        return any(one in self._host_functions and two != "(" for one, two in pairwise([*texts, ";"]))
 
     def _fold(self, declaration: Declaration, editor: Editor) -> None:
         """Make floating-point constants ``constexpr``: nvcc folds them, and NVRTC makes variables of them."""
@@ -610,7 +625,7 @@ def _other_operand(texts: Sequence[str], first: int, last: int) -> Sequence[str]
 
     Of an operand with ``?:`` in it, one operand of that, which has a type that can become the whole one's.
     """
-    if texts[first - 1] == "?" and texts[last + 1] == ":":
+    if texts[first - 1] == "?" and texts[last + 1 : last + 2] == [":"]:
         found = texts[last + 2 : _end(texts, last + 2, 1, ";,)]}")]
     else:
         question = _end(texts, first - 2, -1, "?;{([") if texts[first - 1] == ":" else first - 1

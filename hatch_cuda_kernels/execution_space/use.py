@@ -25,7 +25,7 @@ _VARIABLE: Final = re.compile(
 _EXTERN: Final = re.compile(
     r"^\s*\.extern\s+\.(?:global|const)\s[^;]*?([A-Za-z_$][\w$]*)(?:\[\d*\])*\s*;", re.MULTILINE
 )
-_WORD: Final = re.compile(r"[A-Za-z_$][\w$]*")
+_WORD: Final = re.compile(r"(?<![\w$.%])[A-Za-z_$][\w$]*")
 _ARGUMENTS: Final = re.compile(r"<[^<>]*>")
 
 
