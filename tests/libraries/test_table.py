@@ -38,7 +38,7 @@ def test_every_header_is_there():
 
 @pytest.mark.parametrize("one", libraries.left_out_names(), ids=lambda one: one.header)
 def test_the_names_are_those_that_a_header_declares(one):
-    """Each that is left out of a library's header is declared or defined in this package's, and of libraries' types none is missing."""
+    """Each is declared or defined in this package's header, and of libraries' types none is missing."""
     file = SourceFile(one.header, packaged_standard_headers().text(one.header).text)
     defined = {found.tokens()[0].text for found in file.directives if found.word == "define"}
     found = {name for name in defined if not name.startswith("_HATCH_")}

@@ -30,6 +30,10 @@ def closure(tmp_path, text, **options):
         ("sizeof(pid_t) + sizeof(uid_t) + sizeof(gid_t) + sizeof(mode_t) + sizeof(off64_t)", "sys/types.h"),
         ("sizeof(struct timeval)", "sys/time.h"),
         ("INT_MAX", "climits"),
+        ("PATH_MAX", "climits"),
+        ("offsetof(dim3, y) + sizeof(max_align_t)", "cstddef"),
+        ("LITTLE_ENDIAN == BYTE_ORDER", "endian.h"),
+        ("EOF + BUFSIZ", "stdio.h"),
         ("sizeof(pthread_t)", "pthread.h"),
         ("sizeof(std::regex)", "regex"),
         ("sizeof(std::chrono::seconds)", "chrono"),
@@ -304,7 +308,7 @@ def test_every_name_is_in_its_header(tmp_path):
     named = std_names().keys() - namespaces - {"uncaught_exception"}  # which C++20 removed
     lines += [f"namespace n_{name} {{ using std::{name}; }}\n" for name in sorted(named)]
     lines += [f"namespace n_{name} = std::{name};\n" for name in sorted(namespaces)]
-    _, manifest = closure(tmp_path, "".join([*lines, KERNEL.format("1")]), std="c++20")
+    _, manifest = closure(tmp_path, "".join([*lines, KERNEL.format("1")]), std="c++20", host_code="keep")
     build_store(manifest, tmp_path / "store")
 
 
