@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.lexer import lex
 from hatch_cuda_kernels.libraries import device_names, torch
-from hatch_cuda_kernels.options import CppStd, HostCode
+from hatch_cuda_kernels.options import CppStd
 from hatch_cuda_kernels.patterns import expand, placeholders
 
 if TYPE_CHECKING:
@@ -96,8 +96,6 @@ def stated_options(options: NvrtcOptions) -> dict[str, Any]:
         stated["pre_include"] = list(options.pre_include)
     if options.default_device:
         stated["default_device"] = True
-    if options.host_code is HostCode.DROP:
-        stated["host_code"] = "drop"
     if options.host_only:
         stated["host_only"] = list(options.host_only)
     return stated

@@ -117,22 +117,17 @@ class _Page:
                 continue
             first, last = lines
             own = [moved]
-            while found and first <= found[-1][1] + 1 + self._is_blank_between(found[-1][1], first):
-                joins = first <= found[-1][1] or (self._goes(found[-1][2]) and self._goes(own))
-                if not joins:
-                    break
+            while found and (first <= found[-1][1] or self._is_one(found[-1], first, moved)):
                 before = found.pop()
                 first, last, own = before[0], max(last, before[1]), [*before[2], *own]
             found.append((first, last, own))
         return found
 
-    def _goes(self, edits: Iterable[Edit]) -> bool:
-        """Return whether nothing is left of what some edits change: neighbours share a guard."""
-        return all(not edit.text.strip() for edit in edits)
-
-    def _is_blank_between(self, last: int, first: int) -> int:
-        between = self.lines[last + 1 : first]
-        return len(between) if len(between) <= 1 and not "".join(between).strip() else 0
+    def _is_one(self, before: tuple[int, int, list[Edit]], first: int, edit: Edit) -> bool:
+        """Return whether two things share a guard: nothing is left of either, and at most an empty line is between."""
+        between = self.lines[before[1] + 1 : first]
+        is_near = len(between) < 2 and not "".join(between).strip()
+        return is_near and not any(one.text.strip() for one in (*before[2], edit))
 
     def _moved(self, edit: Edit) -> Edit:
         """Return an edit by offsets in the text whose lines end in a newline alone."""

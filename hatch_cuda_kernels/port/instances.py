@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.lexer import is_identifier
 from hatch_cuda_kernels.cpp.macros import MacroToken
+from hatch_cuda_kernels.execution_space.kernels import is_kernel
 from hatch_cuda_kernels.libraries import as_declared, is_made_of_types
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.port.sites import Owner, code_of_body, code_of_head, find_sites, parameter
@@ -152,7 +153,6 @@ class Instances:
                 self._instantiations[one.name].append(one)
         self._known: Final[dict[tuple[Owner, frozenset[str]], list[dict[str, Spelling]]]] = {}
         self._names: Final = _Names(self._declarations)
-        self.kernels: Final = frozenset(_full_name(one) for one in self._declarations if _is_kernel(one))
         found = self._find_templates()
         self._sites: Final[dict[str, list[Site]]] = defaultdict(list)
         for site in self._find_sites(macros, {one.plain for one in found}):
@@ -177,7 +177,7 @@ class Instances:
         found: dict[tuple[str, tuple[str, ...]], Template] = {}
         for one in self._declarations:
             heads = _heads(one)
-            if not heads or not _is_kernel(one) or one.is_specialization or not heads[-1]:
+            if not heads or not is_kernel(one) or one.is_specialization or not heads[-1]:
                 continue
             stream = one.stream
             file, start, _ = stream.place(one.tokens[0].at)
@@ -424,10 +424,6 @@ def _once(units: Iterable[tuple[Sequence[Reading], MacroTable]]) -> Iterator[Dec
         for reading in readings:
             if read.setdefault(reading.stream.file.name, number) == number:
                 yield from reading
-
-
-def _is_kernel(declaration: Declaration) -> bool:
-    return declaration.kind == "function" and "__global__" in declaration.words and not declaration.is_friend
 
 
 def _bounds(declaration: Declaration) -> frozenset[str]:

@@ -189,6 +189,35 @@ CASES = {
         ),
         ["k<int>", "own<int, 2>"],
     ),
+    "a comma in a comment among a template's parameters": (
+        (
+            "template <class T /* of p, not of v */, int N // one, or two\n> __global__ void own(T* p) { *p = N; }\n"
+            "void f(int* p) { own<int, 2><<<1, 1>>>(p); k<int><<<1, 1>>>(p, 1); }"
+        ),
+        ["k<int>", "own<int, 2>"],
+    ),
+    "a project's own cases of Torch's dispatch": (
+        (
+            "#define CASES(...) AT_DISPATCH_CASE(at::ScalarType::Float, __VA_ARGS__) "
+            "AT_DISPATCH_CASE(at::ScalarType::BFloat16, __VA_ARGS__)\n"
+            "#define OWN_TYPES(TYPE, NAME, ...) AT_DISPATCH_SWITCH(TYPE, NAME, CASES(__VA_ARGS__))\n"
+            "template <class T> void run(Tensor x) { k<T, 3><<<1, 1>>>(x.data_ptr<T>(), T(1)); }\n"
+            'void f(Tensor x) { OWN_TYPES(x.type(), "f", [&] { run<scalar_t>(x); k<scalar_t><<<1, 1>>>(0, 1); });\n'
+            '  AT_DISPATCH_SWITCH(x.type(), "g", AT_DISPATCH_CASE_FLOATING_TYPES([&] { run<scalar_t>(x); })); }'
+        ),
+        ["k<float, 3>", "k<c10::BFloat16, 3>", "k<double, 3>", "k<float>", "k<c10::BFloat16>"],
+    ),
+    "a launch by a call": (
+        (
+            "void f(float* p) { void* args[] = {&p}; cudaLaunchKernel((const void*)k<float, 2>, 1, 1, args, 0, 0);\n"
+            "  auto kernel = &k<double>; kernel<<<1, 1>>>(nullptr, 1); }"
+        ),
+        ["k<float, 2>", "k<double>"],
+    ),
+    "a function's own enumeration": (
+        "void f(float* p) { enum { WIDE = 4 }; (k<float, WIDE>)<<<1, 1>>>(p, 1); }",
+        ["k<float, 4>"],
+    ),
     "generic lambdas": (
         (
             "template <int N> struct Num { static constexpr int value = N; };\n"

@@ -162,15 +162,15 @@ __global__ void k(int* p) { *p = 1; }
 
 
 def test_classes_with_members_of_device_code_stay(tmp_path):
-    """NVRTC refuses them, until the user says by name that they are the host's: then nothing else may use them."""
+    """NVRTC refuses them, until the user says by name that they are the host's; what has a mark outside stays."""
     (tmp_path / "k.cu").write_text(HOSTED)
     ported = port(tmp_path, ["k.cu"], arch=ARCH)
     assert {"k.cu:3", "k.cu:4"} <= {line.partition(": ")[0] for line in ported.remaining}
     assert as_nvcc_reads(ported.after["k.cu"]).split() == HOSTED.split()
-    named = NvrtcOptions(host_only=("Vector", "Kind", "Solver", "Solver::get", "Solves"))
+    named = NvrtcOptions(host_only=("Vector", "Kind", "Solver", "Solves"))
     ported = port(tmp_path, ["k.cu"], named, arch=ARCH)
-    assert ported.remaining == ()
-    assert {guard.line for guard in ported.guards} == {1, 2, 3, 4, 5, 6, 8, 10, 11}
+    assert {line.partition(": ")[0] for line in ported.remaining} == {"k.cu:11"}
+    assert {1, 2, 3, 4, 5, 6, 10} <= {guard.line for guard in ported.guards}
     assert as_nvcc_reads(ported.after["k.cu"]).split() == HOSTED.split()
 
 
