@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.libraries import defines_constants
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -13,16 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["FINISHER_NAMES", "Route", "choose_route"]
 
 FINISHER_NAMES: Final[dict[Finisher, str]] = {"nvrtc": "NVRTC", "ptxas": "ptxas", "nvjitlink": "nvJitLink"}
-#: CUB, Thrust, libcu++ and what includes them: NVRTC leaves every constant that they define in its images.
-_DEFINE_CONSTANTS: Final = ("cub/", "cuda/", "thrust/", "cooperative_groups")
-#: Those that define none.
-_DEFINE_NONE: Final = frozenset(
-    f"cuda/std/{name}"
-    for name in (
-        *("cassert", "cfloat", "climits", "concepts", "cstddef", "cstdint", "cstdlib", "cstring", "ctime"),
-        *("initializer_list", "type_traits", "version", "__cccl/version.h"),
-    )
-)
 
 
 class Route(NamedTuple):
@@ -69,10 +61,6 @@ def choose_route(
         return Route("object", "nvjitlink")
     if front_end == "ptx":
         return Route("ptx", "ptxas", shared=True)
-    if not options.debug and (tables or any(map(_defines_constants, outside))):
+    if not options.debug and (tables or any(map(defines_constants, outside))):
         return Route("ptx", "ptxas")
     return Route("cubin", "nvrtc")
-
-
-def _defines_constants(header: str) -> bool:
-    return header.startswith(_DEFINE_CONSTANTS) and header not in _DEFINE_NONE

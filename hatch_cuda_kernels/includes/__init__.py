@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         Origin,
         library_kind,
     )
-    from hatch_cuda_kernels.includes.computed import TOOLKIT_MACROS
     from hatch_cuda_kernels.includes.implied import implied_headers, with_headers
     from hatch_cuda_kernels.includes.opening import ONCE, Opening, named_headers, read_opening, words_of
     from hatch_cuda_kernels.includes.outer import (
@@ -41,7 +40,6 @@ _HOMES = {
         "Origin",
         "library_kind",
     ),
-    "computed": ("TOOLKIT_MACROS",),
     "implied": ("implied_headers", "with_headers"),
     "opening": ("ONCE", "Opening", "named_headers", "read_opening", "words_of"),
     "outer": (
@@ -64,7 +62,6 @@ __all__ = [
     "NO_OUTER_HEADERS",
     "ONCE",
     "STANDARD_FOLDER",
-    "TOOLKIT_MACROS",
     "Asked",
     "Closure",
     "DeviceLibrary",

@@ -16,6 +16,7 @@ from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal
 from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, Macro, MacroToken
 from hatch_cuda_kernels.includes.project import wandering
 from hatch_cuda_kernels.includes.texts import PROBES
+from hatch_cuda_kernels.libraries import is_toolkit_macro
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,12 +24,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.lexer import Directive
     from hatch_cuda_kernels.includes.texts import SourceText
 
-__all__ = ["TOOLKIT_MACROS", "Named", "calls", "named_by_macros", "possible_spellings"]
+__all__ = ["Named", "calls", "named_by_macros", "possible_spellings"]
 
-#: The toolkit's macros and the compiler's, of which many are empty.
-TOOLKIT_MACROS: Final = re.compile(
-    r"_\w*|(?:CCCL|CU|CUB|CUDA|CUDART|LIBCUDACXX|NV\w*|THRUST)_\w+|CUDA(?:RT)?API", re.ASCII
-)
 #: Stands for a word that nobody knows before the compile; a part of a longer word that is made with it.
 _WORD: Final = "hatch_cuda_kernels_unknown"
 #: A letter of a name that may be a macro's, spelled by its number.
@@ -238,7 +235,7 @@ class _Search:
                 None,
                 *(one for other, found in self._definitions.items() if pattern.fullmatch(other) for one in found),
             ]
-        if TOOLKIT_MACROS.fullmatch(name):
+        if is_toolkit_macro(name):
             return [
                 Macro(name, None, is_variadic=False, body=()),
                 Macro(name, None, is_variadic=False, body=(MacroToken(_WORD),)),

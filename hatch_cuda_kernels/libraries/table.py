@@ -19,12 +19,14 @@ __all__ = [
     "Torch",
     "boost_header",
     "cpp20_names",
+    "defines_constants",
     "device_names",
     "global_names",
     "has_system_header",
     "header_of",
     "hides_mark",
     "implicit_names",
+    "is_heavy_header",
     "is_host_call",
     "is_host_header",
     "is_library_header",
@@ -349,6 +351,19 @@ def is_host_call(name: str) -> bool:
     known = table("cuda")["calls"]
     leads = (name.removeprefix(word)[:1] for word in known["words"] if name.startswith(word))
     return name.startswith(known["constants"]) or any(map(str.isupper, leads))
+
+
+@cache
+def is_heavy_header(name: str) -> bool:
+    """Return whether the front end takes seconds for a header."""
+    return name.startswith(table("cuda")["headers"]["heavy"])
+
+
+@cache
+def defines_constants(name: str) -> bool:
+    """Return whether a header of the toolkit's defines constants, all of which NVRTC leaves in its images."""
+    known = table("cuda")["headers"]
+    return name.startswith(known["constants"]) and name.removeprefix("cuda/std/") not in known["no_constants"]
 
 
 @cache

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.child_process import ChildDiedError
 from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.libraries import is_heavy_header
 from hatch_cuda_kernels.pool.crashes import LostJob
 from hatch_cuda_kernels.pool.executors import local_executor, open_executor
 from hatch_cuda_kernels.pool.task import Task, compile_task, needed_tools
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compile_all", "compile_on", "estimate_seconds"]
 
-#: Front ends of these take seconds, and NVRTC runs one front end at a time in a process.
-_HEAVY_HEADERS: Final = ("cub/", "cuda/", "thrust/", "cooperative_groups", "cute/", "cutlass/", "nv/")
+#: NVRTC runs one front end at a time in a process.
 _HEAVY_SECONDS: Final = 2.5
 _LIGHT_SECONDS: Final = 0.06
 _INSTANCE_SECONDS: Final = 0.01
@@ -56,7 +56,7 @@ def estimate_seconds(job: Job) -> float:
     """Return a rough compile time, good enough to order jobs and to decide about processes."""
     if isinstance(job, FinishJob):
         return sum(len(given.image) for given in job.inputs) / _SECOND.get(job.input_kind, _PTX_SECOND)
-    heavy = any(name.startswith(_HEAVY_HEADERS) for name in job.program.outside)
+    heavy = any(map(is_heavy_header, job.program.outside))
     front_end = _HEAVY_SECONDS if heavy else _LIGHT_SECONDS
     characters = len(job.program.source) + sum(len(text) for _, text in job.program.headers)
     return front_end + _INSTANCE_SECONDS * len(job.names) + _CHARACTER_SECONDS * characters
