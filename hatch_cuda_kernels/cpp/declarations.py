@@ -125,6 +125,18 @@ class Declaration:
         end = min(ends, default=len(self.tokens))
         return (at for at in self.top if at < end)
 
+    @property
+    def specifiers_end(self) -> int:
+        """Where the first declarator begins behind the specifiers that all of them share."""
+        tokens, first = self.tokens, self.declarators[0]
+        end = first.value[0] if first.value else len(tokens)
+        name = max(at for at in range(first.first, end) if tokens[at].text == first.name)
+        while name > first.first and tokens[name - 1].text in {"*", "&", "&&", "("}:
+            name -= 1
+        while name > first.first and tokens[name - 1].text == "const" and tokens[name - 2].text == "*":
+            name -= 2
+        return name
+
     def __iter__(self) -> Iterator[Declaration]:
         """Yield the declaration and all that stand in it, in order."""
         yield self

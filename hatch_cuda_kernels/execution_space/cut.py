@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from hatch_cuda_kernels.cpp.edits import Edit, Editor
 from hatch_cuda_kernels.cpp.heads import CLASS_KEYS
 from hatch_cuda_kernels.cpp.lexer import is_identifier
+from hatch_cuda_kernels.execution_space.alignments import align_class, align_member
 from hatch_cuda_kernels.execution_space.marks import (
     HOST,
     attribute_tokens,
     is_constant,
     is_marked,
     is_virtual,
-    without_alignments,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.lexer import SourceFile
     from hatch_cuda_kernels.cpp.macros import Macro
     from hatch_cuda_kernels.cpp.parser import Reading
-    from hatch_cuda_kernels.cpp.stream import Stream, StreamToken
+    from hatch_cuda_kernels.cpp.stream import Stream
     from hatch_cuda_kernels.cpp.unit import Inclusion
 
 __all__ = ["Cut", "Level", "Place", "cut", "stand_in"]
@@ -41,7 +41,6 @@ _TYPE_WORDS: Final = frozenset(
 )
 _STORAGE: Final = frozenset({"static", "inline", "thread_local", "extern", "__thread"})
 _THREAD_LOCAL: Final = frozenset({"thread_local", "__thread"})
-_ALIGNING: Final = frozenset({"__attribute__", "__align__", "__builtin_align__", "alignas"})
 #: How the names of types begin that nobody defines.
 _INCOMPLETE: Final = "hatch_cuda_kernels_cut_"
 _TRAP: Final = "{ __trap(); }"
@@ -172,16 +171,18 @@ class _Cutter:
             self._found.device_variables |= {(key[0], one.name) for one in declaration.declarators}
 
     def _level(self, declaration: Declaration) -> Level:
-        return self._levels.get(place_of(declaration), "plain") if self._levels else "plain"
+        """Return how much of a declaration goes; of those that a macro becomes, a place is the first one's."""
+        is_first = not declaration.tokens[0].nth
+        return self._levels.get(place_of(declaration), "plain") if self._levels and is_first else "plain"
 
     def _declaration(self, declaration: Declaration, editor: Editor) -> None:
         if self._level(declaration) == "whole" and id(declaration) not in self._marked:
             editor.replace(declaration.tokens, _edit(declaration, "removed", self._stand_in(declaration)))
             return
         if declaration.kind == "class":
-            self._class_attributes(declaration, editor)
+            align_class(declaration, editor, is_weak=self._level(declaration) == "deep")
         elif declaration.kind == "variable" and declaration.is_member and "static" not in declaration.words:
-            self._member_attributes(declaration, editor)
+            align_member(declaration, editor, is_weak=self._level(declaration) == "deep")
         if id(declaration) in self._marked:
             self._found.has_unmarked |= _has_local_class(declaration)
             is_constant_one = all(one.is_const and one.value for one in declaration.declarators)
@@ -229,64 +230,6 @@ class _Cutter:
         for token in attribute_tokens(declaration):
             if token.text in HOST:
                 editor.replace([token], _edit(declaration, "mark", ""))
-
-    def _class_attributes(self, declaration: Declaration, editor: Editor) -> None:
-        """Move attributes behind a class to behind its key, where NVRTC heeds them."""
-        if declaration.body is None:
-            return
-        tokens, close = declaration.tokens, declaration.body[1]
-        key = next(at for at in declaration.top if tokens[at].text in {"class", "struct", "union", "enum"})
-        if tokens[key].text == "enum":
-            return
-        is_packed = not {"packed", "__packed__"}.isdisjoint(token.text for token in tokens[key:])
-        if not is_packed:  # of such a class, an alignment is what it says
-            self._align(declaration, editor, key)
-        last = close + 1
-        while last < len(tokens) and tokens[last].text in {*_ALIGNING, "__attribute", "["}:
-            last = _behind_group(tokens, last if tokens[last].text == "[" else last + 1)
-        if last == close + 1:
-            return
-        texts = [token.text for token in tokens[close + 1 : last]]
-        moved = " ".join(texts) if is_packed else self._aligned(declaration, texts)
-        editor.insert(tokens[key + 1], _edit(declaration, "attribute", f"{moved} "))
-        editor.replace(tokens[close + 1 : last], _edit(declaration, "attribute", ""))
-
-    def _align(self, declaration: Declaration, editor: Editor, behind: int) -> None:
-        """Let ``aligned`` be ``alignas``, which NVRTC does not take where the alignment is more without it."""
-        tokens = declaration.tokens
-        for at in declaration.head:
-            if at > behind and tokens[at].text in _ALIGNING:
-                last = _behind_group(tokens, at + 1)
-                texts = [token.text for token in tokens[at:last]]
-                text = self._aligned(declaration, texts)
-                if text != " ".join(texts):
-                    editor.replace(tokens[at:last], _edit(declaration, "attribute", text))
-
-    def _aligned(self, declaration: Declaration, texts: Sequence[str]) -> str:
-        """Return attributes with ``alignas``, or without an alignment that changes nothing."""
-        rest, alignments = without_alignments(texts)
-        is_weak = self._level(declaration) == "deep"
-        return " ".join((*rest, *(f"alignas({one})" for one in alignments if not is_weak)))
-
-    def _member_attributes(self, declaration: Declaration, editor: Editor) -> None:
-        """Do the same for the attributes of a member that is data, but for bit-fields."""
-        if any(declaration.tokens[at].text == ":" for at in declaration.top):
-            return
-        name = _specifiers_end(declaration)
-        spans = [(at, _behind_group(declaration.tokens, at + 1)) for at in declaration.head]
-        spans = [(first, last) for first, last in spans if declaration.tokens[first].text in _ALIGNING]
-        for first, last in spans:
-            if first > name and len(declaration.declarators) > 1:
-                continue
-            texts = [token.text for token in declaration.tokens[first:last]]
-            rest, alignments = without_alignments(texts)
-            text = "".join(f"alignas({one}) " for one in alignments if self._level(declaration) != "deep")
-            if first == 0:
-                rest, text = [text, *rest], ""
-            if alignments and rest != texts:
-                editor.replace(declaration.tokens[first:last], _edit(declaration, "attribute", " ".join(rest)))
-            if text:
-                editor.insert(declaration.tokens[0], _edit(declaration, "attribute", text))
 
     def _instantiation(self, declaration: Declaration, editor: Editor) -> None:
         """Take out an explicit instantiation of a function that is no device code."""
@@ -425,7 +368,7 @@ class _Cutter:
     def _split(self, declaration: Declaration, cut_ones: Sequence[Declarator], editor: Editor) -> None:
         """Make declarations of one variable each, of which some are only declared."""
         tokens, first = declaration.tokens, declaration.declarators[0]
-        specifiers = [token.text for token in tokens[first.first : _specifiers_end(declaration)]]
+        specifiers = [token.text for token in tokens[first.first : declaration.specifiers_end]]
         lead = " ".join(token.text for token in tokens[: first.first])
         if first in cut_ones:
             self._declare(declaration, editor)
@@ -646,18 +589,6 @@ def _end(texts: Sequence[str], at: int, step: int, stops: str) -> int:
     return at
 
 
-def _specifiers_end(declaration: Declaration) -> int:
-    """Return where the first declarator begins behind the specifiers that all of them share."""
-    tokens, first = declaration.tokens, declaration.declarators[0]
-    end = first.value[0] if first.value else len(tokens)
-    name = max(at for at in range(first.first, end) if tokens[at].text == first.name)
-    while name > first.first and tokens[name - 1].text in {"*", "&", "&&", "("}:
-        name -= 1
-    while name > first.first and tokens[name - 1].text == "const" and tokens[name - 2].text == "*":
-        name -= 2
-    return name
-
-
 def _is_anonymous(declaration: Declaration) -> bool:
     """Return whether a member's class has neither a name nor variables."""
     owner = declaration.parent
@@ -716,13 +647,3 @@ def _is_deduced(declaration: Declaration) -> bool:
         for at in declaration.head
     )
     return is_auto and "->" not in head
-
-
-def _behind_group(tokens: list[StreamToken], at: int) -> int:
-    depth = 0
-    while at < len(tokens):
-        depth += (tokens[at].text in "([") - (tokens[at].text in ")]")
-        at += 1
-        if not depth:
-            return at
-    return at

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from hatch_cuda_kernels.cpp.declarations import Declaration
     from hatch_cuda_kernels.cpp.stream import StreamToken
@@ -20,7 +20,6 @@ __all__ = [
     "is_foreign_mark",
     "is_marked",
     "is_virtual",
-    "without_alignments",
 ]
 
 #: The mark of the host's functions, as a word and in attributes.
@@ -31,7 +30,6 @@ _ATTRIBUTE_MARKS: Final = frozenset(
     {f"{lead}{mark}{lead}" for lead in ("", "__") for mark in ("device", "global", "constant", "shared", "managed")}
     | {f"__{mark}__" for mark in ("device", "global", "constant", "shared", "managed")}
 )
-_ALIGNMENTS: Final = frozenset({"aligned", "__aligned__", "__align__", "__builtin_align__", "alignas"})
 _CONSTANT: Final = frozenset({"constexpr", "consteval"})
 _VIRTUAL: Final = frozenset({"virtual", "override", "final"})
 
@@ -68,25 +66,6 @@ def attribute_tokens(declaration: Declaration) -> Iterator[StreamToken]:
             yield token
             if not depth:
                 break
-
-
-def without_alignments(texts: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the tokens of attributes without alignments, and these: ``aligned`` alone is 16, as with GCC."""
-    rest: list[str] = []
-    found: list[str] = []
-    at = 0
-    while at < len(texts):
-        text, first = texts[at], at
-        at += 1
-        if text not in _ALIGNMENTS:
-            rest.append(text)
-            continue
-        depth = 0
-        while at < len(texts) and (depth or texts[at] == "("):
-            depth += (texts[at] == "(") - (texts[at] == ")")
-            at += 1
-        found.append(" ".join(texts[first + 2 : at - 1]) or "16")
-    return ([] if {*rest} <= {*"(),", "__attribute__"} else rest), found
 
 
 def is_constant(declaration: Declaration) -> bool:

@@ -47,7 +47,7 @@ class _Oracle:
         self._by_name: Final[dict[str, list[Declaration]]] = defaultdict(list)
         self._spans: Final[dict[str, list[tuple[int, int, Declaration]]]] = defaultdict(list)
         self._at: Final[dict[Place, list[Declaration]]] = defaultdict(list)
-        """The declarations that begin at a place: of a header that is read twice, or of what a macro becomes."""
+        """The declarations that begin at a place, of a header that is read twice."""
         for reading in source.readings:
             for declaration in reading:
                 self._add(declaration)
@@ -55,7 +55,8 @@ class _Oracle:
     def _add(self, declaration: Declaration) -> None:
         for name in _names(declaration):
             self._by_name[name].append(declaration)
-        self._at[place_of(declaration)].append(declaration)
+        if not declaration.tokens[0].nth:
+            self._at[place_of(declaration)].append(declaration)
         stream, first, last = declaration.stream, declaration.tokens[0], declaration.tokens[-1]
         file, start, _ = stream.place(first.at)
         behind, _, end = stream.place(last.at if last.use is None else last.use.last - 1)
@@ -68,6 +69,8 @@ class _Oracle:
             if error.message.startswith(_OURS):
                 continue
             for declaration, offset in self._around(error):
+                if declaration.tokens[0].nth:
+                    continue
                 if _WEAKER in error.message and _is_aligned(declaration):
                     found[place_of(declaration)] = "deep"
                     break

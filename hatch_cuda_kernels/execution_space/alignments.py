@@ -1,0 +1,116 @@
+"""Alignments of classes and members as nvcc takes them: ``aligned`` never makes one less, unless a class is packed.
+
+NVRTC lets it, without a word. It refuses an ``alignas`` that would, so that is what an attribute becomes; where NVRTC
+then objects, the attribute says nothing to nvcc and goes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.cpp.edits import Edit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hatch_cuda_kernels.cpp.declarations import Declaration
+    from hatch_cuda_kernels.cpp.edits import Editor
+    from hatch_cuda_kernels.cpp.stream import StreamToken
+
+__all__ = ["align_class", "align_member"]
+
+_ALIGNMENTS: Final = frozenset({"aligned", "__aligned__", "__align__", "__builtin_align__", "alignas"})
+_ATTRIBUTES: Final = frozenset({"__attribute__", "__attribute", "__align__", "__builtin_align__", "alignas"})
+
+
+def align_class(declaration: Declaration, editor: Editor, *, is_weak: bool) -> None:
+    """State a class's alignment, and move attributes behind the class to behind its key, where NVRTC heeds them.
+
+    ``is_weak`` says that the alignment is less than the class has without it.
+    """
+    if declaration.body is None:
+        return
+    tokens, close = declaration.tokens, declaration.body[1]
+    key = next(at for at in declaration.top if tokens[at].text in {"class", "struct", "union", "enum"})
+    if tokens[key].text == "enum":
+        return
+    is_packed = not {"packed", "__packed__"}.isdisjoint(token.text for token in tokens[key:])
+    for first, last in [] if is_packed else _attributes(declaration):
+        texts = [token.text for token in tokens[first:last]]
+        says_more = texts[0] != "alignas" and _without_alignments(texts)[1]
+        if first > key and (says_more or is_weak):
+            editor.replace(tokens[first:last], _edit(declaration, _aligned(texts, is_weak=is_weak)))
+    last = close + 1
+    while last < len(tokens) and tokens[last].text in {*_ATTRIBUTES, "["}:
+        last = _behind_group(tokens, last if tokens[last].text == "[" else last + 1)
+    if last > close + 1:
+        texts = [token.text for token in tokens[close + 1 : last]]
+        moved = " ".join(texts) if is_packed else _aligned(texts, is_weak=is_weak)
+        editor.insert(tokens[key + 1], _edit(declaration, f"{moved} "))
+        editor.replace(tokens[close + 1 : last], _edit(declaration, ""))
+
+
+def align_member(declaration: Declaration, editor: Editor, *, is_weak: bool) -> None:
+    """Do the same for the attributes of a member that is data, but for bit-fields."""
+    tokens = declaration.tokens
+    if any(tokens[at].text == ":" for at in declaration.top):
+        return
+    for first, last in _attributes(declaration):
+        if first > declaration.specifiers_end and len(declaration.declarators) > 1:
+            continue
+        texts = [token.text for token in tokens[first:last]]
+        rest, alignments = _without_alignments(texts)
+        text = "".join(f"alignas({one}) " for one in alignments if not is_weak)
+        if first == 0:
+            rest, text = [text, *rest], ""
+        if alignments:
+            editor.replace(tokens[first:last], _edit(declaration, " ".join(rest)))
+        if text:
+            editor.insert(tokens[0], _edit(declaration, text))
+
+
+def _attributes(declaration: Declaration) -> list[tuple[int, int]]:
+    """Return where attributes begin and end in a head."""
+    tokens = declaration.tokens
+    starts = [at for at in declaration.head if tokens[at].text in _ATTRIBUTES]
+    return [(at, _behind_group(tokens, at + 1)) for at in starts]
+
+
+def _aligned(texts: Sequence[str], *, is_weak: bool) -> str:
+    """Return attributes with ``alignas``, or without an alignment that changes nothing."""
+    rest, alignments = _without_alignments(texts)
+    return " ".join((*rest, *(f"alignas({one})" for one in alignments if not is_weak)))
+
+
+def _edit(declaration: Declaration, text: str) -> Edit:
+    return Edit(0, 0, text, "attribute", "::".join((*filter(None, declaration.qualifier), declaration.name)))
+
+
+def _behind_group(tokens: Sequence[StreamToken], at: int) -> int:
+    """Return the index behind the brackets that open at a token."""
+    depth = 0
+    while at < len(tokens):
+        depth += (tokens[at].text in "([") - (tokens[at].text in ")]")
+        at += 1
+        if not depth:
+            break
+    return at
+
+
+def _without_alignments(texts: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the tokens of attributes without alignments, and these: ``aligned`` alone is 16, as with GCC."""
+    rest: list[str] = []
+    found: list[str] = []
+    at = 0
+    while at < len(texts):
+        text, first = texts[at], at
+        at += 1
+        if text not in _ALIGNMENTS:
+            rest.append(text)
+            continue
+        depth = 0
+        while at < len(texts) and (depth or texts[at] == "("):
+            depth += (texts[at] == "(") - (texts[at] == ")")
+            at += 1
+        found.append(" ".join(texts[first + 2 : at - 1]) or "16")
+    return ([] if {*rest} <= {*"(),", "__attribute__"} else rest), found
