@@ -55,10 +55,12 @@ _BETWEEN: Final = (
 #: A line with a directive and all before it; and how others read texts that have what is looked for first: where a
 #: group is off, a quote in a number is none, a number goes on with the code of a letter, and R may end a literal.
 _OTHERWISE: Final = {
-    r"(?:\b[0-9]|[.+-])\w*+'": {"number": r"\.?+[0-9](?:[eEpP][+-]|[\w.]|(?!))*+"},
+    r"'(?<=\w')": {"number": r"\.?+[0-9](?:[eEpP][+-]|[\w.]|(?!))*+"},
     r"\\[uU]\w*+'": {"number": _NUMBER.replace(r"[\w.]", r"\\[uU]|[\w.]")},
     rf"[\"']{_ENCODING}?+R\"": {"string": rf"(?:{_STRING}|{_CHARACTER})(?:[A-Za-z_]\w*+)?+"},
 }
+#: Before a quote that may be a number's; most are in comments, in words such as don't.
+_NUMBER_BEFORE: Final = re.compile(r"[0-9.+-]\w*+\Z", re.ASCII)
 #: The name of a raw string that a backslash splits.
 _SPLIT_RAW: Final = re.compile(r'R"[^()"\n\\]*+\\\r*+\n')
 
@@ -217,6 +219,8 @@ class SourceFile:
         if "'" in self.joined or 'R"' in self.joined:
             for asked, parts in _OTHERWISE.items():
                 quotes = [found.end() - 1 for found in re.finditer(asked, self.joined, re.ASCII)]
+                if "number" in parts:
+                    quotes = [one for one in quotes if _NUMBER_BEFORE.search(self.joined, max(one - 64, 0), one)]
                 end = self._differs(_directives(**parts)) if quotes else None
                 if end is not None:
                     return self.place(max((quote for quote in quotes if quote < end), default=quotes[0]))

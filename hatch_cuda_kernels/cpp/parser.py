@@ -240,10 +240,16 @@ class _Parser:
 
     def _group(self, head: Head) -> tuple[int, int]:
         """Take a bracket that is next, and all up to the one that closes it; return their places in the head."""
-        first = len(head.tokens)
+        first, take, add = len(head.tokens), self._cursor.take, head.tokens.append
         waiting = [_CLOSING[self._take(head, is_top=False).text]]
         while waiting:
-            text = self._take(head, is_top=False).text
+            token = take()
+            if token is None or token.text[0] == "#":  # rarely; most tokens of a text are read here
+                self._cursor.put_back([token] if token is not None else [])
+                token = self._take(head, is_top=False)
+            else:
+                add(token)
+            text = token.text
             if text in OPENING:
                 waiting.append(_CLOSING[text])
             elif text in CLOSED and waiting.pop() != text:
