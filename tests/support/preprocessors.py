@@ -75,7 +75,7 @@ def _prepare(text, number):
             stubs.append(f"s{number}_{len(stubs)}.h")
             pieces += f"<{stubs[-1]}", "\\\n" * written.count("\n"), ">"
         else:  # a macro would name it, and none is defined
-            pieces.append(re.sub(r"(?:include|include_next|import)\Z", "pragma", written.replace("\\\n", "")))
+            pieces.append(re.sub(r"include_next|include|import", "pragma", written.replace("\\\n", ""), count=1))
     body = "".join((*pieces, text[done:]))
     return IMPORT.sub(r"\1include", NEUTRAL.sub(r"\1pragma ", body)), stubs
 
