@@ -123,11 +123,10 @@ class _Reader:
         self._unit: Final = unit
         self._files: Final = files
         self._resolve: Final = resolve
-        self._once: Final[set[str]] = set()
+        self._once: Final[list[set[str]]] = [set()]
+        """Files that are not read again: wherever one is, and in each branch that is open."""
         self._open: Final[set[str]] = set()
         """Files that are being read and may be read once."""
-        self._unknown = 0
-        """How many groups are open of which it is unknown whether they count."""
 
     def visit(self, file: SourceFile) -> Visit:
         """Read a file and all that it includes, and return what may count of it."""
@@ -142,7 +141,9 @@ class _Reader:
                 self._open.discard(here.name)
                 result = Visit(here, tuple(stop.value))
                 continue
-            result = Visit(wanted) if wanted.name in self._once or wanted.name in self._open else None
+            result = (
+                Visit(wanted) if wanted.name in self._open or any(wanted.name in one for one in self._once) else None
+            )
             if result is None:
                 self._unit.count += 1
                 if len(waiting) > _DEEPEST or self._unit.count > _MOST_VISITS:
@@ -193,12 +194,12 @@ class _Reader:
         macros = self._unit.macros
         found: list[tuple[Item, ...]] = []
         after = []
-        self._unknown += 1
         for at, end in counting:
             macros.begin_branch()
+            self._once.append(set())
             found.append(tuple((yield from self._items(file, at + 1, end))))
+            self._once.pop()
             after.append(macros.end_branch())
-        self._unknown -= 1
         macros.merge(after if is_whole else [*after, {}])
         return [Branches(counting[0][0], tuple(at for at, _ in counting), tuple(found), is_whole)]
 
@@ -220,7 +221,8 @@ class _Reader:
             for token in directive.tokens()[:1]:
                 self._define(token.text, None)
         elif directive.word == "pragma" and [token.text for token in directive.tokens()] == ["once"]:
-            (self._open if self._unknown else self._once).add(file.name)
+            self._once[-1].add(file.name)
+            self._open.add(file.name)
         elif directive.word in {"include", "include_next", "import"}:
             return (yield from self._include(file, at, directive))
         return []
@@ -235,8 +237,8 @@ class _Reader:
             visit = yield self._files[name]
             if visit is not None:  # only the first step gets none
                 found.append(Inclusion(visit, file, at, since, self._unit.macros.time))
-            if directive.word == "import" and not self._unknown:
-                self._once.add(name)
+            if directive.word == "import":
+                self._once[-1].add(name)
         return found
 
     def _define(self, name: str, macro: Macro | None) -> None:

@@ -188,3 +188,19 @@ def test_reading_is_linear_in_the_text():
     for piece in ("/*", '"', "'", "#", "(", "\\\n", "1'", 'R"(', "<", "\n# /*"):
         SourceFile("k.cu", piece * 20_000).directives  # noqa: B018 - it must end
         lex(piece * 20_000)
+
+
+def test_a_file_is_read_once_inside_a_branch_of_which_nothing_is_known():
+    """Headers that include each other there take no more readings than they are; behind it, one is read again."""
+    count = 12
+    files = {
+        f"{number}.h": SourceFile(
+            f"{number}.h", "#pragma once\n" + "".join(f'#include "{other}.h"\n' for other in range(count))
+        )
+        for number in range(count)
+    }
+    text = '#if ARCH\n#include "0.h"\n#include "1.h"\n#endif\n#include "0.h"\n'
+    files["k.cu"] = SourceFile("k.cu", text)
+    unknown = {"ARCH": (Macro("ARCH", None, False, (UNKNOWN_VALUE,)),)}
+    unit = Unit.read(files, ["k.cu"], lambda _f, one, _m: [one.operand.strip().strip('"')], MacroTable(unknown))
+    assert unit.count == 2 * count
