@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         Origin,
         library_kind,
     )
-    from hatch_cuda_kernels.includes.implied import implied_headers, with_headers
+    from hatch_cuda_kernels.includes.implied import implied_headers
     from hatch_cuda_kernels.includes.opening import ONCE, Opening, named_headers, read_opening, words_of
     from hatch_cuda_kernels.includes.outer import (
         NO_OUTER_HEADERS,
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         OuterHeaders,
         StandardHeaders,
         packaged_standard_headers,
+        with_headers,
     )
     from hatch_cuda_kernels.includes.project import ProjectFiles, Readings, find_words, normalize
     from hatch_cuda_kernels.includes.reader import read_closure
@@ -40,7 +41,7 @@ _HOMES = {
         "Origin",
         "library_kind",
     ),
-    "implied": ("implied_headers", "with_headers"),
+    "implied": ("implied_headers",),
     "opening": ("ONCE", "Opening", "named_headers", "read_opening", "words_of"),
     "outer": (
         "NO_OUTER_HEADERS",
@@ -49,6 +50,7 @@ _HOMES = {
         "OuterHeaders",
         "StandardHeaders",
         "packaged_standard_headers",
+        "with_headers",
     ),
     "project": ("ProjectFiles", "Readings", "find_words", "normalize"),
     "reader": ("read_closure",),

@@ -6,16 +6,15 @@ declare, brings its header, which is included before the source. What has which 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import compress
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hatch_cuda_kernels import libraries
 from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError, is_identifier
 from hatch_cuda_kernels.cpp.macros import MacroTable, parse_define
 from hatch_cuda_kernels.cpp.unit import Branches, Inclusion, InclusionError, Run, Unit
-from hatch_cuda_kernels.includes.outer import PlainNames
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
@@ -30,9 +29,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.includes.project import Readings
     from hatch_cuda_kernels.options import NvrtcOptions
 
-__all__ = ["implied_headers", "with_headers"]
+__all__ = ["implied_headers"]
 
-AnyClosure = TypeVar("AnyClosure", bound="Closure")
 #: A qualified name: ``("std", "max")``. The first is empty for one of the global namespace; the last is ``(`` behind
 #: what is called.
 Chain: TypeAlias = tuple[str, ...]
@@ -55,29 +53,6 @@ _SAME: Final[Mapping[str, frozenset[str]]] = {
     "u_char": frozenset({"unsigned char"}),
 }
 _WIDE: Final = frozenset({"int64_t", "uint64_t"})
-
-
-def with_headers(closure: AnyClosure, names: tuple[str, ...], outer: OuterHeaders) -> AnyClosure:
-    """Return a closure with some headers before its source."""
-    if not names:
-        return closure
-    fresh = outer.without_asked(closure.asked)
-    plain = PlainNames(fresh, lambda _: None, {name for name, _ in closure.headers} - outer.standard.names)
-    plain.answer(names)
-    in_memory = dict(closure.headers) | {name: outer.standard.text(name).text for name in plain.standard}
-    return replace(
-        closure,
-        headers=tuple(sorted(in_memory.items())),
-        pre_include=(*names, *closure.pre_include),
-        outside=_union(closure.outside, plain.outside),
-        standard=_union(closure.standard, plain.standard),
-        named=_union(closure.named, names),
-        asked=_union(closure.asked, plain.asked),
-    )
-
-
-def _union(some: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted({*some, *others}))
 
 
 def implied_headers(
@@ -154,7 +129,7 @@ class _Declared:
             self.functions |= names
         elif one.kind in {"class", "enum", "alias"} or (one.kind == "variable" and not one.is_member):
             self.names |= names
-        if (scope := one.scope) and scope[0] in _roots() and one.kind != "namespace":
+        if (scope := one.scope) and scope[0] in libraries.namespaces() and one.kind != "namespace":
             self.members |= {(scope[0], name) for name in names}
             self.entered |= {scope[:count] for count in range(1, len(scope) + 1)}
 
@@ -284,7 +259,7 @@ class _Uses:
             if macro.file.startswith(VIRTUAL_ROOT):
                 self.defined.add(macro.name)
                 meant = tuple(token.text for token in macro.body if token.text != "::")
-                if len(meant) > 1 and meant[0] in {"cuda", *_roots()} and all(map(is_identifier, meant)):
+                if len(meant) > 1 and meant[0] in {"cuda", *libraries.namespaces()} and all(map(is_identifier, meant)):
                     aliases[macro.name] = meant
         for one in unit.conditions:
             if one.file.name.startswith(VIRTUAL_ROOT):
@@ -324,7 +299,7 @@ def _spelled(directive: Directive) -> str:
 
 def _macros_of_nvrtc(options: NvrtcOptions) -> MacroTable:
     """Return the macros that NVRTC has before a source; nothing is known of those that a header may bring."""
-    names = _words()
+    names = libraries.telling_words()
     given = {one.name: (one,) for name, value in options.define if (one := parse_define(name, value)) is not None}
     absent: dict[str, tuple[Macro | None, ...]] = dict.fromkeys(libraries.nvcc_macros().keys() - names, (None,))
     return MacroTable(
@@ -333,39 +308,9 @@ def _macros_of_nvrtc(options: NvrtcOptions) -> MacroTable:
     )
 
 
-@cache
-def _words() -> frozenset[str]:
-    """Return the words that matter by themselves."""
-    torch = libraries.torch()
-    tables = (
-        *(libraries.global_names(), libraries.implicit_names(), libraries.device_names()),
-        *(libraries.version_headers(), libraries.std_templates(), torch.complex_words, ("register",)),
-        *(one.names for one in libraries.left_out_names()),
-        (path[-1] for path in torch.names if path[:-1] in torch.opened),
-    )
-    return frozenset(name for table in tables for name in table)
-
-
-@cache
-def _roots() -> frozenset[str]:
-    """Return the namespaces that matter."""
-    return frozenset({"std", "boost", *libraries.torch().roots})
-
-
 def _is_included(use: str | Chain, known: Collection[str]) -> bool:
-    header = _header_of(use)
+    header = libraries.header_of_use(use)
     return bool(header) and (header in known or (header[0] == "c" and f"{header[1:]}.h" in known))
-
-
-@cache
-def _header_of(use: str | Chain) -> str:
-    """Return the header that a use asks for, as far as the name alone tells."""
-    if isinstance(use, tuple):
-        if use[:2] == ("cuda", "std"):
-            return f"cuda/std/{libraries.std_names().get(use[2], '')}" if use[2:] else ""
-        return libraries.std_names().get(use[1], "") if use[0] == "std" else _header_of(use[1]) if not use[0] else ""
-    tables = (libraries.global_names(), libraries.implicit_names(), libraries.device_names())
-    return next((found for table in tables if (found := table.get(use))), "")
 
 
 def _asked(directive: Directive) -> Iterator[str]:
@@ -390,7 +335,7 @@ def _uses_of_run(file: SourceFile, number: int, firsts: frozenset[str]) -> froze
 
 
 def _uses_in(tokens: Sequence[str], firsts: frozenset[str]) -> Iterator[str | Chain]:
-    words, roots = _words(), _roots() | firsts
+    words, roots = libraries.telling_words(), libraries.namespaces() | firsts
     wanted = words | roots
     for at in compress(range(len(tokens)), map(wanted.__contains__, tokens)):
         before = tokens[at - 1] if at else ""

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import os
 import posixpath
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
 
+    from hatch_cuda_kernels.includes.closure import Closure
     from hatch_cuda_kernels.includes.texts import SourceText
 
 __all__ = [
@@ -28,8 +30,10 @@ __all__ = [
     "PlainNames",
     "StandardHeaders",
     "packaged_standard_headers",
+    "with_headers",
 ]
 
+AnyClosure = TypeVar("AnyClosure", bound="Closure")
 #: Where the standard headers of this package are, as the toolkit's folders are written.
 STANDARD_FOLDER: Final = str(Path(__file__).resolve().with_name("standard"))
 
@@ -197,3 +201,26 @@ class PlainNames:
             included = found.spelling[1:-1]
             if included and not self._is_answered(included):
                 self._brought.add(included)
+
+
+def with_headers(closure: AnyClosure, names: tuple[str, ...], outer: OuterHeaders) -> AnyClosure:
+    """Return a closure with some headers before its source."""
+    if not names:
+        return closure
+    fresh = outer.without_asked(closure.asked)
+    plain = PlainNames(fresh, lambda _: None, {name for name, _ in closure.headers} - outer.standard.names)
+    plain.answer(names)
+    in_memory = dict(closure.headers) | {name: outer.standard.text(name).text for name in plain.standard}
+    return replace(
+        closure,
+        headers=tuple(sorted(in_memory.items())),
+        pre_include=(*names, *closure.pre_include),
+        outside=_union(closure.outside, plain.outside),
+        standard=_union(closure.standard, plain.standard),
+        named=_union(closure.named, names),
+        asked=_union(closure.asked, plain.asked),
+    )
+
+
+def _union(some: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({*some, *others}))

@@ -24,6 +24,7 @@ __all__ = [
     "global_names",
     "has_system_header",
     "header_of",
+    "header_of_use",
     "hides_mark",
     "implicit_names",
     "is_heavy_header",
@@ -36,6 +37,7 @@ __all__ = [
     "left_out_names",
     "libcudacxx_headers",
     "library_copies",
+    "namespaces",
     "own_functions",
     "renamed_functions",
     "runtime_headers",
@@ -43,6 +45,7 @@ __all__ = [
     "std_names",
     "std_templates",
     "table",
+    "telling_words",
     "torch",
     "torch_headers",
     "torch_names",
@@ -287,6 +290,34 @@ def header_of(name: str) -> str | None:
     if found is not None:
         return found
     return next((one.by[0] if one.by else one.header for one in left_out_names() if name in one.names), None)
+
+
+@cache
+def telling_words() -> frozenset[str]:
+    """Return the words that may ask for a header by themselves."""
+    known = torch()
+    tables: tuple[Iterable[str], ...] = (
+        *(global_names(), implicit_names(), device_names(), version_headers(), std_templates()),
+        *(known.complex_words, ("register",), (path[-1] for path in known.names if path[:-1] in known.opened)),
+        *(one.names for one in left_out_names()),
+    )
+    return frozenset(name for names in tables for name in names)
+
+
+@cache
+def namespaces() -> frozenset[str]:
+    """Return the namespaces whose names may."""
+    return frozenset({"std", "boost", *torch().roots})
+
+
+@cache
+def header_of_use(use: str | tuple[str, ...]) -> str:
+    """Return the header that a word or a qualified name asks for, as far as it alone tells; empty for none."""
+    if isinstance(use, str):
+        return global_names().get(use) or implicit_names().get(use) or device_names().get(use, "")
+    if use[:2] == ("cuda", "std"):
+        return f"cuda/std/{std_names().get(use[2], '')}" if use[2:] else ""
+    return std_names().get(use[1], "") if use[0] == "std" else "" if use[0] else header_of_use(use[1])
 
 
 @cache

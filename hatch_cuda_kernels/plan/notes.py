@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
+from hatch_cuda_kernels.cpp.lexer import SourceFile
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, listed_module
 from hatch_cuda_kernels.table import counted
 
@@ -26,8 +27,11 @@ __all__ = ["arch_uses", "arch_warnings", "changed_code", "describe"]
 _SHARED: Final = "hatch_cuda_kernels/"
 #: What tells architectures apart: the macros of the compiler, and those of <nv/target>.
 _ARCH: Final = re.compile(r"__CUDA_ARCH_\w+|NV_(?:PROVIDES|IS_EXACTLY|HAS_FEATURE)_SM_\w+")
-#: What is another type than with nvcc, by its name.
-_UNLIKE: Final = {"va_list": "va_list has 8 bytes, and not 24"}
+#: What is another than with nvcc, by its name.
+_UNLIKE: Final = {
+    "__FILE__": "__FILE__ is a path in memory, which no file has",
+    "va_list": "va_list has 8 bytes, and not 24",
+}
 #: The header that comes where a project declares its own.
 _LONG_LONG: Final = (
     f"{_SHARED}long_long.h",
@@ -49,8 +53,11 @@ def _notes(planned: PlannedModule) -> tuple[str, ...]:
 
 
 def _unlike_nvcc(planned: PlannedModule) -> str:
-    """Return the sentence that says which types of the sources are others than with nvcc; empty where none are."""
-    words = {word for text in planned.sources.project_texts.values() for word in _UNLIKE if word in text}
+    """Return the sentence that says what the sources use that is another than with nvcc; empty where nothing is."""
+    texts = planned.sources.project_texts.items()
+    files = [SourceFile(name, text) for name, text in texts if any(word in text for word in _UNLIKE)]
+    tokens = {token for one in files for run in range(len(one.directives) + 1) for token in one.tokens(run)}
+    words = _UNLIKE.keys() & tokens
     found = [_UNLIKE[word] for word in sorted(words)] + [_LONG_LONG[1]] * (_LONG_LONG[0] in planned.sources.named)
     return f"module {listed_module(planned.module.name)!r}: unlike with nvcc, {'; '.join(found)}" if found else ""
 
