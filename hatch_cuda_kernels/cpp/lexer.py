@@ -142,6 +142,12 @@ class Directive(NamedTuple):
         """Whether it begins, goes on with or ends a conditional group."""
         return self.word in _GROUP_BEGINS or self.word in _GROUP_GOES_ON
 
+    @property
+    def header(self) -> str:
+        """The name that an include spells; empty where a macro does."""
+        operand = self.operand.strip()
+        return operand[1:].partition('"' if operand[0] == '"' else ">")[0] if operand[:1] in {'"', "<"} else ""
+
     def tokens(self) -> list[Token]:
         """Return the tokens of the operand, with their places in the joined text."""
         base = self.joined_end - len(self.operand)

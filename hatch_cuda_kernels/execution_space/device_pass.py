@@ -217,12 +217,6 @@ def _stated(readings: Iterable[Reading], names: Collection[str]) -> Iterator[tup
                 yield place_of(one), "whole"
 
 
-def _spelled(directive: Directive) -> str:
-    """Return the name that an include spells; empty where a macro does."""
-    operand = directive.operand.strip()
-    return operand[1:].partition('"' if operand[0] == '"' else ">")[0] if operand[:1] in {'"', "<"} else ""
-
-
 def _is_toolkits(name: str) -> bool:
     return is_toolkit_macro(name) and name not in NVRTC_ONLY and not name.startswith("__GNUC")
 
@@ -346,7 +340,7 @@ def _directive_for(name: str, now: tuple[Macro | None, ...]) -> str:
 def _take_includes(unit: Unit, found: Cut, host_only: Collection[str]) -> None:
     """Take out the includes of headers of host libraries, which neither the project nor the toolkit has."""
     for file, directive in unit.unresolved:
-        name = _spelled(directive)
+        name = directive.header
         if not name or not file.name.startswith(VIRTUAL_ROOT):
             continue
         is_system = directive.operand.lstrip().startswith("<")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hatch_cuda_kernels import libraries
 from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError, is_identifier
-from hatch_cuda_kernels.cpp.macros import MacroTable, parse_define
 from hatch_cuda_kernels.cpp.unit import Branches, Inclusion, InclusionError, Run, Unit
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cpp.declarations import Declaration
     from hatch_cuda_kernels.cpp.lexer import Directive
-    from hatch_cuda_kernels.cpp.macros import Macro
+    from hatch_cuda_kernels.cpp.macros import MacroTable
     from hatch_cuda_kernels.cpp.unit import Item
     from hatch_cuda_kernels.includes.closure import Closure
     from hatch_cuda_kernels.includes.outer import OuterHeaders
@@ -71,7 +70,7 @@ def implied_headers(
     """
     if not outer.standard.names:
         return ()
-    declared = _Declared.of(declarations)
+    declared = _OwnNames.of(declarations)
     uses = _Uses.of(closure, declared.aliases, options, readings)
     wanted = _Wanted(closure, uses, declared, frozenset(removed), frozenset(cut_headers))
     names = {*wanted.standard(), *wanted.toolkits(), *wanted.libraries()}
@@ -85,7 +84,7 @@ def implied_headers(
 
 
 @dataclass(slots=True)
-class _Declared:
+class _OwnNames:
     """What a project declares that has to do with names of libraries."""
 
     names: set[str] = field(default_factory=set)
@@ -104,7 +103,7 @@ class _Declared:
     """Whether a type of 64 bits is ``long long``, as in texts that know NVRTC."""
 
     @classmethod
-    def of(cls, declarations: Iterable[Declaration]) -> _Declared:
+    def of(cls, declarations: Iterable[Declaration]) -> _OwnNames:
         found = cls()
         for one in declarations:
             if one.kind == "using":
@@ -153,7 +152,7 @@ class _Wanted:
     """Which headers the uses of a source ask for."""
 
     def __init__(
-        self, closure: Closure, uses: _Uses, declared: _Declared, removed: frozenset[str], cut_headers: frozenset[str]
+        self, closure: Closure, uses: _Uses, declared: _OwnNames, removed: frozenset[str], cut_headers: frozenset[str]
     ) -> None:
         self._closure: Final = closure
         self._uses: Final = uses
@@ -243,11 +242,11 @@ class _Uses:
         start = (*(name for name in closure.pre_include if name in texts), closure.program_name)
 
         def resolve(_file: SourceFile, directive: Directive, _macros: MacroTable) -> Sequence[str]:
-            name = _spelled(directive)
+            name = directive.header
             return [name] if name in files else []
 
         try:
-            unit = Unit.read(files, start, resolve, _macros_of_nvrtc(options))
+            unit = Unit.read(files, start, resolve, libraries.macros_of_nvrtc(options.std, options.define))
         except (UnbalancedError, InclusionError):  # NVRTC will refuse it
             return uses
         uses._walk(unit, dict(aliases), readings)
@@ -288,24 +287,7 @@ class _Uses:
                 if meant not in self.found and not _is_included(meant, known):
                     self.found.add(meant)
         directives = file.directives[number : number + 1]
-        known.update(_spelled(directive) for directive in directives if directive.word in _INCLUDES)
-
-
-def _spelled(directive: Directive) -> str:
-    """Return the name that an include spells; empty where a macro does."""
-    operand = directive.operand.strip()
-    return operand[1:].partition('"' if operand[0] == '"' else ">")[0] if operand[:1] in {'"', "<"} else ""
-
-
-def _macros_of_nvrtc(options: NvrtcOptions) -> MacroTable:
-    """Return the macros that NVRTC has before a source; nothing is known of those that a header may bring."""
-    names = libraries.telling_words()
-    given = {one.name: (one,) for name, value in options.define if (one := parse_define(name, value)) is not None}
-    absent: dict[str, tuple[Macro | None, ...]] = dict.fromkeys(libraries.nvcc_macros().keys() - names, (None,))
-    return MacroTable(
-        {**absent, **libraries.shared_macros(options.std), **given},
-        lambda name: name in names or libraries.may_be_defined(name) or libraries.is_toolkit_macro(name),
-    )
+        known.update(directive.header for directive in directives if directive.word in _INCLUDES)
 
 
 def _is_included(use: str | Chain, known: Collection[str]) -> bool:

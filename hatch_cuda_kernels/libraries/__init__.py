@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from hatch_cuda_kernels.libraries.compilers import NVRTC_ONLY, may_be_defined, nvcc_macros, shared_macros
+from hatch_cuda_kernels.libraries.compilers import (
+    NVRTC_ONLY,
+    macros_of_nvrtc,
+    may_be_defined,
+    nvcc_macros,
+    shared_macros,
+)
 from hatch_cuda_kernels.libraries.dispatch import as_declared, dispatched, is_made_of_types, returns_data
 from hatch_cuda_kernels.libraries.table import (
     LeftOut,
@@ -69,6 +75,7 @@ __all__ = [
     "left_out_names",
     "libcudacxx_headers",
     "library_copies",
+    "macros_of_nvrtc",
     "may_be_defined",
     "namespaces",
     "nvcc_macros",

@@ -10,12 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Macro, parse_define
+from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Macro, MacroTable, parse_define
+from hatch_cuda_kernels.libraries.table import is_toolkit_macro, telling_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["NVRTC_ONLY", "may_be_defined", "nvcc_macros", "shared_macros"]
+__all__ = ["NVRTC_ONLY", "macros_of_nvrtc", "may_be_defined", "nvcc_macros", "shared_macros"]
 
 #: nvcc lets gcc read directives, so these are for NVRTC's own preprocessor. ``__CUDACC_RTC__`` is not among them: what
 #: a source has for NVRTC is meant.
@@ -51,6 +52,17 @@ def shared_macros(std: str) -> Mapping[str, tuple[Macro | None, ...]]:
     known = {**_PLAIN, "__cplusplus": version}
     found: dict[str, tuple[Macro | None, ...]] = {name: (parse_define(name, value),) for name, value in known.items()}
     return found | {name: (_opaque(name),) for name in _UNKNOWN}
+
+
+def macros_of_nvrtc(std: str, define: Iterable[tuple[str, str | None]]) -> MacroTable:
+    """Return the macros that NVRTC has before a source; nothing is known of those that a header may bring."""
+    words = telling_words()
+    given = {one.name: (one,) for name, value in define if (one := parse_define(name, value)) is not None}
+    absent: dict[str, tuple[Macro | None, ...]] = dict.fromkeys(nvcc_macros().keys() - words, (None,))
+    return MacroTable(
+        {**absent, **shared_macros(std), **given},
+        lambda name: name in words or may_be_defined(name) or is_toolkit_macro(name),
+    )
 
 
 def may_be_defined(name: str) -> bool:
