@@ -264,7 +264,7 @@ class _Walk:
             self._dispatches.append((self._parentheses + 1, *found))
 
     def _begins_launch(self, at: int) -> bool:
-        return self._text(at) == "<<" and self._text(at + 1) == "<" and not self._tokens[at + 1].is_spaced
+        return self._text(at) == "<<" and self._text(at + 1) == "<"
 
     def _kernel_before(self, at: int) -> int | None:
         """Return where the name of the kernel is that is launched behind a token."""

@@ -23,6 +23,7 @@ GUESSED = (RECURSION, NOTHING, DEPENDENT, CALLED)
 
 CASES = {
     "a launch": ("void f(float* p) { k<float, 2><<<1, 1>>>(p, 1); }", ["k<float, 2>"]),
+    "a launch with blanks": ("void f(float* p) { k << <1, (2 >> 1) >> > (p, 1); }", ["k<float>"]),
     "a call of what launches": (
         LAUNCHER + "void f(float* p, double* q) { run<float>(p, 1); run<double>(q, 1); }",
         ["k<float>", "k<double>"],
