@@ -287,6 +287,9 @@ class _Parser:
             text = self._next()
             if text == "}" or not text:
                 break
+            if text.startswith(INCLUSION) and head.parameters is not None and head.value < 0:
+                inclusion = self._stream.inclusions[int(text.removeprefix(INCLUSION))]
+                raise _FragmentError([inclusion.visit.file.name])  # it has the body
             if text == ";":
                 head.end_value()
                 self._take(head)

@@ -221,10 +221,10 @@ class Stream:
         """The files that its tokens stand in."""
         return (run.file for run in self._runs)
 
-    @cached_property
-    def runs(self) -> frozenset[tuple[str, int]]:
-        """The files and numbers of all runs."""
-        return frozenset((run.file.name, run.number) for run in self._runs)
+    @property
+    def runs(self) -> Iterator[tuple[str, int]]:
+        """The files and numbers of all runs; of a file whose tokens are part of others, each time."""
+        return ((run.file.name, run.number) for run in self._runs)
 
     def time(self, at: int) -> int:
         """Return the time of the macros that hold at a token."""
@@ -305,7 +305,7 @@ class Stream:
 
     def is_empty(self, opening: StreamToken, closing: StreamToken) -> bool:
         """Return whether nothing stands between two braces."""
-        return closing.at == opening.at + 1 or (opening.use is not None and closing.use is opening.use)
+        return not self.between(opening, closing)
 
     def between(self, first: StreamToken, last: StreamToken) -> list[StreamToken]:
         """Return what stands between two tokens, each macro expanded."""

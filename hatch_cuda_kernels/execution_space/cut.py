@@ -6,7 +6,7 @@ and ``use.py`` looks for variables.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -436,22 +436,24 @@ def _agreed(readings: Sequence[Reading], editors: Sequence[Editor]) -> tuple[lis
     """
     wanted = [editor.grouped() for editor in editors]
     files = {one.name: one for reading in readings for one in reading.stream.files}
-    readers: dict[tuple[str, int], list[int]] = defaultdict(list)
+    readers: dict[tuple[str, int], Counter[int]] = defaultdict(Counter)
     for number, reading in enumerate(readings):
         for run in reading.stream.runs:
-            readers[run].append(number)
+            readers[run][number] += 1
     refused = {(number, group) for number, editor in enumerate(editors) for group in editor.undecided}
     while True:
         made = [
-            {(file, edit[:3]) for group, file, edit in edits if (number, group) not in refused}
+            {(group, file, edit[:3]) for group, file, edit in edits if (number, group) not in refused}
             for number, edits in enumerate(wanted)
         ]
+        counts = [Counter((file, span) for _, file, span in one) for one in made]
         fresh = {
             (number, group)
             for number, edits in enumerate(wanted)
             for group, file, edit in edits
-            for other in readers[file, files[file].run_at(edit.start)]
-            if other != number and (file, edit[:3]) not in made[other] and (number, group) not in refused
+            if (number, group) not in refused
+            for other, times in readers[file, files[file].run_at(edit.start)].items()
+            if counts[other][file, edit[:3]] < times
         }
         if not fresh:
             break

@@ -57,7 +57,6 @@ REFUSED = {
     "04: enum packed attr",
     "04: pragma pop_macro in function",
     "04: no_unique_address etc",
-    "04: anonymous struct/union",
     "12: time types",
     "14: members by a macro with two definitions, and what cannot be compiled",
 }
