@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.lexer import Directive
     from hatch_cuda_kernels.includes.texts import SourceText
 
-__all__ = ["Named", "calls", "named_by_macros", "possible_spellings"]
+__all__ = ["MadeNames", "calls", "named_by_macros", "possible_spellings"]
 
 #: Stands for a word that nobody knows before the compile; a part of a longer word that is made with it.
 _WORD: Final = "hatch_cuda_kernels_unknown"
@@ -43,7 +43,7 @@ _TOO_LONG: Final = (
 _LEADS_OUT: Final = "{place}: {what} could lead an include out of the project; name the header in the include itself"
 
 
-class Named(NamedTuple):
+class MadeNames(NamedTuple):
     """What macros name in includes and probes."""
 
     names: frozenset[str] = frozenset()
@@ -72,7 +72,7 @@ class _Operand(NamedTuple):
     is_probe: bool
 
 
-def named_by_macros(texts: Iterable[SourceText], define: Iterable[Macro]) -> Named:
+def named_by_macros(texts: Iterable[SourceText], define: Iterable[Macro]) -> MadeNames:
     """Return what the includes and probes of some texts name by their macros, and by those of the options."""
     known = [*texts]
     defined: dict[str, dict[tuple[object, ...], Macro]] = {}
@@ -87,7 +87,7 @@ def named_by_macros(texts: Iterable[SourceText], define: Iterable[Macro]) -> Nam
             for operand in _operands(text, directive, probing):
                 operands.setdefault((*(token.text for token in operand.tokens), operand.is_probe), operand)
     found = [_Search(definitions, operand, blame).named() for operand in operands.values()]
-    return Named(
+    return MadeNames(
         frozenset().union(*(one.names for one in found)),
         all(one.is_whole for one in found),
         frozenset().union(*(one.spelled for one in found)),
@@ -178,7 +178,7 @@ class _Search:
         self._blame: Final = blame
         self._left = _BUDGET
 
-    def named(self) -> Named:
+    def named(self) -> MadeNames:
         """Return what the operand may name."""
         names: set[str] = set()
         is_whole = True
@@ -197,7 +197,7 @@ class _Search:
                 made = None
             if made is None or count > _MOST:
                 problem = _TOO_LONG.format(place=self._operand.place, budget=_BUDGET)
-                return Named(frozenset(names), is_whole=False, spelled=self._spelled(), problems=(problem,))
+                return MadeNames(frozenset(names), is_whole=False, spelled=self._spelled(), problems=(problem,))
             for header in self._headers(made):
                 if header is not None and _leads_out(header):
                     problems.append(self._blame(self._operand.place, self._culprit(chosen)))
@@ -205,7 +205,7 @@ class _Search:
                     is_whole = False
                 else:
                     names.add(header)
-        return Named(frozenset(names), is_whole, frozenset() if is_whole else self._spelled(), tuple(problems))
+        return MadeNames(frozenset(names), is_whole, frozenset() if is_whole else self._spelled(), tuple(problems))
 
     def _made(self, chosen: Mapping[str, Macro | None]) -> list[MacroToken]:
         """Return what the operand becomes. Raises _Undecided, or ExpansionError."""

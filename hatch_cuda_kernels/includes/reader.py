@@ -17,7 +17,7 @@ from hatch_cuda_kernels.cpp.macros import parse_define
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.includes.clocks import clocks_of_option, find_clocks
 from hatch_cuda_kernels.includes.closure import Closure, Origin
-from hatch_cuda_kernels.includes.computed import Named, named_by_macros, possible_spellings
+from hatch_cuda_kernels.includes.computed import MadeNames, named_by_macros, possible_spellings
 from hatch_cuda_kernels.includes.opening import once_in_source
 from hatch_cuda_kernels.includes.outer import NO_OUTER_HEADERS, OuterHeaders, PlainNames
 from hatch_cuda_kernels.includes.project import normalize, wandering
@@ -101,7 +101,7 @@ class _Reader:
         self.problems: list[str] = [found for name, value in define for found in clocks_of_option(name, value or "")]
         self._forced: set[str] = set()
         self._waiting: list[str] = []
-        self._by_macros = 0, Named()
+        self._by_macros = 0, MadeNames()
 
     def source(self, path: str) -> str:
         """Return the source's path, having checked that it is a project file."""
@@ -190,7 +190,7 @@ class _Reader:
         every = at_last and not found.is_whole
         return sorted({path for name, path in spellings.items() if every or name in found.names})
 
-    def _named_by_macros(self) -> Named:
+    def _named_by_macros(self) -> MadeNames:
         if self._by_macros[0] != len(self.done):
             texts = [self.text(path) for path in self.done]
             found = named_by_macros(texts, self.define)

@@ -13,7 +13,8 @@ from hatch_cuda_kernels.compiler.ptxas import assemble
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, load_toolchain
 from hatch_cuda_kernels.errors import CompileError, ManifestError
-from hatch_cuda_kernels.includes import SourceSet, read_closure
+from hatch_cuda_kernels.execution_space.device_source import NOT_CUT, DeviceSource, SourceSet
+from hatch_cuda_kernels.includes import read_closure
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan.notes import arch_uses
@@ -169,5 +170,5 @@ def test_uses_of_the_architecture_are_located(write, tmp_path):
     """Values and features count, in the source and its headers; tests for device code, comments and texts do not."""
     write("p/k.cu", USES)
     write("p/in/h.h", HEADER)
-    sources = SourceSet((read_closure(tmp_path / "p", "k.cu"),))
+    sources = SourceSet((DeviceSource.of(read_closure(tmp_path / "p", "k.cu"), NOT_CUT),))
     assert arch_uses(sources) == ("in/h.h:2", "k.cu:8", "k.cu:10", "k.cu:12")
