@@ -190,7 +190,7 @@ def compile_async(
     return background().submit(_compile, *request, use_cache=use_cache)
 
 
-class _Request(NamedTuple):
+class _SourceRequest(NamedTuple):
     """What a caller asks to compile."""
 
     recipe: Recipe
@@ -221,7 +221,7 @@ class _Request(NamedTuple):
             return read(self.recipe, folder, text=self.source, include=include, project=Project(folder, given))
 
 
-def _compile(request: _Request, sources: SourceSet, *, use_cache: bool) -> CompiledSource:
+def _compile(request: _SourceRequest, sources: SourceSet, *, use_cache: bool) -> CompiledSource:
     kind, job = request.kind, request.job(sources)
 
     def compile_now() -> Entry:
@@ -261,7 +261,7 @@ def _spelled(kernels: Sequence[Symbol], names: Sequence[str]) -> tuple[Symbol, .
 
 def _request(
     source: object, kind: object, arch: object, options: object, names: object, headers: object, root: object
-) -> tuple[_Request, SourceSet]:
+) -> tuple[_SourceRequest, SourceSet]:
     """Return what a caller asks for, and its sources. Raises TypeError or InputError, which say what is taken."""
     parsed, taken = _arch(arch), NvrtcOptions.of(options)
     kinds = _KINDS_OF_LTO if taken.lto else _KINDS
@@ -279,7 +279,7 @@ def _request(
     unusable = [name for name in texts if not normalize("", name)]
     if unusable:
         raise InputError(f"headers: {unusable[0]!r} must be a relative path without ..")
-    request = _Request(recipe, _text("source", source), texts, folder, parsed.real, kind)
+    request = _SourceRequest(recipe, _text("source", source), texts, folder, parsed.real, kind)
     return request, request.read()
 
 

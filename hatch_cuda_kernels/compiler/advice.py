@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.compiler.program import Program
-    from hatch_cuda_kernels.execution_space.device_source import Change
+    from hatch_cuda_kernels.execution_space.device_source import SourceChange
 
 __all__ = ["advice"]
 
@@ -113,7 +113,7 @@ def _name_of(symbol: str) -> str:
     return called[1] if called else ""
 
 
-def _cut(name: str, changes: Sequence[Change], *, is_declared: bool) -> str:
+def _cut(name: str, changes: Sequence[SourceChange], *, is_declared: bool) -> str:
     """Return where a name was left out as host code, and what to do if device code needs it; empty if it was not.
 
     Of what is still declared, only the body was.

@@ -11,7 +11,7 @@ from hatch_cuda_kernels.execution_space.kernels import NOTHING_DECLARED
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.execution_space.device_source import Change, DeviceSource
+    from hatch_cuda_kernels.execution_space.device_source import DeviceSource, SourceChange
     from hatch_cuda_kernels.execution_space.kernels import Declared
     from hatch_cuda_kernels.options import NvrtcOptions
 
@@ -35,7 +35,7 @@ class Program:
     """Headers as spelled that are not the project's: the toolkit's, or missing."""
     computed: tuple[str, ...]
     """``path:line`` of includes and probes whose header a macro names; it may be one of the toolkit's too."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[SourceChange, ...] = ()
     """What was cut or changed, for messages."""
     default_device: bool = False
     """Whether NVRTC takes what has no mark for device code."""

@@ -19,7 +19,7 @@ from hatch_cuda_kernels.compiler.reading_rules import rule_files
 from hatch_cuda_kernels.compiler.toolchain.remembered import installed_headers
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.execution_space.device_source import Change, ClosureCut, DeviceSource, SourceSet
+from hatch_cuda_kernels.execution_space.device_source import ClosureCut, DeviceSource, SourceChange, SourceSet
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME, STANDARD_FOLDER, Asked, DeviceLibrary, ProjectFiles
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _closure(described: Mapping[str, Any], texts: Sequence[str]) -> DeviceSource
         program_name=described["program_name"],
         headers=tuple((name, texts[number]) for name, number in described["headers"]),
         files=tuple((path, digest) for path, digest in described["files"]),
-        changes=tuple(Change(*one) for one in described["changes"]),
+        changes=tuple(SourceChange(*one) for one in described["changes"]),
         **{name: tuple(described[name]) for name in _TUPLES},  # type: ignore[arg-type]
         cut=ClosureCut.from_json(described["cut"]),
     )

@@ -19,7 +19,7 @@ from hatch_cuda_kernels.cpp.lexer import (
 from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, Macro, MacroTable, MacroToken, parse_define
 from hatch_cuda_kernels.cpp.parser import Reading, parse, read_alone
 from hatch_cuda_kernels.cpp.stream import Stream, StreamToken, TextError
-from hatch_cuda_kernels.cpp.unit import Condition, InclusionError, Unit, Visit
+from hatch_cuda_kernels.cpp.unit import Condition, InclusionError, TranslationUnit, Visit
 
 __all__ = [
     "Condition",
@@ -41,8 +41,8 @@ __all__ = [
     "StreamToken",
     "TextError",
     "Token",
+    "TranslationUnit",
     "UnbalancedError",
-    "Unit",
     "Visit",
     "evaluate",
     "is_identifier",

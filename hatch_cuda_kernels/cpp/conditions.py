@@ -128,7 +128,7 @@ def _choice(chosen: dict[str, Macro | None], look_up: LookUp) -> LookUp:
 
 def _outcome(tokens: Sequence[MacroToken], look_up: LookUp) -> bool | None:
     try:
-        value = _Parser(_prepared(tokens, look_up), look_up).value()
+        value = _ConditionParser(_prepared(tokens, look_up), look_up).value()
     except (_SyntaxError, ExpansionError, RecursionError):
         return None
     return None if value.number is None else bool(value.number)
@@ -145,7 +145,7 @@ def _prepared(tokens: Sequence[MacroToken], look_up: LookUp) -> list[str]:
     return [_WORDS.get(token.text, token.text) for token in expanded]
 
 
-class _Parser:
+class _ConditionParser:
     """Reads a condition's tokens, whose macros are expanded."""
 
     def __init__(self, tokens: list[str], look_up: LookUp) -> None:

@@ -23,7 +23,7 @@ from hatch_cuda_kernels.cpp.heads import (
 from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal
 from hatch_cuda_kernels.cpp.macros import MacroTable
 from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, Stream, TextError, brace_macros
-from hatch_cuda_kernels.cpp.unit import Branches, Inclusion, Unit
+from hatch_cuda_kernels.cpp.unit import Branches, Inclusion, TranslationUnit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -68,7 +68,9 @@ class _FragmentError(Exception):
         self.names: Final = names
 
 
-def parse(unit: Unit, is_read: Callable[[str], bool] = lambda _: True) -> tuple[list[Reading], frozenset[str]]:
+def parse(
+    unit: TranslationUnit, is_read: Callable[[str], bool] = lambda _: True
+) -> tuple[list[Reading], frozenset[str]]:
     """Return what the files of a unit declare, and the names of files that stand inside declarations of others.
 
     Of files whose names ``is_read`` does not want, only the macros count. Raises TextError for brackets without their
@@ -88,14 +90,14 @@ def read_alone(file: SourceFile) -> Iterator[Declaration]:
     Raises TextError or UnbalancedError for brackets or groups without their counterpart.
     """
     macros = MacroTable({}, lambda _: True)
-    unit = Unit.read({file.name: file}, [file.name], lambda _file, _directive, _macros: (), macros)
+    unit = TranslationUnit.read({file.name: file}, [file.name], lambda _file, _directive, _macros: (), macros)
     return (declaration for reading in parse(unit)[0] for declaration in reading)
 
 
 class _UnitParser:
     """Reads the files of a unit, each in the scope in which it is included."""
 
-    def __init__(self, unit: Unit, fragments: Collection[str], is_read: Callable[[str], bool]) -> None:
+    def __init__(self, unit: TranslationUnit, fragments: Collection[str], is_read: Callable[[str], bool]) -> None:
         self._unit: Final = unit
         self._fragments: Final = fragments
         self._is_read: Final = is_read

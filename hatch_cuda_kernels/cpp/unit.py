@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     #: Yields files that are to be read next, takes what may count of them, and returns what may count here.
     Steps: TypeAlias = "Generator[SourceFile, Visit | None, Sequence[Item]]"
 
-__all__ = ["Branches", "Condition", "Inclusion", "InclusionError", "Run", "Unit", "Visit"]
+__all__ = ["Branches", "Condition", "Inclusion", "InclusionError", "Run", "TranslationUnit", "Visit"]
 
 _DEEPEST: Final = 1 << 12
 #: More inclusions than one source makes in code that people write.
@@ -88,7 +88,7 @@ class InclusionError(Exception):
 
 
 @dataclass(slots=True)
-class Unit:
+class TranslationUnit:
     """What is read of a source and its headers."""
 
     macros: MacroTable
@@ -107,19 +107,19 @@ class Unit:
         start: Iterable[str],
         resolve: Resolve,
         macros: MacroTable,
-    ) -> Unit:
+    ) -> TranslationUnit:
         """Read the files ``start`` of some files, one after another, and all they include.
 
         Raises UnbalancedError for a group without an end, and InclusionError.
         """
         unit = cls(macros)
-        reader = _Reader(unit, files, resolve)
+        reader = _UnitReader(unit, files, resolve)
         unit.roots += [reader.visit(files[name]) for name in start]
         return unit
 
 
-class _Reader:
-    def __init__(self, unit: Unit, files: Mapping[str, SourceFile], resolve: Resolve) -> None:
+class _UnitReader:
+    def __init__(self, unit: TranslationUnit, files: Mapping[str, SourceFile], resolve: Resolve) -> None:
         self._unit: Final = unit
         self._files: Final = files
         self._resolve: Final = resolve

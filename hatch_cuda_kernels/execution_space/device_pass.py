@@ -12,9 +12,9 @@ from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError
 from hatch_cuda_kernels.cpp.macros import Expander, MacroTable, MacroToken, parse_define
 from hatch_cuda_kernels.cpp.parser import parse
 from hatch_cuda_kernels.cpp.stream import TextError
-from hatch_cuda_kernels.cpp.unit import InclusionError, Unit
+from hatch_cuda_kernels.cpp.unit import InclusionError, TranslationUnit
 from hatch_cuda_kernels.execution_space.cut import Cut, cut, place_of
-from hatch_cuda_kernels.execution_space.device_source import Change, ClosureCut, DeviceSource
+from hatch_cuda_kernels.execution_space.device_source import ClosureCut, DeviceSource, SourceChange
 from hatch_cuda_kernels.execution_space.kernels import Declared
 from hatch_cuda_kernels.execution_space.marks import is_foreign_mark
 from hatch_cuda_kernels.includes import find_clocks
@@ -52,7 +52,7 @@ class DevicePass:
     """What is changed in the texts of a source, and what they declare."""
 
     files: dict[str, SourceFile]
-    unit: Unit
+    unit: TranslationUnit
     readings: list[Reading]
     parts: frozenset[str]
     """Files that stand inside declarations of others."""
@@ -65,12 +65,12 @@ class DevicePass:
         """The texts by name."""
         return {name: file.text for name, file in self.files.items()}
 
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[SourceChange, ...]:
         """Return what was changed, by place."""
         return tuple(
             sorted(
                 {
-                    Change(
+                    SourceChange(
                         name.removeprefix(VIRTUAL_ROOT),
                         self.files[name].line(edit.start),
                         cast("ChangeKind", edit.reason),
@@ -180,7 +180,7 @@ def _read_device_pass(
         return [name] if name in files else []
 
     start = (*(name for name in closure.pre_include if name in files), closure.program_name)
-    unit = Unit.read(files, start, resolve, macros)
+    unit = TranslationUnit.read(files, start, resolve, macros)
     readings, parts = parse(unit, lambda name: name.startswith(VIRTUAL_ROOT))
     passed = DevicePass(files, unit, readings, parts, Cut(), origin.edits)
     passed.found = _cut(passed, levels, host_only)
@@ -221,7 +221,7 @@ def _is_toolkits(name: str) -> bool:
     return is_toolkit_macro(name) and name not in NVRTC_ONLY and not name.startswith("__GNUC")
 
 
-def _change_conditions(unit: Unit, found: Cut) -> None:
+def _change_conditions(unit: TranslationUnit, found: Cut) -> None:
     """Let conditions hold for NVRTC as they do for nvcc, where they do not."""
     times: dict[tuple[str, Directive], list[Condition]] = defaultdict(list)
     for condition in unit.conditions:
@@ -314,7 +314,7 @@ def _with_values(macros: MacroTable, condition: Condition) -> str:
     return " ".join(found)
 
 
-def _swallow_includes(unit: Unit, found: Cut) -> None:
+def _swallow_includes(unit: TranslationUnit, found: Cut) -> None:
     """Take out includes inside what is cut, but for what they do to macros, as far as one line can say that."""
     texts: dict[tuple[str, int, int], set[str | None]] = defaultdict(set)
     for one in found.swallowed:
@@ -337,7 +337,7 @@ def _directive_for(name: str, now: tuple[Macro | None, ...]) -> str:
     return f"#define {name}{parameters} " + " ".join(token.text for token in macro.body)
 
 
-def _take_includes(unit: Unit, found: Cut, host_only: Collection[str]) -> None:
+def _take_includes(unit: TranslationUnit, found: Cut, host_only: Collection[str]) -> None:
     """Take out the includes of headers of host libraries, which neither the project nor the toolkit has."""
     for file, directive in unit.unresolved:
         name = directive.header
@@ -353,7 +353,7 @@ def _take_includes(unit: Unit, found: Cut, host_only: Collection[str]) -> None:
 def _spell_macros(
     file: SourceFile, found: Cut, lambda_marks: Collection[str], defined: Collection[tuple[str, int]]
 ) -> None:
-    """Change what macros stand for that are ``defined``: a pragma becomes the operator, a lambda's mark goes."""
+    """SourceChange what macros stand for that are ``defined``: a pragma becomes the operator, a lambda's mark goes."""
     for directive in file.directives:
         if directive.word != "define" or (file.name, directive.start) not in defined:
             continue

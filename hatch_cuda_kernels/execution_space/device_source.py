@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.includes import DeviceLibrary
 
-__all__ = ["NOT_CUT", "Change", "ChangeKind", "ClosureCut", "DeviceSource", "SourceSet", "cut_sentence", "owner_of"]
+__all__ = [
+    "NOT_CUT",
+    "ChangeKind",
+    "ClosureCut",
+    "DeviceSource",
+    "SourceChange",
+    "SourceSet",
+    "cut_sentence",
+    "owner_of",
+]
 
 _TEXTS: Final = {
     "body": "the body of {}",
@@ -58,7 +67,7 @@ ChangeKind: TypeAlias = Literal[
 ]
 
 
-class Change(NamedTuple):
+class SourceChange(NamedTuple):
     """One thing that was cut or changed, as it is for the host, and where it stands."""
 
     path: str
@@ -71,7 +80,7 @@ class Change(NamedTuple):
         return f"{self.path}:{self.line}: {_TEXTS.get(self.kind, f'{self.kind} {{}}').format(self.name)}"
 
 
-def cut_sentence(changes: Sequence[Change], sources: Sequence[str]) -> str:
+def cut_sentence(changes: Sequence[SourceChange], sources: Sequence[str]) -> str:
     """Return the sentence that says in which files host code is cut without being asked, and why.
 
     ``sources`` are the files that are compiled; the others are headers.
@@ -139,7 +148,7 @@ NOT_CUT: Final = ClosureCut()
 class DeviceSource(Closure):
     """A closure as NVRTC is shown it."""
 
-    changes: tuple[Change, ...] = ()
+    changes: tuple[SourceChange, ...] = ()
     """What was cut or changed in the project's texts, by place."""
     cut: ClosureCut = NOT_CUT
     """The same as edits, and what else is known of the texts."""
@@ -195,7 +204,7 @@ class SourceSet:
         return Declared.together(unit.cut.declared for unit in self.units)
 
     @property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[SourceChange, ...]:
         """What was cut or changed in the project's texts, by place."""
         return tuple(sorted({found for unit in self.units for found in unit.changes}))
 

@@ -14,7 +14,7 @@ from hatch_cuda_kernels.compiler.output.demangle import demangled
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from hatch_cuda_kernels.execution_space.device_source import Change
+    from hatch_cuda_kernels.execution_space.device_source import SourceChange
 
 __all__ = ["undefined_variables", "use_faults", "used_variables"]
 
@@ -44,7 +44,7 @@ def used_variables(ptx: str, variables: Collection[str]) -> Iterator[str]:
             yield name
 
 
-def use_faults(used: Collection[str], changes: Iterable[Change]) -> tuple[str, ...]:
+def use_faults(used: Collection[str], changes: Iterable[SourceChange]) -> tuple[str, ...]:
     """Return what is wrong with the use of variables of the host, with their places and what to do."""
     places = {change.name: f"{change.path}:{change.line}" for change in changes if change.kind == "value"}
     found = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.lexer import UnbalancedError, lex
 from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, Macro, MacroTable, MacroToken, parse_define
-from hatch_cuda_kernels.cpp.unit import Inclusion, InclusionError, Run, Unit
+from hatch_cuda_kernels.cpp.unit import Inclusion, InclusionError, Run, TranslationUnit
 from hatch_cuda_kernels.includes.computed import calls
 from hatch_cuda_kernels.libraries import is_toolkit_macro
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -58,7 +58,7 @@ def find_clocks(
     given = {one.name: (one,) for name, value in define if (one := parse_define(name, value)) is not None}
     macros = MacroTable({_NVRTC.name: (_NVRTC,), **given}, is_toolkit_macro)
     try:
-        unit = Unit.read(files, start, resolve, macros)
+        unit = TranslationUnit.read(files, start, resolve, macros)
     except (UnbalancedError, InclusionError):  # what is wrong with it is for NVRTC to say
         return []
     places = [place for visit in unit.roots for place in _places(visit.file, visit.items)]

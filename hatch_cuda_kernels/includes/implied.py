@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hatch_cuda_kernels import libraries
 from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError, is_identifier
-from hatch_cuda_kernels.cpp.unit import Branches, Inclusion, InclusionError, Run, Unit
+from hatch_cuda_kernels.cpp.unit import Branches, Inclusion, InclusionError, Run, TranslationUnit
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def implied_headers(
         return ()
     declared = _OwnNames.of(declarations)
     uses = _Uses.of(closure, declared.aliases, options, readings)
-    wanted = _Wanted(closure, uses, declared, frozenset(removed), frozenset(cut_headers))
+    wanted = _WantedHeaders(closure, uses, declared, frozenset(removed), frozenset(cut_headers))
     names = {*wanted.standard(), *wanted.toolkits(), *wanted.libraries()}
     if "register" in uses.found:
         names.add(_REGISTER)
@@ -148,7 +148,7 @@ def _is_for_other_numbers(one: Declaration) -> bool:
     return first[:1] == ["double"] or first == ["thrust", "::"]
 
 
-class _Wanted:
+class _WantedHeaders:
     """Which headers the uses of a source ask for."""
 
     def __init__(
@@ -246,13 +246,13 @@ class _Uses:
             return [name] if name in files else []
 
         try:
-            unit = Unit.read(files, start, resolve, libraries.macros_of_nvrtc(options.std, options.define))
+            unit = TranslationUnit.read(files, start, resolve, libraries.macros_of_nvrtc(options.std, options.define))
         except (UnbalancedError, InclusionError):  # NVRTC will refuse it
             return uses
         uses._walk(unit, dict(aliases), readings)
         return uses
 
-    def _walk(self, unit: Unit, aliases: dict[str, Chain], readings: Readings) -> None:
+    def _walk(self, unit: TranslationUnit, aliases: dict[str, Chain], readings: Readings) -> None:
         """Go through what is read, in order. Behind a branch that may be off, its includes do not count."""
         for macro in unit.macros.definitions():
             if macro.file.startswith(VIRTUAL_ROOT):

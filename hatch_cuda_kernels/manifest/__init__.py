@@ -18,7 +18,7 @@ from hatch_cuda_kernels.manifest.kinds import Item, attempt, table
 from hatch_cuda_kernels.manifest.launch import check_placeholders, launch_rules
 from hatch_cuda_kernels.manifest.model import Manifest, Module, Named, Pattern
 from hatch_cuda_kernels.manifest.project import project_version
-from hatch_cuda_kernels.manifest.spot import Reading, Spot
+from hatch_cuda_kernels.manifest.spot import ManifestReading, Spot
 from hatch_cuda_kernels.manifest.yaml_nodes import read_tree
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.store.promises.model import Supports
@@ -80,7 +80,7 @@ def _read(
 ) -> Manifest:
     tree, problems = read_tree(text)
     find_version = version or partial(project_version, path.parent)
-    reading = Reading(filename, ProjectFiles(path.parent), find_version, problems)
+    reading = ManifestReading(filename, ProjectFiles(path.parent), find_version, problems)
     values = attempt(_MANIFEST, Spot(tree, "", tree.mark, reading)) if tree is not None else None
     if tree is None or values is None:
         raise ManifestError(reading.messages())

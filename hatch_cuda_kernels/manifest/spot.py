@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.includes import ProjectFiles
 
-__all__ = ["Reading", "RefusedError", "Spot", "suggest", "wrong_type"]
+__all__ = ["ManifestReading", "RefusedError", "Spot", "suggest", "wrong_type"]
 
 
 class RefusedError(Exception):
@@ -22,7 +22,7 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ManifestReading:
     """What all places of one manifest share while it is read."""
 
     filename: str
@@ -48,7 +48,7 @@ class Spot(NamedTuple):
     node: Node
     path: str
     mark: Mark
-    reading: Reading
+    reading: ManifestReading
 
     @property
     def where(self) -> str:

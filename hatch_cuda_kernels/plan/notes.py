@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.execution_space.device_source import Change, SourceSet
+    from hatch_cuda_kernels.execution_space.device_source import SourceChange, SourceSet
     from hatch_cuda_kernels.plan.plan import PlannedModule
 
 __all__ = ["arch_uses", "arch_warnings", "changed_code", "describe"]
@@ -142,7 +142,7 @@ def _lines(text: str) -> list[int]:
     return sorted(found)
 
 
-def changed_code(plan: Sequence[PlannedModule]) -> list[tuple[str, Change]]:
+def changed_code(plan: Sequence[PlannedModule]) -> list[tuple[str, SourceChange]]:
     """Return what was cut or changed, once for each module, with the module's name."""
     modules = {listed_module(planned.module.name): planned.sources for planned in plan}
     return [(module, found) for module, sources in modules.items() for found in sources.changes]

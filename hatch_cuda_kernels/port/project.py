@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cpp.lexer import Directive
     from hatch_cuda_kernels.cpp.macros import Macro
-    from hatch_cuda_kernels.cpp.unit import Item, Unit, Visit
+    from hatch_cuda_kernels.cpp.unit import Item, TranslationUnit, Visit
 
 __all__ = ["count_kernels", "include_folders", "kernel_sources", "list_files", "needed_macros"]
 
@@ -92,7 +92,7 @@ def _folder_of(name: str, source: str, files: Sequence[str]) -> str:
     return best.removesuffix(name).rstrip("/") or "."
 
 
-def needed_macros(unit: Unit) -> dict[tuple[str, int], tuple[str, ...]]:
+def needed_macros(unit: TranslationUnit) -> dict[tuple[str, int], tuple[str, ...]]:
     """Return the kernels in branches that no compile sees, by path and line, with the macros that would let them in.
 
     There are none where something else than a macro that nothing defines is in the way.
@@ -151,7 +151,7 @@ def _in_the_way(
     return None
 
 
-def _satisfying(directive: Directive, time: int, unit: Unit) -> tuple[str, ...]:
+def _satisfying(directive: Directive, time: int, unit: TranslationUnit) -> tuple[str, ...]:
     """Return macros that nothing defines and whose definition lets a condition hold; none where these do not do it."""
     names = dict.fromkeys(token.text for token in directive.tokens() if is_identifier(token.text))
     free = [name for name in names if name[:1] != "_" and name != "defined" and unit.macros.at(name, time) == (None,)]

@@ -175,7 +175,7 @@ def find_sites(
     return _Walk(code, names, owners, outer, functions).sites()
 
 
-class _Scope:
+class _SiteScope:
     """What a pair of braces declares."""
 
     def __init__(self) -> None:
@@ -198,7 +198,7 @@ class _Walk:
         self._owners: Final = owners
         self._outer: Final = outer
         self._functions: Final = functions
-        self._scopes: Final = [_Scope()]
+        self._scopes: Final = [_SiteScope()]
         self._parentheses = 0
         self._dispatches: Final[list[tuple[int, str, tuple[str, ...]]]] = []
         """How many parentheses are around each dispatch macro that is open, and the name and types of it."""
@@ -232,7 +232,7 @@ class _Walk:
     def _bracket(self, at: int, text: str) -> None:
         """Open or close a scope, a generic lambda's body, or the arguments of a macro that dispatches."""
         if text == "{":
-            self._scopes.append(_Scope())
+            self._scopes.append(_SiteScope())
             if at in self._bodies:
                 self._open.append((len(self._scopes), self._bodies[at]))
         elif text == "}":

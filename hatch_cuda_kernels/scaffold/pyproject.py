@@ -19,7 +19,7 @@ from hatch_cuda_kernels.scaffold.templates import TABLE
 if TYPE_CHECKING:
     from collections.abc import Iterable, MutableSequence, Sequence
 
-__all__ = ["HATCH", "Edited", "add_package", "check_tables", "read_toml", "with_hatch"]
+__all__ = ["HATCH", "EditedPyproject", "add_package", "check_tables", "read_toml", "with_hatch"]
 
 _PACKAGE: Final = "hatch-cuda-kernels"
 HATCH: Final = "hatchling.build"
@@ -31,7 +31,7 @@ _DIRECT: Final = "tool.hatch.metadata"
 _FIND: Final = "tool.setuptools.packages.find"
 
 
-class Edited(NamedTuple):
+class EditedPyproject(NamedTuple):
     """The text of the file after the changes, what was changed, and what is left for the user to do."""
 
     text: str
@@ -55,7 +55,7 @@ def add_package(
     table: bool = False,
     cache_keys: Sequence[str] = (),
     package: str = "",
-) -> Edited:
+) -> EditedPyproject:
     """Return pyproject.toml with this package among the requirements of builds and runs.
 
     ``extra`` is the extra that builds require, empty if none of the back end's builds use the package; ``tools`` are
@@ -84,7 +84,7 @@ def add_package(
         edited = _append_table(edited, comment, name, lines)
         changes.append(f"[{name}]")
     _check(edited, extra, [name for _, name, _ in tables])
-    return Edited(edited, tuple(f"pyproject.toml: {change}" for change in changes), tuple(notes))
+    return EditedPyproject(edited, tuple(f"pyproject.toml: {change}" for change in changes), tuple(notes))
 
 
 def _require_all(document: Any, extra: str, tools: Sequence[str]) -> tuple[list[str], list[str]]:  # tomlkit is untyped

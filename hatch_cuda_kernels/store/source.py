@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.source_reader import SourceReader
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.errors import CompileError
-    from hatch_cuda_kernels.execution_space.device_source import Change
+    from hatch_cuda_kernels.execution_space.device_source import SourceChange
     from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.store.image_record import ImageRecord
     from hatch_cuda_kernels.store.reader import StoreReader
@@ -71,7 +71,7 @@ class ModuleSource:
             again = editable_install(self.root)
             warn_user(f"{path} changed since the editable install; for it to count, run: {again}")
 
-    def host_code(self) -> tuple[tuple[Change, ...], str]:
+    def host_code(self) -> tuple[tuple[SourceChange, ...], str]:
         """Return what is left out of the sources as host code, and the sentence that says so if nobody asked for it.
 
         Neither is known where the sources cannot be read.

@@ -39,7 +39,7 @@ _TAKEN: Final = frozenset(name for names in _IMPORTS.values() for name in names)
 _LINE: Final = 120
 
 
-class _Use(NamedTuple):
+class _StubUse(NamedTuple):
     """Kernels of one module that are looked up and launched in the same way."""
 
     launch: str
@@ -99,7 +99,7 @@ def _imports(body: str) -> Iterator[str]:
         yield f"from {module} import {', '.join(name for name in names if name in words)}\n"
 
 
-def _uses(modules: Sequence[BuiltModule]) -> list[_Use]:
+def _uses(modules: Sequence[BuiltModule]) -> list[_StubUse]:
     """Return every kernel once, grouped by what is the same to a type checker."""
     groups: dict[tuple[StubSignature, str], list[str]] = {}
     homes: dict[str, set[str]] = {}
@@ -111,7 +111,7 @@ def _uses(modules: Sequence[BuiltModule]) -> list[_Use]:
             homes.setdefault(symbol.name, set()).add(module)
     launches = _launch_names({signature for signature, _ in groups})
     return [
-        _Use(launches[signature], signature, module, needs_module, tuple(found))
+        _StubUse(launches[signature], signature, module, needs_module, tuple(found))
         for (signature, module), names in sorted(groups.items())
         for needs_module in (False, True)
         if (found := sorted(name for name in names if (len(homes[name]) > 1) == needs_module))
@@ -151,7 +151,7 @@ def _launch_class(name: str, signature: StubSignature) -> str:
     )
 
 
-def _members(uses: Sequence[_Use], modules: Sequence[BuiltModule]) -> Iterator[str]:
+def _members(uses: Sequence[_StubUse], modules: Sequence[BuiltModule]) -> Iterator[str]:
     yield from _overloads([_getter("def get_kernel", use) for use in uses])
     yield from _overloads([_getter("async def aget_kernel", use) for use in uses])
     yield from _overloads(_instantiations(uses, modules))
@@ -175,14 +175,14 @@ def _function(head: str, first: str, more: str, result: str) -> str:
     return f"{head}(\n        self, {first}, *, {more}\n    ) -> {result}: ..."
 
 
-def _getter(head: str, use: _Use) -> str:
+def _getter(head: str, use: _StubUse) -> str:
     module = _literal([use.module]) if use.needs_module else f"{_literal([use.module])} | None = None"
     return _function(
         head, f"name: {_literal(use.names)}", f"module: {module}, policy: Policy | None = None", use.kernel
     )
 
 
-def _instantiations(uses: Sequence[_Use], modules: Sequence[BuiltModule]) -> list[str]:
+def _instantiations(uses: Sequence[_StubUse], modules: Sequence[BuiltModule]) -> list[str]:
     """Return ``instantiate`` for each template and set of placeholders, with the type that all its patterns share."""
     types = {(use.module, name): use.kernel for use in uses for name in use.names}
     found: dict[tuple[str, str], set[str]] = {}

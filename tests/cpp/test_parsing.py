@@ -9,7 +9,7 @@ from hatch_cuda_kernels.cpp.lexer import SourceFile
 from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Macro, MacroTable
 from hatch_cuda_kernels.cpp.parser import parse
 from hatch_cuda_kernels.cpp.stream import TextError
-from hatch_cuda_kernels.cpp.unit import Unit
+from hatch_cuda_kernels.cpp.unit import TranslationUnit
 
 UNKNOWN = {"ARCH": (Macro("ARCH", None, False, (UNKNOWN_VALUE,)),)}
 
@@ -18,7 +18,7 @@ def readings(text, **headers):
     """Return the readings of a text and the names of files inside its declarations."""
     files = {"k.cu": SourceFile("k.cu", text)}
     files |= {f"{name}.h": SourceFile(f"{name}.h", header) for name, header in headers.items()}
-    unit = Unit.read(
+    unit = TranslationUnit.read(
         files, ["k.cu"], lambda _f, directive, _m: [directive.operand.strip().strip('"')], MacroTable(UNKNOWN)
     )
     return parse(unit)

@@ -13,7 +13,7 @@ import pytest
 from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError, lex
 from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Macro, MacroTable, parse_define
 from hatch_cuda_kernels.cpp.stream import Cursor, Stream, TextError, brace_macros
-from hatch_cuda_kernels.cpp.unit import InclusionError, Unit
+from hatch_cuda_kernels.cpp.unit import InclusionError, TranslationUnit
 
 GCC = shutil.which("gcc")
 PREDEFINED = {"__cplusplus": (parse_define("__cplusplus", "201703L"),), "__STDC__": (parse_define("__STDC__", "1"),)}
@@ -30,7 +30,7 @@ def read(text, predefined=PREDEFINED, **headers):
         name = directive.operand.strip().strip('"')
         return [name] if name in files else []
 
-    return Unit.read(files, ["k.cu"], resolve, MacroTable(predefined))
+    return TranslationUnit.read(files, ["k.cu"], resolve, MacroTable(predefined))
 
 
 def tokens(text, **options):
@@ -202,5 +202,7 @@ def test_a_file_is_read_once_inside_a_branch_of_which_nothing_is_known():
     text = '#if ARCH\n#include "0.h"\n#include "1.h"\n#endif\n#include "0.h"\n'
     files["k.cu"] = SourceFile("k.cu", text)
     unknown = {"ARCH": (Macro("ARCH", None, False, (UNKNOWN_VALUE,)),)}
-    unit = Unit.read(files, ["k.cu"], lambda _f, one, _m: [one.operand.strip().strip('"')], MacroTable(unknown))
+    unit = TranslationUnit.read(
+        files, ["k.cu"], lambda _f, one, _m: [one.operand.strip().strip('"')], MacroTable(unknown)
+    )
     assert unit.count == 2 * count

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.compiler.output import mangling
-from hatch_cuda_kernels.compiler.output.mangling import Cursor, SpelledType, UnknownError
+from hatch_cuda_kernels.compiler.output.mangling import SpelledType, SymbolCursor, UnknownError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,7 @@ class _Name(NamedTuple):
     """Of a member function."""
 
 
-class _Demangler(Cursor):
+class _Demangler(SymbolCursor):
     """One pass through a mangled name. ``brief`` names leave out inline namespaces with a library's version."""
 
     def __init__(self, text: str, *, brief: bool) -> None:

@@ -27,8 +27,8 @@ __all__ = [
     "SUFFIXES",
     "TRUTH",
     "VERSION",
-    "Cursor",
     "SpelledType",
+    "SymbolCursor",
     "UnknownError",
 ]
 
@@ -99,7 +99,7 @@ class UnknownError(Exception):
     """The name has something that is not read here."""
 
 
-class Cursor:
+class SymbolCursor:
     """A place in a mangled name."""
 
     def __init__(self, text: str, at: int) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["GlobalVariable"]
 
 
-class _Place(NamedTuple):
+class _VariablePlace(NamedTuple):
     """Where a variable is in one context; the library is kept, for the memory is its own."""
 
     loaded: Loaded
@@ -35,7 +35,7 @@ class GlobalVariable:
         self.name = name
         self._load = load
         self._lowered = lowered
-        self._places: dict[int, _Place] = {}
+        self._places: dict[int, _VariablePlace] = {}
         self._place()
 
     def __repr__(self) -> str:
@@ -74,12 +74,12 @@ class GlobalVariable:
 
         copy(self.name, lambda: self._place()[1:], array, stream, into_variable=False)
 
-    def _place(self) -> _Place:
+    def _place(self) -> _VariablePlace:
         context_id = current_context_id()
         place = self._places.get(context_id)
         if place is None:
             loaded = self._load()
-            place = _Place(loaded, *_look_up(loaded, self.name, self._lowered(loaded)))
+            place = _VariablePlace(loaded, *_look_up(loaded, self.name, self._lowered(loaded)))
             add_by_context(self._places, context_id, place)
         return place
 
