@@ -238,7 +238,7 @@ def _is_forward(head: Head) -> bool:
     if head.key < 0 or head.parameters is not None or head.values:
         return False
     names = [at for at in head.top if at > head.key and is_identifier(head.tokens[at].text)]
-    names = [at for at in names if head.tokens[at].text not in CLASS_KEYS]
+    names = [at for at in names if head.tokens[at].text not in CLASS_KEYS | CALLED]
     qualified = sum(head.tokens[at - 1].text == "::" for at in names)
     is_opaque = head.tokens[head.key].text == "enum" and head.colon >= 0
     has_one_name = is_opaque or len(names) - qualified <= 1

@@ -71,8 +71,9 @@ class _Oracle:
             for declaration, offset in self._around(error):
                 if declaration.tokens[0].nth:
                     continue
-                if _WEAKER in error.message and _is_aligned(declaration):
-                    found[place_of(declaration)] = "deep"
+                if _WEAKER in error.message:
+                    if _is_aligned(declaration):
+                        found[place_of(declaration)] = "deep"
                     break
                 level = self._further(declaration)
                 if any(self._further(one) != level for one in self._at[place_of(declaration)]):
