@@ -291,10 +291,8 @@ class _Cutter:
             return
         tokens = declaration.stream.between(*(declaration.tokens[at] for at in declaration.body))
         texts = [token.text for token in tokens]
-        at = 0
-        while "throw" in texts[at:]:
-            first = texts.index("throw", at)
-            at = _end(texts, first, 1, ";,:)]}")
+        for first in [at for at, text in enumerate(texts) if text == "throw"]:
+            at = _end(texts, first, 1, ";,:)]}" if texts[first - 1 : first] == ["?"] else ";,)]}")
             other = _other_operand(texts, first, at - 1)
             text = f"(__trap(), {' '.join(other)})" if other else "__trap()"
             editor.replace(tokens[first:at], _edit(declaration, "throw", text))
