@@ -63,6 +63,7 @@ _HALF: Final = (
     "CUDA's __half and __nv_bfloat16 convert to several types: convert one of both yourself, as by static_cast<float>"
 )
 #: Up to the parameters.
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _LAMBDA: Final = re.compile(r"\]\s*\(?\Z")
 _NO_TYPEDEF: Final = "it is long, as with nvcc: leave it to <cstdint>, also for NVRTC"
 _INT64: Final = "int64_t is long, as with nvcc, and no long long"
@@ -80,13 +81,13 @@ def advice(found: Diagnostic, program: Program, *, release: tuple[int, int]) -> 
     header = missing_header(found, computed=program.computed, release=release)
     if header is not None:
         return header
-    lacking, unresolved = _LACKING.match(found.message), _UNRESOLVED.match(found.message)
-    name = lacking[1] if lacking else _name_of(unresolved[1]) if unresolved else ""
-    if name and (gone := _cut(name, program.changes, is_declared=lacking is None)):
-        return gone
+    unresolved = _UNRESOLVED.match(found.message)
+    cut = _cut(_name_of(unresolved[1]), program.changes) if unresolved else _removed(found, program.changes)
+    if cut:
+        return cut
     matches = ((pattern.search(found.message), rule) for pattern, rule in _RULES)
-    if lacking and re.search(rf"\b(?:tex|surf)[1-3C]\w*\s*(?:<[^<>]*>)?\(\s*{name}\b", "".join(found.excerpt[:1])):
-        return f"where {name} is a texture or surface reference: {_NO_TEXTURE}"
+    if (lacking := _LACKING.match(found.message)) and _is_texture(lacking[1], found):
+        return f"where {lacking[1]} is a texture or surface reference: {_NO_TEXTURE}"
     known = next((rule(match, found) for match, rule in matches if match is not None), "")
     return known or _for_macro(found, program) or advice_on_syntax(found, program)
 
@@ -113,22 +114,34 @@ def _name_of(symbol: str) -> str:
     return called[1] if called else ""
 
 
-def _cut(name: str, changes: Sequence[SourceChange], *, is_declared: bool) -> str:
-    """Return where a name was left out as host code, and what to do if device code needs it; empty if it was not.
-
-    Of what is still declared, only the body was.
-    """
-    kinds = {"body", "mark"} if is_declared else {"function", "type", "variable", "texture"}
-    found = next((one for one in changes if one.name.rpartition("::")[2] == name and one.kind in kinds), None)
+def _cut(name: str, changes: Sequence[SourceChange]) -> str:
+    """Return where a function's body was cut, and what to do if device code needs it; empty if it was not."""
+    found = next(
+        (one for one in changes if one.name.rpartition("::")[2] == name and one.kind in {"body", "mark"}), None
+    )
     if found is None:
         return ""
-    if found.kind == "texture":
-        return f"{found.name} ({found.path}:{found.line}) cannot be used: {_NO_TEXTURE}"
-    if found.kind == "type":
-        return f"{found.name} ({found.path}:{found.line}) was left out, because host_only names it"
-    mark = "__device__ or __constant__" if found.kind == "variable" else "__device__"
-    what = f"{found.name} ({found.path}:{found.line}) was left out as host code, because it has no device mark"
-    return f"{what}; if device code uses it, mark it {mark} or {_DEFAULT_DEVICE}"
+    what = f"the body of {found.name} ({found.path}:{found.line}) was cut, because it has no device mark"
+    return f"{what}; if device code uses it, mark it __device__ or {_DEFAULT_DEVICE}"
+
+
+def _removed(found: Diagnostic, changes: Sequence[SourceChange]) -> str:
+    """Return where that is declared which a line uses and NVRTC could not read; empty if there is no such thing."""
+    removed = {one.name.rpartition("::")[2]: one for one in changes if one.kind == "removed"}
+    words = _NAME.findall(f"{found.message} {''.join(found.excerpt[:1])}") if removed else ()
+    one = next((removed[word] for word in words if word in removed), None)
+    if one is None:
+        return ""
+    place = f"{one.name} ({one.path}:{one.line})"
+    if _is_texture(one.name.rpartition("::")[2], found):
+        return f"where {place} is a texture or surface reference: {_NO_TEXTURE}"
+    return f"{place} has no device mark, and NVRTC refuses its declaration: keep device code from it, or mend it"
+
+
+def _is_texture(name: str, found: Diagnostic) -> bool:
+    """Return whether a name is used as a texture or a surface on an error's line."""
+    use = rf"\b(?:tex|surf)[1-3C]\w*\s*(?:<[^<>]*>)?\(\s*{re.escape(name)}\b"
+    return re.search(use, "".join(found.excerpt[:1])) is not None
 
 
 def _for_name(name: str) -> str:

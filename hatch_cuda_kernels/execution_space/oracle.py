@@ -5,6 +5,7 @@ First more of it is cut. It goes as a whole only if nothing else in sight has it
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,8 @@ __all__ = ["blame"]
 
 #: How errors begin that are not NVRTC's, but about what it ignores.
 _OURS: Final = "NVRTC ignores"
+#: Says that something else has the name.
+_NOT_ALONE: Final = re.compile(r"redeclaration|redefinition|already been (?:declared|defined)")
 #: An alignment that nvcc ignores, as GCC does.
 _WEAKER: Final = "alignment cannot be set to less than the default alignment"
 
@@ -66,7 +69,7 @@ class _Oracle:
     def blame(self, errors: Iterable[Diagnostic]) -> dict[Place, Level]:
         found: dict[Place, Level] = {}
         for error in errors:
-            if error.message.startswith(_OURS):
+            if error.message.startswith(_OURS) or _NOT_ALONE.search(error.message):
                 continue
             for declaration, offset in self._around(error):
                 if declaration.tokens[0].nth:

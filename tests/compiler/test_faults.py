@@ -94,13 +94,18 @@ OTHERS = {
     "the host's API": (kernel("cudaMemcpy(x, x, 4);"), "cudaMemcpy is the host's: keep it from NVRTC with #ifndef"),
     "PyTorch's types": (kernel("*x = 1;", "at::Half* x"), "PyTorch's C++ types are the host's: use CUDA's"),
     "PyTorch's functions": (kernel("gpuAtomicAdd(x, 1.f);"), "add #include <ATen/cuda/Atomic.cuh>"),
+    "a name of what NVRTC cannot read": (
+        "namespace n { unknown::T f(int); }\n" + kernel("*x = n::f(1);"),
+        "f (source.cu:1) has no device mark, and NVRTC refuses its declaration",
+    ),
     "a texture reference": ("texture<float> t;\n" + kernel("*x = tex1Dfetch(t, 1);"), "cudaTextureObject_t"),
     "a word of C's": (
         "#define P(a, b) a##b\n" + kernel("P(reg, ister) float y = 1; *x = y;"),
         'define: {register: ""}',
     ),
     "what Thrust has no more": (
-        "#include <thrust/functional.h>\nstruct S : thrust::unary_function<int, int> {};\n" + kernel("*x = 1;"),
+        "#include <thrust/functional.h>\nstruct S : thrust::unary_function<int, int> { __device__ void f(); };\n"
+        + kernel("*x = 1;"),
         "CUDA 13 removed it from Thrust",
     ),
     "an unknown compiler": (
@@ -122,11 +127,12 @@ OTHERS = {
         "NVRTC takes no statements in parentheses, ({ ... }), of GNU C",
     ),
     "members by name": (
-        "struct S { int a, b; };\nstatic const S s = { .a = 1, .b = 2 };\n" + kernel("*x = s.a;"),
+        "struct S { int a, b; };\n__device__ const S s = { .a = 1, .b = 2 };\n" + kernel("*x = s.a;"),
         "members by their names, { .a = ... }, are C++20's to NVRTC: write 'std: c++20'",
     ),
     "members by name that a macro stands for": (
-        "struct S { int a, b; };\n#define MADE { .a = 1, .b = 2 }\nstatic const S s = MADE;\n" + kernel("*x = s.a;"),
+        "struct S { int a, b; };\n#define MADE { .a = 1, .b = 2 }\n__device__ const S s = MADE;\n"
+        + kernel("*x = s.a;"),
         "members by their names, { .a = ... }, are C++20's",
     ),
     "a texture reference that a guard keeps away": (
@@ -147,12 +153,12 @@ OTHERS = {
         "as by static_cast<float>",
     ),
     "a member of what the host's library specialises": (
-        "#include <complex>\nstruct H { float x; };\nnamespace std { template <> inline complex<float>& "
+        "#include <complex>\nstruct H { float x; };\nnamespace std { template <> __device__ complex<float>& "
         "complex<float>::operator=(const complex<H>&); }\n" + kernel("*x = 1;"),
         "std::complex has no specialisations here",
     ),
     "an allocator that Thrust has no more": (
-        "typedef thrust::system::cuda::experimental::pinned_allocator<int> A;\n" + kernel("*x = 1;"),
+        kernel("thrust::system::cuda::experimental::pinned_allocator<int> a; *x = 1;"),
         "CUDA 13 removed Thrust's experimental allocators",
     ),
     "a launch in device code": (
