@@ -1,52 +1,103 @@
 """What compilers and libraries outside a project are to its sources: data, and the look-ups of it."""
 
-from __future__ import annotations
+from importlib import import_module
 
-from hatch_cuda_kernels.libraries.compilers import (
-    NVRTC_ONLY,
-    macros_of_nvrtc,
-    may_be_defined,
-    nvcc_macros,
-    shared_macros,
-)
-from hatch_cuda_kernels.libraries.dispatch import as_declared, dispatched, is_made_of_types, returns_data
-from hatch_cuda_kernels.libraries.table import (
-    LeftOut,
-    Torch,
-    boost_header,
-    cpp20_names,
-    defines_constants,
-    device_names,
-    global_names,
-    has_system_header,
-    header_of,
-    header_of_use,
-    hides_mark,
-    implicit_names,
-    is_heavy_header,
-    is_host_call,
-    is_host_header,
-    is_library_header,
-    is_toolkit_macro,
-    is_torch_header,
-    is_torch_name,
-    left_out_names,
-    libcudacxx_headers,
-    library_copies,
-    namespaces,
-    own_functions,
-    renamed_functions,
-    runtime_headers,
-    standard_headers,
-    std_names,
-    std_templates,
-    telling_words,
-    torch,
-    torch_headers,
-    torch_names,
-    unasked_headers,
-    version_headers,
-)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.libraries.compilers import (
+        NVRTC_ONLY,
+        macros_of_nvrtc,
+        may_be_defined,
+        nvcc_macros,
+        shared_macros,
+    )
+    from hatch_cuda_kernels.libraries.dispatch import (
+        as_declared,
+        dispatched,
+        is_made_of_types,
+        returns_data,
+    )
+    from hatch_cuda_kernels.libraries.table import (
+        LeftOut,
+        Torch,
+        boost_header,
+        cpp20_names,
+        defines_constants,
+        device_names,
+        global_names,
+        has_system_header,
+        header_of,
+        header_of_use,
+        hides_mark,
+        implicit_names,
+        is_heavy_header,
+        is_host_call,
+        is_host_header,
+        is_library_header,
+        is_toolkit_macro,
+        is_torch_header,
+        is_torch_name,
+        left_out_names,
+        libcudacxx_headers,
+        library_copies,
+        namespaces,
+        own_functions,
+        renamed_functions,
+        runtime_headers,
+        standard_headers,
+        std_names,
+        std_templates,
+        telling_words,
+        torch,
+        torch_headers,
+        torch_names,
+        unasked_headers,
+        version_headers,
+    )
+
+#: Each module with what others use of it: the tables are asked where no C++ is read.
+_HOMES = {
+    "compilers": ("NVRTC_ONLY", "macros_of_nvrtc", "may_be_defined", "nvcc_macros", "shared_macros"),
+    "dispatch": ("as_declared", "dispatched", "is_made_of_types", "returns_data"),
+    "table": (
+        "LeftOut",
+        "Torch",
+        "boost_header",
+        "cpp20_names",
+        "defines_constants",
+        "device_names",
+        "global_names",
+        "has_system_header",
+        "header_of",
+        "header_of_use",
+        "hides_mark",
+        "implicit_names",
+        "is_heavy_header",
+        "is_host_call",
+        "is_host_header",
+        "is_library_header",
+        "is_toolkit_macro",
+        "is_torch_header",
+        "is_torch_name",
+        "left_out_names",
+        "libcudacxx_headers",
+        "library_copies",
+        "namespaces",
+        "own_functions",
+        "renamed_functions",
+        "runtime_headers",
+        "standard_headers",
+        "std_names",
+        "std_templates",
+        "telling_words",
+        "torch",
+        "torch_headers",
+        "torch_names",
+        "unasked_headers",
+        "version_headers",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "NVRTC_ONLY",
@@ -94,3 +145,12 @@ __all__ = [
     "unasked_headers",
     "version_headers",
 ]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
