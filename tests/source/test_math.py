@@ -92,3 +92,9 @@ def test_kernels_keep_such_names():
     assert found.lowered_names == {"pow": "_Z3powPdf", "signbit": "signbit"}
     with pytest.raises(CompileError, match='no instance of overloaded function "pow" matches the argument list'):
         compiled("__global__ void k(double* y) { *y = pow(y, 2); }")
+
+
+def test_such_names_leave_no_constants_in_the_image():
+    """What a name brings unasked changes no address of what the source declares."""
+    text = compiled('extern "C" __global__ void k(double* y, float x) { *y = pow(x, 2) + isnan(x); }').image
+    assert b".global .align" not in text
