@@ -134,7 +134,8 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         self._show(report)
         if not editable:
             build_data["force_include"][str(out)] = place
-            self._shipped = package, selection
+            store = [path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()]
+            self._shipped = package, store, selection
         if version != "editable":
             if build_data["pure_python"] and not build_data["infer_tag"]:
                 build_data.setdefault("tag", "py3-none-any")
@@ -151,6 +152,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         manifest, selection = self._manifest(), self._selection()
         try:
             package = self._package(selection)
+            selection.target(f"{package.path}/{STORE_FOLDER}")
             keep_store_out(self.build_config, package, selection.stores)
         except NotShippedError:
             if not selection.other_hooks:
