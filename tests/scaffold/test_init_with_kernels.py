@@ -197,12 +197,27 @@ def test_a_second_init_leaves_what_was_edited(init, nvrtc, tmp_path):
 
 
 def test_a_manifest_may_lose_all_its_modules(init, nvrtc, tmp_path):
-    """It stays one that is read."""
+    """The one command that comes next is another init, and that takes what has been mended."""
     nvrtc("")
     init("--name", "p", **{"a.cu": UNTRIED["csrc/broken.cu"]})
     nvrtc("13.0.88")
-    init()
-    assert "modules: {}\n  # a.cu: a.cu:1:41: error" in (tmp_path / "kernels.yaml").read_text()
+    for _ in range(2):
+        done = init()
+        assert "modules: {}\n  # a.cu: a.cu:1:41: error" in (tmp_path / "kernels.yaml").read_text()
+        assert done["notes"][-1].startswith(
+            "no module is in the manifest, and builds need one: mend a source or write "
+        )
+        assert [command.rpartition(" ")[2] for command in done["next"]] == ["init"]
+    (tmp_path / "kernels.yaml").write_text((tmp_path / "kernels.yaml").read_text() + "launch: {}\n")
+    init(**{"a.cu": 'extern "C" __global__ void a() {}\n'})
+    assert (tmp_path / "kernels.yaml").read_text().endswith("modules:\n  a:\n    source: a.cu\nlaunch: {}\n")
+
+
+def test_a_first_manifest_without_modules_says_so(init):
+    """No command comes next that would fail."""
+    done = init("--name", "p", **{"a.cu": UNTRIED["csrc/broken.cu"]})
+    assert done["notes"][-1].startswith("no module is in the manifest")
+    assert [command.rpartition(" ")[2] for command in done["next"]] == ["init"]
 
 
 def test_templates_beside_other_kernels_are_named(init, tmp_path):
