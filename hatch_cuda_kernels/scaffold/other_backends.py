@@ -74,7 +74,7 @@ class _Backend(NamedTuple):
 
 
 _BEFOREHAND: Final = _Step(
-    "builds of this back end know nothing of kernels: compile them before each, as below, or let Hatch build it:",
+    "this back end has no hook: compile the kernels before each, as below, or let Hatch build it:",
     ("PROGRAM init --backend hatchling",),
 )
 #: By what the name of a back end begins with. SHIPPED stands for the lines that ship the kernels.
