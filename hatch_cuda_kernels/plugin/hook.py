@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import tempfile
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -103,10 +102,9 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         return folders
 
     def _scratch(self) -> Path:
-        from hatch_cuda_kernels.store.staging import workspace
+        from hatch_cuda_kernels.store.staging import temporary_workspace
 
-        folder = workspace(Path(tempfile.gettempdir()), "hatch-cuda-kernels-")
-        return self._scratch_folders.enter_context(folder)
+        return self._scratch_folders.enter_context(temporary_workspace())
 
     def _build(self, version: str, build_data: dict[str, Any]) -> None:
         from hatch_cuda_kernels.build import build_store
