@@ -212,7 +212,8 @@ def _unnamed_package(root: Path, data: dict[str, Any], folder: str) -> str:
 
 
 def _shipped(pattern: str) -> str:
-    """Return the line of a MANIFEST.in for a pattern of files."""
+    """Return the line of a MANIFEST.in for a pattern of files. It has no quotes, and sets of letters in brackets."""
+    pattern = re.sub(r"[\s\[\]]", "?", pattern)
     folder = pattern.removesuffix("/**")
     return f"include {pattern}" if folder == pattern else f"graft {folder}"
 

@@ -255,6 +255,22 @@ def test_what_kernels_are_made_of_is_watched_and_shipped(files, patterns, init, 
     assert (tmp_path / "MANIFEST.in").read_text().splitlines() == [*shipped, "prune src/p/_kernels"]
 
 
+@pytest.mark.parametrize(("name", "pattern"), [("my kernels", "my?kernels"), ("v[2]", "v?2?")])
+def test_manifest_in_names_folders_as_setuptools_reads_them(name, pattern, tmp_path, monkeypatch):
+    """A line with a space is no line to it, and brackets are a set of letters."""
+    for path, text in {
+        f"{name}/a.cu": "__global__ void k() {}\n", "p/__init__.py": "",
+        "pyproject.toml": '[project]\nname = "p"\nversion = "1"\n[build-system]\nrequires = ["setuptools"]\n'
+        'build-backend = "setuptools.build_meta"\n',
+    }.items():  # fmt: skip
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert main(["init"]) == 0
+    lines = (tmp_path / "MANIFEST.in").read_text().splitlines()
+    assert lines == ["include kernels.yaml", f"graft {pattern}", "prune p/_kernels"]
+
+
 def test_a_second_init_watches_new_folders(init, tmp_path):
     """What was listed for uv stays, and is not listed twice."""
     init("--name", "p", **{"csrc/a.cu": "__global__ void k() {}\n"})
