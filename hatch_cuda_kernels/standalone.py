@@ -285,16 +285,20 @@ def _request(
 
 def _arch(arch: object) -> SmArch:
     match arch:
-        case SmArch():
-            return arch
-        case (int(major), int(minor)):
-            return SmArch.of_device((major, minor))
         case str():
-            with suppress(ValueError):
-                return SmArch.parse(arch)
-            raise InputError(f"unknown architecture {arch!r}{_known()}")
-    message = f"arch takes text such as 'sm_90', a compute capability such as (9, 0), or an SmArch, not {arch!r}"
-    raise TypeError(message)
+            stated, text = None, arch
+        case SmArch() | (int(), int()):
+            stated = SmArch(*arch)
+            text = str(stated)
+        case _:
+            takes = "text such as 'sm_90', a compute capability such as (9, 0), or an SmArch"
+            message = f"arch takes {takes}, not {arch!r}"
+            raise TypeError(message)
+    with suppress(ValueError):
+        found = SmArch.parse(text)
+        if stated in {None, found}:  # the numbers of (8, 10) are those of (9, 0), too
+            return found
+    raise InputError(f"unknown architecture {arch!r}{_known()}")
 
 
 def _known() -> str:

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from hatch_cuda_kernels import NvrtcOptions, compile_async, compile_to_cubin, compile_to_ptx
+from hatch_cuda_kernels import NvrtcOptions, SmArch, compile_async, compile_to_cubin, compile_to_ptx
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundError
 
@@ -167,6 +167,8 @@ def test_arguments_of_other_types_are_told_what_is_taken(settings, message):
         ({"kind": "fatbin"}, "kind is 'cubin' or 'ptx' without the option lto, not 'fatbin'"),
         ({"kind": "ltoir"}, "kind is 'cubin' or 'ptx' without the option lto, not 'ltoir'"),
         ({"arch": "sm90"}, r"unknown architecture 'sm90'; NVRTC \d+\.\d+\.\d+ knows sm_[57][05], .*sm_90, "),
+        ({"arch": (9, -1)}, r"unknown architecture \(9, -1\); NVRTC .* knows "),  # has the number of sm_89
+        ({"arch": SmArch(8, 10)}, r"unknown architecture SmArch\(major=8, minor=10, .*\); NVRTC .* knows "),
     ],
 )
 def test_values_that_cannot_be_used_are_input_errors(settings, message):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import tempfile
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -103,10 +102,9 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         return folders
 
     def _scratch(self) -> Path:
-        from hatch_cuda_kernels.store.staging import workspace
+        from hatch_cuda_kernels.store.staging import temporary_workspace
 
-        folder = workspace(Path(tempfile.gettempdir()), "hatch-cuda-kernels-")
-        return self._scratch_folders.enter_context(folder)
+        return self._scratch_folders.enter_context(temporary_workspace())
 
     def _build(self, version: str, build_data: dict[str, Any]) -> None:
         from hatch_cuda_kernels.build import build_store
@@ -134,7 +132,8 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         self._show(report)
         if not editable:
             build_data["force_include"][str(out)] = place
-            self._shipped = package, selection
+            store = [path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()]
+            self._shipped = package, store, selection
         if version != "editable":
             if build_data["pure_python"] and not build_data["infer_tag"]:
                 build_data.setdefault("tag", "py3-none-any")
@@ -151,6 +150,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         manifest, selection = self._manifest(), self._selection()
         try:
             package = self._package(selection)
+            selection.target(f"{package.path}/{STORE_FOLDER}")
             keep_store_out(self.build_config, package, selection.stores)
         except NotShippedError:
             if not selection.other_hooks:

@@ -111,10 +111,17 @@ def check_editable(config: Any, package: Package) -> None:  # hatchling is untyp
         )
 
 
-def check_shipped(wheel: Path, package: Package, selection: Selection, choose: Callable[[Selection], Package]) -> None:
-    """Raise InputError if another package of a wheel should have the store: hooks may have come after it was chosen."""
+def check_shipped(
+    wheel: Path, package: Package, store: Iterable[str], selection: Selection, choose: Callable[[Selection], Package]
+) -> None:
+    """Raise InputError if a wheel has not the store as it was built, or another package should have it.
+
+    ``store`` are the names of the store's files. Hooks may have come after the package was chosen.
+    """
     with zipfile.ZipFile(wheel) as archive:
-        modules = {name: name for name in modules_of("", map(os.path.normpath, archive.namelist()))}
+        names = [os.path.normpath(name).replace(os.sep, "/") for name in archive.namelist()]
+    _check_store(names, f"{package.path}/{STORE_FOLDER}", store)
+    modules = {name: name for name in modules_of("", names)}
     try:
         found = choose(replace(selection, selected=modules, forced={}, refusal="")).path
     except InputError:
@@ -124,3 +131,16 @@ def check_shipped(wheel: Path, package: Package, selection: Selection, choose: C
         raise InputError(
             f"the kernels are in {package.name}, and a build hook that comes after `{HOOK}` {did}; name it before"
         )
+
+
+def _check_store(names: Iterable[str], folder: str, store: Iterable[str]) -> None:
+    """Raise InputError unless the files of a wheel in a folder are those of a store."""
+    there = {name for name in names if name.startswith(f"{folder}/")}
+    built = {f"{folder}/{name}" for name in store}
+    if foreign := sorted(there - built):
+        raise InputError(
+            f"the wheel has {foreign[0]}, which is no part of the kernel store, in the store's folder; let "
+            "`force-include`, or the build hook that brings it, put it elsewhere"
+        )
+    if lost := sorted(built - there):
+        raise InputError(f"the wheel lacks {lost[0]}, for a build hook that comes after `{HOOK}` drops it; let it be")

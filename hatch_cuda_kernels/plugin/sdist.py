@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import tarfile
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.plan.plan import read_sources
 from hatch_cuda_kernels.plugin.selection import HOOK, Selection, setting
-from hatch_cuda_kernels.store.staging import workspace
+from hatch_cuda_kernels.store.staging import temporary_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,7 +43,7 @@ class SdistCheck:
 
         ``build_data`` is what hatchling built the sdist with.
         """
-        with workspace(Path(tempfile.gettempdir()), "hatch-cuda-kernels-") as folder:
+        with temporary_workspace() as folder:
             top = _unpacked(sdist, folder / "sdist")
             needed = [*self.needed, *self._forced()]
             lost = next((name for name in needed if not _is_in(top, name)), None)

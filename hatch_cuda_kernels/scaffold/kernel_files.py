@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import dropwhile
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -13,7 +14,7 @@ from hatch_cuda_kernels.plan.release import requirements
 from hatch_cuda_kernels.port import kernel_sources, list_files
 from hatch_cuda_kernels.scaffold.files import filled, read_text
 from hatch_cuda_kernels.scaffold.second_try import try_again
-from hatch_cuda_kernels.scaffold.survey import survey
+from hatch_cuda_kernels.scaffold.survey import NO_MODULES, is_left_out_line, survey
 from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD
 from hatch_cuda_kernels.scaffold.trial import tried
 
@@ -33,6 +34,9 @@ __all__ = [
 ]
 
 _MOST_NAMED: Final = 3
+_NO_MODULE: Final = (
+    "no module is in the manifest, and builds need one: mend a source or write its module, and run init again"
+)
 #: What C++ files are called in a folder that also holds Python's.
 _SUFFIXES: Final = (".cu", ".cuh")
 
@@ -69,11 +73,26 @@ def kernel_files(root: Path, manifest: Path, find: Callable[[], tuple[str, str]]
 
 def _tried_again(manifest: Path) -> KernelFiles:
     before = read_text(manifest)
+    if NO_MODULES in before.splitlines():
+        return _drafted_again(manifest, before)
     try:
         after, found = try_again(manifest)
     except ManifestError:  # `check` says what is wrong with it
         return KernelFiles({}, ())
-    return KernelFiles({}, *_told(found), "" if after == before else after)
+    return KernelFiles({}, *_told(found, after), "" if after == before else after)
+
+
+def _drafted_again(manifest: Path, before: str) -> KernelFiles:
+    """Return what becomes of a manifest without a module, none of whose sources compiled."""
+    drafted, notes, untried = manifest_of_sources(manifest.parent)
+    if not drafted:
+        return KernelFiles({}, (_NO_MODULE,))
+    lines, modules = before.splitlines(), drafted.removeprefix(MANIFEST_HEAD).splitlines()
+    place = lines.index(NO_MODULES)
+    behind = list(dropwhile(is_left_out_line, lines[place + 1 :]))
+    newline = "\r\n" if "\r\n" in before else "\n"
+    after = newline.join([*lines[:place], *modules, *behind, ""])
+    return KernelFiles({}, notes, untried, "" if after == before else after)
 
 
 def manifest_of_sources(folder: Path) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
@@ -86,13 +105,15 @@ def manifest_of_sources(folder: Path) -> tuple[str, tuple[str, ...], tuple[str, 
     if not sources:
         return "", (), ()
     found = tried(folder, HEAD, survey(folder, sources, files, HEAD), files)
-    modules = ["modules:" if found.modules else "modules: {}", *found.lines()]
-    return "\n".join([f"{MANIFEST_HEAD}{modules[0]}", *modules[1:], ""]), *_told(found)
+    modules = ["modules:" if found.modules else NO_MODULES, *found.lines()]
+    text = "\n".join([f"{MANIFEST_HEAD}{modules[0]}", *modules[1:], ""])
+    return text, *_told(found, text)
 
 
-def _told(found: Survey) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return notes about sources, and the requirements for a trial of those that were not tried."""
-    return tuple(_notes(found)), found.untried.requirements if found.untried and found.modules else ()
+def _told(found: Survey, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return notes about sources and a manifest's text, and the requirements for a trial of what was not tried."""
+    none = (_NO_MODULE,) if NO_MODULES in text.splitlines() else ()
+    return (*_notes(found), *none), found.untried.requirements if found.untried and found.modules else ()
 
 
 def _notes(found: Survey) -> Iterator[str]:

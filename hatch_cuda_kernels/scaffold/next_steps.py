@@ -16,6 +16,7 @@ from hatch_cuda_kernels.compiler.toolchain.wheels import library_version
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan.release import check_release, requirements
+from hatch_cuda_kernels.scaffold.survey import NO_MODULES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,9 +28,11 @@ __all__ = ["next_commands", "program"]
 def next_commands(manifest: Path, untried: Sequence[str], *, done: bool, store: str = "") -> tuple[str, ...]:
     """Return how to check a manifest, build the wheel and look into it; nothing of this once it was told (``done``).
 
-    Before that, ``init`` is run again with the requirements for what it could not try. ``store`` is the folder that is
-    compiled into before each build, for a back end whose builds run no code.
+    Before that, ``init`` is run again with the requirements for what it could not try, and where the manifest has no
+    module. ``store`` is the folder that is compiled into before each build, for a back end whose builds run no code.
     """
+    if manifest.is_file() and NO_MODULES in manifest.read_text(encoding="utf-8").splitlines():
+        return (f"{program(untried)} init",)
     lacking, is_here = _lacking(manifest)
     install = [pip_install(*lacking)] if lacking and (store or is_here) and not made_for_one_run() else []
     if untried:

@@ -74,7 +74,7 @@ class _Backend(NamedTuple):
 
 
 _BEFOREHAND: Final = _Step(
-    "builds of this back end run no code of yours: compile the kernels before each, as below, or let Hatch build it:",
+    "this back end has no hook: compile the kernels before each, as below, or let Hatch build it:",
     ("PROGRAM init --backend hatchling",),
 )
 #: By what the name of a back end begins with. SHIPPED stands for the lines that ship the kernels.
@@ -212,7 +212,8 @@ def _unnamed_package(root: Path, data: dict[str, Any], folder: str) -> str:
 
 
 def _shipped(pattern: str) -> str:
-    """Return the line of a MANIFEST.in for a pattern of files."""
+    """Return the line of a MANIFEST.in for a pattern of files. It has no quotes, and sets of letters in brackets."""
+    pattern = re.sub(r"[\s\[\]]", "?", pattern)
     folder = pattern.removesuffix("/**")
     return f"include {pattern}" if folder == pattern else f"graft {folder}"
 

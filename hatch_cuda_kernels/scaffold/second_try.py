@@ -12,7 +12,16 @@ from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.manifest.edit import has_key
 from hatch_cuda_kernels.plan.release import check_release, requirements
 from hatch_cuda_kernels.port import list_files
-from hatch_cuda_kernels.scaffold.survey import MARK, NOT_YET, Survey, Untried, drafted, left_out_line, module_head
+from hatch_cuda_kernels.scaffold.survey import (
+    MARK,
+    NO_MODULES,
+    NOT_YET,
+    Survey,
+    Untried,
+    drafted,
+    left_out_line,
+    module_head,
+)
 from hatch_cuda_kernels.scaffold.trial import compiled, tried
 from hatch_cuda_kernels.versions import version_text
 
@@ -58,7 +67,7 @@ def try_again(path: Path) -> SecondTry:
         lines[blocks[name]] = after.lines[name]
     left_out = modules.keys() - after.kept
     if {module.name for module in manifest.modules} == left_out:
-        lines = ["modules: {}" if line == "modules:" else line for line in lines]
+        lines = [NO_MODULES if line == "modules:" else line for line in lines]
     newline = "\r\n" if "\r\n" in text else "\n"
     return SecondTry(newline.join([*lines, ""]), after.found)
 

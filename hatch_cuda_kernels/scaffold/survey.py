@@ -21,10 +21,15 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.manifest import Manifest
 
 
-__all__ = ["MARK", "NOT_YET", "Survey", "Untried", "drafted", "left_out_line", "manifest_of", "module_head", "survey"]
+__all__ = [
+    "MARK", "NOT_YET", "NO_MODULES", "Survey", "Untried", "drafted", "is_left_out_line", "left_out_line", "manifest_of",
+    "module_head", "survey",
+]  # fmt: skip
 
 #: Behind the name of a module that was not tried, in a manifest.
 MARK: Final = "not tried yet: run init again where its compiler is installed"
+#: The line of a manifest without a module, which no command reads.
+NO_MODULES: Final = "modules: {}"
 _NO_INSTANCE: Final = (
     "all its kernels are templates ({}), and no launch tells their arguments; list them under instances:"
 )
@@ -91,6 +96,11 @@ def module_head(name: str, *, tried: bool = True) -> str:
 def left_out_line(source: str, reason: str) -> str:
     """Return the line of a manifest for a source that is not in it."""
     return f"  # {source}: {reason}"
+
+
+def is_left_out_line(line: str) -> bool:
+    """Return whether a line of a manifest is such a line."""
+    return line.startswith("  # ")
 
 
 def survey(root: Path, sources: Sequence[str], files: Sequence[str], head: Mapping[str, Any]) -> Survey:

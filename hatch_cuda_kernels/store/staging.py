@@ -16,11 +16,14 @@ from hatch_cuda_kernels.cache.writing import remove
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
-__all__ = ["sweep", "workspace"]
+__all__ = ["sweep", "temporary_workspace", "workspace"]
 
 _LOCK: Final = "lock"
 _LOCK_SECONDS: Final = 2.0
+#: No other temporary folder's name begins so: those of workers and of ptxas have no lock, and are empty at first.
+_TEMPORARY: Final = "hatch-cuda-kernels.build-"
 
 
 @contextmanager
@@ -32,6 +35,11 @@ def workspace(parent: Path, prefix: str) -> Iterator[Path]:
     sweep(parent, prefix)
     with ExitStack() as stack:
         yield _claim(parent, prefix, stack)
+
+
+def temporary_workspace() -> AbstractContextManager[Path]:
+    """Return such a folder among the system's temporary ones."""
+    return workspace(Path(tempfile.gettempdir()), _TEMPORARY)
 
 
 def sweep(parent: Path, prefix: str, *, rescue: Callable[[Path], None] = lambda _: None) -> None:

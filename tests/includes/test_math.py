@@ -7,7 +7,8 @@ import shutil
 import pytest
 from math_calls import GOLDEN, by_nvcc, by_nvrtc, calls, differences, read_types, types_source, with_code
 
-from hatch_cuda_kernels import compile_to_ptx
+from hatch_cuda_kernels import compile_to_cubin, compile_to_ptx
+from hatch_cuda_kernels.compiler.output.elf import read_elf
 from hatch_cuda_kernels.errors import CompileError
 
 
@@ -92,3 +93,10 @@ def test_kernels_keep_such_names():
     assert found.lowered_names == {"pow": "_Z3powPdf", "signbit": "signbit"}
     with pytest.raises(CompileError, match='no instance of overloaded function "pow" matches the argument list'):
         compiled("__global__ void k(double* y) { *y = pow(y, 2); }")
+
+
+def test_such_names_leave_no_constants_in_the_image():
+    """What a name brings unasked changes no address of what the source declares."""
+    source = 'extern "C" __global__ void k(double* y, float x) { *y = pow(x, 2) + isnan(x); }'
+    cubin = compile_to_cubin(source, arch="sm_90", use_cache=False).image
+    assert [section.name for section in read_elf(cubin).sections if section.name.startswith(".nv.global")] == []

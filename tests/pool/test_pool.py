@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.pool.compile_all import compile_all
 from hatch_cuda_kernels.pool.executors import open_executor
 from hatch_cuda_kernels.pool.worker import WorkerExecutor
+from hatch_cuda_kernels.store.staging import temporary_workspace
 
 #: NVRTC's front end takes a minute for this.
 ENDLESS = """
@@ -217,6 +219,22 @@ def test_a_worker_that_ends_takes_no_other_ones_files_along():
     executor.submit(os.getpid).result()
     assert slow.result().returncode == 0
     executor.shutdown()
+
+
+def folder_after_another_build_began():
+    """Return whether a worker's temporary folder is there."""
+    folder = Path(os.environ["TMPDIR"])
+    tempfile.tempdir = str(folder.parent)  # as in another process
+    with temporary_workspace():
+        return folder.is_dir()
+
+
+def test_a_build_leaves_the_files_of_other_builds_workers():
+    """It removes what dead builds left, and a worker's folder is as empty as one of those at first."""
+    executor = WorkerExecutor(1)
+    kept = executor.submit(folder_after_another_build_began).result()
+    executor.shutdown()
+    assert kept
 
 
 def test_workers_need_no_temporary_folder(make_jobs, monkeypatch):

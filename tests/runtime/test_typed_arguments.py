@@ -211,7 +211,7 @@ class PlainStruct(ctypes.Structure):
 
 OBJECTS = [
     np.array(None), np.array([None]), np.zeros((), [("O", "O")]), np.zeros((), [("O", "O")])[()],
-    ctypes.py_object(None), (np.array(None),), (ctypes.py_object(None),),
+    ctypes.py_object(None), (np.array(None),), (ctypes.py_object(None),), memoryview(np.array([None])),
 ]  # fmt: skip
 
 
@@ -226,6 +226,20 @@ def test_addresses_of_python_objects_are_no_struct(arg):
     with pytest.raises(ArgumentError, match="it holds addresses of Python's objects"):
         packed("b8[16]:8", "P", PythonStruct())
     assert packed("b8[16]:4", "P", PlainStruct(1)) == b"\1" + bytes(15)
+
+
+SWAPPED = [
+    np.zeros(2, ">f8"), np.zeros((), [("a", "<f8"), ("b", [("c", ">f8")])]), memoryview(np.zeros(2, ">f8")),
+    type("Swapped", (ctypes.BigEndianStructure,), {"_fields_": [("a", ctypes.c_double), ("b", ctypes.c_double)]})(),
+    (np.float64(1), np.array(1, ">f8")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arg", SWAPPED, ids=lambda arg: type(arg).__name__)
+def test_numbers_in_the_other_byte_order_are_no_struct(arg):
+    """The bytes would be of the right size, and be other numbers on a device."""
+    with pytest.raises(ArgumentError, match=r"saxpy is P, got .*: its numbers have their bytes in the other order"):
+        packed("b8[16]:8", "P", arg)
 
 
 def test_a_wrong_number_of_arguments_lists_the_parameters():

@@ -197,12 +197,27 @@ def test_a_second_init_leaves_what_was_edited(init, nvrtc, tmp_path):
 
 
 def test_a_manifest_may_lose_all_its_modules(init, nvrtc, tmp_path):
-    """It stays one that is read."""
+    """The one command that comes next is another init, and that takes what has been mended."""
     nvrtc("")
     init("--name", "p", **{"a.cu": UNTRIED["csrc/broken.cu"]})
     nvrtc("13.0.88")
-    init()
-    assert "modules: {}\n  # a.cu: a.cu:1:41: error" in (tmp_path / "kernels.yaml").read_text()
+    for _ in range(2):
+        done = init()
+        assert "modules: {}\n  # a.cu: a.cu:1:41: error" in (tmp_path / "kernels.yaml").read_text()
+        assert done["notes"][-1].startswith(
+            "no module is in the manifest, and builds need one: mend a source or write "
+        )
+        assert [command.rpartition(" ")[2] for command in done["next"]] == ["init"]
+    (tmp_path / "kernels.yaml").write_text((tmp_path / "kernels.yaml").read_text() + "launch: {}\n")
+    init(**{"a.cu": 'extern "C" __global__ void a() {}\n'})
+    assert (tmp_path / "kernels.yaml").read_text().endswith("modules:\n  a:\n    source: a.cu\nlaunch: {}\n")
+
+
+def test_a_first_manifest_without_modules_says_so(init):
+    """No command comes next that would fail."""
+    done = init("--name", "p", **{"a.cu": UNTRIED["csrc/broken.cu"]})
+    assert done["notes"][-1].startswith("no module is in the manifest")
+    assert [command.rpartition(" ")[2] for command in done["next"]] == ["init"]
 
 
 def test_templates_beside_other_kernels_are_named(init, tmp_path):
@@ -238,6 +253,22 @@ def test_what_kernels_are_made_of_is_watched_and_shipped(files, patterns, init, 
     assert [key["file"] for key in keys] == [*own, *patterns]
     shipped = [f"graft {one[:-3]}" if one.endswith("/**") else f"include {one}" for one in ("kernels.yaml", *patterns)]
     assert (tmp_path / "MANIFEST.in").read_text().splitlines() == [*shipped, "prune src/p/_kernels"]
+
+
+@pytest.mark.parametrize(("name", "pattern"), [("my kernels", "my?kernels"), ("v[2]", "v?2?")])
+def test_manifest_in_names_folders_as_setuptools_reads_them(name, pattern, tmp_path, monkeypatch):
+    """A line with a space is no line to it, and brackets are a set of letters."""
+    for path, text in {
+        f"{name}/a.cu": "__global__ void k() {}\n", "p/__init__.py": "",
+        "pyproject.toml": '[project]\nname = "p"\nversion = "1"\n[build-system]\nrequires = ["setuptools"]\n'
+        'build-backend = "setuptools.build_meta"\n',
+    }.items():  # fmt: skip
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert main(["init"]) == 0
+    lines = (tmp_path / "MANIFEST.in").read_text().splitlines()
+    assert lines == ["include kernels.yaml", f"graft {pattern}", "prune p/_kernels"]
 
 
 def test_a_second_init_watches_new_folders(init, tmp_path):

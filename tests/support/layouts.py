@@ -320,6 +320,17 @@ LAYOUTS = {
         wheel="the wheel would have the kernel store code/_kernels besides its own; remove it",
         mended={"files": HERE | py("code/__init__.py")},
     ),
+    "a file in the store's folder": Layout(
+        HERE | py("mylib/__init__.py") | {"notes.txt": ""}, FORCE + '"notes.txt" = "mylib/_kernels/notes.txt"',
+        wheel=r"the wheel has mylib/_kernels/notes\.txt, which is no part of the kernel store, .* put it elsewhere",
+        sdist="", editable="",
+        mended={"settings": FORCE + '"notes.txt" = "mylib/notes.txt"'},
+    ),
+    "sources that move the store": Layout(
+        HERE | py("mylib/__init__.py"), WHEEL + 'sources = {"mylib/_kernels" = "mylib/kernels"}',
+        wheel=r"`sources` in \[tool\.hatch\.build\.targets\.wheel\] moves each path away from mylib/_kernels",
+        mended={"settings": ""},
+    ),
     "a store of another package": Layout(
         HERE | py("mylib/__init__.py", "old/__init__.py") | {"old/_kernels/kernels.tsv": ""},
         WHEEL + 'packages = ["mylib", "old"]', editable="",

@@ -13,7 +13,7 @@ from hatch_cuda_kernels.runtime.launch.arrays import family, read_address
 from hatch_cuda_kernels.runtime.launch.elements import is_masked, type_name
 from hatch_cuda_kernels.runtime.launch.streams import checked_address, join, stream_address
 from hatch_cuda_kernels.runtime.launch.unusable import MASKED, UnusableError
-from hatch_cuda_kernels.runtime.launch.values import OBJECTS, holds_objects
+from hatch_cuda_kernels.runtime.launch.values import objection_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,8 +80,8 @@ def _host_span(array: Any, *, writable: bool) -> _Span:
     if tensors.learn(array):
         array = array.detach().numpy()
     view = memoryview(array)
-    if holds_objects(view):
-        raise UnusableError(OBJECTS)
+    if objection := objection_to(view):
+        raise UnusableError(objection)
     if is_masked(array, {}):
         raise UnusableError(MASKED)
     if not view.c_contiguous or (writable and view.readonly):

@@ -19,14 +19,15 @@ if TYPE_CHECKING:
     Reader = Callable[[Any, int, Found], Any]
 
 __all__ = [
-    "NUMBERS", "OBJECTS", "bool_reader", "float_reader", "holds_objects", "integer_reader", "remember_type",
-    "small_float_reader", "struct_reader", "vector_reader",
+    "NUMBERS", "bool_reader", "float_reader", "integer_reader", "objection_to", "remember_type", "small_float_reader",
+    "struct_reader", "vector_reader",
 ]  # fmt: skip
 
 #: Names of fields in the format of a buffer (PEP 3118).
 _NAMES_IN_FORMAT: Final = re.compile(r":[^:]*:")
-#: Of memory that no device can use.
-OBJECTS: Final = "it holds addresses of Python's objects, which mean nothing on a device"
+#: Of memory that means something else, or nothing, on a device.
+_OBJECTS: Final = "it holds addresses of Python's objects, which mean nothing on a device"
+_SWAPPED: Final = "its numbers have their bytes in the other order than a device's; convert it"
 #: Types remembered by one table; a program that keeps making types starts over.
 _MOST_TYPES: Final = 256
 
@@ -170,20 +171,27 @@ def struct_reader(size: int) -> Reader:
 
 
 def _bytes_of(value: Any) -> bytes:
-    """Return the bytes of what has memory. Raises TypeError where they are addresses of Python's objects."""
-    if hasattr(value, "tobytes"):
-        if getattr(getattr(value, "dtype", None), "hasobject", False):
-            raise TypeError(OBJECTS)
-        return value.tobytes()  # type: ignore[no-any-return]  # as arrays of all libraries do
-    view = memoryview(value)
-    if holds_objects(view):
-        raise TypeError(OBJECTS)
-    return bytes(view)
+    """Return the bytes of what has memory. Raises TypeError where they mean something else on a device."""
+    if hasattr(value, "tobytes") and not isinstance(value, memoryview):
+        dtype = getattr(value, "dtype", None)
+        objection = _objection(getattr(dtype, "hasobject", False), not getattr(dtype, "isnative", True))
+        memory = value
+    else:
+        memory = memoryview(value)
+        objection = objection_to(memory)
+    if objection:
+        raise TypeError(objection)
+    return memory.tobytes()  # type: ignore[no-any-return]  # as arrays of all libraries do
 
 
-def holds_objects(view: memoryview) -> bool:
-    """Return whether memory holds addresses of Python's objects."""
-    return "O" in _NAMES_IN_FORMAT.sub("", view.format)
+def objection_to(view: memoryview) -> str:
+    """Return why memory means something else on a device, empty if it does not."""
+    codes = _NAMES_IN_FORMAT.sub("", view.format)
+    return _objection("O" in codes, any(order in codes for order in ">!"))  # all hosts of CUDA are little-endian
+
+
+def _objection(has_objects: bool, is_swapped: bool) -> str:
+    return _OBJECTS if has_objects else _SWAPPED if is_swapped else ""
 
 
 def _members(arg: Any) -> list[Any] | None:

@@ -9,11 +9,11 @@ namespace std {
 namespace __hatch {
 
 template <class _T>
-struct __single : false_type {};
+struct __single : __told<false> {};
 template <>
-struct __single<float> : true_type {};
+struct __single<float> : __told<true> {};
 template <class _T>
-struct __extended : integral_constant<bool, __floating<_T>::value && (sizeof(_T) > sizeof(double))> {};
+struct __extended : __told<__floating<_T>::value && (sizeof(_T) > sizeof(double))> {};
 
 // NVRTC has functions of float and of double. All else is computed in double; the type is double for an integer, and
 // long double where there is one.

@@ -60,49 +60,55 @@ struct remove_cv {
 
 namespace __hatch {
 
+// NVRTC writes the constant of each integral_constant into the image; an enumerator has no address, and is not written.
+template <bool _V>
+struct __told {
+    enum : bool { value = _V };
+};
+
 template <class _T>
-struct __integral : false_type {};
-template <> struct __integral<bool> : true_type {};
-template <> struct __integral<char> : true_type {};
-template <> struct __integral<signed char> : true_type {};
-template <> struct __integral<unsigned char> : true_type {};
-template <> struct __integral<wchar_t> : true_type {};
-template <> struct __integral<char16_t> : true_type {};
-template <> struct __integral<char32_t> : true_type {};
-template <> struct __integral<short> : true_type {};
-template <> struct __integral<unsigned short> : true_type {};
-template <> struct __integral<int> : true_type {};
-template <> struct __integral<unsigned int> : true_type {};
-template <> struct __integral<long> : true_type {};
-template <> struct __integral<unsigned long> : true_type {};
-template <> struct __integral<long long> : true_type {};
-template <> struct __integral<unsigned long long> : true_type {};
+struct __integral : __told<false> {};
+template <> struct __integral<bool> : __told<true> {};
+template <> struct __integral<char> : __told<true> {};
+template <> struct __integral<signed char> : __told<true> {};
+template <> struct __integral<unsigned char> : __told<true> {};
+template <> struct __integral<wchar_t> : __told<true> {};
+template <> struct __integral<char16_t> : __told<true> {};
+template <> struct __integral<char32_t> : __told<true> {};
+template <> struct __integral<short> : __told<true> {};
+template <> struct __integral<unsigned short> : __told<true> {};
+template <> struct __integral<int> : __told<true> {};
+template <> struct __integral<unsigned int> : __told<true> {};
+template <> struct __integral<long> : __told<true> {};
+template <> struct __integral<unsigned long> : __told<true> {};
+template <> struct __integral<long long> : __told<true> {};
+template <> struct __integral<unsigned long long> : __told<true> {};
 #ifdef __cpp_char8_t
-template <> struct __integral<char8_t> : true_type {};
+template <> struct __integral<char8_t> : __told<true> {};
 #endif
 #ifdef __CUDACC_RTC_INT128__
-template <> struct __integral<__int128> : true_type {};
-template <> struct __integral<unsigned __int128> : true_type {};
+template <> struct __integral<__int128> : __told<true> {};
+template <> struct __integral<unsigned __int128> : __told<true> {};
 #endif
 
 template <class _T>
-struct __floating : false_type {};
-template <> struct __floating<float> : true_type {};
-template <> struct __floating<double> : true_type {};
-template <> struct __floating<long double> : true_type {};
+struct __floating : __told<false> {};
+template <> struct __floating<float> : __told<true> {};
+template <> struct __floating<double> : __told<true> {};
+template <> struct __floating<long double> : __told<true> {};
 
 template <class _T>
-struct __arithmetic : integral_constant<bool, __integral<_T>::value || __floating<_T>::value> {};
+struct __arithmetic : __told<__integral<_T>::value || __floating<_T>::value> {};
 
 template <class _T>
-struct __boolean : false_type {};
+struct __boolean : __told<false> {};
 template <>
-struct __boolean<bool> : true_type {};
+struct __boolean<bool> : __told<true> {};
 
 template <class _T, bool = __arithmetic<_T>::value>
-struct __signed_number : false_type {};
+struct __signed_number : __told<false> {};
 template <class _T>
-struct __signed_number<_T, true> : integral_constant<bool, (_T(-1) < _T(0))> {};
+struct __signed_number<_T, true> : __told<(_T(-1) < _T(0))> {};
 
 }  // namespace __hatch
 
