@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.lexer import is_identifier
 from hatch_cuda_kernels.cpp.macros import MacroToken
-from hatch_cuda_kernels.execution_space.kernels import is_kernel
-from hatch_cuda_kernels.libraries import as_declared, is_made_of_types
+from hatch_cuda_kernels.execution_space.kernels import is_kernel, parameters_of
+from hatch_cuda_kernels.libraries import as_declared
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.port.sites import Owner, code_of_body, code_of_head, find_sites, parameter
-from hatch_cuda_kernels.port.spelling import closing, deduce, replaced, spelled, split, tight, words, written
+from hatch_cuda_kernels.port.sites import Owner, code_of_body, code_of_head, find_sites, without_restrict
+from hatch_cuda_kernels.port.spelling import closing, deduce, launches, replaced, spelled, split, tight, words, written
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -72,13 +72,15 @@ class Template(NamedTuple):
     """Its arguments where it is named and not launched."""
     heads: tuple[Spelling, ...] = ()
     """The template's parameters as they are spelled."""
-    bounds: frozenset[str] = frozenset()
-    """The words of ``__launch_bounds__``."""
 
     @property
     def plain(self) -> str:
         """Its name without namespaces."""
         return self.name.rpartition("::")[2]
+
+    def instances(self, meanings: Iterable[Sequence[str]]) -> list[str]:
+        """Return the name expressions of instances with these arguments."""
+        return [f"{self.name}<{', '.join(each)}>" for each in meanings]
 
 
 class _Body(NamedTuple):
@@ -128,11 +130,7 @@ def _full_name(declaration: Declaration) -> str:
 
 def _parameters(declaration: Declaration) -> list[tuple[Spelling, str]]:
     """Return the types and names of a function's parameters."""
-    if declaration.parameters is None:
-        return []
-    first, close = declaration.parameters
-    parts = split(tight(MacroToken(token.text) for token in declaration.tokens[first + 1 : close]))
-    return [parameter(part) for part in parts if [token.text for token in part] != ["void"]]
+    return [(without_restrict(spelled(one.type)), one.name) for one in parameters_of(declaration)]
 
 
 class Instances:
@@ -190,7 +188,6 @@ class Instances:
                 tuple(kind for kind, _ in _parameters(one)),
                 sum(all(token.text not in {"=", "..."} for token in part) for part in own),
                 heads=own,
-                bounds=_bounds(one),
             )
             found.setdefault((kernel.name, _signature(kernel)), kernel)
         return sorted(found.values(), key=lambda kernel: kernel.path)
@@ -216,7 +213,7 @@ class Instances:
 
     def _bodies(self, macros: Sequence[MacroTable]) -> Iterator[_Body]:
         definitions = (one for table in macros for one in table.definitions())
-        launching = {one.name for one in definitions if _launches([token.text for token in one.body])}
+        launching = {one.name for one in definitions if launches([token.text for token in one.body])}
         for one in self._declarations:
             yield _Body(one, frozenset(token.text for token in one.tokens), is_head=True, launches=False)
             if not _is_code(one) or one.body is None:
@@ -227,7 +224,7 @@ class Instances:
             else:
                 texts = one.stream.texts[first.at : last.at + 1]
             found = frozenset(texts)
-            yield _Body(one, found, is_head=False, launches=not launching.isdisjoint(found) or _launches(texts))
+            yield _Body(one, found, is_head=False, launches=not launching.isdisjoint(found) or launches(texts))
 
     def _wanted(
         self, bodies: Sequence[_Body], macros: Sequence[MacroTable], kernels: Collection[str]
@@ -390,12 +387,8 @@ class Instances:
         template = meant or overloads[0]
         whole = _completed(site, template)
         launch = launch._replace(axes=_axes(site))
-        if launch.template is not None:
-            qualified = self._names.qualified(site.template or (), template.name)
-            is_settled = site.settled == site.template
-            launch = launch._replace(
-                template=qualified if is_settled else self._names.qualified(site.settled, template.name)
-            )
+        if site.template is not None:
+            launch = launch._replace(template=self._names.qualified(site.settled, template.name))
         if len(whole) < template.required:
             return launch
         meanings = dict.fromkeys(
@@ -404,9 +397,6 @@ class Instances:
         casts: tuple[str, ...] = ()
         if meant is not None:
             casts = tuple(dict.fromkeys(self._cast(template, tuple(map(spelled, each))) for each in meanings))
-        is_made = any(map(is_made_of_types, whole)) or whole != site.settled
-        if launch.axes and all(values for _, values in launch.axes) and is_made:  # which are others for each
-            launch = launch._replace(axes=())
         return launch._replace(meanings=tuple(meanings), casts=casts)
 
     def _cast(self, template: Template, arguments: tuple[Spelling, ...]) -> str:
@@ -424,26 +414,6 @@ def _once(units: Iterable[tuple[Sequence[Reading], MacroTable]]) -> Iterator[Dec
         for reading in readings:
             if read.setdefault(reading.stream.file.name, number) == number:
                 yield from reading
-
-
-def _bounds(declaration: Declaration) -> frozenset[str]:
-    texts = [token.text for token in declaration.tokens]
-    if "__launch_bounds__" not in texts:
-        return frozenset()
-    at = texts.index("__launch_bounds__") + 1
-    end = closing([MacroToken(text) for text in texts], at)
-    return frozenset(texts[at : end or at])
-
-
-def _launches(texts: Sequence[str]) -> bool:
-    at = 0
-    while True:
-        try:
-            at = texts.index("<<", at) + 1
-        except ValueError:
-            return False
-        if texts[at : at + 1] == ["<"]:
-            return True
 
 
 def _given(part: Spelling, types: Mapping[str, Spelling]) -> Spelling:

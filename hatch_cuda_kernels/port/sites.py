@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.stream import Stream
     from hatch_cuda_kernels.port.spelling import Spelling
 
-__all__ = ["Code", "GenericLambda", "Owner", "Site", "code_of_body", "code_of_head", "find_sites", "parameter"]
+__all__ = ["Code", "GenericLambda", "Owner", "Site", "code_of_body", "code_of_head", "find_sites", "without_restrict"]
 
 _DEEPEST: Final = 6
 _LONGEST: Final = 100
@@ -148,17 +148,9 @@ def _expand(code: Code, at: int, end: int) -> None:
         at, behind = at + 1, stop
 
 
-def parameter(tokens: Spelling) -> tuple[Spelling, str]:
-    """Return the type and the name of a function's parameter; the name is empty where it has none."""
-    end = next((at for at, token in enumerate(tokens) if token.text == "="), len(tokens))
-    kept = [token for token in tokens[:end] if token.text not in _RESTRICT]
-    is_array = False
-    while kept and kept[-1].text == "]":
-        opening = max(at for at, token in enumerate(kept) if token.text == "[")
-        kept, is_array = kept[:opening], True
-    is_named = len(kept) > 1 and is_identifier(kept[-1].text) and kept[-1].text not in {*_BUILTIN, "const"}
-    name = kept.pop().text if is_named and kept[-2].text not in {"::", "typename"} else ""
-    return tuple(kept) + ((MacroToken("*"),) if is_array else ()), name
+def without_restrict(tokens: Spelling) -> Spelling:
+    """Return a type without what tells only the optimizer something."""
+    return tuple(token for token in tokens if token.text not in _RESTRICT)
 
 
 def find_sites(
