@@ -11,11 +11,11 @@ from hatch_cuda_kernels.cpp.macros import MacroToken
 from hatch_cuda_kernels.execution_space.kernels import is_kernel, parameters_of
 from hatch_cuda_kernels.libraries import as_declared
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.port.sites import Owner, code_of_body, code_of_head, find_sites, without_restrict
+from hatch_cuda_kernels.port.sites import Alternatives, Owner, code_of_body, code_of_head, find_sites, without_restrict
 from hatch_cuda_kernels.port.spelling import closing, deduce, launches, replaced, spelled, split, tight, words, written
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from hatch_cuda_kernels.cpp.declarations import Declaration
     from hatch_cuda_kernels.cpp.macros import MacroTable
@@ -284,25 +284,14 @@ class Instances:
         ``chain`` are the templates that are being asked about.
         """
         found = [settled]
-        for one in site.lambdas:
-            if any(words(part) & {*one.parameters} for parts in found for part in parts):
-                calls = [
-                    dict(zip(one.parameters, call, strict=True))
-                    for call in one.calls
-                    if len(call) == len(one.parameters)
-                ]
-                found = [tuple(_given(part, each) for part in parts) for parts in found for each in calls]
-        for name, values in site.types_by_name.items():
-            if any(name in words(part) for parts in found for part in parts):
-                types = [{name: spelled(value)} for value in values]
-                found = [tuple(replaced(part, each) for part in parts) for parts in found for each in types]
-        for owner in site.owners:
-            own = {*owner.parameters} - {""}
+        around: tuple[Alternatives | Owner, ...] = (*site.around, *site.owners)
+        for one in around:
+            own = {*one.parameters} - {""}
             if any(words(part) & own for parts in found for part in parts):
-                bound = self._bound(owner, chain)
+                bound = one.bindings if isinstance(one, Alternatives) else self._bound(one, chain)
                 pairs = ((parts, each) for parts in found for each in bound)
                 found = [
-                    tuple(replaced(part, each) for part in parts)
+                    tuple(_without_decltype(replaced(part, each)) for part in parts)
                     for parts, each in pairs
                     if not any(words(part) & own - each.keys() for part in parts)
                 ]
@@ -416,25 +405,16 @@ def _once(units: Iterable[tuple[Sequence[Reading], MacroTable]]) -> Iterator[Dec
                 yield from reading
 
 
-def _given(part: Spelling, types: Mapping[str, Spelling]) -> Spelling:
-    """Return a template argument with the types of a lambda's parameters, where they are known."""
-    known = {name: meaning for name, meaning in types.items() if name and meaning}
-    found: list[MacroToken] = []
-    at = 0
-    while at < len(part):
-        inner = (
-            part[at + 2].text
-            if [one.text for one in part[at : at + 2]] == ["decltype", "("] and at + 2 < len(part)
-            else ""
-        )
-        if inner in known and part[at + 3 : at + 4] and part[at + 3].text == ")":
-            found += known[inner]
-            at += 4
-        else:
-            found.append(part[at])
-            at += 1
-    values = {name: (*meaning, MacroToken("{"), MacroToken("}")) for name, meaning in known.items()}
-    return replaced(tuple(found), values)
+def _without_decltype(part: Spelling) -> Spelling:
+    """Return a template argument with ``T`` for ``decltype(T{})``."""
+    texts = [token.text for token in part]
+    if "decltype" not in texts:
+        return part
+    at = texts.index("decltype")
+    end = closing(part, at + 1) if texts[at + 1 : at + 2] == ["("] else None
+    if end is None or texts[end - 2 : end] != ["{", "}"]:
+        return part
+    return _without_decltype((*part[:at], *part[at + 2 : end - 2], *part[end + 1 :]))
 
 
 def _as_spelled(site: Site) -> SeenLaunch:
@@ -451,7 +431,12 @@ def _as_spelled(site: Site) -> SeenLaunch:
 def _axes(site: Site) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the names among the template arguments that stand for several types."""
     named = dict.fromkeys(token.text for part in site.settled for token in part if is_identifier(token.text))
-    found = {name: site.types_by_name[name] for name in named if name in site.types_by_name}
+    found = {
+        name: tuple(written(each[name]) for each in one.bindings)
+        for one in reversed(site.around)
+        for name in one.parameters
+        if name in named and one.bindings and all(name in each for each in one.bindings)
+    }
     open_ones = {name for owner in site.owners for name in owner.parameters}
     return (*found.items(), *((name, ()) for name in named if name in open_ones and name not in found))
 

@@ -11,16 +11,16 @@ from hatch_cuda_kernels.cpp.lexer import is_identifier
 from hatch_cuda_kernels.cpp.macros import MacroToken
 from hatch_cuda_kernels.cpp.stream import INCLUSION, TextError
 from hatch_cuda_kernels.libraries import dispatched, returns_data
-from hatch_cuda_kernels.port.spelling import closing, replaced, split, tight, words
+from hatch_cuda_kernels.port.spelling import closing, replaced, spelled, split, tight, words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.cpp.declarations import Declaration
     from hatch_cuda_kernels.cpp.stream import Stream
     from hatch_cuda_kernels.port.spelling import Spelling
 
-__all__ = ["Code", "GenericLambda", "Owner", "Site", "code_of_body", "code_of_head", "find_sites", "without_restrict"]
+__all__ = ["Alternatives", "Code", "Owner", "Site", "code_of_body", "code_of_head", "find_sites", "without_restrict"]
 
 _DEEPEST: Final = 6
 _LONGEST: Final = 100
@@ -46,6 +46,9 @@ _CASTS: Final = frozenset({"static_cast", "reinterpret_cast", "const_cast"})
 _PLAIN: Final = frozenset(["::", "<", ">", ",", ".", "*", "&"])
 
 
+_BRACES: Final = (MacroToken("{"), MacroToken("}"))
+
+
 class Owner(NamedTuple):
     """A template around a place: what it is used by, and its parameters."""
 
@@ -54,12 +57,13 @@ class Owner(NamedTuple):
     is_class: bool = False
 
 
-class GenericLambda:
-    """A lambda with ``auto`` parameters that a function calls by its name, and the types of each call's arguments."""
+class Alternatives:
+    """Names that stand for several things in a piece of code: a lambda's ``auto`` parameters, or a dispatched type."""
 
-    def __init__(self, parameters: tuple[str, ...]) -> None:
+    def __init__(self, parameters: tuple[str, ...], bindings: Iterable[dict[str, Spelling]] = ()) -> None:
         self.parameters: Final = parameters
-        self.calls: Final[list[tuple[Spelling, ...]]] = []
+        self.bindings: Final = [*bindings]
+        """A parameter stands for a value of its type: ``float{}``."""
 
 
 class Site(NamedTuple):
@@ -79,10 +83,8 @@ class Site(NamedTuple):
     arguments: tuple[Spelling, ...] | None
     types: tuple[Spelling, ...]
     """Of each argument; empty where it is unknown."""
-    types_by_name: Mapping[str, tuple[str, ...]]
-    """What the names of dispatch macros stand for."""
-    lambdas: tuple[GenericLambda, ...]
-    """Those around the place."""
+    around: tuple[Alternatives, ...]
+    """The dispatch macros and lambdas around the place, the innermost first."""
     owners: tuple[Owner, ...]
 
     @property
@@ -191,13 +193,12 @@ class _Walk:
         self._outer: Final = outer
         self._functions: Final = functions
         self._scopes: Final = [_SiteScope()]
-        self._parentheses = 0
-        self._dispatches: Final[list[tuple[int, str, tuple[str, ...]]]] = []
-        """How many parentheses are around each dispatch macro that is open, and the name and types of it."""
-        self._lambdas: Final[dict[str, GenericLambda]] = {}
-        self._bodies: Final[dict[int, GenericLambda]] = {}
+        self._depth = 0
+        self._lambdas: Final[dict[str, Alternatives]] = {}
+        self._bodies: Final[dict[int, Alternatives]] = {}
         """Generic lambdas by where their bodies begin."""
-        self._open: Final[list[tuple[int, GenericLambda]]] = []
+        self._open: Final[list[tuple[int, Alternatives]]] = []
+        """With how many brackets are around what is inside each."""
 
     def _text(self, at: int) -> str:
         return self._tokens[at].text if 0 <= at < len(self._tokens) else ""
@@ -225,35 +226,31 @@ class _Walk:
         """Open or close a scope, a generic lambda's body, or the arguments of a macro that dispatches."""
         if text == "{":
             self._scopes.append(_SiteScope())
-            if at in self._bodies:
-                self._open.append((len(self._scopes), self._bodies[at]))
-        elif text == "}":
-            if self._open and self._open[-1][0] == len(self._scopes):
-                self._open.pop()
-            if len(self._scopes) > 1:
-                self._scopes.pop()
-        else:
-            self._parentheses += 1 if text == "(" else -1
-            while self._dispatches and self._dispatches[-1][0] > self._parentheses:
-                self._dispatches.pop()
+        elif text == "}" and len(self._scopes) > 1:
+            self._scopes.pop()
+        self._depth += 1 if text in {"{", "("} else -1
+        while self._open and self._open[-1][0] > self._depth:
+            self._open.pop()
+        if at in self._bodies:
+            self._open.append((self._depth, self._bodies[at]))
 
     def _notice_calls(self, at: int) -> None:
         """Note the call of a generic lambda, or the types that a macro dispatches over."""
         text = self._text(at)
-        if self._text(at + 1) != "(" or not (text in self._lambdas or "DISPATCH_" in text):
+        end = closing(self._tokens, at + 1) if self._text(at + 1) == "(" else None
+        if end is None:
             return
         if text in self._lambdas:
-            end = closing(self._tokens, at + 1)
-            if end is not None:
-                arguments = split(self._tokens[at + 2 : end])
-                self._lambdas[text].calls.append(tuple(map(self._type_of_value, arguments)))
-            return
-        head = at + 2
-        while head < len(self._tokens) and self._text(head) not in {"{", "["}:
-            head += 1
-        found = dispatched(text, frozenset(words(self._tokens[at + 2 : head])))
-        if found is not None:
-            self._dispatches.append((self._parentheses + 1, *found))
+            called = self._lambdas[text]
+            kinds = [self._type_of_value(one) for one in split(self._tokens[at + 2 : end])]
+            values = {name: (*kind, *_BRACES) for name, kind in zip(called.parameters, kinds) if name and kind}  # noqa: B905 - a call of something else has others
+            called.bindings.append(values)
+        elif "DISPATCH_" in text:
+            head = next(n for n in range(at + 2, end + 1) if self._text(n) in {"{", "["} or n == end)
+            found = dispatched(text, frozenset(words(self._tokens[at + 2 : head])))
+            if found is not None:
+                name, types = found
+                self._open.append((self._depth + 1, Alternatives((name,), ({name: spelled(one)} for one in types))))
 
     def _begins_launch(self, at: int) -> bool:
         return self._text(at) == "<<" and self._text(at + 1) == "<"
@@ -295,7 +292,6 @@ class _Walk:
         if self._text(behind) == "(" and (close := closing(self._tokens, behind)) is not None:
             arguments = tuple(split(self._tokens[behind + 1 : close]))
         file, offset, _ = self._code.stream.place(self._code.places[at])
-        used = {name: types for _, name, types in self._dispatches}
         return Site(
             file.name,
             file.line(offset),
@@ -306,8 +302,7 @@ class _Walk:
             configuration,
             arguments,
             tuple(map(self._type_of, arguments or ())),
-            used,
-            tuple(one for _, one in self._open),
+            tuple(one for _, one in reversed(self._open)),
             self._owners,
         )
 
@@ -410,7 +405,7 @@ class _Walk:
             if inner:
                 self._mean(name, inner)
             elif kind and kind[0].text not in _BUILTIN:
-                self._mean(name, (*kind, MacroToken("{"), MacroToken("}")))
+                self._mean(name, (*kind, *_BRACES))
 
     def _mean(self, name: str, tokens: Spelling) -> None:
         if tokens and name not in words(tokens):
@@ -430,7 +425,7 @@ class _Walk:
         while self._text(body) not in {"{", ";", "}", ""}:
             body += 1
         if any(names) and self._text(body) == "{":
-            self._lambdas[name] = self._bodies[body] = GenericLambda(names)
+            self._lambdas[name] = self._bodies[body] = Alternatives(names)
 
     def _end_of_type(self, at: int) -> int:
         """Return where the type ends that begins at a token; the token itself where none does."""
