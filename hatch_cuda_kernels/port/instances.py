@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.lexer import is_identifier
 from hatch_cuda_kernels.cpp.macros import MacroToken
-from hatch_cuda_kernels.execution_space.kernels import is_kernel, parameters_of
+from hatch_cuda_kernels.execution_space import is_kernel, parameters_of
 from hatch_cuda_kernels.libraries import as_declared
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.port.sites import Alternatives, Owner, code_of_body, code_of_head, find_sites, without_restrict

@@ -19,8 +19,7 @@ from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError, lex
 from hatch_cuda_kernels.cpp.parser import read_alone
 from hatch_cuda_kernels.cpp.stream import TextError
 from hatch_cuda_kernels.errors import CompileError, InputError
-from hatch_cuda_kernels.execution_space.marks import MARKS
-from hatch_cuda_kernels.execution_space.oracle import blame
+from hatch_cuda_kernels.execution_space import MARKS, blame
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -35,9 +34,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Compiled
     from hatch_cuda_kernels.compiler.recipe import Recipe, Unit
     from hatch_cuda_kernels.cpp.declarations import Declaration
-    from hatch_cuda_kernels.execution_space.cut import Level, Place
-    from hatch_cuda_kernels.execution_space.device_pass import DevicePass
-    from hatch_cuda_kernels.execution_space.device_source import SourceSet
+    from hatch_cuda_kernels.execution_space import DevicePass, Level, Place, SourceSet
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.includes import Project
 
