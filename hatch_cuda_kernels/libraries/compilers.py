@@ -32,7 +32,8 @@ _UNKNOWN: Final = """
     """.split()  # noqa: SIM905 - a list would take a line a word
 #: What other compilers, tools and systems define before the first line, and neither of these two does.
 _OTHERS: Final = """
-    __clang__ __clang_major__ __clang_minor__ __clang_patchlevel__ __apple_build_version__ __APPLE__ __MACH__ __APPLE_CC__
+    __clang__ __clang_major__ __clang_minor__ __clang_patchlevel__ __apple_build_version__ __APPLE__ __MACH__
+    __APPLE_CC__
     _WIN32 _WIN64 __WIN32__ _MSC_VER _MSC_FULL_VER _MSC_BUILD _MSVC_LANG __MINGW32__ __MINGW64__ __CYGWIN__ __DJGPP__
     __INTEL_COMPILER __INTEL_LLVM_COMPILER __ICC __ICL __ECC __IBMC__ __IBMCPP__ __xlc__ __xlC__ __ibmxl__ __COMO__
     __SUNPRO_C __SUNPRO_CC __PGI __PGIC__ __NVCOMPILER __OPEN64__ __PATHCC__ __HP_aCC __HP_cc __DECC __DECCXX _CRAYC

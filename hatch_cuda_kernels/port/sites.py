@@ -237,20 +237,26 @@ class _Walk:
     def _notice_calls(self, at: int) -> None:
         """Note the call of a generic lambda, or the types that a macro dispatches over."""
         text = self._text(at)
-        end = closing(self._tokens, at + 1) if self._text(at + 1) == "(" else None
-        if end is None:
+        if self._text(at + 1) != "(" or not (text in self._lambdas or "DISPATCH_" in text):
             return
         if text in self._lambdas:
             called = self._lambdas[text]
-            kinds = [self._type_of_value(one) for one in split(self._tokens[at + 2 : end])]
-            values = {name: (*kind, *_BRACES) for name, kind in zip(called.parameters, kinds) if name and kind}  # noqa: B905 - a call of something else has others
-            called.bindings.append(values)
-        elif "DISPATCH_" in text:
-            head = next(n for n in range(at + 2, end + 1) if self._text(n) in {"{", "["} or n == end)
-            found = dispatched(text, frozenset(words(self._tokens[at + 2 : head])))
-            if found is not None:
-                name, types = found
-                self._open.append((self._depth + 1, Alternatives((name,), ({name: spelled(one)} for one in types))))
+            kinds = map(self._type_of_value, self._bracketed(at + 1, "(")[0] or ())
+            pairs = zip(called.parameters, kinds, strict=False)
+            called.bindings.append({name: (*kind, *_BRACES) for name, kind in pairs if name and kind})
+            return
+        head = at + 2
+        while head < len(self._tokens) and self._text(head) not in {"{", "["}:
+            head += 1
+        found = dispatched(text, frozenset(words(self._tokens[at + 2 : head])))
+        if found is not None:
+            name, types = found
+            self._open.append((self._depth + 1, Alternatives((name,), ({name: spelled(one)} for one in types))))
+
+    def _bracketed(self, at: int, opening: str) -> tuple[tuple[Spelling, ...] | None, int]:
+        """Return what commas separate in brackets that open at a token, and where the code goes on; None without."""
+        end = closing(self._tokens, at, is_angle=opening == "<") if self._text(at) == opening else None
+        return (None, at) if end is None else (tuple(split(self._tokens[at + 1 : end])), end + 1)
 
     def _begins_launch(self, at: int) -> bool:
         return self._text(at) == "<<" and self._text(at + 1) == "<"
@@ -275,22 +281,14 @@ class _Walk:
         begin = at
         while self._text(begin - 1) == "::" and is_identifier(self._text(begin - 2) or " "):
             begin -= 2
-        behind = at + 1
-        template: tuple[Spelling, ...] | None = None
-        if self._text(behind) == "<":
-            end = closing(self._tokens, behind, is_angle=True)
-            if end is not None:
-                template, behind = tuple(split(self._tokens[behind + 1 : end])), end + 1
+        template, behind = self._bracketed(at + 1, "<")
         if self._text(behind) == ")" and self._begins_launch(behind + 1):
             behind += 1
         configuration: tuple[Spelling, ...] | None = None
-        if self._begins_launch(behind):
-            end = self._end_of_configuration(behind + 2)
-            if end is not None:
-                configuration, behind = tuple(split(self._tokens[behind + 2 : end])), end + 3
-        arguments: tuple[Spelling, ...] | None = None
-        if self._text(behind) == "(" and (close := closing(self._tokens, behind)) is not None:
-            arguments = tuple(split(self._tokens[behind + 1 : close]))
+        end = self._end_of_configuration(behind + 2) if self._begins_launch(behind) else None
+        if end is not None:
+            configuration, behind = tuple(split(self._tokens[behind + 2 : end])), end + 3
+        arguments, _ = self._bracketed(behind, "(")
         file, offset, _ = self._code.stream.place(self._code.places[at])
         return Site(
             file.name,
@@ -387,8 +385,7 @@ class _Walk:
         """Note the values that an enumeration gives its names."""
         while self._text(at) not in {"{", ";", "}", ")", ""}:
             at += 1
-        end = closing(self._tokens, at) if self._text(at) == "{" else None
-        for part in split(self._tokens[at + 1 : end]) if end is not None else ():
+        for part in self._bracketed(at, "{")[0] or ():
             if len(part) > 2 and part[1].text == "=":
                 self._mean(part[0].text, part[2:])
 
@@ -413,15 +410,8 @@ class _Walk:
 
     def _lambda(self, name: str, at: int) -> None:
         """Note a lambda with a name and generic parameters, whose captures begin at a token."""
-        captures = closing(self._tokens, at)
-        if captures is None or self._text(captures + 1) != "(":
-            return
-        close = closing(self._tokens, captures + 1)
-        if close is None:
-            return
-        parts = split(self._tokens[captures + 2 : close])
-        names = tuple(part[-1].text if "auto" in words(part) and len(part) > 1 else "" for part in parts)
-        body = close + 1
+        parameters, body = self._bracketed(self._bracketed(at, "[")[1], "(")
+        names = tuple(part[-1].text if "auto" in words(part) and len(part) > 1 else "" for part in parameters or ())
         while self._text(body) not in {"{", ";", "}", ""}:
             body += 1
         if any(names) and self._text(body) == "{":
