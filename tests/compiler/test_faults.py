@@ -177,7 +177,7 @@ def test_what_nvrtc_cannot_know(source, fix):
 def test_headers_of_the_host_that_are_kept():
     """Whoever keeps host code is told what brings PyTorch's headers in."""
     source = "#ifndef NO_TORCH\n#include <torch/extension.h>\n#endif\n"
-    fix = "NVRTC cannot compile PyTorch's headers, which are the host's; 'host_code: drop' leaves their includes out"
+    fix = "NVRTC cannot compile PyTorch's headers, which are the host's; 'host_code: drop' cuts their includes"
     assert fix in str(failed(source, options=NvrtcOptions(host_code="keep")))
 
 
