@@ -317,6 +317,7 @@ def _is_value(head: Head, parent: Declaration | None) -> bool:
         if text == "=":
             return False
         is_first = text == ","
+        at = _behind_arguments(head, at, close)
         depth = 0
         while at < close:
             depth += (head.tokens[at].text in OPENING) - (head.tokens[at].text in CLOSED)
@@ -324,6 +325,20 @@ def _is_value(head: Head, parent: Declaration | None) -> bool:
             if depth <= 0:
                 break
     return False
+
+
+def _behind_arguments(head: Head, at: int, close: int) -> int:
+    """Return the index of the ``>`` that ends a template's arguments, which open at a token; that token's elsewhere."""
+    if head.tokens[at].text != "<" or not is_identifier(head.tokens[at - 1].text):
+        return at
+    depth = inner = 0
+    for end in range(at, close):
+        text = head.tokens[end].text
+        inner += (text in OPENING) - (text in CLOSED)
+        depth += 0 if inner else (text == "<") - (text == ">")
+        if not depth and not inner:
+            return end
+    return at
 
 
 def _needs_no_type(found: Declaration) -> bool:

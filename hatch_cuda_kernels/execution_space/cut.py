@@ -17,10 +17,10 @@ from hatch_cuda_kernels.cpp.lexer import is_identifier
 from hatch_cuda_kernels.execution_space.alignments import align_class, align_member
 from hatch_cuda_kernels.execution_space.marks import (
     HOST,
+    VirtualFunctions,
     attribute_tokens,
     is_constant,
     is_marked,
-    is_virtual,
 )
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ class _Cutter:
         self._parts: Final = parts
         self._levels: Final = levels
         self._is_foreign_mark: Final = is_foreign_mark
+        self._virtual: Final = VirtualFunctions((one for reading in readings for one in reading), is_foreign_mark)
         self._found: Final = Cut()
         self._marked: Final[set[int]] = set()
         """The declarations that are for the device, by identity."""
@@ -242,12 +243,13 @@ class _Cutter:
         if is_constant(declaration) or (_is_deduced(declaration) and not is_deep):
             self._trap(declaration, editor)
             return
-        if declaration.body is None and not is_virtual(declaration):
+        is_virtual = declaration in self._virtual
+        if declaration.body is None and not is_virtual:
             return
         if self._stays(declaration):
             return
         tokens, body = declaration.tokens, declaration.body
-        if is_virtual(declaration):
+        if is_virtual:
             first = declaration.template[1] if declaration.template else 0
             editor.insert(tokens[first], _edit(declaration, "mark", "__host__ __device__ "))
         is_hidden = not declaration.is_member and "" in declaration.scope
@@ -260,7 +262,7 @@ class _Cutter:
         if is_definition:
             editor.replace(tokens, _edit(declaration, "definition", ""))
             return
-        is_called = not {"virtual", "override", "final"}.isdisjoint(declaration.words) and declaration.name[:1] != "~"
+        is_called = is_virtual and declaration.name[:1] != "~"
         if declaration.is_member and _is_anonymous(declaration):
             return  # the compiler takes no function there without a body
         text = _TRAP if is_called else _STUB.format(declaration.name) if is_hidden else ";"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from hatch_cuda_kernels.cpp.declarations import Declaration
     from hatch_cuda_kernels.cpp.stream import StreamToken
@@ -15,11 +16,11 @@ from hatch_cuda_kernels.libraries import hides_mark
 __all__ = [
     "HOST",
     "MARKS",
+    "VirtualFunctions",
     "attribute_tokens",
     "is_constant",
     "is_foreign_mark",
     "is_marked",
-    "is_virtual",
 ]
 
 #: The mark of the host's functions, as a word and in attributes.
@@ -73,6 +74,48 @@ def is_constant(declaration: Declaration) -> bool:
     return not _CONSTANT.isdisjoint(declaration.words)
 
 
-def is_virtual(declaration: Declaration) -> bool:
-    """Return whether a function may be in a table of virtual functions; a destructor is if its base's is."""
-    return not _VIRTUAL.isdisjoint(declaration.words) or (declaration.is_member and declaration.name[:1] == "~")
+class VirtualFunctions:
+    """Which functions of some classes are virtual, as a word of their own or a base's function of their name says."""
+
+    def __init__(self, declarations: Iterable[Declaration], is_foreign_mark: Callable[[str], bool]) -> None:
+        self._names: Final[dict[str, set[str]]] = defaultdict(set)
+        """The virtual functions without a mark of each class, by its name."""
+        self._bases: Final[dict[str, set[str]]] = defaultdict(set)
+        """What may be the bases of each class, by its name."""
+        for one in declarations:
+            if one.kind == "class":
+                self._bases[one.name] |= _bases(one)
+            elif one.parent is not None and _says_virtual(one) and not is_marked(one, is_foreign_mark):
+                self._names[one.parent.name].add(one.name)
+
+    def __contains__(self, function: Declaration) -> bool:
+        """Return whether a function may be in a table of virtual functions; a destructor is if its base's is."""
+        if _says_virtual(function) or (function.is_member and function.name[:1] == "~"):
+            return True
+        parent = function.parent
+        if (
+            parent is None
+            or not function.is_member
+            or function.template is not None
+            or {"static", "friend"} & function.words
+        ):
+            return False
+        seen: set[str] = set()
+        waiting = _bases(parent)
+        while waiting:
+            name = waiting.pop()
+            if function.name in self._names.get(name, ()):
+                return True
+            seen.add(name)
+            waiting |= self._bases.get(name, set()) - seen
+        return False
+
+
+def _says_virtual(function: Declaration) -> bool:
+    return not _VIRTUAL.isdisjoint(function.words)
+
+
+def _bases(declared: Declaration) -> set[str]:
+    """Return the names that stand behind the colon of a class."""
+    texts = [declared.tokens[at].text for at in declared.head]
+    return {*filter(str.isidentifier, texts[texts.index(":") :])} if ":" in texts else set()

@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.execution_space.cut import place_of, stand_in
-from hatch_cuda_kernels.execution_space.marks import is_constant, is_foreign_mark, is_marked, is_virtual
+from hatch_cuda_kernels.execution_space.marks import VirtualFunctions, is_constant, is_foreign_mark, is_marked
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ class _Oracle:
     def __init__(self, source: DevicePass, levels: Mapping[Place, Level]) -> None:
         self._source: Final = source
         self._levels: Final = levels
+        self._virtual: Final = VirtualFunctions(
+            (one for reading in source.readings for one in reading), is_foreign_mark
+        )
         self._by_name: Final[dict[str, list[Declaration]]] = defaultdict(list)
         self._spans: Final[dict[str, list[tuple[int, int, Declaration]]]] = defaultdict(list)
         self._at: Final[dict[Place, list[Declaration]]] = defaultdict(list)
@@ -144,7 +147,7 @@ class _Oracle:
         """Return whether a class has the same layout and the same table without a member."""
         if declaration.kind == "function":
             assert declaration.parent is not None  # noqa: S101 - it is a member
-            return not is_virtual(declaration) and declaration.name.lstrip("~") != declaration.parent.name
+            return declaration not in self._virtual and declaration.name.lstrip("~") != declaration.parent.name
         return declaration.kind in {"alias", "using", "assertion", "forward"} or declaration.is_friend
 
     def _is_alone(self, declaration: Declaration) -> bool:

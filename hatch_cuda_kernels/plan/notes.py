@@ -10,7 +10,6 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
-from hatch_cuda_kernels.cpp.lexer import SourceFile
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, listed_module
 from hatch_cuda_kernels.table import counted
 
@@ -54,6 +53,8 @@ def _notes(planned: PlannedModule) -> tuple[str, ...]:
 
 def _unlike_nvcc(planned: PlannedModule) -> str:
     """Return the sentence that says what the sources use that is another than with nvcc; empty where nothing is."""
+    from hatch_cuda_kernels.cpp.lexer import SourceFile  # builds do not ask
+
     texts = planned.sources.project_texts.items()
     files = [SourceFile(name, text) for name, text in texts if any(word in text for word in _UNLIKE)]
     tokens = {token for one in files for run in range(len(one.directives) + 1) for token in one.tokens(run)}

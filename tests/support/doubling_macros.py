@@ -60,13 +60,13 @@ INCLUDES = {
     "quoted": "#define S(x) #x\n#define T(x) S(x)\n" + doubled("x") + hidden("#include T(A60)"),
     "definitions": ALIKE + "#define F(a, b, c, d) a b c d\n"
     + hidden("#include F(" + ", ".join(" ".join(f"N{n}" for n in range(at, at + 9)) for at in range(0, 36, 9)) + ")"),
+    "probe": doubled("x.h") + hidden("#if __has_include(A60)\n#endif"),
+    "alternatives": ALIKE + hidden("#include " + " ".join(f"N{n}" for n in range(40))),
 }  # fmt: skip
 #: What is read, though it includes nothing.
 OTHERS = {
     "calls of calls": doubled("x", use="A(0)", parameters="(x)").replace("A(0)", "x") + hidden("#include A60(a)"),
-    "probe": doubled("x.h") + hidden("#if __has_include(A60)\n#endif"),
     "condition": doubled("1 +") + hidden("#if A60 0\n#endif"),
-    "alternatives": ALIKE + hidden("#include " + " ".join(f"N{n}" for n in range(40))),
     "mark": doubled("__global__") + hidden("A60 void q();"),
     "linkage": doubled('extern "C"') + hidden("A60 void q();"),
     "declarations": doubled("int q();") + hidden("A60\nA60;"),

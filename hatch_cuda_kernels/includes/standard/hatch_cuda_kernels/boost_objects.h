@@ -18,8 +18,8 @@ template <class _T>
 using enable_shared_from_this = std::enable_shared_from_this<_T>;
 template <class _T>
 using function = std::function<_T>;
-typedef std::mutex mutex;
-typedef std::recursive_mutex recursive_mutex;
+class mutex : public std::mutex {};  // classes, as sources declare them
+class recursive_mutex : public std::recursive_mutex {};
 using std::make_shared;
 
 }  // namespace boost
