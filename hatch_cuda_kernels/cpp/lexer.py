@@ -286,6 +286,16 @@ class SourceFile:
             raise UnbalancedError(self, directive.start, f"#{directive.word} without #endif")
         return following
 
+    @property
+    def guard(self) -> str:
+        """The macro that keeps all of the file from being read twice; empty without one. Raises UnbalancedError."""
+        first = next((at for at, one in enumerate(self.directives) if one.word != "pragma"), 0)
+        words = [one.word for one in self.directives[first : first + 2]]
+        if words != ["ifndef", "define"] or self.groups[first] != len(self.directives) - 1:
+            return ""
+        names = [[token.text for token in one.tokens()[:1]] for one in self.directives[first : first + 2]]
+        return names[0][0] if names[0] and names[0] == names[1] else ""
+
 
 class UnbalancedError(Exception):
     """Something of a text begins or ends without its counterpart."""

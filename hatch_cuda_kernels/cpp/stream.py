@@ -351,8 +351,10 @@ class Stream:
         return Expander(lambda name: self._macro_at(name, time)).expand(tokens)
 
     def _macro_at(self, name: str, time: int) -> Macro | None:
-        """Return the macro that a name is; of several that may hold, the longest."""
-        known = (one for one in self._macros.at(name, time) if one is not None and one.is_known)
+        """Return the macro that a name is; of several that may hold, the longest. None where a compile decides it."""
+        known = [one for one in self._macros.at(name, time) if one is not None]
+        if not all(one.is_known for one in known):
+            return None
         return max(known, key=lambda one: len(one.body), default=None)
 
     def _behind_call(self, at: int) -> int:

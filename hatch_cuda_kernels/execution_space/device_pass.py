@@ -173,7 +173,8 @@ def _read_device_pass(
     define, std, host_only = options.define, options.std, options.host_only
     given = {one.name: (one,) for name, value in define if (one := parse_define(name, value)) is not None}
     predefined = {**nvcc_macros(), **shared_macros(std), **given}
-    macros = MacroTable(predefined, lambda name: may_be_defined(name) or _is_toolkits(name))
+    guards = {file.guard for name, file in files.items() if name.startswith(VIRTUAL_ROOT)}  # the project's own names
+    macros = MacroTable(predefined, lambda name: may_be_defined(name) or (_is_toolkits(name) and name not in guards))
 
     def resolve(file: SourceFile, directive: Directive, _macros: MacroTable) -> Sequence[str]:
         name = origin.target(file, directive)

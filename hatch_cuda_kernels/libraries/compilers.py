@@ -27,6 +27,21 @@ _PLAIN: Final = {"__CUDACC__": "1", "__CUDACC_RTC__": "1", "__LP64__": "1", "__S
 _UNKNOWN: Final = """
     __CUDA_ARCH__ __CUDA_ARCH_LIST__ __CUDACC_VER_MAJOR__ __CUDACC_VER_MINOR__ __CUDACC_VER_BUILD__
     __CUDA_API_VER_MAJOR__ __CUDA_API_VER_MINOR__ CUDART_VERSION __EXCEPTIONS
+    __host__ __device__ __global__ __constant__ __shared__ __managed__ __grid_constant__ __forceinline__
+    __launch_bounds__ __cluster_dims__ __align__ __builtin_align__ __annotate__
+    """.split()  # noqa: SIM905 - a list would take a line a word
+#: What other compilers, tools and systems define before the first line, and neither of these two does.
+_OTHERS: Final = """
+    __clang__ __clang_major__ __clang_minor__ __clang_patchlevel__ __apple_build_version__ __APPLE__ __MACH__ __APPLE_CC__
+    _WIN32 _WIN64 __WIN32__ _MSC_VER _MSC_FULL_VER _MSC_BUILD _MSVC_LANG __MINGW32__ __MINGW64__ __CYGWIN__ __DJGPP__
+    __INTEL_COMPILER __INTEL_LLVM_COMPILER __ICC __ICL __ECC __IBMC__ __IBMCPP__ __xlc__ __xlC__ __ibmxl__ __COMO__
+    __SUNPRO_C __SUNPRO_CC __PGI __PGIC__ __NVCOMPILER __OPEN64__ __PATHCC__ __HP_aCC __HP_cc __DECC __DECCXX _CRAYC
+    __OPENCL_VERSION__ __OPENCL_C_VERSION__ __METAL_VERSION__ __METAL_MACOS__ __METAL_IOS__ __HIP__ __HIPCC__
+    __HIP_DEVICE_COMPILE__ __SYCL_DEVICE_ONLY__ __ARMCC_VERSION __CC_ARM __ARMCOMPILER_VERSION __BORLANDC__
+    __CODEGEARC__ __DMC__ __WATCOMC__ __TURBOC__ __MWERKS__ __TINYC__ __EMSCRIPTEN__ __FreeBSD__ __NetBSD__ __OpenBSD__
+    __DragonFly__ __ANDROID__ __sun __sun__ __hpux _AIX __QNX__ __QNXNTO__ __VXWORKS__ __HAIKU__ __OS400__ __MVS__
+    __CDT_PARSER__ __INTELLISENSE__ __JETBRAINS_IDE__ __RESHARPER__ __clang_analyzer__ __DOXYGEN__ __CPPCHECK__
+    __powerpc__ __powerpc64__ __ppc__ __ppc64__ __PPC__ __PPC64__ __mips__ __sparc__ __ia64__ __s390__ __s390x__
     """.split()  # noqa: SIM905 - a list would take a line a word
 #: What depends on the architecture or on options: whether it is defined, too.
 _PERHAPS: Final = ("__CUDA_ARCH_FEAT_", "__CUDA_ARCH_SPECIFIC__", "__CUDA_ARCH_FAMILY_SPECIFIC__", "__cpp_", "__has_")
@@ -51,7 +66,7 @@ def shared_macros(std: str) -> Mapping[str, tuple[Macro | None, ...]]:
     version = {"c++14": "201402L", "c++17": "201703L", "c++20": "202002L"}[std]
     known = {**_PLAIN, "__cplusplus": version}
     found: dict[str, tuple[Macro | None, ...]] = {name: (parse_define(name, value),) for name, value in known.items()}
-    return found | {name: (_opaque(name),) for name in _UNKNOWN}
+    return found | dict.fromkeys(_OTHERS, (None,)) | {name: (_opaque(name),) for name in _UNKNOWN}
 
 
 def macros_of_nvrtc(std: str, define: Iterable[tuple[str, str | None]]) -> MacroTable:
