@@ -97,7 +97,7 @@ def as_device_pass(
     ``before`` is how the same closure was cut with other levels: its declarations are not read again. What cannot be
     read as C++ stays as it is, for NVRTC to say what is wrong with it; nothing comes with it then.
     """
-    cuts = options.may_drop
+    cuts = options.cuts_host_code
     try:
         passed = _read_device_pass(closure, options, levels, before)
     except (TextError, UnbalancedError, InclusionError) as error:
@@ -354,7 +354,7 @@ def _take_includes(unit: TranslationUnit, found: Cut, host_only: Collection[str]
 def _spell_macros(
     file: SourceFile, found: Cut, lambda_marks: Collection[str], defined: Collection[tuple[str, int]]
 ) -> None:
-    """SourceChange what macros stand for that are ``defined``: a pragma becomes the operator, a lambda's mark goes."""
+    """Change what macros stand for that are ``defined``: a pragma becomes the operator, a lambda's mark goes."""
     for directive in file.directives:
         if directive.word != "define" or (file.name, directive.start) not in defined:
             continue
