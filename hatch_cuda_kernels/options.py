@@ -69,20 +69,20 @@ class NvrtcOptions:
     extra: tuple[str, ...] = ()
     """Flags handed to NVRTC as they are, in order."""
     host_code: HostCode = HostCode.AUTO
-    """What becomes of code for the host in the project's files: keep, drop (what has no device mark is blanked), or
-    auto: drop where NVRTC would certainly refuse it, unless ``default_device`` makes device code of it."""
+    """What becomes of code for the host in the project's files: auto cuts bodies and values of what has no device mark,
+    unless ``default_device`` makes device code of it; drop does so always, and keep never."""
     host_only: tuple[str, ...] = ()
-    """What is the host's though no mark tells, by name: ``Task``, ``a::Pool``, ``<header.h>``. With these, host code is
-    dropped."""
+    """What is the host's though no mark tells, by name: ``Task``, ``a::Pool``, ``<header.h>``. It is removed, and
+    other host code is cut as with drop."""
 
     @property
-    def may_drop(self) -> bool:
-        """Whether host code may be left out of a source."""
-        return self.drops or (self.host_code is HostCode.AUTO and not self.default_device)
+    def cuts_host_code(self) -> bool:
+        """Whether NVRTC is shown sources without the bodies and values of host code."""
+        return self.asks_for_cut or (self.host_code is HostCode.AUTO and not self.default_device)
 
     @property
-    def drops(self) -> bool:
-        """Whether it is, in any source."""
+    def asks_for_cut(self) -> bool:
+        """Whether someone asked for that, so that nobody need be told."""
         return self.host_code is HostCode.DROP or bool(self.host_only)
 
     def flags(self) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ class NvrtcOptions:
         """Return what of the options contradicts others, or would not reach every image by the way these are made."""
         found = []
         if self.host_only and self.host_code is HostCode.KEEP:
-            found.append("host_only names what is left out, and host_code: keep leaves all of it in; state one of them")
+            found.append("host_only names what NVRTC is not shown, and host_code: keep shows it all; state one of them")
         lto = self.lto or front_end == "lto"
         route = "lto: true" if self.lto else f"front_end: {front_end}"
         if self.debug and (lto or front_end != "per-arch"):

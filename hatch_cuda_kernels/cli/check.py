@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     stubs = _stubs(manifest, plan, toolchain, fresh)
     notes = describe(plan)
     changes = changed_code(plan)
-    asked = {module.name for module in manifest.modules if module.options.drops}
+    asked = {module.name for module in manifest.modules if module.options.asks_for_cut}
     problems, warnings = _judged(manifest, plan, toolchain)
     for warning in () if is_quiet(args) else (*arch_warnings(plan), *missing, *warnings):
         show_warning(warning)

@@ -51,12 +51,12 @@ _DEFAULT_DEVICE: Final = "set 'default_device: true' in the module's options"
 #: NVRTC's own headers, which are compiled before all else.
 _BUILT_IN: Final = "__nv_nvrtc_builtin"
 _OTHER_COMPILER: Final = (
-    "a macro of another compiler's, such as __GNUC__, leads NVRTC's own headers astray: take it out of 'define:'; with "
-    "'host_code: drop', conditions that know no compiler but the host's hold as for gcc"
+    "a macro of another compiler's, such as __GNUC__, leads NVRTC's own headers astray: take it out of 'define:'; "
+    "conditions hold as for nvcc, whose host compiler is gcc, unless 'host_code: keep' is set"
 )
 _UNKNOWN_COMPILER: Final = (
-    "NVRTC defines no macro of the host's compiler or platform: with 'host_code: drop', conditions that know no other "
-    "hold as for gcc on Linux; else add a branch for __CUDACC_RTC__"
+    "NVRTC defines no macro of the host's compiler or platform: with 'host_code: drop', conditions hold as for nvcc on "
+    "Linux; else add a branch for __CUDACC_RTC__"
 )
 _NO_PINNED: Final = "CUDA 13 removed Thrust's experimental allocators, so that nvcc 13 refuses them, too"
 _HALF: Final = (

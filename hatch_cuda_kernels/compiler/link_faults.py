@@ -49,7 +49,7 @@ _NOT_DECLARED: Final = re.compile(r"device-side kernel launch could not|identifi
 #: A member of namespace std, as names are encoded: the standard headers declare what only the host has, too.
 _STANDARD: Final = re.compile(r"_Z(?:N[VKRO]*)?S[abdiost]")
 #: How device code is kept from code of the host's.
-KEEP_AWAY: Final = "keep it from NVRTC with #ifndef __CUDACC_RTC__, or by 'host_code: drop' in the manifest"
+KEEP_AWAY: Final = "keep it from NVRTC with #ifndef __CUDACC_RTC__, or name it under 'host_only'"
 
 
 def check_inputs(job: FinishJob, units: Sequence[LinkInput]) -> None:

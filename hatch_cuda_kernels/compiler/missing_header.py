@@ -21,7 +21,7 @@ __all__ = ["is_for_device", "is_known", "missing_header"]
 
 _MISSING: Final = re.compile(r'(?:cannot|could not) open source file "([^"\n]+)"')
 _NO_TORCH: Final = (
-    "NVRTC cannot compile PyTorch's headers, which are the host's; 'host_code: drop' leaves their includes out, and "
+    "NVRTC cannot compile PyTorch's headers, which are the host's; 'host_code: drop' cuts their includes, and "
     "declares what kernels use of them, such as c10::Half; or keep the include from it with #ifndef __CUDACC_RTC__, "
     "pass pointers instead of tensors, and use CUDA's types, such as __half for c10::Half"
 )

@@ -46,6 +46,7 @@ __all__ = ["compile", "compile_flags"]
 
 T = TypeVar("T")
 _UNREAD: Final = "a source cannot be read, so that it is not known what of it is for the host"
+_MEND: Final = "to fix: mend it: of a source that cannot be read, no host code is cut"
 _KEEP: Final = "to fix: write it in another way, or set 'host_code: keep' where nothing of it is"
 #: What the standard headers put before the names of functions that NVRTC has otherwise than nvcc.
 _RENAMED: Final = re.compile(rf"\b__hatch_(?=(?:{'|'.join(sorted(renamed_functions()))})\b)")
@@ -216,6 +217,7 @@ def _refused(job: CompileJob, log: str, flags: tuple[str, ...]) -> CompileError:
     faults = source_faults(log, job.program, release=load_toolchain().release)
     bad = {} if faults else name_faults(log, job.expressions, job.program)
     message = "NVRTC cannot resolve a name" if bad else "NVRTC refused the source"
+    unread = (f"{job.program.unread}\n  {_MEND}",) if job.program.unread else ()
     return CompileError(
         job.module,
         str(job.arch),
@@ -223,7 +225,7 @@ def _refused(job: CompileJob, log: str, flags: tuple[str, ...]) -> CompileError:
         log=log,
         flags=_portable(flags),
         bad_names=tuple(bad),
-        faults=(*bad.values(), *faults),
+        faults=(*unread, *bad.values(), *faults),
     )
 
 

@@ -69,7 +69,7 @@ class Recipe:
 
     def cut_sentence(self, sources: SourceSet) -> str:
         """Return the sentence that says where host code is cut without being asked; empty where none is."""
-        if self.options.drops or not sources.changes:
+        if self.options.asks_for_cut or not sources.changes:
             return ""
         return f"module {listed_module(self.module)!r}: {cut_sentence(sources.changes, self.sources)}"
 

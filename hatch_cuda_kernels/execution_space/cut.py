@@ -214,11 +214,11 @@ class _Cutter:
             self._found.variables |= {(key[0], one.name) for one in declaration.declarators}
         return text
 
-    def _strip(self, declaration: Declaration, editor: Editor, words: Iterable[str]) -> None:
+    def _strip(self, declaration: Declaration, editor: Editor, words: Iterable[str], reason: str = "mark") -> None:
         """Take words out of a head."""
         for at in declaration.head:
             if declaration.tokens[at].text in words:
-                editor.replace([declaration.tokens[at]], _edit(declaration, "mark", ""))
+                editor.replace([declaration.tokens[at]], _edit(declaration, reason, ""))
 
     def _strip_host(self, declaration: Declaration, editor: Editor) -> None:
         """Take the mark of the host out of a head."""
@@ -253,11 +253,13 @@ class _Cutter:
             first = declaration.template[1] if declaration.template else 0
             editor.insert(tokens[first], _edit(declaration, "mark", "__host__ __device__ "))
         is_hidden = not declaration.is_member and "" in declaration.scope
+        is_definition = bool(declaration.qualifier) and not declaration.is_specialization
         if not is_hidden:
-            self._strip(declaration, editor, _INLINE if declaration.is_member else _INLINE | {"static"})
+            reason = "mark" if body is None else "definition" if is_definition else "body"
+            self._strip(declaration, editor, _INLINE if declaration.is_member else _INLINE | {"static"}, reason)
         if body is None:
             return
-        if declaration.qualifier and not declaration.is_specialization:
+        if is_definition:
             editor.replace(tokens, _edit(declaration, "definition", ""))
             return
         is_called = is_virtual and declaration.name[:1] != "~"
@@ -324,7 +326,7 @@ class _Cutter:
             return
         self._found.variables |= {(scope, one.name) for one in cut_values}
         if any(one.value for one in cut_values):
-            self._strip(declaration, editor, {"inline"})
+            self._strip(declaration, editor, {"inline"}, "value")
         for one in cut_values:
             self._cut_value(declaration, one, editor)
 

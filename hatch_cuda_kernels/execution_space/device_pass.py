@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from hatch_cuda_kernels.cpp.conditions import evaluate
 from hatch_cuda_kernels.cpp.edits import Edit, Edited
 from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError
-from hatch_cuda_kernels.cpp.macros import Expander, MacroTable, MacroToken, parse_define
+from hatch_cuda_kernels.cpp.macros import Expander, MacroTable, MacroToken, parse_define, texts_of
 from hatch_cuda_kernels.cpp.parser import parse
 from hatch_cuda_kernels.cpp.stream import TextError
 from hatch_cuda_kernels.cpp.unit import InclusionError, TranslationUnit
@@ -97,7 +97,7 @@ def as_device_pass(
     ``before`` is how the same closure was cut with other levels: its declarations are not read again. What cannot be
     read as C++ stays as it is, for NVRTC to say what is wrong with it; nothing comes with it then.
     """
-    cuts = options.may_drop
+    cuts = options.cuts_host_code
     try:
         passed = _read_device_pass(closure, options, levels, before)
     except (TextError, UnbalancedError, InclusionError) as error:
@@ -299,7 +299,7 @@ def _with_values(macros: MacroTable, condition: Condition) -> str:
     if directive.word.endswith("def"):
         words = ("!", "defined") if directive.word.endswith("ndef") else ("defined",)
         taken = [*map(MacroToken, words), *taken[:1]]
-    texts = [token.text for token in Expander(look_up, kept={"defined"}).expand(taken)]
+    texts = texts_of(Expander(look_up, kept={"defined"}).expand(taken))
     found: list[str] = []
     while texts:
         text = texts.pop(0)
@@ -335,7 +335,7 @@ def _directive_for(name: str, now: tuple[Macro | None, ...]) -> str:
     if macro is None:
         return f"#undef {name}"
     parameters = "" if macro.parameters is None else "(" + ", ".join(macro.parameters) + ")"
-    return f"#define {name}{parameters} " + " ".join(token.text for token in macro.body)
+    return f"#define {name}{parameters} " + " ".join(texts_of(macro.body))
 
 
 def _take_includes(unit: TranslationUnit, found: Cut, host_only: Collection[str]) -> None:
@@ -354,7 +354,7 @@ def _take_includes(unit: TranslationUnit, found: Cut, host_only: Collection[str]
 def _spell_macros(
     file: SourceFile, found: Cut, lambda_marks: Collection[str], defined: Collection[tuple[str, int]]
 ) -> None:
-    """SourceChange what macros stand for that are ``defined``: a pragma becomes the operator, a lambda's mark goes."""
+    """Change what macros stand for that are ``defined``: a pragma becomes the operator, a lambda's mark goes."""
     for directive in file.directives:
         if directive.word != "define" or (file.name, directive.start) not in defined:
             continue

@@ -31,40 +31,44 @@ __all__ = [
 ]
 
 _TEXTS: Final = {
-    "body": "the body of {}",
-    "definition": "the definition of {}",
+    "body": "the body of {} is cut",
+    "value": "the value of {} is cut",
+    "definition": "the definition of {} is cut, its declaration stays",
+    "instantiation": "the explicit instance of {} is cut",
+    "include": "the include of {} is cut",
+    "variable": "the variable {} is removed",
+    "removed": "{} is removed",
+    "mark": "the marks of {} are as NVRTC takes them",
     "throw": "throw in {} traps",
-    "attribute": "the attribute behind {} is moved to its key",
-    "mark": "{} is marked __host__ __device__",
-    "constant": "{} is made constexpr",
-    "value": "the value of {}",
-    "macro": "{} is replaced by what it stands for, without host code",
+    "attribute": "the attributes of {} are where NVRTC heeds them",
+    "constant": "{} is constexpr",
+    "condition": "the condition {} is decided as for nvcc",
     "pragma": "{} is spelled with _Pragma",
-    "condition": "{} counts as defined, as for nvcc",
 }
-#: ``texture``: a reference, as CUDA had them up to 11. ``body``: of a function that stays declared. The last six: what
-#: stays, changed.
+#: ``removed``: by NVRTC's word or the user's. The last six: what stays, changed.
 ChangeKind: TypeAlias = Literal[
-    "function",
+    "body",
+    "value",
     "definition",
     "instantiation",
+    "include",
+    "variable",
     "removed",
+    "mark",
     "throw",
     "attribute",
-    "type",
-    "variable",
-    "texture",
-    "include",
-    "using",
-    "assertion",
-    "body",
-    "mark",
     "constant",
-    "value",
-    "macro",
-    "pragma",
     "condition",
+    "pragma",
 ]
+
+
+#: Why something goes, by the kind of change.
+_REASONS: Final = {
+    **dict.fromkeys(("body", "value", "definition", "instantiation", "variable"), "has no device mark"),
+    "include": "is a header of the host's",
+    "removed": "is the host's",
+}
 
 
 class SourceChange(NamedTuple):
@@ -76,23 +80,29 @@ class SourceChange(NamedTuple):
     kind: ChangeKind
     name: str
 
+    @property
+    def what(self) -> str:
+        """What it is, in words."""
+        return _TEXTS[self.kind].format(self.name or "a header")
+
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {_TEXTS.get(self.kind, f'{self.kind} {{}}').format(self.name)}"
+        return f"{self.path}:{self.line}: {self.what}"
 
 
 def cut_sentence(changes: Sequence[SourceChange], sources: Sequence[str]) -> str:
-    """Return the sentence that says in which files host code is cut without being asked, and why.
+    """Return the sentence that says which files change without being asked, of one change what it is, and why.
 
     ``sources`` are the files that are compiled; the others are headers.
     """
-    places = dict.fromkeys(found.path for found in changes)
+    cut = [found for found in changes if found.kind in _REASONS]
+    places = dict.fromkeys(found.path for found in cut or changes)
     named = [path for path in sources if path in places]
     others = len(places) - len(named)
     files = [*named, *([counted(others, "header")] if others else [])]
-    first = min(changes, key=lambda found: (found.kind != "body", found.path not in sources, found))
-    why = "is a header of the host's" if first.kind == "include" else "has no device mark"
-    place = f"{first.path}:{first.line}"
-    return f"host code cut in {' and '.join(files)}: {first.name} ({place}) {why}; host_code: keep turns this off"
+    first = min(cut or changes, key=lambda found: (found.kind != "body", found.path not in sources, found))
+    did = "host code cut" if cut else "text changed"
+    why = f"{first.name} ({first.path}:{first.line}) {_REASONS[first.kind]}" if cut else str(first)
+    return f"{did} in {' and '.join(files)}: {why}; host_code: keep turns this off"
 
 
 class ClosureCut(NamedTuple):

@@ -142,7 +142,7 @@ class _OwnNames:
 
 def _is_for_other_numbers(one: Declaration) -> bool:
     """Return whether a function is for double or Thrust's numbers only: many a project adds these to Torch's."""
-    if one.parameters is None or not any(one.name in other.names for other in libraries.left_out_names() if other.by):
+    if one.parameters is None or not any(one.name in other.names for other in libraries.stand_in_headers() if other.by):
         return False
     first = [token.text for token in one.tokens[one.parameters[0] + 1 : one.parameters[0] + 3]]
     return first[:1] == ["double"] or first == ["thrust", "::"]
@@ -157,7 +157,7 @@ class _WantedHeaders:
         self._closure: Final = closure
         self._uses: Final = uses
         self._declared: Final = declared
-        self._left_out: Final = cut_headers
+        self._cut_headers: Final = cut_headers
         self._removed: Final = removed
         own = declared.names | removed | (declared.functions & libraries.own_functions())
         self._words: Final = {one for one in uses.found if isinstance(one, str) and one not in own}
@@ -171,7 +171,7 @@ class _WantedHeaders:
     def standard(self) -> Iterator[str]:
         """Yield the standard headers."""
         known, members = libraries.global_names(), libraries.std_names()
-        asked = self._uses.asked if not self._left_out else ()  # one of these perhaps has them
+        asked = self._uses.asked if not self._cut_headers else ()  # one of these perhaps has them
         renamed = libraries.renamed_functions()
         is_own = not renamed.isdisjoint(self._declared.kernels | self._removed)
         for name in self._words & known.keys():
@@ -184,39 +184,39 @@ class _WantedHeaders:
             yield from (members[name] for name in used if ("std", name) not in self._declared.members)
 
     def toolkits(self) -> Iterator[str]:
-        """Yield the headers of the toolkit's of names that nvcc, or what is left out, brings."""
+        """Yield the headers of the toolkit's of names that nvcc, or an include that is cut, brings."""
         members = libraries.std_names()
         asked = {one[2] for one in self._chains("cuda") if one[1] == "std" and one[2:]}  # by way of other names
         standard = {members[name] for name in asked & members.keys()} & libraries.libcudacxx_headers()
         names = {f"cuda/std/{name}" for name in standard}
-        tables = [libraries.implicit_names(), *([libraries.device_names()] if self._left_out else [])]
-        if any(name.startswith(("cub/", "thrust/")) for name in self._left_out):
+        tables = [libraries.implicit_names(), *([libraries.device_names()] if self._cut_headers else [])]
+        if any(name.startswith(("cub/", "thrust/")) for name in self._cut_headers):
             tables.append(libraries.version_headers())
         names |= {table[name] for table in tables for name in self._words & table.keys()}
         paths = [path for path, _ in self._closure.headers]
         return (name for name in names if not any(path.endswith(f"/{name}") for path in paths))
 
     def libraries(self) -> Iterator[str]:
-        """Yield this package's headers for what is left out of libraries."""
-        if not self._left_out:
+        """Yield this package's headers for what the cut includes of libraries' bring."""
+        if not self._cut_headers:
             return
         declared, torch = self._declared, libraries.torch()
         paths = {path.rpartition("/")[2] for path, _ in self._closure.headers if path.startswith(VIRTUAL_ROOT)}
         there = {*self._closure.outside, *self.toolkits(), *(libraries.library_copies() & paths)}
         there |= {name.rpartition("/")[2] for name in there}
         own = {name for name in declared.functions if ("", name) not in self._uses.found}
-        for one in libraries.left_out_names():
+        for one in libraries.stand_in_headers():
             used = (one.names & self._words) - (self._uses.defined if one.are_macros else own if one.by else set())
-            if used and one.is_brought(self._left_out, there):
+            if used and one.is_brought(self._cut_headers, there):
                 yield one.header
-        yield from filter(None, (libraries.boost_header(one[1], self._left_out) for one in self._chains("boost")))
+        yield from filter(None, (libraries.boost_header(one[1], self._cut_headers) for one in self._chains("boost")))
         used_names = [one for root in torch.roots for one in self._chains(root)]
         words = (self._words | {word for one in used_names for word in one}) - declared.functions
         spaces = {one for one in declared.opened | declared.entered if one[0] in torch.roots}
         words |= torch.complex_words & {
             word for one in self._uses.found for word in ((one,) if isinstance(one, str) else one)
         }
-        yield from libraries.torch_headers(used_names, words, spaces, self._left_out)
+        yield from libraries.torch_headers(used_names, words, spaces, self._cut_headers)
         if any(one[1:] in torch.opened for one in declared.opened if one[0] in torch.roots):
             yield torch.inner_namespaces
         if any(len(meant) == 1 and meant[0] in torch.roots for meant in declared.aliases.values()):

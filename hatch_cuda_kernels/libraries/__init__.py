@@ -11,9 +11,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.libraries.compilers import shared_macros as shared_macros
     from hatch_cuda_kernels.libraries.dispatch import as_declared as as_declared
     from hatch_cuda_kernels.libraries.dispatch import dispatched as dispatched
-    from hatch_cuda_kernels.libraries.dispatch import is_made_of_types as is_made_of_types
     from hatch_cuda_kernels.libraries.dispatch import returns_data as returns_data
-    from hatch_cuda_kernels.libraries.table import LeftOut as LeftOut
+    from hatch_cuda_kernels.libraries.table import StandInHeader as StandInHeader
     from hatch_cuda_kernels.libraries.table import Torch as Torch
     from hatch_cuda_kernels.libraries.table import boost_header as boost_header
     from hatch_cuda_kernels.libraries.table import cpp20_names as cpp20_names
@@ -32,13 +31,13 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.libraries.table import is_toolkit_macro as is_toolkit_macro
     from hatch_cuda_kernels.libraries.table import is_torch_header as is_torch_header
     from hatch_cuda_kernels.libraries.table import is_torch_name as is_torch_name
-    from hatch_cuda_kernels.libraries.table import left_out_names as left_out_names
     from hatch_cuda_kernels.libraries.table import libcudacxx_headers as libcudacxx_headers
     from hatch_cuda_kernels.libraries.table import library_copies as library_copies
     from hatch_cuda_kernels.libraries.table import namespaces as namespaces
     from hatch_cuda_kernels.libraries.table import own_functions as own_functions
     from hatch_cuda_kernels.libraries.table import renamed_functions as renamed_functions
     from hatch_cuda_kernels.libraries.table import runtime_headers as runtime_headers
+    from hatch_cuda_kernels.libraries.table import stand_in_headers as stand_in_headers
     from hatch_cuda_kernels.libraries.table import standard_headers as standard_headers
     from hatch_cuda_kernels.libraries.table import std_names as std_names
     from hatch_cuda_kernels.libraries.table import std_templates as std_templates
@@ -54,9 +53,9 @@ __getattr__ = lazy(
     __name__,
     {
         "compilers": ("NVRTC_ONLY", "macros_of_nvrtc", "may_be_defined", "nvcc_macros", "shared_macros"),
-        "dispatch": ("as_declared", "dispatched", "is_made_of_types", "returns_data"),
+        "dispatch": ("as_declared", "dispatched", "returns_data"),
         "table": (
-            "LeftOut",
+            "StandInHeader",
             "Torch",
             "boost_header",
             "cpp20_names",
@@ -75,7 +74,7 @@ __getattr__ = lazy(
             "is_toolkit_macro",
             "is_torch_header",
             "is_torch_name",
-            "left_out_names",
+            "stand_in_headers",
             "libcudacxx_headers",
             "library_copies",
             "namespaces",

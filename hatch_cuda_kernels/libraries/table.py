@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
 __all__ = [
-    "LeftOut",
+    "StandInHeader",
     "Torch",
     "boost_header",
     "cpp20_names",
@@ -34,13 +34,13 @@ __all__ = [
     "is_toolkit_macro",
     "is_torch_header",
     "is_torch_name",
-    "left_out_names",
     "libcudacxx_headers",
     "library_copies",
     "namespaces",
     "own_functions",
     "renamed_functions",
     "runtime_headers",
+    "stand_in_headers",
     "standard_headers",
     "std_names",
     "std_templates",
@@ -152,8 +152,8 @@ def runtime_headers() -> tuple[str, ...]:
     return tuple(table("cuda")["files"]["cudart"])
 
 
-class LeftOut(NamedTuple):
-    """A header of this package for what a library's header brings that is left out as the host's."""
+class StandInHeader(NamedTuple):
+    """A header of this package for what a library's header brings whose include is cut as the host's."""
 
     header: str
     names: frozenset[str]
@@ -164,21 +164,21 @@ class LeftOut(NamedTuple):
     are_macros: bool = False
     """Whether the names are macros, all of which stand for code."""
 
-    def is_brought(self, left_out: Collection[str], there: Iterable[str]) -> bool:
-        """Return whether the names are there with nvcc, where some headers are left out and others are not."""
-        is_known = not self.by or not {*self.by}.isdisjoint(left_out)
+    def is_brought(self, cut_headers: Collection[str], there: Iterable[str]) -> bool:
+        """Return whether the names are there with nvcc, where includes of some headers are cut and others are there."""
+        is_known = not self.by or not {*self.by}.isdisjoint(cut_headers)
         return is_known and not (self.unless and any(name.startswith(self.unless) for name in there))
 
 
 @cache
-def left_out_names() -> tuple[LeftOut, ...]:
-    """Return what stands for left-out headers, of names in the global namespace."""
+def stand_in_headers() -> tuple[StandInHeader, ...]:
+    """Return the headers that stand in for those whose includes are cut, of names in the global namespace."""
     libraries = (*table("cuda")["library"], *table("torch")["library"])
     found = [
-        LeftOut(one["header"][0], frozenset(one["names"]), (), one["unless"], one.get("macros", False))
+        StandInHeader(one["header"][0], frozenset(one["names"]), (), one["unless"], one.get("macros", False))
         for one in libraries
     ]
-    brought = (LeftOut(one["header"][0], frozenset(one["names"]), one["by"]) for one in table("torch")["global"])
+    brought = (StandInHeader(one["header"][0], frozenset(one["names"]), one["by"]) for one in table("torch")["global"])
     return (*found, *brought)
 
 
@@ -199,7 +199,7 @@ class Torch(NamedTuple):
     names: Mapping[tuple[str, ...], str]
     """The header of this package for each name, with the namespaces that tell it from others."""
     only_with: Mapping[tuple[str, ...], str]
-    """Names that count without their namespace only where a header is left out."""
+    """Names that count without their namespace only where the include of a header is cut."""
     namespaces: str
     """The header for the namespaces themselves."""
     inner_namespaces: str
@@ -235,7 +235,7 @@ def torch_headers(
     used: Iterable[tuple[str, ...]],
     words: Collection[str],
     spaces: Collection[tuple[str, ...]],
-    left_out: Collection[str],
+    cut_headers: Collection[str],
 ) -> Iterator[str]:
     """Yield the headers of this package for names of PyTorch's.
 
@@ -248,7 +248,7 @@ def torch_headers(
         path
         for path in known.names
         if path[:-1] in known.opened and path[:-1] in {one[1:] for one in spaces} and path[-1] in words
-        if known.only_with.get(path, "") in {"", *left_out}
+        if known.only_with.get(path, "") in {"", *cut_headers}
     }
     found = {known.names[path] for path in paths}
     if known.complex in found and not known.complex_words.isdisjoint(words):
@@ -273,14 +273,14 @@ def torch_names(headers: Collection[str]) -> frozenset[str]:
     """Return the names that device code computes with of some headers for PyTorch's."""
     known = torch()
     found = {path[-1] for path, header in known.names.items() if header in headers and header != known.objects}
-    return frozenset(found.union(*(one.names for one in left_out_names() if one.by and one.header in headers)))
+    return frozenset(found.union(*(one.names for one in stand_in_headers() if one.by and one.header in headers)))
 
 
 @cache
-def boost_header(name: str, left_out: frozenset[str]) -> str:
+def boost_header(name: str, cut_headers: frozenset[str]) -> str:
     """Return the header of this package for a name of namespace boost; empty where no left-out header brings it."""
     known = table("torch")["boost"]
-    folders = {header.partition("boost/")[2].partition("/")[0].partition(".")[0] for header in left_out}
+    folders = {header.partition("boost/")[2].partition("/")[0].partition(".")[0] for header in cut_headers}
     return str(known["header"][0]) if not folders.isdisjoint(known["names"].get(name, ())) else ""
 
 
@@ -289,7 +289,7 @@ def header_of(name: str) -> str | None:
     found = global_names().get(name) or device_names().get(name) or implicit_names().get(name)
     if found is not None:
         return found
-    return next((one.by[0] if one.by else one.header for one in left_out_names() if name in one.names), None)
+    return next((one.by[0] if one.by else one.header for one in stand_in_headers() if name in one.names), None)
 
 
 @cache
@@ -299,7 +299,7 @@ def telling_words() -> frozenset[str]:
     tables: tuple[Iterable[str], ...] = (
         *(global_names(), implicit_names(), device_names(), version_headers(), std_templates()),
         *(known.complex_words, ("register",), (path[-1] for path in known.names if path[:-1] in known.opened)),
-        *(one.names for one in left_out_names()),
+        *(one.names for one in stand_in_headers()),
     )
     return frozenset(name for names in tables for name in names)
 

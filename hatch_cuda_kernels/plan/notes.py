@@ -1,7 +1,7 @@
 """What a build does about a module beyond the obvious, in sentences.
 
 A shared front end fixes ``__CUDA_ARCH__`` to that of one architecture. The package's standard headers stand in for
-those that NVRTC lacks. Host code is left out. A few types cannot be as with nvcc.
+those that NVRTC lacks. Host code is cut. A few types cannot be as with nvcc.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Guard(NamedTuple):
     line: int
     """In the file as it was."""
     kind: str
-    """A kind of Dropped."""
+    """A kind of SourceChange."""
     name: str
     reason: str
 

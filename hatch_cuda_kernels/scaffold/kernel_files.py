@@ -14,7 +14,7 @@ from hatch_cuda_kernels.plan.release import requirements
 from hatch_cuda_kernels.port import kernel_sources, list_files
 from hatch_cuda_kernels.scaffold.files import filled, read_text
 from hatch_cuda_kernels.scaffold.second_try import try_again
-from hatch_cuda_kernels.scaffold.survey import NO_MODULES, is_left_out_line, survey
+from hatch_cuda_kernels.scaffold.survey import NO_MODULES, is_unlisted_line, survey
 from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD
 from hatch_cuda_kernels.scaffold.trial import tried
 
@@ -89,7 +89,7 @@ def _drafted_again(manifest: Path, before: str) -> KernelFiles:
         return KernelFiles({}, (_NO_MODULE,))
     lines, modules = before.splitlines(), drafted.removeprefix(MANIFEST_HEAD).splitlines()
     place = lines.index(NO_MODULES)
-    behind = list(dropwhile(is_left_out_line, lines[place + 1 :]))
+    behind = list(dropwhile(is_unlisted_line, lines[place + 1 :]))
     newline = "\r\n" if "\r\n" in before else "\n"
     after = newline.join([*lines[:place], *modules, *behind, ""])
     return KernelFiles({}, notes, untried, "" if after == before else after)
@@ -118,7 +118,7 @@ def _told(found: Survey, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _notes(found: Survey) -> Iterator[str]:
     """Yield what there is to say of sources."""
-    yield from (f"{source} is not in the manifest: {reason}" for source, reason in found.left_out.items())
+    yield from (f"{source} is not in the manifest: {reason}" for source, reason in found.unlisted.items())
     for name, stated in found.modules.items():
         ends = found.open_ends.get(name, ())
         more = f"; the manifest has {len(ends) - 1} more of this kind" if len(ends) > 1 else ""

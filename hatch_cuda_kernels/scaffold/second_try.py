@@ -19,8 +19,8 @@ from hatch_cuda_kernels.scaffold.survey import (
     Survey,
     Untried,
     drafted,
-    left_out_line,
     module_head,
+    unlisted_line,
 )
 from hatch_cuda_kernels.scaffold.trial import compiled, tried
 from hatch_cuda_kernels.versions import version_text
@@ -65,8 +65,8 @@ def try_again(path: Path) -> SecondTry:
         )
     for name in sorted(modules, key=lambda one: -blocks[one].start):  # from the end, so that the places stay
         lines[blocks[name]] = after.lines[name]
-    left_out = modules.keys() - after.kept
-    if {module.name for module in manifest.modules} == left_out:
+    unlisted = modules.keys() - after.kept
+    if {module.name for module in manifest.modules} == unlisted:
         lines = [NO_MODULES if line == "modules:" else line for line in lines]
     newline = "\r\n" if "\r\n" in text else "\n"
     return SecondTry(newline.join([*lines, ""]), after.found)
@@ -96,7 +96,7 @@ def _after(
     lines = {name: [*found.module_lines(name)] for name in found.modules}
     for name in plain.modules.keys() - found.modules.keys():
         source = modules[name].sources[0]
-        lines[name] = [left_out_line(source, found.left_out[source])]
+        lines[name] = [unlisted_line(source, found.unlisted[source])]
     edited = {name: module for name, module in modules.items() if name not in plain.modules}
     faults = compiled(replace(manifest, modules=tuple(edited.values()))) if edited else {}
     for name in edited:

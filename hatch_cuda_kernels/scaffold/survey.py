@@ -22,9 +22,18 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "MARK", "NOT_YET", "NO_MODULES", "Survey", "Untried", "drafted", "is_left_out_line", "left_out_line", "manifest_of",
-    "module_head", "survey",
-]  # fmt: skip
+    "MARK",
+    "NOT_YET",
+    "NO_MODULES",
+    "Survey",
+    "Untried",
+    "drafted",
+    "is_unlisted_line",
+    "manifest_of",
+    "module_head",
+    "survey",
+    "unlisted_line",
+]
 
 #: Behind the name of a module that was not tried, in a manifest.
 MARK: Final = "not tried yet: run init again where its compiler is installed"
@@ -63,7 +72,7 @@ class Survey:
     """What a manifest states of each source, by module, and why others are not in it."""
 
     modules: dict[str, dict[str, Any]] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
+    unlisted: dict[str, str] = field(default_factory=dict)
     """Reasons by source."""
     open_ends: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By module, what is left to its author."""
@@ -75,11 +84,11 @@ class Survey:
         self.modules[name], self.open_ends[name] = draft.stated, draft.open_ends
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of a manifest's modules, and a comment for each source that is left out."""
+        """Yield the lines of a manifest's modules, and a comment for each source that is not in it."""
         for name in self.modules:
             yield from self.module_lines(name)
-        for source, reason in self.left_out.items():
-            yield left_out_line(source, reason)
+        for source, reason in self.unlisted.items():
+            yield unlisted_line(source, reason)
 
     def module_lines(self, name: str) -> Iterator[str]:
         """Yield the lines of one module."""
@@ -93,12 +102,12 @@ def module_head(name: str, *, tried: bool = True) -> str:
     return f"  {name}:" if tried else f"  {name}:  # {MARK}"
 
 
-def left_out_line(source: str, reason: str) -> str:
+def unlisted_line(source: str, reason: str) -> str:
     """Return the line of a manifest for a source that is not in it."""
     return f"  # {source}: {reason}"
 
 
-def is_left_out_line(line: str) -> bool:
+def is_unlisted_line(line: str) -> bool:
     """Return whether a line of a manifest is such a line."""
     return line.startswith("  # ")
 
@@ -114,10 +123,10 @@ def survey(root: Path, sources: Sequence[str], files: Sequence[str], head: Mappi
             draft = drafted(root, source, files)
             make_plan(manifest_of(root, head, {"module": draft.stated}))
         except HatchCudaKernelsError as error:
-            found.left_out[source] = _first_line(error)
+            found.unlisted[source] = _first_line(error)
         else:
             if draft.templates:
-                found.left_out[source] = _NO_INSTANCE.format(_listed(draft.templates))
+                found.unlisted[source] = _NO_INSTANCE.format(_listed(draft.templates))
                 continue
             found.add(_free_name(draft.name, found.modules), draft)
     return found

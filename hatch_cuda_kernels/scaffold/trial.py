@@ -53,12 +53,12 @@ def tried(root: Path, head: Mapping[str, Any], found: Survey, files: Sequence[st
     except ToolchainError as error:
         return replace(found, untried=Untried(error.message, tuple(requirements(manifest))))
     ends = found.open_ends
-    left_out = {
+    unlisted = {
         modules[name]["source"]: "; ".join([reason, *(ends[name] if reason == _NO_KERNEL else ())])
         for name, reason in refused.items()
     }
     kept = {name: stated for name, stated in modules.items() if name not in refused}
-    return replace(found, modules=kept, left_out=found.left_out | left_out, untried=None)
+    return replace(found, modules=kept, unlisted=found.unlisted | unlisted, untried=None)
 
 
 def _refused(

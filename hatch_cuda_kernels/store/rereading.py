@@ -1,6 +1,6 @@
 """Whether this version of the package makes of a store's sources what the version that built the store made of them.
 
-What host code is left out and which headers are implied are rules of the package, and a later version may have others.
+What host code is cut and which headers are implied are rules of the package, and a later version may have others.
 An answer is remembered with the states of the files that have these rules: to find it takes as long as to compile.
 """
 

@@ -72,7 +72,7 @@ class ModuleSource:
             warn_user(f"{path} changed since the editable install; for it to count, run: {again}")
 
     def host_code(self) -> tuple[tuple[SourceChange, ...], str]:
-        """Return what is left out of the sources as host code, and the sentence that says so if nobody asked for it.
+        """Return what is cut or changed in the sources, and the sentence that says so if nobody asked for it.
 
         Neither is known where the sources cannot be read.
         """

@@ -177,7 +177,7 @@ def test_what_nvrtc_cannot_know(source, fix):
 def test_headers_of_the_host_that_are_kept():
     """Whoever keeps host code is told what brings PyTorch's headers in."""
     source = "#ifndef NO_TORCH\n#include <torch/extension.h>\n#endif\n"
-    fix = "NVRTC cannot compile PyTorch's headers, which are the host's; 'host_code: drop' leaves their includes out"
+    fix = "NVRTC cannot compile PyTorch's headers, which are the host's; 'host_code: drop' cuts their includes"
     assert fix in str(failed(source, options=NvrtcOptions(host_code="keep")))
 
 
@@ -306,3 +306,9 @@ def test_an_instruction_of_an_architecture_specific_target(instruction, arch, fi
         assert f"in place of {arch}" in str(caught.value)
         (fault,) = target_faults(caught.value.log)
         assert fix in fault
+
+
+def test_where_a_source_cannot_be_read_is_told_first():
+    """What NVRTC says of host code follows from it: none is cut then."""
+    error = failed("int f(int a) { return a; }\n__global__ void k(int* x) { *x = 1; }\nclass Q { int a;\n")
+    assert error.faults[0].startswith("source.cu:3: a brace that nothing closes\n  to fix: mend it")

@@ -35,6 +35,7 @@ ELSEWHERE = {
     "cli.md": ("hatch-cuda-kernels ",),  # usages: test_reference compares the options
     "jax.md": ("ArgumentError: ",),  # tests/operators/jax
     "torch-operators.md": ("mylib::saxpy",),  # tests/operators/torch
+    "what-nvrtc-is-shown.md": ("k.cu:1: error",),  # test_shown_edits
 }
 
 

@@ -125,6 +125,44 @@ def test_host_code_that_nvrtc_refuses_is_cut(tmp_path, case):
     assert compile_ptx(root, "keep") is None
 
 
+CHANGES = """\
+#include <mpi.h>
+inline int blocks(int n) { return n / 2; }
+struct Pair { char c; int i; } __attribute__((packed));
+const float pi = 3.0f;
+#ifdef __NVCC__
+thread_local int made;
+#endif
+"""
+
+
+def test_each_change_is_named_once_and_as_it_is(tmp_path):
+    """``inline`` goes with a body, and is no second change."""
+    _, sources = read(project(tmp_path, CHANGES))
+    assert [str(change) for change in sources.changes] == [
+        "k.cu:1: the include of mpi.h is cut",
+        "k.cu:2: the body of blocks is cut",
+        "k.cu:3: the attributes of Pair are where NVRTC heeds them",
+        "k.cu:4: pi is constexpr",
+        "k.cu:5: the condition __NVCC__ is decided as for nvcc",
+        "k.cu:6: the value of made is cut",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("const float pi = 3.0f;\nint f() { return 1; }\n", "host code cut in k.cu: f (k.cu:2) has no device mark"),
+        ("#include <mpi.h>\n", "host code cut in k.cu: mpi.h (k.cu:1) is a header of the host's"),
+        ("const float pi = 3.0f;\n", "text changed in k.cu: k.cu:1: pi is constexpr"),
+    ],
+)
+def test_a_build_says_what_is_cut_and_why(tmp_path, text, said):
+    """Where nothing is cut, nothing is called host code."""
+    recipe, sources = read(project(tmp_path, text))
+    assert recipe.cut_sentence(sources) == f"module 'k': {said}; host_code: keep turns this off"
+
+
 def test_what_has_no_mark_is_device_code_with_default_device(tmp_path):
     """The option says so; ``drop`` can still be asked for."""
     root = project(tmp_path, f"int one() {{ return 1; }}\n{KERNEL}")

@@ -12,7 +12,7 @@ from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.includes import OuterHeaders, packaged_standard_headers
-from hatch_cuda_kernels.libraries import left_out_names
+from hatch_cuda_kernels.libraries import stand_in_headers
 from hatch_cuda_kernels.manifest import parse_manifest
 
 KERNEL = "__global__ void k(int* s) {{ s[0] = {}; }}\n"
@@ -200,7 +200,7 @@ def test_types_of_data_are_the_toolkits(tmp_path):
     build_store(manifest, tmp_path / "store")
 
 
-HEADERS = {one.header: one.names for one in left_out_names() if not one.by}
+HEADERS = {one.header: one.names for one in stand_in_headers() if not one.by}
 
 
 @pytest.mark.parametrize("header", sorted(HEADERS))

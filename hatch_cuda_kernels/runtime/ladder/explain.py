@@ -71,8 +71,8 @@ def explain(request: Request, take: Callable[[Image], object] | None) -> Explana
     fixes = suggest_fixes(request, considered) if chosen is None else ()
     kernel = request.kernel
     taken = kernel.parameters if kernel.types else ()
-    _, left_out = request.source.host_code()
-    notes = (left_out,) if left_out else ()
+    _, cut = request.source.host_code()
+    notes = (cut,) if cut else ()
     return Explanation(kernel.name, request.arch, request.driver, chosen, considered, fixes, taken, notes)
 
 
