@@ -117,6 +117,8 @@ def further_levels(
 
     All but the error is as for ``read_recipe``, whose outcome ``sources`` are.
     """
+    if not recipe.options.cuts_host_code:
+        return None
     errors = [found for found in parse_log(error.log) if found.severity != "warning"]
     project = project or Project(root)
     folders = [folder for folder in recipe.options.include if project.files.is_folder(folder)]
