@@ -8,9 +8,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.missing_header import is_known
-from hatch_cuda_kernels.cpp.conditions import evaluate
-from hatch_cuda_kernels.cpp.lexer import SourceFile, is_identifier, lex
-from hatch_cuda_kernels.cpp.macros import parse_define
+from hatch_cuda_kernels.cpp import SourceFile, evaluate, is_identifier, lex, parse_define
 from hatch_cuda_kernels.includes import Project, read_closure
 from hatch_cuda_kernels.libraries import is_library_header
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -19,9 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.cpp.lexer import Directive
-    from hatch_cuda_kernels.cpp.macros import Macro
-    from hatch_cuda_kernels.cpp.unit import Condition, TranslationUnit
+    from hatch_cuda_kernels.cpp import Condition, Directive, Macro, TranslationUnit
 
 __all__ = ["count_kernels", "include_folders", "kernel_sources", "list_files", "needed_macros"]
 
