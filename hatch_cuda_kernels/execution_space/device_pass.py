@@ -108,7 +108,7 @@ def as_device_pass(
         return DeviceSource.of(closure, ClosureCut(unread=message if cuts else "")), None
     declared = Declared.from_declarations(one for reading in passed.readings for one in reading)
     if not cuts:
-        return DeviceSource.of(closure, ClosureCut(declared=declared)), None
+        return DeviceSource.of(closure, ClosureCut(declared=declared)), passed
     found = passed.found
     edits = ((name, edit) for name, edits in sorted(found.edits.items()) for edit in sorted(edits))
     made = ClosureCut(
