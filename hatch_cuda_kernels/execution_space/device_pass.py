@@ -29,6 +29,7 @@ from hatch_cuda_kernels.execution_space.marks import is_foreign_mark
 from hatch_cuda_kernels.includes import find_clocks
 from hatch_cuda_kernels.libraries import (
     NVRTC_ONLY,
+    brought_headers,
     has_system_header,
     is_host_header,
     is_toolkit_macro,
@@ -142,7 +143,9 @@ def cut_closure(closure: Closure, made: ClosureCut, define: Sequence[tuple[str, 
     texts |= {name: edited.text for name, edited in shown.items()}
     gone = {*made.host_headers}
     if gone:
-        taken = {(name, edit.start) for name, found in edits.items() for edit in found if not edit.text}
+        taken = {
+            (name, edit.start) for name, found in edits.items() for edit in found if edit.text[:8] in {"", "#include"}
+        }
         gone -= {
             origin.target(file, one)
             for file in origin.files.values()
@@ -346,13 +349,15 @@ def _directive_for(name: str, now: tuple[Macro | None, ...]) -> str:
 
 def _take_includes(unit: TranslationUnit, found: Cut, host_only: Collection[str]) -> None:
     """Take out the includes of headers of host libraries, which neither the project nor the toolkit has."""
+    others = {directive.header for _, directive in unit.unresolved}
     for file, directive in unit.unresolved:
         name = directive.header
         if not name or not file.name.startswith(VIRTUAL_ROOT):
             continue
         is_system = directive.operand.lstrip().startswith("<")
         if f"<{name}>" in host_only or is_host_header(name, is_system=is_system):
-            edit = Edit(directive.start, directive.end, "", "include", name)
+            brought = next((f"#include <{one}>" for one in brought_headers(name) if one in others), "")
+            edit = Edit(directive.start, directive.end, brought, "include", name)
             if edit not in found.edits[file.name]:
                 found.edits[file.name].append(edit)
 

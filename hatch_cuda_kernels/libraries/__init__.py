@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.libraries.table import StandInHeader as StandInHeader
     from hatch_cuda_kernels.libraries.table import Torch as Torch
     from hatch_cuda_kernels.libraries.table import boost_header as boost_header
+    from hatch_cuda_kernels.libraries.table import brought_headers as brought_headers
     from hatch_cuda_kernels.libraries.table import cpp20_names as cpp20_names
     from hatch_cuda_kernels.libraries.table import defines_constants as defines_constants
     from hatch_cuda_kernels.libraries.table import device_names as device_names
@@ -58,6 +59,7 @@ __getattr__ = lazy(
             "StandInHeader",
             "Torch",
             "boost_header",
+            "brought_headers",
             "cpp20_names",
             "defines_constants",
             "device_names",
