@@ -63,6 +63,9 @@ TOP = (
 #: The files of the package's own folder that are part of something named above.
 FILES = {"build_report.py": "build.py", "hooks.py": "plugin", "__main__.py": "cli"}
 
+#: The folders of which only the names that their ``__init__`` has are used outside.
+DOORS = {"cpp", "includes", "libraries", "execution_space", "port"}
+
 #: The cycles of modules that stay, and why.
 CYCLES: dict[frozenset[str], str] = {}
 
@@ -172,6 +175,19 @@ def test_every_folder_has_its_place():
 def test_imports_lead_down():
     """A folder imports only what is on an earlier step of its way."""
     assert wrong_imports() == []
+
+
+def test_what_reads_sources_is_imported_through_its_doors():
+    """Outside these folders, the names that their ``__init__`` has are used, and no module of theirs."""
+    beside = [
+        f"{module} imports {node.module}"
+        for module, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom)
+        for folder in DOORS - {module.partition(".")[0]}
+        if (node.module or "").startswith(f"{PACKAGE}.{folder}.")
+    ]
+    assert beside == []
 
 
 def test_modules_of_a_folder_form_no_cycle():

@@ -132,14 +132,14 @@ class Trials:
                 return found
             levels |= fresh
 
-    def errors(self, found: ReadSource, kinds: tuple[Kind, ...] = ()) -> list[Diagnostic]:
-        """Return NVRTC's errors. Without ``kinds`` of images to make, only its front end is asked.
+    def errors(self, found: ReadSource) -> list[Diagnostic]:
+        """Return the errors of NVRTC's front end.
 
         Where NVRTC says nothing, as in a crash, the one for the source stands at no line. Raises OutOfTimeError.
         """
         assert self.arch is not None  # noqa: S101 - for the caller to see to
         try:
-            self.compile(found.recipe.compile_job(found.unit, self.arch, kinds, assembled=False))
+            self.compile(found.recipe.compile_job(found.unit, self.arch, (), assembled=False))
         except CompileError as error:
             told = [one for one in parse_log(error.log) if one.severity.endswith("error")]
             return told or [Diagnostic(found.recipe.sources[0], 0, "error", error.message)]
