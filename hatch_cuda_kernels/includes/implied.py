@@ -12,17 +12,22 @@ from itertools import compress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hatch_cuda_kernels import libraries
-from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError, is_identifier
-from hatch_cuda_kernels.cpp.unit import Branches, Inclusion, InclusionError, Run, TranslationUnit
+from hatch_cuda_kernels.cpp import (
+    Branches,
+    Inclusion,
+    InclusionError,
+    Run,
+    SourceFile,
+    TranslationUnit,
+    UnbalancedError,
+    is_identifier,
+)
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp.declarations import Declaration
-    from hatch_cuda_kernels.cpp.lexer import Directive
-    from hatch_cuda_kernels.cpp.macros import MacroTable
-    from hatch_cuda_kernels.cpp.unit import Item
+    from hatch_cuda_kernels.cpp import Declaration, Directive, Item, MacroTable
     from hatch_cuda_kernels.includes.closure import Closure
     from hatch_cuda_kernels.includes.outer import OuterHeaders
     from hatch_cuda_kernels.includes.project import Readings
