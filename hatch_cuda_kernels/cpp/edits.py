@@ -7,6 +7,8 @@ from bisect import bisect_right
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.cpp.macros import texts_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -136,7 +138,7 @@ def _rendered(tokens: Sequence[MacroToken], changes: Iterable[tuple[int, int, in
 
 
 def _spaced(tokens: Iterable[MacroToken]) -> Iterable[str]:
-    return (f" {token.text}" for token in tokens)
+    return (f" {text}" for text in texts_of(tokens))
 
 
 class Edited:

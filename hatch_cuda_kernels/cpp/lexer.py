@@ -288,13 +288,15 @@ class SourceFile:
 
     @property
     def guard(self) -> str:
-        """The macro that keeps all of the file from being read twice; empty without one. Raises UnbalancedError."""
+        """The macro that tells whether the file was read before; empty without one. Raises UnbalancedError."""
         first = next((at for at, one in enumerate(self.directives) if one.word != "pragma"), 0)
-        words = [one.word for one in self.directives[first : first + 2]]
-        if words != ["ifndef", "define"] or self.groups[first] != len(self.directives) - 1:
+        names = [(one.word, [token.text for token in one.tokens()[:1]]) for one in self.directives[first : first + 2]]
+        if [word for word, _ in names] != ["ifndef", "define"] or names[0][1] != names[1][1]:
             return ""
-        names = [[token.text for token in one.tokens()[:1]] for one in self.directives[first : first + 2]]
-        return names[0][0] if names[0] and names[0] == names[1] else ""
+        last = first
+        while last in self.groups:
+            last = self.groups[last]
+        return "".join(names[0][1]) if last == len(self.directives) - 1 else ""
 
 
 class UnbalancedError(Exception):

@@ -20,6 +20,7 @@ __all__ = [
     "MacroToken",
     "parse_define",
     "parse_definition",
+    "texts_of",
 ]
 
 _NOTHING: Final[frozenset[str]] = frozenset()
@@ -47,6 +48,17 @@ class MacroToken(NamedTuple):
 UNKNOWN_VALUE: Final = MacroToken("<unknown>")
 #: What stands for an operand of ``##`` that is empty.
 _PLACEMARKER: Final = MacroToken("")
+
+
+def texts_of(tokens: Iterable[MacroToken]) -> list[str]:
+    """Return the texts of tokens; ``>`` and what follows it at once are one, as they are in a shift."""
+    found: list[str] = []
+    for token in tokens:
+        if token.text.startswith(">") and not token.is_spaced and found[-1:] == [">"]:
+            found[-1] += token.text
+        else:
+            found.append(token.text)
+    return found
 
 
 class Macro(NamedTuple):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from hatch_cuda_kernels.cpp.conditions import evaluate
 from hatch_cuda_kernels.cpp.edits import Edit, Edited
 from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError
-from hatch_cuda_kernels.cpp.macros import Expander, MacroTable, MacroToken, parse_define
+from hatch_cuda_kernels.cpp.macros import Expander, MacroTable, MacroToken, parse_define, texts_of
 from hatch_cuda_kernels.cpp.parser import parse
 from hatch_cuda_kernels.cpp.stream import TextError
 from hatch_cuda_kernels.cpp.unit import InclusionError, TranslationUnit
@@ -299,7 +299,7 @@ def _with_values(macros: MacroTable, condition: Condition) -> str:
     if directive.word.endswith("def"):
         words = ("!", "defined") if directive.word.endswith("ndef") else ("defined",)
         taken = [*map(MacroToken, words), *taken[:1]]
-    texts = [token.text for token in Expander(look_up, kept={"defined"}).expand(taken)]
+    texts = texts_of(Expander(look_up, kept={"defined"}).expand(taken))
     found: list[str] = []
     while texts:
         text = texts.pop(0)
@@ -335,7 +335,7 @@ def _directive_for(name: str, now: tuple[Macro | None, ...]) -> str:
     if macro is None:
         return f"#undef {name}"
     parameters = "" if macro.parameters is None else "(" + ", ".join(macro.parameters) + ")"
-    return f"#define {name}{parameters} " + " ".join(token.text for token in macro.body)
+    return f"#define {name}{parameters} " + " ".join(texts_of(macro.body))
 
 
 def _take_includes(unit: TranslationUnit, found: Cut, host_only: Collection[str]) -> None:

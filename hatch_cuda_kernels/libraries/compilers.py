@@ -32,12 +32,12 @@ _UNKNOWN: Final = """
     """.split()  # noqa: SIM905 - a list would take a line a word
 #: What other compilers, tools and systems define before the first line, and neither of these two does.
 _OTHERS: Final = """
-    __clang__ __clang_major__ __clang_minor__ __clang_patchlevel__ __apple_build_version__ __APPLE__ __MACH__ __APPLE_CC__
-    _WIN32 _WIN64 __WIN32__ _MSC_VER _MSC_FULL_VER _MSC_BUILD _MSVC_LANG __MINGW32__ __MINGW64__ __CYGWIN__ __DJGPP__
-    __INTEL_COMPILER __INTEL_LLVM_COMPILER __ICC __ICL __ECC __IBMC__ __IBMCPP__ __xlc__ __xlC__ __ibmxl__ __COMO__
-    __SUNPRO_C __SUNPRO_CC __PGI __PGIC__ __NVCOMPILER __OPEN64__ __PATHCC__ __HP_aCC __HP_cc __DECC __DECCXX _CRAYC
-    __OPENCL_VERSION__ __OPENCL_C_VERSION__ __METAL_VERSION__ __METAL_MACOS__ __METAL_IOS__ __HIP__ __HIPCC__
-    __HIP_DEVICE_COMPILE__ __SYCL_DEVICE_ONLY__ __ARMCC_VERSION __CC_ARM __ARMCOMPILER_VERSION __BORLANDC__
+    __clang__ __clang_major__ __clang_minor__ __clang_patchlevel__ __apple_build_version__ __APPLE__ __MACH__
+    __APPLE_CC__ _WIN32 _WIN64 __WIN32__ _MSC_VER _MSC_FULL_VER _MSC_BUILD _MSVC_LANG __MINGW32__ __MINGW64__ __CYGWIN__
+    __DJGPP__ __INTEL_COMPILER __INTEL_LLVM_COMPILER __ICC __ICL __ECC __IBMC__ __IBMCPP__ __xlc__ __xlC__ __ibmxl__
+    __COMO__ __SUNPRO_C __SUNPRO_CC __PGI __PGIC__ __NVCOMPILER __OPEN64__ __PATHCC__ __HP_aCC __HP_cc __DECC
+    __DECCXX _CRAYC __OPENCL_VERSION__ __OPENCL_C_VERSION__ __METAL_VERSION__ __METAL_MACOS__ __METAL_IOS__ __HIP__
+    __HIPCC__ __HIP_DEVICE_COMPILE__ __SYCL_DEVICE_ONLY__ __ARMCC_VERSION __CC_ARM __ARMCOMPILER_VERSION __BORLANDC__
     __CODEGEARC__ __DMC__ __WATCOMC__ __TURBOC__ __MWERKS__ __TINYC__ __EMSCRIPTEN__ __FreeBSD__ __NetBSD__ __OpenBSD__
     __DragonFly__ __ANDROID__ __sun __sun__ __hpux _AIX __QNX__ __QNXNTO__ __VXWORKS__ __HAIKU__ __OS400__ __MVS__
     __CDT_PARSER__ __INTELLISENSE__ __JETBRAINS_IDE__ __RESHARPER__ __clang_analyzer__ __DOXYGEN__ __CPPCHECK__
