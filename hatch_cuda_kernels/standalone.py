@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from hatch_cuda_kernels.compiler.job import CompileJob
-    from hatch_cuda_kernels.execution_space.device_source import SourceSet
+    from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
     from hatch_cuda_kernels.runtime.launch.loaded import Loaded

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
     from hatch_cuda_kernels.compiler.program import Program
-    from hatch_cuda_kernels.execution_space.device_source import SourceChange
+    from hatch_cuda_kernels.execution_space import SourceChange
 
 __all__ = ["advice"]
 

@@ -27,7 +27,7 @@ from hatch_cuda_kernels.compiler.taint import is_tainted
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.execution_space.use import undefined_variables, use_faults, used_variables
+from hatch_cuda_kernels.execution_space import undefined_variables, use_faults, used_variables
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.libraries import renamed_functions
 from hatch_cuda_kernels.names import VIRTUAL_ROOT

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.key import source_digest
-from hatch_cuda_kernels.execution_space.kernels import NOTHING_DECLARED
+from hatch_cuda_kernels.execution_space import NOTHING_DECLARED
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.execution_space.device_source import DeviceSource, SourceChange
-    from hatch_cuda_kernels.execution_space.kernels import Declared
+    from hatch_cuda_kernels.execution_space import Declared, DeviceSource, SourceChange
     from hatch_cuda_kernels.options import NvrtcOptions
 
 __all__ = ["Program"]

@@ -10,7 +10,7 @@ from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.program import Program
 from hatch_cuda_kernels.compiler.route import choose_route
 from hatch_cuda_kernels.compiler.toolchain.device_runtime import load_device_runtime
-from hatch_cuda_kernels.execution_space.device_source import cut_sentence, owner_of
+from hatch_cuda_kernels.execution_space import cut_sentence, owner_of
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME, DeviceLibrary, library_kind
 from hatch_cuda_kernels.names import listed_module
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.finish_job import Job
-    from hatch_cuda_kernels.execution_space.device_source import SourceSet
+    from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.image import Finisher, Kind
     from hatch_cuda_kernels.options import NvrtcOptions
 

@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, cast
 from hatch_cuda_kernels.compiler.output.log import parse_log
 from hatch_cuda_kernels.compiler.toolchain.remembered import installed_headers
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.execution_space.cut import Place
-from hatch_cuda_kernels.execution_space.device_pass import as_device_pass, cut_closure
-from hatch_cuda_kernels.execution_space.device_source import SourceSet
-from hatch_cuda_kernels.execution_space.oracle import blame
+from hatch_cuda_kernels.execution_space import Place, SourceSet, as_device_pass, blame, cut_closure
 from hatch_cuda_kernels.includes import (
     DEVICE_RUNTIME,
     DeviceLibrary,
@@ -29,9 +26,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.errors import CompileError
-    from hatch_cuda_kernels.execution_space.cut import Level
-    from hatch_cuda_kernels.execution_space.device_pass import DevicePass
-    from hatch_cuda_kernels.execution_space.device_source import ClosureCut, DeviceSource
+    from hatch_cuda_kernels.execution_space import ClosureCut, DevicePass, DeviceSource, Level
     from hatch_cuda_kernels.includes import OuterHeaders, Readings
     from hatch_cuda_kernels.options import NvrtcOptions
 
@@ -122,6 +117,8 @@ def further_levels(
 
     All but the error is as for ``read_recipe``, whose outcome ``sources`` are.
     """
+    if not recipe.options.cuts_host_code:
+        return None
     errors = [found for found in parse_log(error.log) if found.severity != "warning"]
     project = project or Project(root)
     folders = [folder for folder in recipe.options.include if project.files.is_folder(folder)]

@@ -19,7 +19,7 @@ from hatch_cuda_kernels.compiler.reading_rules import rule_files
 from hatch_cuda_kernels.compiler.toolchain.remembered import installed_headers
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.execution_space.device_source import ClosureCut, DeviceSource, SourceChange, SourceSet
+from hatch_cuda_kernels.execution_space import ClosureCut, DeviceSource, SourceChange, SourceSet
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME, STANDARD_FOLDER, Asked, DeviceLibrary, ProjectFiles
 
 if TYPE_CHECKING:

@@ -157,7 +157,7 @@ class Edited:
             pieces.append(text)
             length += len(text)
 
-        for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
+        for edit in sorted(edits, key=lambda edit: (edit.start, edit.start != edit.end, -edit.end)):
             if edit.start >= done:
                 add(file.text[done : edit.start], done, is_same=True)
                 add(edit.text + _left(file, edit), edit.start, is_same=False)

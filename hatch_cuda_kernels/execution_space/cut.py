@@ -246,12 +246,12 @@ class _Cutter:
         is_virtual = declaration in self._virtual
         if declaration.body is None and not is_virtual:
             return
-        if self._stays(declaration):
-            return
         tokens, body = declaration.tokens, declaration.body
         if is_virtual:
             first = declaration.template[1] if declaration.template else 0
             editor.insert(tokens[first], _edit(declaration, "mark", "__host__ __device__ "))
+        if self._stays(declaration):
+            return
         is_hidden = not declaration.is_member and "" in declaration.scope
         is_definition = bool(declaration.qualifier) and not declaration.is_specialization
         if not is_hidden:

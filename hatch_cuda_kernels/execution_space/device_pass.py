@@ -20,6 +20,7 @@ from hatch_cuda_kernels.execution_space.marks import is_foreign_mark
 from hatch_cuda_kernels.includes import find_clocks
 from hatch_cuda_kernels.libraries import (
     NVRTC_ONLY,
+    brought_headers,
     has_system_header,
     is_host_header,
     is_toolkit_macro,
@@ -108,7 +109,7 @@ def as_device_pass(
         return DeviceSource.of(closure, ClosureCut(unread=message if cuts else "")), None
     declared = Declared.from_declarations(one for reading in passed.readings for one in reading)
     if not cuts:
-        return DeviceSource.of(closure, ClosureCut(declared=declared)), None
+        return DeviceSource.of(closure, ClosureCut(declared=declared)), passed
     found = passed.found
     edits = ((name, edit) for name, edits in sorted(found.edits.items()) for edit in sorted(edits))
     made = ClosureCut(
@@ -136,7 +137,9 @@ def cut_closure(closure: Closure, made: ClosureCut, define: Sequence[tuple[str, 
     texts |= {name: edited.text for name, edited in shown.items()}
     gone = {*made.host_headers}
     if gone:
-        taken = {(name, edit.start) for name, found in edits.items() for edit in found if not edit.text}
+        taken = {
+            (name, edit.start) for name, found in edits.items() for edit in found if edit.text[:8] in {"", "#include"}
+        }
         gone -= {
             origin.target(file, one)
             for file in origin.files.values()
@@ -340,13 +343,15 @@ def _directive_for(name: str, now: tuple[Macro | None, ...]) -> str:
 
 def _take_includes(unit: TranslationUnit, found: Cut, host_only: Collection[str]) -> None:
     """Take out the includes of headers of host libraries, which neither the project nor the toolkit has."""
+    others = {directive.header for _, directive in unit.unresolved}
     for file, directive in unit.unresolved:
         name = directive.header
         if not name or not file.name.startswith(VIRTUAL_ROOT):
             continue
         is_system = directive.operand.lstrip().startswith("<")
         if f"<{name}>" in host_only or is_host_header(name, is_system=is_system):
-            edit = Edit(directive.start, directive.end, "", "include", name)
+            brought = next((f"#include <{one}>" for one in brought_headers(name) if one in others), "")
+            edit = Edit(directive.start, directive.end, brought, "include", name)
             if edit not in found.edits[file.name]:
                 found.edits[file.name].append(edit)
 

@@ -145,6 +145,15 @@ def is_kernel(declaration: Declaration) -> bool:
     return declaration.kind == "function" and not declaration.is_friend and "__global__" in declaration.words
 
 
+def parameters_of(declaration: Declaration) -> tuple[DeclaredParameter, ...]:
+    """Return the parameters of a function; none of what is no function."""
+    if declaration.parameters is None:
+        return ()
+    first, last = declaration.parameters
+    texts = [token.text for token in declaration.tokens[first + 1 : last]]
+    return tuple(map(_parameter, _split(texts)))
+
+
 def _qualified(declaration: Declaration, name: str) -> str:
     return "::".join(filter(None, (*declaration.scope, *declaration.qualifier, name)))
 
@@ -154,12 +163,9 @@ def _file(declaration: Declaration) -> str:
 
 
 def _kernel(declaration: Declaration) -> DeclaredKernel:
-    assert declaration.parameters is not None  # noqa: S101 - it is a function
-    first, last = declaration.parameters
-    texts = [token.text for token in declaration.tokens[first + 1 : last]]
     return DeclaredKernel(
         _qualified(declaration, declaration.name),
-        tuple(map(_parameter, _split(texts))),
+        parameters_of(declaration),
         declaration.template is not None,
         declaration.has_c_linkage,
         _file(declaration),

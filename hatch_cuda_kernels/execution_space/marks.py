@@ -89,10 +89,12 @@ class VirtualFunctions:
                 self._names[one.parent.name].add(one.name)
 
     def __contains__(self, function: Declaration) -> bool:
-        """Return whether a function may be in a table of virtual functions; a destructor is if its base's is."""
-        if _says_virtual(function) or (function.is_member and function.name[:1] == "~"):
-            return True
+        """Return whether a function may be in a table of virtual functions; a destructor may be if there is a base."""
         parent = function.parent
+        if _says_virtual(function):
+            return True
+        if parent is not None and function.is_member and function.name[:1] == "~":
+            return bool(_bases(parent))
         if (
             parent is None
             or not function.is_member

@@ -11,7 +11,7 @@ from hatch_cuda_kernels.libraries.table import table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["as_declared", "dispatched", "is_made_of_types", "returns_data"]
+__all__ = ["as_declared", "dispatched", "returns_data"]
 
 _NUMBERS: Final = (["::", "Half"], ["::", "BFloat16"])
 
@@ -51,11 +51,6 @@ def dispatched(macro: str, words: frozenset[str]) -> tuple[str, tuple[str, ...]]
         added += [one[1] for name, one in known["added"].items() if name in {word.upper() for word in plain}]
     name = known["index" if "INDEX_TYPES" in rest else "scalar"][0]
     return name, tuple(dict.fromkeys((*(types or ()), *added)))
-
-
-def is_made_of_types(tokens: Sequence[MacroToken]) -> bool:
-    """Return whether template arguments have a type of Torch's that is made of another."""
-    return any(token.text in _dispatch()["sums"] for token in tokens)
 
 
 def as_declared(tokens: Sequence[MacroToken]) -> tuple[MacroToken, ...]:

@@ -18,6 +18,7 @@ __all__ = [
     "StandInHeader",
     "Torch",
     "boost_header",
+    "brought_headers",
     "cpp20_names",
     "defines_constants",
     "device_names",
@@ -168,6 +169,11 @@ class StandInHeader(NamedTuple):
         """Return whether the names are there with nvcc, where includes of some headers are cut and others are there."""
         is_known = not self.by or not {*self.by}.isdisjoint(cut_headers)
         return is_known and not (self.unless and any(name.startswith(self.unless) for name in there))
+
+
+def brought_headers(name: str) -> tuple[str, ...]:
+    """Return the headers for device code that a header of a library that is called from the host includes."""
+    return next((tuple(found) for begin, found in table("cuda")["brought"].items() if name.startswith(begin)), ())
 
 
 @cache

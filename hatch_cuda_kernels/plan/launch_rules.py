@@ -13,8 +13,7 @@ from hatch_cuda_kernels.store.launch_rules.expressions import ExpressionError, p
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.execution_space.device_source import SourceSet
-    from hatch_cuda_kernels.execution_space.kernels import Declared
+    from hatch_cuda_kernels.execution_space import Declared, SourceSet
     from hatch_cuda_kernels.manifest.model import Module, StatedRule
     from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 

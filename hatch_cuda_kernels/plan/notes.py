@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.execution_space.device_source import SourceChange, SourceSet
+    from hatch_cuda_kernels.execution_space import SourceChange, SourceSet
     from hatch_cuda_kernels.plan.plan import PlannedModule
 
 __all__ = ["arch_uses", "arch_warnings", "changed_code", "describe"]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.finish_job import FinishJob, Job
     from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
-    from hatch_cuda_kernels.execution_space.device_source import SourceSet
+    from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.includes import DeviceLibrary
     from hatch_cuda_kernels.manifest import Manifest, Module
     from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.lexer import lex
 from hatch_cuda_kernels.libraries import device_names, torch
 from hatch_cuda_kernels.options import CppStd
-from hatch_cuda_kernels.patterns import expand, placeholders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -115,34 +113,28 @@ def flow(value: object) -> str:
 def _instances(
     templates: Sequence[Template], launches: Sequence[SeenLaunch], refused: Mapping[str, str], guessed: Sequence[str]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return a module's instances and matrix, with what it takes to spell them, and what launches do not say."""
-    matrix: dict[str, tuple[str, ...]] = {}
-    instances: dict[str, None] = {}
+    """Return a module's instances, with what it takes to spell them, and what launches do not say."""
+    found: dict[str, None] = {}
     open_ends: dict[str, None] = {}
     for template in templates:
-        found = [launch for launch in launches if launch.plain == template.plain]
-        named = [f"{template.name}<{', '.join(each)}>" for each in template.uses if len(each) >= template.required]
-        if not found and not named:
+        own = [launch for launch in launches if launch.plain == template.plain]
+        named = [each for each in template.uses if len(each) >= template.required]
+        if not own and not named:
             open_ends[f"{_shown(template)}: no launch was seen; list its instances"] = None
-        for launch in found:
-            known = _expressions(template, launch, matrix)
+        for launch in own:
+            known = launch.casts or template.instances(launch.meanings)
             if not known:
                 unknown = f"{_shown(template)}: launched at {launch.path}:{launch.line} as {_spelled(launch)}"
                 open_ends[f"{unknown}; list its instances"] = None
-            instances |= dict.fromkeys(known)
-        instances |= dict.fromkeys(named)
-    expanded = _expanded(instances, matrix)
-    instances = dict.fromkeys(_left(expanded, refused))
-    open_ends |= dict.fromkeys(_left_out([*chain.from_iterable(expanded.values())], refused))
-    own = [name for name in guessed if any(name.startswith(f"{template.name}<") for template in templates)]
-    instances |= dict.fromkeys(own)
-    open_ends |= dict.fromkeys(f"{name} is a guess that compiles: nothing tells its arguments" for name in own)
-    stated: dict[str, Any] = {"instances": list(instances)} if instances else {}
-    used = {name: values for name, values in matrix.items() if any(f"{{{name}}}" in text for text in instances)}
-    headers = dict.fromkeys(_headers(lex(str([*instances, *used.values()]).replace("'", " "))))
-    if headers:
-        stated["options"] = {"pre_include": list(headers)}
-    return stated | ({"matrix": used} if used else {}), tuple(open_ends)
+            found |= dict.fromkeys(known)
+        found |= dict.fromkeys(template.instances(named))
+    open_ends |= dict.fromkeys(_left_out(found, refused))
+    own_guesses = [name for name in guessed if any(name.startswith(f"{template.name}<") for template in templates)]
+    open_ends |= dict.fromkeys(f"{name} is a guess that compiles: nothing tells its arguments" for name in own_guesses)
+    instances = list(dict.fromkeys((*(name for name in found if name not in refused), *own_guesses)))
+    stated: dict[str, Any] = {"instances": instances} if instances else {}
+    headers = dict.fromkeys(_headers(lex(" ".join(instances))))
+    return stated | ({"options": {"pre_include": list(headers)}} if headers else {}), tuple(open_ends)
 
 
 def _headers(texts: Sequence[str]) -> Iterator[str]:
@@ -153,24 +145,7 @@ def _headers(texts: Sequence[str]) -> Iterator[str]:
             yield header
 
 
-def _expanded(patterns: Iterable[str], matrix: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return the instances of each pattern."""
-    axes = {pattern: {name: matrix[name] for name in placeholders(pattern)} for pattern in patterns}
-    return {pattern: list(expand(pattern, used)) for pattern, used in axes.items()}
-
-
-def _left(expanded: Mapping[str, Sequence[str]], refused: Mapping[str, str]) -> Iterator[str]:
-    """Yield the patterns of which nothing is refused, and what is left of the others; nothing twice."""
-    whole = {one for one, names in expanded.items() if placeholders(one) and not refused.keys() & {*names}}
-    covered = {name for pattern in whole for name in expanded[pattern]}
-    for pattern, names in expanded.items():
-        if pattern in whole:
-            yield pattern
-        else:
-            yield from (name for name in names if name not in refused and name not in covered)
-
-
-def _left_out(names: Sequence[str], refused: Mapping[str, str]) -> Iterator[str]:
+def _left_out(names: Iterable[str], refused: Mapping[str, str]) -> Iterator[str]:
     """Yield what is said of the refused ones of names: the first of those that are refused for one reason, by name."""
     alike: dict[str, dict[str, None]] = {}
     for name in (one for one in names if one in refused):
@@ -179,22 +154,6 @@ def _left_out(names: Sequence[str], refused: Mapping[str, str]) -> Iterator[str]
         yield from (f"{name} is left out: {reason}" for name in [*found][:_MOST_NAMED])
         if len(found) > _MOST_NAMED:
             yield f"and {len(found) - _MOST_NAMED} more for the same reason"
-
-
-def _expressions(template: Template, launch: SeenLaunch, matrix: dict[str, tuple[str, ...]]) -> list[str]:
-    """Return the instances, or the pattern of instances, of a launch; none where its template arguments are unknown."""
-    if launch.casts:
-        return list(launch.casts)
-    if launch.template is None or any(not values for _, values in launch.axes):
-        return [f"{template.name}<{', '.join(each)}>" for each in launch.meanings]
-    if not launch.axes and launch.meanings:
-        return [f"{template.name}<{', '.join(each)}>" for each in launch.meanings]
-    arguments = ", ".join(launch.template)
-    for name, values in launch.axes:
-        merged = tuple(dict.fromkeys((*matrix.get(name, ()), *values)))
-        matrix[name] = merged
-        arguments = re.sub(rf"\b{name}\b", f"{{{name}}}", arguments)
-    return [f"{template.name}<{arguments}>"]
 
 
 def _shown(template: Template) -> str:
@@ -217,27 +176,7 @@ _NUMBERS: Final = ("4", "1", "2", "8", "16", "32", "3", "64")
 _FLAGS: Final = ("false", "true")
 #: Which type, and which number, each guess takes.
 _ROUNDS: Final = ((0, 0), (0, 1), (1, 0), (0, 2), (2, 1), (5, 0), (0, 5), (0, 4), (4, 1), (6, 1))
-_INTEGRAL: Final = frozenset(
-    [
-        "short",
-        "int",
-        "long",
-        "char",
-        "signed",
-        "unsigned",
-        "uint",
-        "size_t",
-        "int8_t",
-        "int16_t",
-        "int32_t",
-        "int64_t",
-        "uint8_t",
-        "uint16_t",
-        "uint32_t",
-        "uint64_t",
-    ]
-)
-_BLOCK: Final = re.compile(r"BLOCK|THREAD|CTA|TPB|block|thread|Block|Thread")
+_BLOCK: Final = re.compile(r"block|thread|CTA|TPB", re.IGNORECASE)
 _KNOWN: Final = re.compile(
     r"[\d\s()+*/-]+|true|false|(?:un)?signed[\w\s]*|float\d?|double\d?|int\d?|char|short|bool|__half|(?!typename\b).*::.*"
 )
@@ -261,38 +200,30 @@ def guesses_for(
     seen = next((each for launch in launches for each in (*launch.meanings, launch.template or ())), ())
     open_ = {name for launch in launches for name, values in launch.axes if not values}
     seen = tuple("" if open_ & {*re.findall(r"\w+", part)} else part for part in seen)
-    found = (_guess(template, seen, enumerators, round_) for round_ in _ROUNDS)
-    return tuple(dict.fromkeys(f"{template.name}<{', '.join(each)}>" for each in found if each is not None))
+    found = (_guess(template, seen, enumerators, *round_) for round_ in _ROUNDS)
+    return tuple(dict.fromkeys(template.instances(found)))
 
 
 def _guess(
-    template: Template, seen: Sequence[str], enumerators: Mapping[str, tuple[str, ...]], round_: tuple[int, int]
-) -> tuple[str, ...] | None:
+    template: Template, seen: Sequence[str], enumerators: Mapping[str, tuple[str, ...]], kind: int, number: int
+) -> tuple[str, ...]:
     parts: list[str] = []
     for at, tokens in enumerate(template.heads):
-        texts = [token.text for token in tokens]
         if at < len(seen) and _KNOWN.fullmatch(seen[at]):
             parts.append(seen[at])
-        elif "=" in texts or "..." in texts:
+        elif at >= template.required:
             break
         else:
-            values = _values(texts, template.parameters[at], template, enumerators)
-            if not values:
-                return None
-            number = round_[0] if values is _TYPES else round_[1]
-            parts.append(values[number % len(values)])
+            values = _values([token.text for token in tokens], template.parameters[at], enumerators)
+            parts.append(values[(kind if values is _TYPES else number) % len(values)])
     return tuple(parts)
 
 
-def _values(
-    texts: Sequence[str], name: str, template: Template, enumerators: Mapping[str, tuple[str, ...]]
-) -> tuple[str, ...]:
-    """Return what may be given for a parameter; nothing where that cannot be guessed."""
+def _values(texts: Sequence[str], name: str, enumerators: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return what may be given for a parameter; NVRTC says what of it may not."""
     if texts[0] in {"typename", "class"}:
         return _INTEGERS if _COUNT.search(name) else _TYPES
     if texts[0] == "bool":
         return _FLAGS
-    kind = {text for text in texts[: -1 if name else None] if text not in {"const", "std", "::"}}
-    if kind and kind <= _INTEGRAL:
-        return _BLOCKS if _BLOCK.search(name) or name in template.bounds else _NUMBERS
-    return next((enumerators[word] for word in texts[:-1] if word in enumerators), ())
+    known = next((enumerators[word] for word in texts[:-1] if enumerators.get(word)), ())
+    return known or (_BLOCKS if _BLOCK.search(name) else _NUMBERS)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError, lex, lex_with_places
+from hatch_cuda_kernels.cpp.lexer import SourceFile, lex, lex_with_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,6 +34,7 @@ _REASONS: Final = {
 }
 #: More lines than one declaration has that begins or ends in a branch, in code that people write.
 _MOST_LINES: Final = 300
+_OPENING: Final = frozenset({"if", "ifdef", "ifndef"})
 
 
 class Guard(NamedTuple):
@@ -69,55 +71,43 @@ def needed(file: SourceFile, edits: Iterable[Edit]) -> list[Edit]:
 
 def guarded(path: str, shown: SourceFile, edits: Sequence[Edit], additions: str) -> tuple[str, list[str]]:
     """Return a file with its guards, with ``additions`` before its first include, and what no guard can make."""
-    is_crlf = "\r\n" in shown.text
-    page = _Page(path, shown.text.replace("\r\n", "\n"), shown)
-    regions = page.regions(edits)
-    place = page.first_include() if additions else -1
+    page = _Page(path, shown)
+    regions = {first: (last, own) for first, last, own in page.regions(edits)}
+    place = page.first_include()
+    place = next((first for first, (last, _) in regions.items() if first <= place <= last), place)
     pieces: list[str] = []
-    done = 0
-    for first, last, own in regions:
-        if additions and done <= place <= last:
-            place = min(place, first)
-            pieces += [*page.lines[done:place], additions]
-            done, additions = place, ""
-        pieces += [*page.lines[done:first], *page.shown_twice(first, last, own)]
-        done = last + 1
-    if additions:
-        pieces += [*page.lines[done:place], additions]
-        done = place
-    made = "".join((*pieces, *page.lines[done:]))
-    return (made.replace("\n", "\r\n") if is_crlf else made), page.notes
+    at = 0
+    while at < len(page.lines):
+        last, own = regions.get(at, (at, []))
+        pieces += [additions if at == place else "", *(page.shown_twice(at, last, own) if own else [page.lines[at]])]
+        at = last + 1
+    made = "".join(pieces)
+    return (made.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in shown.text else made), page.notes
 
 
 class _Page:
     """A file by its lines."""
 
-    def __init__(self, path: str, text: str, shown: SourceFile) -> None:
+    def __init__(self, path: str, shown: SourceFile) -> None:
         self.notes: Final[list[str]] = []
-        self.lines: Final = (
-            text.splitlines(keepends=True) if text.endswith("\n") else f"{text}\n".splitlines(keepends=True)
-        )
         self._path: Final = path
-        self._file: Final = SourceFile(path, "".join(self.lines))
-        self._shown: Final = shown
-        self._starts: Final = [0]
-        for line in self.lines:
-            self._starts.append(self._starts[-1] + len(line))
+        self._file: Final = shown if shown.text.endswith("\n") else SourceFile(path, f"{shown.text}\n")
+        self.lines: Final = [f"{line}\n" for line in self._file.text.split("\n")[:-1]]
+        self._starts: Final = [0, *accumulate(map(len, self.lines))]
         self._tokens: Final = lex_with_places(self._file.joined)
 
     def regions(self, edits: Sequence[Edit]) -> list[tuple[int, int, list[Edit]]]:
         """Return the lines that each guard is around, from the first to the last, with the edits inside."""
         found: list[tuple[int, int, list[Edit]]] = []
         for edit in edits:
-            moved = self._moved(edit)
-            lines = self._whole(moved)
+            lines = self._whole(edit)
             if lines is None:
-                line = self._shown.line(edit.start)
+                line = self._file.line(edit.start)
                 self.notes.append(f"{self._path}:{line}: {edit.name} is not guarded: an #if ends inside it")
                 continue
             first, last = lines
-            own = [moved]
-            while found and (first <= found[-1][1] or self._is_one(found[-1], first, moved)):
+            own = [edit]
+            while found and (first <= found[-1][1] or self._is_one(found[-1], first, edit)):
                 before = found.pop()
                 first, last, own = before[0], max(last, before[1]), [*before[2], *own]
             found.append((first, last, own))
@@ -128,13 +118,6 @@ class _Page:
         between = self.lines[before[1] + 1 : first]
         is_near = len(between) < 2 and not "".join(between).strip()
         return is_near and not any(one.text.strip() for one in (*before[2], edit))
-
-    def _moved(self, edit: Edit) -> Edit:
-        """Return an edit by offsets in the text whose lines end in a newline alone."""
-        lines = [self._shown.line(offset) for offset in (edit.start, edit.end)]
-        columns = [edit.start - self._shown.offset(lines[0], 0), edit.end - self._shown.offset(lines[1], 0)]
-        start, end = (self._starts[line - 1] + column for line, column in zip(lines, columns, strict=True))
-        return edit._replace(start=start, end=min(end, self._starts[lines[1]] - 1))
 
     def _line_of(self, offset: int) -> int:
         return bisect_right(self._starts, offset) - 1
@@ -164,21 +147,17 @@ class _Page:
     def _is_inside(self, offset: int) -> bool:
         """Return whether a line begins inside a comment or a literal. Joined lines never do."""
         at = bisect_left(self._tokens, offset, key=lambda token: self._file.place(token.start)) - 1
-        if at < 0:
-            begin = 0
-        else:
-            start = self._file.place(self._tokens[at].start)
-            begin = self._file.place_behind(start, self._tokens[at].text)
-            if offset < begin:
-                return True
-        return _in_comment(self._file.text, begin, offset)
+        begin = 0
+        if at >= 0:
+            begin = self._file.place_behind(self._file.place(self._tokens[at].start), self._tokens[at].text)
+        return offset < begin or not lex(f"{self._file.text[begin:offset]}*/")  # which only a comment takes in
 
     def _with_groups(self, first: int, last: int) -> tuple[int, int] | None:
         """Return lines with all of each conditional group that begins, goes on or ends in them."""
         low, high = first, last
         for directive in self._directives(first, last):
             if directive.is_conditional:
-                begin, end = self._chains.get(directive.start, (directive.start, directive.end))
+                begin, end = self._groups.get(directive.start, (directive.start, directive.end))
                 low, high = min(low, self._line_of(begin)), max(high, self._line_of(end - 1))
         return None if high - low - (last - first) > _MOST_LINES else (low, high)
 
@@ -189,21 +168,18 @@ class _Page:
         return found[begin:end]
 
     @cached_property
-    def _chains(self) -> dict[int, tuple[int, int]]:
+    def _groups(self) -> dict[int, tuple[int, int]]:
         """Where the group of each conditional directive begins and ends, by where the directive does."""
         found: dict[int, tuple[int, int]] = {}
-        try:
-            groups = self._file.groups
-        except UnbalancedError:
-            return found
-        directives = self._file.directives
-        for at, directive in enumerate(directives):
-            if directive.word in {"if", "ifdef", "ifndef"}:
-                chain = [at]
-                while chain[-1] in groups:
-                    chain.append(groups[chain[-1]])
-                span = directive.start, directives[chain[-1]].end
-                found |= {directives[one].start: span for one in chain}
+        opened: list[list[int]] = []
+        for directive in self._file.directives:
+            if directive.word in _OPENING:
+                opened.append([])
+            if directive.is_conditional and opened:
+                opened[-1].append(directive.start)
+                if directive.word == "endif":
+                    chain = opened.pop()
+                    found |= dict.fromkeys(chain, (chain[0], directive.end))
         return found
 
     def first_include(self) -> int:
@@ -212,7 +188,7 @@ class _Page:
         for directive in self._file.directives:
             if directive.word == "include" and not depth:
                 return self._line_of(directive.start)
-            depth += (directive.word in {"if", "ifdef", "ifndef"}) - (directive.word == "endif")
+            depth += (directive.word in _OPENING) - (directive.word == "endif")
         return 0
 
     def shown_twice(self, first: int, last: int, edits: Sequence[Edit]) -> Iterator[str]:
@@ -265,22 +241,3 @@ class _Page:
         word = "elif" if directive.word.startswith("el") else "if"
         both = f"{asked} || defined(__CUDACC_RTC__)" if holds else f"{asked} && !defined(__CUDACC_RTC__)"
         return f"#{word} ({both})"
-
-
-def _in_comment(text: str, begin: int, offset: int) -> bool:
-    """Return whether a place is in a comment, where comments and blanks begin at another."""
-    at = begin
-    while at < offset:
-        if text.startswith("/*", at):
-            end = text.find("*/", at + 2)
-            if end < 0 or end + 2 > offset:
-                return True
-            at = end + 2
-        elif text.startswith("//", at):
-            end = text.find("\n", at)
-            if end < 0 or end >= offset:
-                return False
-            at = end + 1
-        else:
-            at += 1
-    return False

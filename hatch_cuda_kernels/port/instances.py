@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.lexer import is_identifier
 from hatch_cuda_kernels.cpp.macros import MacroToken
-from hatch_cuda_kernels.execution_space.kernels import is_kernel
-from hatch_cuda_kernels.libraries import as_declared, is_made_of_types
+from hatch_cuda_kernels.execution_space import is_kernel, parameters_of
+from hatch_cuda_kernels.libraries import as_declared
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.port.sites import Owner, code_of_body, code_of_head, find_sites, parameter
-from hatch_cuda_kernels.port.spelling import closing, deduce, replaced, spelled, split, tight, words, written
+from hatch_cuda_kernels.port.sites import Alternatives, Owner, code_of_body, code_of_head, find_sites, without_restrict
+from hatch_cuda_kernels.port.spelling import closing, deduce, launches, replaced, spelled, split, tight, words, written
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from hatch_cuda_kernels.cpp.declarations import Declaration
     from hatch_cuda_kernels.cpp.macros import MacroTable
@@ -29,6 +29,8 @@ _MOST: Final = 512
 #: Instances of one kernel that is named and not launched.
 _MOST_USES: Final = 2048
 _DEEPEST: Final = 6
+#: The word of a launch among those of code.
+_LAUNCH: Final = "<<<"
 #: Tokens of bodies that are read for launches; more than the code of any project's hosts.
 _MOST_TOKENS: Final = 3_000_000
 
@@ -63,31 +65,43 @@ class Template(NamedTuple):
     line: int
     name: str
     """With its namespaces."""
-    parameters: tuple[str, ...]
-    types: tuple[Spelling, ...] = ()
+    heads: tuple[Spelling, ...]
+    """The template's parameters as they are spelled."""
+    types: tuple[Spelling, ...]
     """Of the kernel's own parameters."""
-    required: int = 0
-    """How many of the template's parameters have no default."""
     uses: tuple[tuple[str, ...], ...] = ()
     """Its arguments where it is named and not launched."""
-    heads: tuple[Spelling, ...] = ()
-    """The template's parameters as they are spelled."""
-    bounds: frozenset[str] = frozenset()
-    """The words of ``__launch_bounds__``."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the template's parameters."""
+        return _names_of(self.heads)
+
+    @property
+    def required(self) -> int:
+        """How many of the template's parameters have no default."""
+        return sum(all(token.text not in {"=", "..."} for token in part) for part in self.heads)
 
     @property
     def plain(self) -> str:
         """Its name without namespaces."""
         return self.name.rpartition("::")[2]
 
+    def instances(self, meanings: Iterable[Sequence[str]]) -> list[str]:
+        """Return the name expressions of instances with these arguments."""
+        return [f"{self.name}<{', '.join(each)}>" for each in meanings]
+
 
 class _Body(NamedTuple):
-    """A function with code, or what of a declaration is outside bodies."""
+    """The code of a function, or what of a declaration is outside bodies."""
 
     declaration: Declaration
     words: frozenset[str]
     is_head: bool
-    launches: bool
+
+
+def _words(texts: Collection[str]) -> frozenset[str]:
+    return frozenset((*texts, _LAUNCH) if launches([*texts]) else texts)
 
 
 def _heads(declaration: Declaration) -> list[tuple[Spelling, ...]]:
@@ -128,11 +142,7 @@ def _full_name(declaration: Declaration) -> str:
 
 def _parameters(declaration: Declaration) -> list[tuple[Spelling, str]]:
     """Return the types and names of a function's parameters."""
-    if declaration.parameters is None:
-        return []
-    first, close = declaration.parameters
-    parts = split(tight(MacroToken(token.text) for token in declaration.tokens[first + 1 : close]))
-    return [parameter(part) for part in parts if [token.text for token in part] != ["void"]]
+    return [(without_restrict(spelled(one.type)), one.name) for one in parameters_of(declaration)]
 
 
 class Instances:
@@ -179,19 +189,10 @@ class Instances:
             heads = _heads(one)
             if not heads or not is_kernel(one) or one.is_specialization or not heads[-1]:
                 continue
-            stream = one.stream
-            file, start, _ = stream.place(one.tokens[0].at)
-            own = heads[-1]
-            kernel = Template(
-                file.name.removeprefix(VIRTUAL_ROOT),
-                file.line(start),
-                _full_name(one),
-                _names_of(own),
-                tuple(kind for kind, _ in _parameters(one)),
-                sum(all(token.text not in {"=", "..."} for token in part) for part in own),
-                heads=own,
-                bounds=_bounds(one),
-            )
+            file, start, _ = one.stream.place(one.tokens[0].at)
+            types = tuple(kind for kind, _ in _parameters(one))
+            path = file.name.removeprefix(VIRTUAL_ROOT)
+            kernel = Template(path, file.line(start), _full_name(one), heads[-1], types)
             found.setdefault((kernel.name, _signature(kernel)), kernel)
         return sorted(found.values(), key=lambda kernel: kernel.path)
 
@@ -199,8 +200,7 @@ class Instances:
 
     def _find_sites(self, macros: Sequence[MacroTable], kernels: Collection[str]) -> Iterator[Site]:
         """Yield the launches, and the places that name kernels or templates that lead to these."""
-        bodies = [*self._bodies(macros)]
-        wanted, interesting = self._wanted(bodies, macros, kernels)
+        wanted, interesting = self._wanted([*self._bodies()], macros, kernels)
         left = _MOST_TOKENS
         for body in interesting:
             declaration = body.declaration
@@ -214,50 +214,35 @@ class Instances:
             found = find_sites(code, names, owners, ChainMap(parameters, self._variables), self._functions)
             yield from (site for site in found if not body.is_head or site.template is not None)
 
-    def _bodies(self, macros: Sequence[MacroTable]) -> Iterator[_Body]:
-        definitions = (one for table in macros for one in table.definitions())
-        launching = {one.name for one in definitions if _launches([token.text for token in one.body])}
+    def _bodies(self) -> Iterator[_Body]:
         for one in self._declarations:
-            yield _Body(one, frozenset(token.text for token in one.tokens), is_head=True, launches=False)
-            if not _is_code(one) or one.body is None:
-                continue
-            first, last = (one.tokens[at] for at in one.body)
-            if first.use is not None and first.use is last.use:
-                texts = [token.text for token in first.use.tokens]
-            else:
-                texts = one.stream.texts[first.at : last.at + 1]
-            found = frozenset(texts)
-            yield _Body(one, found, is_head=False, launches=not launching.isdisjoint(found) or _launches(texts))
+            yield _Body(one, frozenset(token.text for token in one.tokens), is_head=True)
+            if _is_code(one) and one.body is not None:
+                first, last = (one.tokens[at] for at in one.body)
+                end = last.at + 1 if last.use is None else last.use.last
+                yield _Body(one, _words(one.stream.texts[first.at : end]), is_head=False)
 
     def _wanted(
         self, bodies: Sequence[_Body], macros: Sequence[MacroTable], kernels: Collection[str]
     ) -> tuple[set[str], list[_Body]]:
         """Return the names to look for, and the code that has something to do with them, in order."""
         users: dict[str, list[str]] = defaultdict(list)
-        definitions = (one for table in macros for one in table.definitions())
-        for macro in definitions:
-            for word in macro.words:
+        for macro in (one for table in macros for one in table.definitions()):
+            for word in _words([token.text for token in macro.body]):
                 users[word].append(macro.name)
-        wanted = {*kernels}
-        reached: set[str] = set()
-        waiting = [*wanted]
-        found: dict[int, _Body] = {}
+        wanted, reached, found = {*kernels}, set[str](), set[int]()
+        waiting = [*kernels, _LAUNCH]
         for _ in range(_DEEPEST):
             while waiting:
                 word = waiting.pop()
-                if word not in reached:
-                    reached.add(word)
-                    waiting += users[word]
-            fresh: set[str] = set()
-            for at, body in enumerate(bodies):
-                if at not in found and (body.launches or not reached.isdisjoint(body.words)):
-                    found[at] = body
-                    fresh |= {owner.name for owner in self._owners(body.declaration)}
-            waiting = [*(fresh - wanted)]
-            wanted |= fresh
-            if not waiting:
-                break
-        return wanted, [found[at] for at in sorted(found)]
+                waiting += users[word] if word not in reached else ()
+                reached.add(word)
+            fresh = {at for at, body in enumerate(bodies) if not reached.isdisjoint(body.words)} - found
+            owners = {owner.name for at in fresh for owner in self._owners(bodies[at].declaration)}
+            found |= fresh
+            waiting = [*(owners - wanted)]
+            wanted |= owners
+        return wanted, [bodies[at] for at in sorted(found)]
 
     def _owners(self, declaration: Declaration) -> Iterator[Owner]:
         """Yield the templates around what a declaration holds, the innermost first."""
@@ -287,25 +272,14 @@ class Instances:
         ``chain`` are the templates that are being asked about.
         """
         found = [settled]
-        for one in site.lambdas:
-            if any(words(part) & {*one.parameters} for parts in found for part in parts):
-                calls = [
-                    dict(zip(one.parameters, call, strict=True))
-                    for call in one.calls
-                    if len(call) == len(one.parameters)
-                ]
-                found = [tuple(_given(part, each) for part in parts) for parts in found for each in calls]
-        for name, values in site.types_by_name.items():
-            if any(name in words(part) for parts in found for part in parts):
-                types = [{name: spelled(value)} for value in values]
-                found = [tuple(replaced(part, each) for part in parts) for parts in found for each in types]
-        for owner in site.owners:
-            own = {*owner.parameters} - {""}
+        around: tuple[Alternatives | Owner, ...] = (*site.around, *site.owners)
+        for one in around:
+            own = {*one.parameters} - {""}
             if any(words(part) & own for parts in found for part in parts):
-                bound = self._bound(owner, chain)
+                bound = one.bindings if isinstance(one, Alternatives) else self._bound(one, chain)
                 pairs = ((parts, each) for parts in found for each in bound)
                 found = [
-                    tuple(replaced(part, each) for part in parts)
+                    tuple(_without_decltype(replaced(part, each)) for part in parts)
                     for parts, each in pairs
                     if not any(words(part) & own - each.keys() for part in parts)
                 ]
@@ -317,7 +291,7 @@ class Instances:
             return []
         about = (owner, frozenset(chain))
         if about not in self._known:
-            found = [*self._used(owner, (*chain, owner.name)), *self._instantiated(owner)]
+            found = self._used(owner, (*chain, owner.name))
             alike = {tuple((name, written(one)) for name, one in each.items()): each for each in found if each}
             self._known[about] = [*alike.values()][:_MOST]
         return self._known[about]
@@ -325,36 +299,23 @@ class Instances:
     def _used(self, owner: Owner, chain: tuple[str, ...]) -> Iterator[dict[str, Spelling]]:
         """Yield what the parameters stand for where their arguments are spelled, or those of a call say it."""
         for site in self._sites[owner.name]:
-            if site.template is not None and len(site.template) > len(owner.parameters):
-                continue
-            known = dict(zip(owner.parameters, site.settled, strict=False))
-            for bound in [known] if owner.is_class else self._called(owner, site, known):
-                for parts in self._meanings(site, tuple(bound.values()), chain) if bound else ():
-                    yield dict(zip(bound, parts, strict=True))
-
-    def _called(self, owner: Owner, site: Site, known: dict[str, Spelling]) -> Iterator[dict[str, Spelling]]:
-        """Yield the same with what the types of a call's arguments say, for each function that it may mean."""
-        patterns = [_parameters(one) for one in self._patterns[owner.name]]
-        is_whole = len(known) == len(owner.parameters)
-        if is_whole or site.arguments is None or not patterns:
-            yield known
-            return
-        for pattern in (one for one in patterns if len(one) >= len(site.types)):
-            bound: dict[str, Spelling] = {}
-            for (wanted, _), given in zip(pattern, site.types, strict=False):
-                bound = deduce(wanted, given, owner.parameters) | bound if given else bound
-            yield known | {name: one for name, one in bound.items() if name not in known}
-
-    def _instantiated(self, owner: Owner) -> Iterator[dict[str, Spelling]]:
-        """Yield what a function's parameters stand for in ``template void f(float*);``, where their types say it."""
+            if len(site.settled) <= len(owner.parameters):
+                for bound in self._bindings(owner, site.settled, site.types):
+                    for parts in self._meanings(site, tuple(bound.values()), chain) if bound else ():
+                        yield dict(zip(bound, parts, strict=True))
         for declared in self._instantiations[owner.name]:
-            given = _parameters(declared)
-            for pattern in self._patterns[owner.name]:
-                wanted = _parameters(pattern)
-                bound: dict[str, Spelling] = {}
-                for (one, _), (two, _) in zip(wanted, given, strict=True) if len(wanted) == len(given) else ():
-                    bound |= deduce(one, two, owner.parameters)
-                yield bound
+            yield from self._bindings(owner, (), [kind for kind, _ in _parameters(declared)])
+
+    def _bindings(
+        self, owner: Owner, arguments: Sequence[Spelling], types: Sequence[Spelling]
+    ) -> Iterator[dict[str, Spelling]]:
+        """Yield what template arguments and the types of values say, for each function that may be meant."""
+        patterns = [] if owner.is_class else [_parameters(one) for one in self._patterns[owner.name]]
+        if not patterns or len(arguments) == len(owner.parameters):
+            patterns, types = [[]], ()
+        for pattern in patterns:
+            if len(pattern) >= len(types):
+                yield _bound_by(owner.parameters, arguments, [kind for kind, _ in pattern], types)
 
     def _uses(self, template: Template) -> tuple[tuple[str, ...], ...]:
         """Return the template arguments of a kernel where it is named and not launched."""
@@ -390,12 +351,8 @@ class Instances:
         template = meant or overloads[0]
         whole = _completed(site, template)
         launch = launch._replace(axes=_axes(site))
-        if launch.template is not None:
-            qualified = self._names.qualified(site.template or (), template.name)
-            is_settled = site.settled == site.template
-            launch = launch._replace(
-                template=qualified if is_settled else self._names.qualified(site.settled, template.name)
-            )
+        if site.template is not None:
+            launch = launch._replace(template=self._names.qualified(site.settled, template.name))
         if len(whole) < template.required:
             return launch
         meanings = dict.fromkeys(
@@ -404,9 +361,6 @@ class Instances:
         casts: tuple[str, ...] = ()
         if meant is not None:
             casts = tuple(dict.fromkeys(self._cast(template, tuple(map(spelled, each))) for each in meanings))
-        is_made = any(map(is_made_of_types, whole)) or whole != site.settled
-        if launch.axes and all(values for _, values in launch.axes) and is_made:  # which are others for each
-            launch = launch._replace(axes=())
         return launch._replace(meanings=tuple(meanings), casts=casts)
 
     def _cast(self, template: Template, arguments: tuple[Spelling, ...]) -> str:
@@ -426,45 +380,16 @@ def _once(units: Iterable[tuple[Sequence[Reading], MacroTable]]) -> Iterator[Dec
                 yield from reading
 
 
-def _bounds(declaration: Declaration) -> frozenset[str]:
-    texts = [token.text for token in declaration.tokens]
-    if "__launch_bounds__" not in texts:
-        return frozenset()
-    at = texts.index("__launch_bounds__") + 1
-    end = closing([MacroToken(text) for text in texts], at)
-    return frozenset(texts[at : end or at])
-
-
-def _launches(texts: Sequence[str]) -> bool:
-    at = 0
-    while True:
-        try:
-            at = texts.index("<<", at) + 1
-        except ValueError:
-            return False
-        if texts[at : at + 1] == ["<"]:
-            return True
-
-
-def _given(part: Spelling, types: Mapping[str, Spelling]) -> Spelling:
-    """Return a template argument with the types of a lambda's parameters, where they are known."""
-    known = {name: meaning for name, meaning in types.items() if name and meaning}
-    found: list[MacroToken] = []
-    at = 0
-    while at < len(part):
-        inner = (
-            part[at + 2].text
-            if [one.text for one in part[at : at + 2]] == ["decltype", "("] and at + 2 < len(part)
-            else ""
-        )
-        if inner in known and part[at + 3 : at + 4] and part[at + 3].text == ")":
-            found += known[inner]
-            at += 4
-        else:
-            found.append(part[at])
-            at += 1
-    values = {name: (*meaning, MacroToken("{"), MacroToken("}")) for name, meaning in known.items()}
-    return replaced(tuple(found), values)
+def _without_decltype(part: Spelling) -> Spelling:
+    """Return a template argument with ``T`` for ``decltype(T{})``."""
+    texts = [token.text for token in part]
+    if "decltype" not in texts:
+        return part
+    at = texts.index("decltype")
+    end = closing(part, at + 1) if texts[at + 1 : at + 2] == ["("] else None
+    if end is None or texts[end - 2 : end] != ["{", "}"]:
+        return part
+    return _without_decltype((*part[:at], *part[at + 2 : end - 2], *part[end + 1 :]))
 
 
 def _as_spelled(site: Site) -> SeenLaunch:
@@ -481,7 +406,12 @@ def _as_spelled(site: Site) -> SeenLaunch:
 def _axes(site: Site) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the names among the template arguments that stand for several types."""
     named = dict.fromkeys(token.text for part in site.settled for token in part if is_identifier(token.text))
-    found = {name: site.types_by_name[name] for name in named if name in site.types_by_name}
+    found = {
+        name: tuple(written(each[name]) for each in one.bindings)
+        for one in reversed(site.around)
+        for name in one.parameters
+        if name in named and one.bindings and all(name in each for each in one.bindings)
+    }
     open_ones = {name for owner in site.owners for name in owner.parameters}
     return (*found.items(), *((name, ()) for name in named if name in open_ones and name not in found))
 
@@ -498,6 +428,17 @@ def _merged(before: SeenLaunch, launch: SeenLaunch) -> SeenLaunch:
     )
 
 
+def _bound_by(
+    parameters: Sequence[str], arguments: Sequence[Spelling], wanted: Sequence[Spelling], given: Sequence[Spelling]
+) -> dict[str, Spelling]:
+    """Return what template parameters stand for by the arguments that are spelled, and else by the types of values."""
+    bound = dict(zip(parameters, arguments, strict=False))
+    for pattern, kind in zip(wanted, given, strict=False):
+        for name, meaning in (deduce(pattern, kind, parameters) if kind else {}).items():
+            bound.setdefault(name, meaning)
+    return bound
+
+
 def _completed(site: Site, template: Template) -> tuple[Spelling, ...]:
     """Return a launch's template arguments with those that its arguments imply behind them, as far as these are known.
 
@@ -505,10 +446,7 @@ def _completed(site: Site, template: Template) -> tuple[Spelling, ...]:
     """
     if len(site.settled) >= len(template.parameters):
         return site.settled
-    bound = dict(zip(template.parameters, site.settled, strict=False))
-    for pattern, given in zip(template.types, site.types, strict=False):
-        for name, meaning in (deduce(pattern, given, template.parameters) if given else {}).items():
-            bound.setdefault(name, meaning)
+    bound = _bound_by(template.parameters, site.settled, template.types, site.types)
     return tuple(bound[name] for name in takewhile(bound.__contains__, template.parameters))
 
 

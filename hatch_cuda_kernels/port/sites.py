@@ -11,16 +11,16 @@ from hatch_cuda_kernels.cpp.lexer import is_identifier
 from hatch_cuda_kernels.cpp.macros import MacroToken
 from hatch_cuda_kernels.cpp.stream import INCLUSION, TextError
 from hatch_cuda_kernels.libraries import dispatched, returns_data
-from hatch_cuda_kernels.port.spelling import closing, replaced, split, tight, words
+from hatch_cuda_kernels.port.spelling import closing, replaced, spelled, split, tight, words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.cpp.declarations import Declaration
     from hatch_cuda_kernels.cpp.stream import Stream
     from hatch_cuda_kernels.port.spelling import Spelling
 
-__all__ = ["Code", "GenericLambda", "Owner", "Site", "code_of_body", "code_of_head", "find_sites", "parameter"]
+__all__ = ["Alternatives", "Code", "Owner", "Site", "code_of_body", "code_of_head", "find_sites", "without_restrict"]
 
 _DEEPEST: Final = 6
 _LONGEST: Final = 100
@@ -46,6 +46,9 @@ _CASTS: Final = frozenset({"static_cast", "reinterpret_cast", "const_cast"})
 _PLAIN: Final = frozenset(["::", "<", ">", ",", ".", "*", "&"])
 
 
+_BRACES: Final = (MacroToken("{"), MacroToken("}"))
+
+
 class Owner(NamedTuple):
     """A template around a place: what it is used by, and its parameters."""
 
@@ -54,12 +57,13 @@ class Owner(NamedTuple):
     is_class: bool = False
 
 
-class GenericLambda:
-    """A lambda with ``auto`` parameters that a function calls by its name, and the types of each call's arguments."""
+class Alternatives:
+    """Names that stand for several things in a piece of code: a lambda's ``auto`` parameters, or a dispatched type."""
 
-    def __init__(self, parameters: tuple[str, ...]) -> None:
+    def __init__(self, parameters: tuple[str, ...], bindings: Iterable[dict[str, Spelling]] = ()) -> None:
         self.parameters: Final = parameters
-        self.calls: Final[list[tuple[Spelling, ...]]] = []
+        self.bindings: Final = [*bindings]
+        """A parameter stands for a value of its type: ``float{}``."""
 
 
 class Site(NamedTuple):
@@ -79,10 +83,8 @@ class Site(NamedTuple):
     arguments: tuple[Spelling, ...] | None
     types: tuple[Spelling, ...]
     """Of each argument; empty where it is unknown."""
-    types_by_name: Mapping[str, tuple[str, ...]]
-    """What the names of dispatch macros stand for."""
-    lambdas: tuple[GenericLambda, ...]
-    """Those around the place."""
+    around: tuple[Alternatives, ...]
+    """The dispatch macros and lambdas around the place, the innermost first."""
     owners: tuple[Owner, ...]
 
     @property
@@ -148,17 +150,9 @@ def _expand(code: Code, at: int, end: int) -> None:
         at, behind = at + 1, stop
 
 
-def parameter(tokens: Spelling) -> tuple[Spelling, str]:
-    """Return the type and the name of a function's parameter; the name is empty where it has none."""
-    end = next((at for at, token in enumerate(tokens) if token.text == "="), len(tokens))
-    kept = [token for token in tokens[:end] if token.text not in _RESTRICT]
-    is_array = False
-    while kept and kept[-1].text == "]":
-        opening = max(at for at, token in enumerate(kept) if token.text == "[")
-        kept, is_array = kept[:opening], True
-    is_named = len(kept) > 1 and is_identifier(kept[-1].text) and kept[-1].text not in {*_BUILTIN, "const"}
-    name = kept.pop().text if is_named and kept[-2].text not in {"::", "typename"} else ""
-    return tuple(kept) + ((MacroToken("*"),) if is_array else ()), name
+def without_restrict(tokens: Spelling) -> Spelling:
+    """Return a type without what tells only the optimizer something."""
+    return tuple(token for token in tokens if token.text not in _RESTRICT)
 
 
 def find_sites(
@@ -199,13 +193,12 @@ class _Walk:
         self._outer: Final = outer
         self._functions: Final = functions
         self._scopes: Final = [_SiteScope()]
-        self._parentheses = 0
-        self._dispatches: Final[list[tuple[int, str, tuple[str, ...]]]] = []
-        """How many parentheses are around each dispatch macro that is open, and the name and types of it."""
-        self._lambdas: Final[dict[str, GenericLambda]] = {}
-        self._bodies: Final[dict[int, GenericLambda]] = {}
+        self._depth = 0
+        self._lambdas: Final[dict[str, Alternatives]] = {}
+        self._bodies: Final[dict[int, Alternatives]] = {}
         """Generic lambdas by where their bodies begin."""
-        self._open: Final[list[tuple[int, GenericLambda]]] = []
+        self._open: Final[list[tuple[int, Alternatives]]] = []
+        """With how many brackets are around what is inside each."""
 
     def _text(self, at: int) -> str:
         return self._tokens[at].text if 0 <= at < len(self._tokens) else ""
@@ -233,17 +226,13 @@ class _Walk:
         """Open or close a scope, a generic lambda's body, or the arguments of a macro that dispatches."""
         if text == "{":
             self._scopes.append(_SiteScope())
-            if at in self._bodies:
-                self._open.append((len(self._scopes), self._bodies[at]))
-        elif text == "}":
-            if self._open and self._open[-1][0] == len(self._scopes):
-                self._open.pop()
-            if len(self._scopes) > 1:
-                self._scopes.pop()
-        else:
-            self._parentheses += 1 if text == "(" else -1
-            while self._dispatches and self._dispatches[-1][0] > self._parentheses:
-                self._dispatches.pop()
+        elif text == "}" and len(self._scopes) > 1:
+            self._scopes.pop()
+        self._depth += 1 if text in {"{", "("} else -1
+        while self._open and self._open[-1][0] > self._depth:
+            self._open.pop()
+        if at in self._bodies:
+            self._open.append((self._depth, self._bodies[at]))
 
     def _notice_calls(self, at: int) -> None:
         """Note the call of a generic lambda, or the types that a macro dispatches over."""
@@ -251,17 +240,23 @@ class _Walk:
         if self._text(at + 1) != "(" or not (text in self._lambdas or "DISPATCH_" in text):
             return
         if text in self._lambdas:
-            end = closing(self._tokens, at + 1)
-            if end is not None:
-                arguments = split(self._tokens[at + 2 : end])
-                self._lambdas[text].calls.append(tuple(map(self._type_of_value, arguments)))
+            called = self._lambdas[text]
+            kinds = map(self._type_of_value, self._bracketed(at + 1, "(")[0] or ())
+            pairs = zip(called.parameters, kinds, strict=False)
+            called.bindings.append({name: (*kind, *_BRACES) for name, kind in pairs if name and kind})
             return
         head = at + 2
         while head < len(self._tokens) and self._text(head) not in {"{", "["}:
             head += 1
         found = dispatched(text, frozenset(words(self._tokens[at + 2 : head])))
         if found is not None:
-            self._dispatches.append((self._parentheses + 1, *found))
+            name, types = found
+            self._open.append((self._depth + 1, Alternatives((name,), ({name: spelled(one)} for one in types))))
+
+    def _bracketed(self, at: int, opening: str) -> tuple[tuple[Spelling, ...] | None, int]:
+        """Return what commas separate in brackets that open at a token, and where the code goes on; None without."""
+        end = closing(self._tokens, at, is_angle=opening == "<") if self._text(at) == opening else None
+        return (None, at) if end is None else (tuple(split(self._tokens[at + 1 : end])), end + 1)
 
     def _begins_launch(self, at: int) -> bool:
         return self._text(at) == "<<" and self._text(at + 1) == "<"
@@ -286,24 +281,15 @@ class _Walk:
         begin = at
         while self._text(begin - 1) == "::" and is_identifier(self._text(begin - 2) or " "):
             begin -= 2
-        behind = at + 1
-        template: tuple[Spelling, ...] | None = None
-        if self._text(behind) == "<":
-            end = closing(self._tokens, behind, is_angle=True)
-            if end is not None:
-                template, behind = tuple(split(self._tokens[behind + 1 : end])), end + 1
+        template, behind = self._bracketed(at + 1, "<")
         if self._text(behind) == ")" and self._begins_launch(behind + 1):
             behind += 1
         configuration: tuple[Spelling, ...] | None = None
-        if self._begins_launch(behind):
-            end = self._end_of_configuration(behind + 2)
-            if end is not None:
-                configuration, behind = tuple(split(self._tokens[behind + 2 : end])), end + 3
-        arguments: tuple[Spelling, ...] | None = None
-        if self._text(behind) == "(" and (close := closing(self._tokens, behind)) is not None:
-            arguments = tuple(split(self._tokens[behind + 1 : close]))
+        end = self._end_of_configuration(behind + 2) if self._begins_launch(behind) else None
+        if end is not None:
+            configuration, behind = tuple(split(self._tokens[behind + 2 : end])), end + 3
+        arguments, _ = self._bracketed(behind, "(")
         file, offset, _ = self._code.stream.place(self._code.places[at])
-        used = {name: types for _, name, types in self._dispatches}
         return Site(
             file.name,
             file.line(offset),
@@ -314,8 +300,7 @@ class _Walk:
             configuration,
             arguments,
             tuple(map(self._type_of, arguments or ())),
-            used,
-            tuple(one for _, one in self._open),
+            tuple(one for _, one in reversed(self._open)),
             self._owners,
         )
 
@@ -400,8 +385,7 @@ class _Walk:
         """Note the values that an enumeration gives its names."""
         while self._text(at) not in {"{", ";", "}", ")", ""}:
             at += 1
-        end = closing(self._tokens, at) if self._text(at) == "{" else None
-        for part in split(self._tokens[at + 1 : end]) if end is not None else ():
+        for part in self._bracketed(at, "{")[0] or ():
             if len(part) > 2 and part[1].text == "=":
                 self._mean(part[0].text, part[2:])
 
@@ -418,7 +402,7 @@ class _Walk:
             if inner:
                 self._mean(name, inner)
             elif kind and kind[0].text not in _BUILTIN:
-                self._mean(name, (*kind, MacroToken("{"), MacroToken("}")))
+                self._mean(name, (*kind, *_BRACES))
 
     def _mean(self, name: str, tokens: Spelling) -> None:
         if tokens and name not in words(tokens):
@@ -426,19 +410,12 @@ class _Walk:
 
     def _lambda(self, name: str, at: int) -> None:
         """Note a lambda with a name and generic parameters, whose captures begin at a token."""
-        captures = closing(self._tokens, at)
-        if captures is None or self._text(captures + 1) != "(":
-            return
-        close = closing(self._tokens, captures + 1)
-        if close is None:
-            return
-        parts = split(self._tokens[captures + 2 : close])
-        names = tuple(part[-1].text if "auto" in words(part) and len(part) > 1 else "" for part in parts)
-        body = close + 1
+        parameters, body = self._bracketed(self._bracketed(at, "[")[1], "(")
+        names = tuple(part[-1].text if "auto" in words(part) and len(part) > 1 else "" for part in parameters or ())
         while self._text(body) not in {"{", ";", "}", ""}:
             body += 1
         if any(names) and self._text(body) == "{":
-            self._lambdas[name] = self._bodies[body] = GenericLambda(names)
+            self._lambdas[name] = self._bodies[body] = Alternatives(names)
 
     def _end_of_type(self, at: int) -> int:
         """Return where the type ends that begins at a token; the token itself where none does."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hatch_cuda_kernels.cpp.lexer import is_identifier, lex_with_places
@@ -10,7 +11,7 @@ from hatch_cuda_kernels.cpp.macros import MacroToken
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["Spelling", "closing", "deduce", "replaced", "spelled", "split", "tight", "words", "written"]
+__all__ = ["Spelling", "closing", "deduce", "launches", "replaced", "spelled", "split", "tight", "words", "written"]
 
 #: Some tokens, each with whether a blank stands before it.
 Spelling: TypeAlias = tuple[MacroToken, ...]
@@ -55,6 +56,11 @@ def _is_wordy(character: str) -> bool:
 def words(tokens: Iterable[MacroToken]) -> set[str]:
     """Return the identifiers among tokens."""
     return {token.text for token in tokens if is_identifier(token.text)}
+
+
+def launches(texts: Sequence[str]) -> bool:
+    """Return whether a kernel's launch is among tokens: ``<<<`` is lexed as two."""
+    return "<<" in texts and ("<<", "<") in pairwise(texts)
 
 
 def replaced(tokens: Spelling, meanings: Mapping[str, Spelling]) -> Spelling:

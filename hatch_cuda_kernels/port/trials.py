@@ -15,14 +15,16 @@ from hatch_cuda_kernels.compiler.output.demangle import demangled
 from hatch_cuda_kernels.compiler.output.linkage import linkage_of_object
 from hatch_cuda_kernels.compiler.output.log import Diagnostic, parse_log
 from hatch_cuda_kernels.compiler.recipe_reader import further_levels, read_device_passes, read_recipe
-from hatch_cuda_kernels.cpp.lexer import lex
+from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError, lex
+from hatch_cuda_kernels.cpp.parser import read_alone
+from hatch_cuda_kernels.cpp.stream import TextError
 from hatch_cuda_kernels.errors import CompileError, InputError
-from hatch_cuda_kernels.execution_space.marks import MARKS
-from hatch_cuda_kernels.execution_space.oracle import blame
+from hatch_cuda_kernels.execution_space import MARKS, blame
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.pool.apart import OutOfTimeError, compile_apart, one_worker
+from hatch_cuda_kernels.port.spelling import launches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,9 +34,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Compiled
     from hatch_cuda_kernels.compiler.recipe import Recipe, Unit
     from hatch_cuda_kernels.cpp.declarations import Declaration
-    from hatch_cuda_kernels.execution_space.cut import Level, Place
-    from hatch_cuda_kernels.execution_space.device_pass import DevicePass
-    from hatch_cuda_kernels.execution_space.device_source import SourceSet
+    from hatch_cuda_kernels.execution_space import DevicePass, Level, Place, SourceSet
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.includes import Project
 
@@ -57,10 +57,6 @@ _MOST_SOURCES: Final = 16
 #: Sources that are compiled to find one that has something of what is lacking.
 _MOST_TRIALS: Final = 24
 _UNTRIED: Final = "NVRTC refuses some of many, and this one was not tried"
-#: What the device runtime has for device code, too, begins so.
-_RUNTIME: Final = tuple(
-    f"cuda{name}" for name in ("De", "Ev", "Fr", "Fu", "Ge", "La", "Ma", "Me", "Oc", "Pe", "Ru", "St")
-)
 
 
 @dataclass
@@ -340,13 +336,9 @@ def _may_use_runtime(declarations: Iterable[Declaration]) -> bool:
         if one.kind == "function" and one.body is not None and not one.words.isdisjoint(MARKS):
             first, last = (one.tokens[at].at for at in one.body)
             texts = one.stream.texts[first : last + 1]
-            if any(text.startswith(_RUNTIME) for text in texts) or ("<<" in texts and _launches(texts)):
+            if any(text.startswith("cuda") and text[4:5].isupper() for text in texts) or launches(texts):
                 return True
     return False
-
-
-def _launches(texts: Sequence[str]) -> bool:
-    return any(two == ["<<", "<"] for two in (texts[at : at + 2] for at in range(len(texts) - 1)))
 
 
 def _lacks_runtime(recipe: Recipe, trials: Trials) -> bool:
@@ -398,16 +390,16 @@ def find_other_sources(recipe: Recipe, trials: Trials, files: Iterable[str]) -> 
     """
     lacking = _lacking(recipe, trials)
     texts = {path: trials.project.text(path).text for path in files if path.endswith(".cu")} if lacking else {}
-    tokens = cache(lambda path: lex(texts[path]))
+    declares = cache(lambda path, symbol: _declares(texts[path], symbol))
     defined = cache(lambda path: _defined(replace(recipe, sources=(path,)), trials))
     found: dict[str, str] = {}
     while lacking and len(found) < _MOST_SOURCES:
         known = (*recipe.sources, *found)
-        possible = [path for path in _near(texts, known) if _seems_to_define(tokens(path), lacking)][:_MOST_TRIALS]
+        possible = [path for path in _near(texts, known) if any(declares(path, one) for one in lacking)][:_MOST_TRIALS]
         tried = {path: defined(path) for path in possible}
         owners = [(path, symbol) for path, one in tried.items() for symbol in sorted(lacking & (one or frozenset()))]
         for path in (path for path, one in tried.items() if one is None):
-            owners += [(path, symbol) for symbol in lacking if _seems_to_define(tokens(path), [symbol])]
+            owners += [(path, symbol) for symbol in lacking if declares(path, symbol)]
         if not owners or len({symbol for _, symbol in owners}) < len(owners):
             return None
         found = {path: demangled(symbol) for path, symbol in owners} | found
@@ -447,31 +439,21 @@ def _near(texts: Mapping[str, str], known: Sequence[str]) -> list[str]:
     )
 
 
-def _seems_to_define(texts: Sequence[str], symbols: Iterable[str]) -> bool:
-    """Return whether a text's tokens seem to define one of some symbols."""
-    names = [lex(demangled(symbol).partition("(")[0].partition("<")[0].rpartition("::")[2]) for symbol in symbols]
-    wanted = {tuple(name) for name in names if name}
-    firsts = {name[0] for name in wanted}
-    for at, text in enumerate(texts):
-        if text in firsts:
-            name = next((one for one in wanted if tuple(texts[at : at + len(one)]) == one), None)
-            if name is not None and _is_definition(texts, at, at + len(name)):
-                return True
-    return False
+def _declares(text: str, symbol: str) -> bool:
+    """Return whether a text has a definition with a symbol's name, or cannot be read and has the name."""
+    words = lex(demangled(symbol).partition("(")[0].partition("<")[0].rpartition("::")[2])
+    if not words or words[0] not in text:
+        return False
+    try:
+        return any(_defines(one, "".join(words)) for one in read_alone(SourceFile("", text)))
+    except (TextError, UnbalancedError):
+        return True
 
 
-def _is_definition(texts: Sequence[str], at: int, behind: int) -> bool:
-    """Return whether a name begins a function with a body, or is that of a variable with a mark."""
-    depth = 0
-    is_called = texts[behind : behind + 1] == ["("]
-    for text in texts[behind:]:
-        depth += (text == "(") - (text == ")")
-        if not depth and text in {";", "}", "="}:
-            break
-        if not depth and text == "{":
-            return is_called
-    before = at
-    while before and texts[before - 1] not in {";", "{", "}"}:
-        before -= 1
-    head = texts[before:at]
-    return not is_called and "extern" not in head and not MARKS.isdisjoint(head)
+def _defines(declaration: Declaration, name: str) -> bool:
+    if declaration.kind == "function":
+        return declaration.body is not None and declaration.name == name
+    is_own = declaration.kind == "variable" and "extern" not in declaration.words
+    return (
+        is_own and not declaration.words.isdisjoint(MARKS) and any(one.name == name for one in declaration.declarators)
+    )

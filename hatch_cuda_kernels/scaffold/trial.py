@@ -114,7 +114,6 @@ def _without_refused(root: Path, head: Mapping[str, Any], stated: dict[str, Any]
     text = json.dumps({**head, "modules": {"module": stated}})
     refused = refused_instances(Project(root), text, arch)
     if refused:
-        stated.pop("matrix", None)
         stated["instances"] = [one.text for one in manifest.modules[0].instances if one.text not in refused]
         if not stated["instances"]:
             del stated["instances"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.execution_space.device_source import NOT_CUT
+from hatch_cuda_kernels.execution_space import NOT_CUT
 from hatch_cuda_kernels.names import listed_module, normalize_name, without_archs
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.details import ModuleDetails
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.recipe import Recipe, Unit
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
-    from hatch_cuda_kernels.execution_space.device_source import SourceSet
+    from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.includes import DeviceLibrary
     from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from hatch_cuda_kernels.execution_space.device_source import ClosureCut
+from hatch_cuda_kernels.execution_space import ClosureCut
 from hatch_cuda_kernels.shape import check_shape
 from hatch_cuda_kernels.store.shapes import DETAILS
 

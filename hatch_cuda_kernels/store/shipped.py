@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
-from hatch_cuda_kernels.execution_space.device_source import NOT_CUT
+from hatch_cuda_kernels.execution_space import NOT_CUT
 from hatch_cuda_kernels.includes import OuterHeaders, Project, StandardHeaders, packaged_standard_headers
 from hatch_cuda_kernels.options import NvrtcOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hatch_cuda_kernels.execution_space.device_source import SourceSet
+    from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.source_reader import SourceReader
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.errors import CompileError
-    from hatch_cuda_kernels.execution_space.device_source import SourceChange
+    from hatch_cuda_kernels.execution_space import SourceChange
     from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.store.image_record import ImageRecord
     from hatch_cuda_kernels.store.reader import StoreReader

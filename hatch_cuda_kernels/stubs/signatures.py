@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.execution_space.kernels import DeclaredParameter
+from hatch_cuda_kernels.execution_space import DeclaredParameter
 from hatch_cuda_kernels.names import base_name, plain_name, python_names
 from hatch_cuda_kernels.store.launch_rules.rule import find_rule
 

@@ -7,8 +7,7 @@ import pytest
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.cpp import SourceFile, TextError, read_alone
-from hatch_cuda_kernels.execution_space.device_source import owner_of
-from hatch_cuda_kernels.execution_space.kernels import Declared
+from hatch_cuda_kernels.execution_space import Declared, owner_of
 from hatch_cuda_kernels.options import NvrtcOptions
 
 

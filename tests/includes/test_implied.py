@@ -295,6 +295,14 @@ def test_a_store_finds_the_headers_that_its_build_found(tmp_path):
     assert read_recipe(manifest.modules[0].recipe, tmp_path, outer=[outer]).units == (built,)
 
 
+@pytest.mark.parametrize("options", [{"default_device": True}, {"host_code": "keep"}], ids=str)
+def test_what_a_project_declares_is_known_where_nothing_is_cut(tmp_path, options):
+    """Its own type brings no header that has it, too."""
+    found, manifest = closure(tmp_path, "typedef long long ssize_t;\n" + KERNEL.format("sizeof(ssize_t)"), **options)
+    assert found.pre_include == ()
+    build_store(manifest, tmp_path / "store")
+
+
 def test_none_without_standard_headers(tmp_path):
     """The option turns them off."""
     assert closure(tmp_path, KERNEL.format("INT_MAX"), standard_headers=False)[0].pre_include == ()

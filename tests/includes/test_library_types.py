@@ -46,6 +46,13 @@ def test_a_struct_may_hold_a_handle(tmp_path):
     build_store(manifest, tmp_path / "store")
 
 
+def test_a_header_that_the_librarys_includes_is_included_in_its_place(tmp_path):
+    """Later, between braces, it cannot be compiled."""
+    text = '#include <cublas_v2.h>\nextern "C" {\n#include <cuda_fp16.h>\n}\ncublasHandle_t host();\n'
+    _, manifest = closure(tmp_path, f"{text}__global__ void k(__half* p) {{ *p = __half(1.0f); }}\n")
+    build_store(manifest, tmp_path / "store")
+
+
 def test_a_project_may_have_the_librarys_header(tmp_path):
     """Then what that declares counts; another header of its own that is called alike is none."""
     (tmp_path / "cudnn.h").write_text(

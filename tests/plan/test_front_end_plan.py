@@ -13,7 +13,7 @@ from hatch_cuda_kernels.compiler.ptxas import assemble
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, load_toolchain
 from hatch_cuda_kernels.errors import CompileError, ManifestError
-from hatch_cuda_kernels.execution_space.device_source import NOT_CUT, DeviceSource, SourceSet
+from hatch_cuda_kernels.execution_space import NOT_CUT, DeviceSource, SourceSet
 from hatch_cuda_kernels.includes import read_closure
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions

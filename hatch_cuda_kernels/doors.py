@@ -1,0 +1,26 @@
+"""Doors of folders: who asks for a name imports the module that has it, and none of the others."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+__all__ = ["lazy"]
+
+
+def lazy(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
+    """Return the ``__getattr__`` of a package that has some names of its modules."""
+    homes = {name: module for module, names in modules.items() for name in names}
+
+    def look_up(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{package}.{homes[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return look_up
