@@ -11,8 +11,7 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp.lexer import SourceFile, is_literal, lex_with_places
-from hatch_cuda_kernels.cpp.macros import parse_definition
+from hatch_cuda_kernels.cpp import SourceFile, is_literal, lex_with_places, parse_definition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

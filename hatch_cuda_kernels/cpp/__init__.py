@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hatch_cuda_kernels.cpp.conditions import evaluate
 from hatch_cuda_kernels.cpp.declarations import Declaration, Declarator
 from hatch_cuda_kernels.cpp.edits import Edit, Edited, Editor
+from hatch_cuda_kernels.cpp.heads import CLASS_KEYS
 from hatch_cuda_kernels.cpp.lexer import (
     Directive,
     SourceFile,
@@ -16,13 +19,39 @@ from hatch_cuda_kernels.cpp.lexer import (
     lex,
     lex_with_places,
 )
-from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, Macro, MacroTable, MacroToken, parse_define
+from hatch_cuda_kernels.cpp.macros import (
+    UNKNOWN_VALUE,
+    Expander,
+    ExpansionError,
+    Macro,
+    MacroTable,
+    MacroToken,
+    parse_define,
+    parse_definition,
+    texts_of,
+)
 from hatch_cuda_kernels.cpp.parser import Reading, parse, read_alone
-from hatch_cuda_kernels.cpp.stream import Stream, StreamToken, TextError
-from hatch_cuda_kernels.cpp.unit import Condition, InclusionError, TranslationUnit, Visit
+from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, Stream, StreamToken, TextError, brace_macros
+from hatch_cuda_kernels.cpp.unit import (
+    Branches,
+    Condition,
+    Inclusion,
+    InclusionError,
+    Run,
+    TranslationUnit,
+    Visit,
+)
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.cpp.unit import Item as Item
 
 __all__ = [
+    "CLASS_KEYS",
+    "INCLUSION",
+    "UNKNOWN_VALUE",
+    "Branches",
     "Condition",
+    "Cursor",
     "Declaration",
     "Declarator",
     "Directive",
@@ -31,11 +60,13 @@ __all__ = [
     "Editor",
     "Expander",
     "ExpansionError",
+    "Inclusion",
     "InclusionError",
     "Macro",
     "MacroTable",
     "MacroToken",
     "Reading",
+    "Run",
     "SourceFile",
     "Stream",
     "StreamToken",
@@ -44,6 +75,7 @@ __all__ = [
     "TranslationUnit",
     "UnbalancedError",
     "Visit",
+    "brace_macros",
     "evaluate",
     "is_identifier",
     "is_literal",
@@ -52,5 +84,7 @@ __all__ = [
     "lex_with_places",
     "parse",
     "parse_define",
+    "parse_definition",
     "read_alone",
+    "texts_of",
 ]

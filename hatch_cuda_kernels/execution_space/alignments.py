@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cpp.edits import Edit
+from hatch_cuda_kernels.cpp import Edit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.cpp.declarations import Declaration
-    from hatch_cuda_kernels.cpp.edits import Editor
-    from hatch_cuda_kernels.cpp.stream import StreamToken
+    from hatch_cuda_kernels.cpp import Declaration, Editor, StreamToken
 
 __all__ = ["align_class", "align_member"]
 

@@ -22,6 +22,7 @@ from hatch_cuda_kernels.execution_space.marks import (
     is_constant,
     is_marked,
 )
+from hatch_cuda_kernels.libraries import holds_host_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -179,6 +180,9 @@ class _Cutter:
     def _declaration(self, declaration: Declaration, editor: Editor) -> None:
         if self._level(declaration) == "whole" and id(declaration) not in self._marked:
             editor.replace(declaration.tokens, _edit(declaration, "removed", self._stand_in(declaration)))
+            return
+        if declaration.kind == "unknown" and declaration.body is not None and holds_host_code(declaration.name):
+            editor.replace(declaration.tokens, _edit(declaration, "removed", ""))
             return
         if declaration.kind == "class":
             align_class(declaration, editor, is_weak=self._level(declaration) == "deep")

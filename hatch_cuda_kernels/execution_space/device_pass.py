@@ -6,13 +6,22 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
 
-from hatch_cuda_kernels.cpp.conditions import evaluate
-from hatch_cuda_kernels.cpp.edits import Edit, Edited
-from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError
-from hatch_cuda_kernels.cpp.macros import Expander, MacroTable, MacroToken, parse_define, texts_of
-from hatch_cuda_kernels.cpp.parser import parse
-from hatch_cuda_kernels.cpp.stream import TextError
-from hatch_cuda_kernels.cpp.unit import InclusionError, TranslationUnit
+from hatch_cuda_kernels.cpp import (
+    Edit,
+    Edited,
+    Expander,
+    InclusionError,
+    MacroTable,
+    MacroToken,
+    SourceFile,
+    TextError,
+    TranslationUnit,
+    UnbalancedError,
+    evaluate,
+    parse,
+    parse_define,
+    texts_of,
+)
 from hatch_cuda_kernels.execution_space.cut import Cut, cut, place_of
 from hatch_cuda_kernels.execution_space.device_source import ClosureCut, DeviceSource, SourceChange
 from hatch_cuda_kernels.execution_space.kernels import Declared
@@ -33,10 +42,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp.lexer import Directive
-    from hatch_cuda_kernels.cpp.macros import Macro
-    from hatch_cuda_kernels.cpp.parser import Reading
-    from hatch_cuda_kernels.cpp.unit import Condition
+    from hatch_cuda_kernels.cpp import Condition, Directive, Macro, Reading
     from hatch_cuda_kernels.execution_space.cut import Level, Place
     from hatch_cuda_kernels.execution_space.device_source import ChangeKind
     from hatch_cuda_kernels.includes import Closure

@@ -263,6 +263,6 @@ def _words(unit: DeviceSource) -> frozenset[str]:
 
 
 def _identifiers(text: str) -> frozenset[str]:
-    from hatch_cuda_kernels.cpp.lexer import is_identifier, lex  # few modules have two sources with a name
+    from hatch_cuda_kernels.cpp import is_identifier, lex
 
     return frozenset(filter(is_identifier, lex(text)))

@@ -13,7 +13,7 @@ from hatch_cuda_kernels.names import base_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp.declarations import Declaration
+    from hatch_cuda_kernels.cpp import Declaration
 
 __all__ = ["NOTHING_DECLARED", "Declared", "DeclaredKernel", "DeclaredParameter", "DeclaredVariable"]
 

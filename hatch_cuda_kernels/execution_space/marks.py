@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from hatch_cuda_kernels.cpp.declarations import Declaration
-    from hatch_cuda_kernels.cpp.stream import StreamToken
+    from hatch_cuda_kernels.cpp import Declaration, StreamToken
 
 from hatch_cuda_kernels.libraries import hides_mark
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
-    from hatch_cuda_kernels.cpp.declarations import Declaration
+    from hatch_cuda_kernels.cpp import Declaration
     from hatch_cuda_kernels.execution_space.cut import Level, Place
     from hatch_cuda_kernels.execution_space.device_pass import DevicePass
 

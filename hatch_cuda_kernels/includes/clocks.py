@@ -5,9 +5,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp.lexer import UnbalancedError, lex
-from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, Macro, MacroTable, MacroToken, parse_define
-from hatch_cuda_kernels.cpp.unit import Inclusion, InclusionError, Run, TranslationUnit
+from hatch_cuda_kernels.cpp import (
+    Expander,
+    ExpansionError,
+    Inclusion,
+    InclusionError,
+    Macro,
+    MacroTable,
+    MacroToken,
+    Run,
+    TranslationUnit,
+    UnbalancedError,
+    lex,
+    parse_define,
+)
 from hatch_cuda_kernels.includes.computed import calls
 from hatch_cuda_kernels.libraries import is_toolkit_macro
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -15,8 +26,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
-    from hatch_cuda_kernels.cpp.unit import Item
+    from hatch_cuda_kernels.cpp import Directive, Item, SourceFile
 
 __all__ = ["clocks_of_option", "find_clocks"]
 

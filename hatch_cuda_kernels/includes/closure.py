@@ -11,8 +11,7 @@ from hatch_cuda_kernels.digest import sha256
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from hatch_cuda_kernels.cpp.edits import Edit
-    from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
+    from hatch_cuda_kernels.cpp import Directive, Edit, SourceFile
 
 __all__ = ["DEVICE_RUNTIME", "LIBRARY_KINDS", "Closure", "DeviceLibrary", "LibraryKind", "Origin", "library_kind"]
 
@@ -34,7 +33,7 @@ class Origin(NamedTuple):
 
     def read(self, name: str, text: str) -> SourceFile:
         """Return a text taken apart, as it was before if nothing of it has changed."""
-        from hatch_cuda_kernels.cpp.lexer import SourceFile  # what was built needs none of it
+        from hatch_cuda_kernels.cpp import SourceFile
 
         found = self.files.get(name) or self.standard.get(name)
         return found if found is not None and found.text == text else SourceFile(name, text)

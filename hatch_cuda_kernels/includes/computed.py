@@ -12,8 +12,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal
-from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, Macro, MacroToken
+from hatch_cuda_kernels.cpp import Expander, ExpansionError, Macro, MacroToken, is_identifier, is_literal
 from hatch_cuda_kernels.includes.project import wandering
 from hatch_cuda_kernels.includes.texts import PROBES
 from hatch_cuda_kernels.libraries import is_toolkit_macro
@@ -21,7 +20,7 @@ from hatch_cuda_kernels.libraries import is_toolkit_macro
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp.lexer import Directive
+    from hatch_cuda_kernels.cpp import Directive
     from hatch_cuda_kernels.includes.texts import SourceText
 
 __all__ = ["MadeNames", "calls", "named_by_macros", "possible_spellings"]

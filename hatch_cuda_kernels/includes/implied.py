@@ -12,17 +12,22 @@ from itertools import compress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hatch_cuda_kernels import libraries
-from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError, is_identifier
-from hatch_cuda_kernels.cpp.unit import Branches, Inclusion, InclusionError, Run, TranslationUnit
+from hatch_cuda_kernels.cpp import (
+    Branches,
+    Inclusion,
+    InclusionError,
+    Run,
+    SourceFile,
+    TranslationUnit,
+    UnbalancedError,
+    is_identifier,
+)
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp.declarations import Declaration
-    from hatch_cuda_kernels.cpp.lexer import Directive
-    from hatch_cuda_kernels.cpp.macros import MacroTable
-    from hatch_cuda_kernels.cpp.unit import Item
+    from hatch_cuda_kernels.cpp import Declaration, Directive, Item, MacroTable
     from hatch_cuda_kernels.includes.closure import Closure
     from hatch_cuda_kernels.includes.outer import OuterHeaders
     from hatch_cuda_kernels.includes.project import Readings
@@ -89,6 +94,8 @@ class _OwnNames:
 
     names: set[str] = field(default_factory=set)
     """Types, constants, variables and enumerators, in any scope."""
+    same: set[str] = field(default_factory=set)
+    """Types that are what a library's of the same name are."""
     functions: set[str] = field(default_factory=set)
     kernels: set[str] = field(default_factory=set)
     members: set[Chain] = field(default_factory=set)
@@ -123,7 +130,9 @@ class _OwnNames:
         if one.kind == "function" and "__global__" in one.words:
             self.kernels |= names
         if one.kind == "alias":
-            names = {name for name in names if not self._is_same(one, name)}
+            same = {name for name in names if self._is_same(one, name)}
+            self.same |= same
+            names -= same
         if one.kind == "function" and not _is_for_other_numbers(one):
             self.functions |= names
         elif one.kind in {"class", "enum", "alias"} or (one.kind == "variable" and not one.is_member):
@@ -174,7 +183,11 @@ class _WantedHeaders:
         asked = self._uses.asked if not self._cut_headers else ()  # one of these perhaps has them
         renamed = libraries.renamed_functions()
         is_own = not renamed.isdisjoint(self._declared.kernels | self._removed)
-        for name in self._words & known.keys():
+        others = {
+            known[name] for name in self._declared.names & known.keys()
+        }  # have a name that means another type here
+        own = {name for name in self._declared.same & known.keys() if known[name] in others}
+        for name in (self._words & known.keys()) - own:
             is_asked = name in asked and known[name] in libraries.unasked_headers()
             if not is_asked and not (is_own and name in renamed):
                 yield known[name]

@@ -6,15 +6,14 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp.edits import Edit
-from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError
+from hatch_cuda_kernels.cpp import Edit, SourceFile, UnbalancedError
 from hatch_cuda_kernels.includes.project import find_words
 from hatch_cuda_kernels.includes.texts import find_includes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.cpp.lexer import Directive
+    from hatch_cuda_kernels.cpp import Directive
 
 __all__ = ["ONCE", "Opening", "named_headers", "once_in_source", "read_opening", "words_of"]
 

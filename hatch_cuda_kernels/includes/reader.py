@@ -12,8 +12,7 @@ import posixpath
 from glob import has_magic
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cpp.edits import Edited
-from hatch_cuda_kernels.cpp.macros import parse_define
+from hatch_cuda_kernels.cpp import Edited, parse_define
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.includes.clocks import clocks_of_option, find_clocks
 from hatch_cuda_kernels.includes.closure import Closure, Origin
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.cpp.lexer import SourceFile
+    from hatch_cuda_kernels.cpp import SourceFile
 
 
 __all__ = ["read_closure"]

@@ -12,9 +12,7 @@ from bisect import bisect_left
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp.edits import Edit, Edited
-from hatch_cuda_kernels.cpp.lexer import SourceFile, is_identifier, lex_with_places
-from hatch_cuda_kernels.cpp.macros import Macro, parse_definition
+from hatch_cuda_kernels.cpp import Edit, Edited, Macro, SourceFile, is_identifier, lex_with_places, parse_definition
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.includes.project import ProjectFiles, Readings, normalize, wandering
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.cpp.lexer import Directive, Token
+    from hatch_cuda_kernels.cpp import Directive, Token
 
 __all__ = ["PROBES", "Include", "Project", "Renamed", "Renamer", "SourceText", "find_includes", "parse_text"]
 

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Macro, MacroTable, parse_define
+from hatch_cuda_kernels.cpp import UNKNOWN_VALUE, Macro, MacroTable, parse_define
 from hatch_cuda_kernels.libraries.table import is_toolkit_macro, telling_words
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cpp.macros import MacroToken
+from hatch_cuda_kernels.cpp import MacroToken
 from hatch_cuda_kernels.libraries.table import table
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.arch import ptx_isa_of_driver
 from hatch_cuda_kernels.compiler.missing_header import missing_header
 from hatch_cuda_kernels.compiler.output.log import Diagnostic
-from hatch_cuda_kernels.cpp.lexer import SourceFile
+from hatch_cuda_kernels.cpp import SourceFile
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.problem import Problem

@@ -53,7 +53,7 @@ def _notes(planned: PlannedModule) -> tuple[str, ...]:
 
 def _unlike_nvcc(planned: PlannedModule) -> str:
     """Return the sentence that says what the sources use that is another than with nvcc; empty where nothing is."""
-    from hatch_cuda_kernels.cpp.lexer import SourceFile  # builds do not ask
+    from hatch_cuda_kernels.cpp import SourceFile
 
     texts = planned.sources.project_texts.items()
     files = [SourceFile(name, text) for name, text in texts if any(word in text for word in _UNLIKE)]
@@ -125,7 +125,7 @@ def arch_uses(sources: SourceSet) -> tuple[str, ...]:
 
 
 def _lines(text: str) -> list[int]:
-    from hatch_cuda_kernels.cpp.lexer import SourceFile  # few modules share a front end
+    from hatch_cuda_kernels.cpp import SourceFile
 
     file = SourceFile("", text)
     found: list[int] = []

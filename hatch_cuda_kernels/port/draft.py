@@ -7,14 +7,14 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp.lexer import lex
+from hatch_cuda_kernels.cpp import lex
 from hatch_cuda_kernels.libraries import device_names, torch
 from hatch_cuda_kernels.options import CppStd
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp.declarations import Declaration
+    from hatch_cuda_kernels.cpp import Declaration
     from hatch_cuda_kernels.options import NvrtcOptions
     from hatch_cuda_kernels.port.instances import SeenLaunch, Template
 

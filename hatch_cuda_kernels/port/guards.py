@@ -7,13 +7,12 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp.lexer import SourceFile, lex, lex_with_places
+from hatch_cuda_kernels.cpp import SourceFile, lex, lex_with_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from hatch_cuda_kernels.cpp.edits import Edit
-    from hatch_cuda_kernels.cpp.lexer import Directive
+    from hatch_cuda_kernels.cpp import Directive, Edit
 
 __all__ = ["Guard", "guarded", "needed"]
 

@@ -6,8 +6,7 @@ from collections import ChainMap, defaultdict
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp.lexer import is_identifier
-from hatch_cuda_kernels.cpp.macros import MacroToken
+from hatch_cuda_kernels.cpp import MacroToken, is_identifier
 from hatch_cuda_kernels.execution_space import is_kernel, parameters_of
 from hatch_cuda_kernels.libraries import as_declared
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -17,9 +16,7 @@ from hatch_cuda_kernels.port.spelling import closing, deduce, launches, replaced
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from hatch_cuda_kernels.cpp.declarations import Declaration
-    from hatch_cuda_kernels.cpp.macros import MacroTable
-    from hatch_cuda_kernels.cpp.parser import Reading
+    from hatch_cuda_kernels.cpp import Declaration, MacroTable, Reading
     from hatch_cuda_kernels.port.sites import Site
     from hatch_cuda_kernels.port.spelling import Spelling
 

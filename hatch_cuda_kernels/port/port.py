@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.output.log import Diagnostic
-    from hatch_cuda_kernels.cpp.declarations import Declaration
+    from hatch_cuda_kernels.cpp import Declaration
     from hatch_cuda_kernels.port.instances import SeenLaunch, Template
     from hatch_cuda_kernels.port.trials import ReadSource
 

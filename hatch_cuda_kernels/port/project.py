@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import posixpath
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.missing_header import is_known
-from hatch_cuda_kernels.cpp.conditions import evaluate
-from hatch_cuda_kernels.cpp.lexer import SourceFile, is_identifier, lex
-from hatch_cuda_kernels.cpp.macros import parse_define
-from hatch_cuda_kernels.cpp.unit import Branches, Inclusion, Run
+from hatch_cuda_kernels.cpp import SourceFile, evaluate, is_identifier, lex, parse_define
 from hatch_cuda_kernels.includes import Project, read_closure
 from hatch_cuda_kernels.libraries import is_library_header
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -19,9 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.cpp.lexer import Directive
-    from hatch_cuda_kernels.cpp.macros import Macro
-    from hatch_cuda_kernels.cpp.unit import Item, TranslationUnit, Visit
+    from hatch_cuda_kernels.cpp import Condition, Directive, Macro, TranslationUnit
 
 __all__ = ["count_kernels", "include_folders", "kernel_sources", "list_files", "needed_macros"]
 
@@ -97,58 +93,26 @@ def needed_macros(unit: TranslationUnit) -> dict[tuple[str, int], tuple[str, ...
 
     There are none where something else than a macro that nothing defines is in the way.
     """
-    seen: dict[str, set[int]] = {}
-    files: dict[str, SourceFile] = {}
-    waiting = [*unit.roots]
-    while waiting:
-        visit = waiting.pop()
-        files[visit.file.name] = visit.file
-        waiting += _noted(visit.items, seen.setdefault(visit.file.name, set()))
-    times = {(one.file.name, one.directive.start): (one.holds, one.time) for one in unit.conditions}
+    asked: dict[tuple[str, int], list[Condition]] = defaultdict(list)
+    for one in unit.conditions:
+        if one.file.name.startswith(VIRTUAL_ROOT) and "__global__" in one.file.text:
+            asked[one.file.name, one.directive.start].append(one)
     found: dict[tuple[str, int], tuple[str, ...]] = {}
-    for name, file in files.items():
-        if not name.startswith(VIRTUAL_ROOT) or "__global__" not in file.text:
-            continue
-        for run in range(len(file.directives) + 1):
-            tokens = [] if run in seen[name] else file.tokens(run)
-            if "__global__" in tokens:
-                asked = _in_the_way(file, run, times)
-                macros = _satisfying(asked[0], asked[1], unit) if asked is not None else ()
-                if macros:
-                    line = file.line(file.starts(run)[tokens.index("__global__")])
-                    found[name.removeprefix(VIRTUAL_ROOT), line] = macros
+    for (name, _), conditions in asked.items():
+        file, directive, _, time = conditions[-1]
+        lines = [*_kernel_lines(file, directive)] if all(one.holds is False for one in conditions) else []
+        if lines and (macros := _satisfying(directive, time, unit)):
+            found |= {(name.removeprefix(VIRTUAL_ROOT), line): macros for line in lines}
     return found
 
 
-def _noted(items: Iterable[Item], runs: set[int]) -> Iterator[Visit]:
-    """Note the runs that count, and yield what is included."""
-    for item in items:
-        if isinstance(item, Run):
-            runs.add(item.number)
-        elif isinstance(item, Inclusion):
-            yield item.visit
-        elif isinstance(item, Branches):
-            for branch in item.branches:
-                yield from _noted(branch, runs)
-
-
-def _in_the_way(
-    file: SourceFile, run: int, times: dict[tuple[str, int], tuple[bool | None, int]]
-) -> tuple[Directive, int] | None:
-    """Return the outermost condition before a run that was asked and does not hold, with the time of it."""
-    opened: list[Directive] = []
-    for directive in file.directives[:run]:
-        if directive.word in {"if", "ifdef", "ifndef"}:
-            opened.append(directive)
-        elif directive.word == "endif":
-            opened.pop()
-        elif directive.is_conditional and opened:
-            opened[-1] = directive
-    for directive in opened:
-        holds, time = times.get((file.name, directive.start), (True, 0))
-        if holds is False:
-            return directive, time
-    return None
+def _kernel_lines(file: SourceFile, directive: Directive) -> Iterator[int]:
+    """Yield the line of the first kernel between any two directives of the branch that one opens."""
+    at = file.directives.index(directive)
+    for run in range(at + 1, file.groups[at] + 1):
+        tokens = file.tokens(run)
+        if "__global__" in tokens:
+            yield file.line(file.starts(run)[tokens.index("__global__")])
 
 
 def _satisfying(directive: Directive, time: int, unit: TranslationUnit) -> tuple[str, ...]:

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp.lexer import is_identifier
-from hatch_cuda_kernels.cpp.macros import MacroToken
-from hatch_cuda_kernels.cpp.stream import INCLUSION, TextError
+from hatch_cuda_kernels.cpp import INCLUSION, MacroToken, TextError, is_identifier
 from hatch_cuda_kernels.libraries import dispatched, returns_data
 from hatch_cuda_kernels.port.spelling import closing, replaced, spelled, split, tight, words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp.declarations import Declaration
-    from hatch_cuda_kernels.cpp.stream import Stream
+    from hatch_cuda_kernels.cpp import Declaration, Stream
     from hatch_cuda_kernels.port.spelling import Spelling
 
 __all__ = ["Alternatives", "Code", "Owner", "Site", "code_of_body", "code_of_head", "find_sites", "without_restrict"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from hatch_cuda_kernels.cpp.lexer import is_identifier, lex_with_places
-from hatch_cuda_kernels.cpp.macros import MacroToken
+from hatch_cuda_kernels.cpp import MacroToken, is_identifier, lex_with_places
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

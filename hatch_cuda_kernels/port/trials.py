@@ -15,9 +15,7 @@ from hatch_cuda_kernels.compiler.output.demangle import demangled
 from hatch_cuda_kernels.compiler.output.linkage import linkage_of_object
 from hatch_cuda_kernels.compiler.output.log import Diagnostic, parse_log
 from hatch_cuda_kernels.compiler.recipe_reader import further_levels, read_device_passes, read_recipe
-from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError, lex
-from hatch_cuda_kernels.cpp.parser import read_alone
-from hatch_cuda_kernels.cpp.stream import TextError
+from hatch_cuda_kernels.cpp import SourceFile, TextError, UnbalancedError, lex, read_alone
 from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.execution_space import MARKS, blame
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import Compiled
     from hatch_cuda_kernels.compiler.recipe import Recipe, Unit
-    from hatch_cuda_kernels.cpp.declarations import Declaration
+    from hatch_cuda_kernels.cpp import Declaration
     from hatch_cuda_kernels.execution_space import DevicePass, Level, Place, SourceSet
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.includes import Project

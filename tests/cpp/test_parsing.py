@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels.cpp.edits import Edit, Edited, Editor
-from hatch_cuda_kernels.cpp.lexer import SourceFile
-from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Macro, MacroTable
-from hatch_cuda_kernels.cpp.parser import parse
-from hatch_cuda_kernels.cpp.stream import TextError
-from hatch_cuda_kernels.cpp.unit import TranslationUnit
+from hatch_cuda_kernels.cpp import (
+    UNKNOWN_VALUE,
+    Edit,
+    Edited,
+    Editor,
+    Macro,
+    MacroTable,
+    SourceFile,
+    TextError,
+    TranslationUnit,
+    parse,
+)
 
 UNKNOWN = {"ARCH": (Macro("ARCH", None, False, (UNKNOWN_VALUE,)),)}
 

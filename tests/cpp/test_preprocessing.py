@@ -10,10 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from hatch_cuda_kernels.cpp.lexer import SourceFile, UnbalancedError, lex
-from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Macro, MacroTable, parse_define
-from hatch_cuda_kernels.cpp.stream import Cursor, Stream, TextError, brace_macros
-from hatch_cuda_kernels.cpp.unit import InclusionError, TranslationUnit
+from hatch_cuda_kernels.cpp import (
+    UNKNOWN_VALUE,
+    Cursor,
+    InclusionError,
+    Macro,
+    MacroTable,
+    SourceFile,
+    Stream,
+    TextError,
+    TranslationUnit,
+    UnbalancedError,
+    brace_macros,
+    lex,
+    parse_define,
+)
 
 GCC = shutil.which("gcc")
 PREDEFINED = {"__cplusplus": (parse_define("__cplusplus", "201703L"),), "__STDC__": (parse_define("__STDC__", "1"),)}

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cpp.conditions import evaluate
-from hatch_cuda_kernels.cpp.lexer import UnbalancedError
-from hatch_cuda_kernels.cpp.macros import parse_define
+from hatch_cuda_kernels.cpp import UnbalancedError, evaluate, parse_define
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp.lexer import SourceFile
-    from hatch_cuda_kernels.cpp.macros import Macro
+    from hatch_cuda_kernels.cpp import Macro, SourceFile
 
 __all__ = ["parts_for_others"]
 

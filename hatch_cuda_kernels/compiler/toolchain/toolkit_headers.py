@@ -162,7 +162,7 @@ def _digest_and_includes(path: str) -> list[str]:
     Those of parts for other compilers are marked, where no other part includes the same.
     """
     from hatch_cuda_kernels.compiler.toolchain.other_compilers import parts_for_others  # only for a new file
-    from hatch_cuda_kernels.cpp.lexer import SourceFile
+    from hatch_cuda_kernels.cpp import SourceFile
     from hatch_cuda_kernels.includes import find_includes
 
     try:
