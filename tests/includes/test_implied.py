@@ -279,7 +279,7 @@ def test_an_include_in_a_comment_or_a_branch_is_none(tmp_path):
     build_store(manifest, tmp_path / "store")
 
 
-def test_names_of_dropped_code_bring_none(tmp_path):
+def test_names_of_code_that_is_cut_bring_none(tmp_path):
     """What only host code uses is not included; what remains of a header that is cut is."""
     text = "#include <torch/extension.h>\nvoid f() { std::vector<int> v; }\n" + KERNEL.format("sizeof(int64_t)")
     found, manifest = closure(tmp_path, text, host_code="drop")
